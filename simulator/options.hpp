@@ -1,0 +1,61 @@
+// Options of a pool or policy: declared where it is registered, checked and typed when it is made.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// One declared option. `unit` is "bytes", "ns", "number", "on/off" or the list of words, as in "first|best".
+struct OptionInfo {
+  std::string name;
+  std::string default_value;
+  std::string unit;
+  std::string meaning;
+};
+
+/// The values of one pool or policy: the defaults with what the user gave on top.
+class Options {
+ public:
+  /// @throws InputError  "dtr: unknown option 'treshold', did you mean 'threshold'? (tidepool policies dtr lists them)"
+  /// @throws InputError  "coop: option 'partition' is 'yes'; expected on or off"
+  Options(std::string owner, const std::vector<OptionInfo>& declared, const std::map<std::string, std::string>& given,
+          std::uint64_t seed = 1);
+
+  Bytes bytes(const std::string& name) const;
+  Nanos nanos(const std::string& name) const;
+  double number(const std::string& name) const;
+  bool flag(const std::string& name) const;
+  const std::string& word(const std::string& name) const;
+  /// Seed of the run, for policies that draw random numbers.
+  std::uint64_t seed() const { return seed_; }
+  /// Canonical text: "name=value,..." of every option that differs from its default.
+  std::string text() const;
+
+ private:
+  std::string owner_;
+  std::vector<OptionInfo> declared_;
+  std::map<std::string, std::string> values_;
+  std::uint64_t seed_;
+};
+
+/// "name" or "name(key=value,key=value)".
+struct Spec {
+  std::string name;
+  std::map<std::string, std::string> options;
+};
+
+/// Reads one spec. @throws InputError  "'coop(window': expected name(key=value,...)"
+Spec parse_spec(std::string_view text);
+
+/// Splits at commas outside parentheses, or at another separator.
+std::vector<std::string> split_list(std::string_view text, char separator = ',');
+
+/// The known word with the least edit distance, or "" if none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace tidepool

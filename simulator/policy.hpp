@@ -1,0 +1,50 @@
+// What is kept, swapped or recomputed. One .cpp in policies/swap, policies/remat or policies/hybrid per policy.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/machine.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/pool.hpp"
+#include "simulator/state.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
+///   kDrop v     give up a place; v must be evictable and either droppable or on the host
+///   kSwapOut v  copy to the host; the driver drops v once the copy has ended
+///   kSwapIn v   bring back early (prefetch)
+///   kRun op     run an op again early, with whatever it needs
+/// `offset` and `size` are the driver's to fill. A policy sees the run through a View.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  /// Offline: a draft made once before the run, sorted by `before`. What it leaves out happens on demand.
+  virtual std::vector<Action> plan(const Trace&, const Machine&, Bytes /*capacity*/) { return {}; }
+
+  /// A run begins.
+  virtual void start(const View&) {}
+
+  /// Online: `request` does not fit. Appends what should go; called again while it still does not fit. Appending
+  /// nothing means "no answer": the next policy of the chain is asked, then the run is out of memory.
+  virtual void make_room(const View&, const Request&, std::vector<Action>&) {}
+
+  /// Online: op is about to run for the first time (prefetch, early eviction).
+  virtual void before_run(const View&, OpId, std::vector<Action>&) {}
+
+  /// Whether dropped() and computed() are wanted.
+  virtual bool watches() const { return false; }
+  /// A version lost its place (dropped, or freed while it may still be recomputed for others).
+  virtual void dropped(const View&, VersionId) {}
+  /// An op ran and these root versions, which had no place before, now have content. In the order of View::Driver.
+  virtual void computed(const View&, std::span<const VersionId>) {}
+
+  /// How often a cost was evaluated, for the report.
+  virtual std::int64_t cost_evaluations() const { return 0; }
+};
+
+}  // namespace tidepool

@@ -1,0 +1,55 @@
+// Every pool and policy registers itself here under its name; nothing else knows them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/options.hpp"
+#include "simulator/policy.hpp"
+#include "simulator/pool.hpp"
+
+namespace tidepool {
+
+enum class PolicyKind : std::uint8_t { kNone, kPool, kSwap, kRemat, kHybrid };
+
+struct PoolInfo {
+  std::string name;
+  std::string summary;
+  std::string paper;  ///< source: paper with section, or product and version
+  std::vector<OptionInfo> options;
+  std::function<std::unique_ptr<Pool>(const Options&)> make;
+  bool has_addresses = true;  ///< false: it only counts bytes
+};
+
+struct PolicyInfo {
+  std::string name;
+  PolicyKind kind = PolicyKind::kRemat;
+  std::string summary;
+  std::string paper;
+  std::vector<OptionInfo> options;
+  std::function<std::unique_ptr<Policy>(const Options&)> make;
+};
+
+/// A namespace-scope object of this type in a policy's .cpp makes it known.
+struct RegisterPool {
+  explicit RegisterPool(PoolInfo info);
+};
+struct RegisterPolicy {
+  explicit RegisterPolicy(PolicyInfo info);
+};
+
+/// Sorted by name.
+std::vector<const PoolInfo*> all_pools();
+std::vector<const PolicyInfo*> all_policies();
+
+/// @throws InputError  "no pool named 'best-fitt', did you mean 'best-fit'?; known: best-fit, ..."
+const PoolInfo& find_pool(const std::string& name);
+const PolicyInfo& find_policy(const std::string& name);
+
+/// Loads pools and policies from a shared library that was built against an installed Tidepool; it stays loaded.
+/// @throws InputError  naming the file and the reason
+void load_plugin(const std::string& path);
+
+}  // namespace tidepool

@@ -1,0 +1,95 @@
+// One run: a trace under one pool and a chain of policies, at one capacity, on one machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/machine.hpp"
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// What one paper's own simulator assumed. All off: the strict model.
+struct Assumptions {
+  std::string name;            ///< "" or the name given to --assume
+  bool copy_on_write = false;  ///< an in-place write gets a place of its own; the old version lives on until forgotten
+  bool replay_views = false;   ///< evicting a version undefines its views, and each must be run again
+  bool keep_recomputed = false;  ///< a version recomputed for others stays until it is chosen, although the program has
+                                 ///< freed it
+  bool pin_sources = false;    ///< sources and what existed before are never evicted
+  Nanos clock_start;           ///< the clock does not start at 0
+
+  /// @throws InputError  for an unknown name
+  static Assumptions find(const std::string& name);
+};
+
+struct RunSpec {
+  std::string pool = "best-fit";  ///< "name" or "name(key=value)"
+  std::string policy = "none";    ///< chain "a+b(key=value)"
+  Bytes capacity;                 ///< kNoLimit: unlimited
+  Machine machine;
+  std::uint64_t seed = 1;
+  Assumptions assume;
+  std::optional<double> overhead_limit;  ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
+  int iterations = 1;                    ///< the step is run this often, one after the other; times are of the last
+};
+
+inline constexpr Bytes kNoLimit{std::int64_t{1} << 62};
+
+enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kInfeasible, kTimeLimit, kError };
+std::string_view to_text(Outcome outcome);
+
+/// Time that lanes spent waiting although they had something to do.
+struct Stall {
+  Nanos compute;  ///< compute lanes waited for anything
+  Nanos h2d;      ///< ... of it for content coming from the host
+  Nanos d2h;      ///< ... of it for a place that a copy to the host had not left yet
+  Nanos memory;   ///< ... of it for the device's allocator (cudaMalloc, cudaFree)
+  bool operator==(const Stall&) const = default;
+};
+
+/// What a plan costs. The simulated timeline computes it from the actions alone.
+struct Totals {
+  Nanos makespan;
+  Bytes peak;       ///< largest sum of bytes held by versions
+  Bytes footprint;  ///< largest address in use, or most reserved segments
+  Nanos recompute;
+  std::int64_t recompute_count = 0;
+  std::int64_t eviction_count = 0;
+  Bytes swap_out, swap_in;
+  Stall stall;
+  std::int64_t actions = 0;
+  bool operator==(const Totals&) const = default;
+};
+
+struct Result {
+  Outcome outcome = Outcome::kOk;
+  std::string message;  ///< why, unless ok
+  Totals totals;        ///< up to where the run came; complete only if ok
+  Nanos baseline;       ///< time of the step without policy and limit
+  Plan realised;        ///< empty unless asked for
+  std::int64_t cost_evaluations = 0;
+  Nanos plan_time;      ///< wall time of planning and running
+  std::string options;  ///< canonical text of the pool's and policies' options that differ from the defaults
+};
+
+/// Runs `trace` under `spec`. Deterministic. Out of memory and time limit are outcomes.
+/// @param keep_plan  whether Result::realised is wanted
+/// @throws InputError  for an unknown pool, policy or option
+/// @throws PlanError   if a policy asks for what cannot be done
+Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
+
+/// Executes `plan` as it stands and checks every action: no overlap of live places, nothing beyond the capacity, no use
+/// of what is not there. Clocks in ns, sizes in bytes, equal to what simulate() reported if it made this plan.
+/// @throws PlanError  naming the action and the reason, as in "alloc version 7 before op 12: it would overlap version 3"
+Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);
+
+/// The trace's peak under the assumptions: ideal_peak() unless in-place writes are copies.
+Bytes ideal_peak(const Trace& trace, const Assumptions& assume);
+
+/// Reads "16GiB", "0.5x" (of `ideal_peak`) or "none".
+Bytes parse_capacity(std::string_view text, Bytes ideal_peak);
+
+}  // namespace tidepool

@@ -1,0 +1,109 @@
+// What policies may see of a run: a read-only view of every version's state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/machine.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// State of one root version during a run. Views (kView) have a state too, but only `defined` means anything there.
+struct VersionState {
+  // Written by the Timeline.
+  Nanos ready;        ///< when its content is there (end of the op or copy that made it)
+  Nanos last_use;     ///< end of the last op or copy that reads or writes its place
+  Nanos host_ready;   ///< when the host copy is complete
+  Bytes offset;       ///< where it is
+  Bytes held;         ///< bytes held there, 0 if it has no place
+  bool placed = false;   ///< has a place on the device
+  bool filled = false;   ///< and its content is there
+  bool on_host = false;  ///< has a copy on the host
+  // Written by the Driver.
+  bool created = false;      ///< the op that makes it has been reached
+  bool wanted = false;       ///< the program may still read it: it is the content of a live buffer
+  bool regenerable = false;  ///< could be recomputed from what can no longer be lost
+  bool defined = false;      ///< usable by name; differs from `filled` only for views that must be replayed
+  bool pinned = false;       ///< never evictable again
+  bool journaled = false;    ///< is in the list of changes
+  std::uint32_t locks = 0;   ///< held by running or waiting ops
+  std::uint32_t order = 0;   ///< position in the order in which versions became evictable; larger is later
+  Nanos last_access;         ///< clock when an op last asked for it as an input, or when it was first made
+  Nanos cost;                ///< time to run its producer again (with its views where those must be replayed)
+};
+
+/// A read-only view of a run. Cheap to copy.
+class View {
+ public:
+  View(const Trace& trace, const Machine& machine, const std::vector<VersionState>& states, const Nanos& clock,
+       std::vector<VersionId>& changes, const std::uint32_t& op)
+      : trace_{&trace}, machine_{&machine}, states_{&states}, clock_{&clock}, changes_{&changes}, op_{&op} {}
+
+  const Trace& trace() const { return *trace_; }
+  const Machine& machine() const { return *machine_; }
+  /// Time at which the compute lane is free.
+  Nanos now() const { return *clock_; }
+  /// The op of the program that is being prepared or run.
+  OpId op() const { return OpId{*op_}; }
+
+  const VersionState& state(VersionId v) const { return (*states_)[v.index()]; }
+  bool resident(VersionId v) const { return state(v).filled; }
+  /// Made, but not resident: it was dropped or swapped out, or it is about to be computed.
+  bool absent(VersionId v) const { return state(v).created && !state(v).filled; }
+  /// Has content and nobody holds on to it.
+  bool evictable(VersionId v) const {
+    const VersionState& s = state(v);
+    return s.filled && s.locks == 0 && !s.pinned;
+  }
+  /// Evictable, and can be recomputed later or is on the host already: kDrop is allowed.
+  bool droppable(VersionId v) const {
+    const VersionState& s = state(v);
+    return evictable(v) && (s.regenerable || s.on_host || !s.wanted);
+  }
+  Bytes size(VersionId v) const { return trace_->size(v); }
+
+  /// Root versions whose evictability, last access, order or cost may have changed since the last call; each once.
+  /// Only one policy of a chain can keep an index from it; the driver gives every policy its own list.
+  std::vector<VersionId>& changes() const { return *changes_; }
+
+  /// Calls visit(VersionId) for every root version that an op making `v` (or, where views are replayed, a view of it)
+  /// has read, other than v. May name one twice.
+  template <class Visit>
+  void for_each_parent(VersionId v, Visit visit) const;
+  /// Calls visit(VersionId) for every root version, other than v, made by an op that has read v and has been reached.
+  template <class Visit>
+  void for_each_child(VersionId v, Visit visit) const;
+
+ private:
+  const Trace* trace_;
+  const Machine* machine_;
+  const std::vector<VersionState>* states_;
+  const Nanos* clock_;
+  std::vector<VersionId>* changes_;
+  const std::uint32_t* op_;
+};
+
+template <class Visit>
+void View::for_each_parent(VersionId v, Visit visit) const {
+  const auto of_op = [&](OpId op) {
+    for (const Use& use : trace_->uses(op))
+      if (use.in.valid() && trace_->root(use.in) != v) visit(trace_->root(use.in));
+  };
+  if (trace_->version(v).producer.valid()) of_op(trace_->version(v).producer);
+  for (const OpId viewer : trace_->viewers(v)) {
+    if (viewer.value() > *op_) break;
+    of_op(viewer);
+  }
+}
+
+template <class Visit>
+void View::for_each_child(VersionId v, Visit visit) const {
+  for (const OpId reader : trace_->readers(v)) {
+    if (reader.value() > *op_) break;
+    for (const Use& use : trace_->uses(reader))
+      if (use.out.valid() && trace_->root(use.out) != v) visit(trace_->root(use.out));
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,135 @@
+#include "traces/builder.hpp"
+
+#include <fmt/format.h>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+
+TraceBuilder::TraceBuilder() {
+  text("");
+  stream("0");
+}
+
+StringId TraceBuilder::text(std::string_view value) {
+  const auto [entry, added] = string_ids_.try_emplace(std::string{value}, StringId{data_.strings.size()});
+  if (added) data_.strings.emplace_back(value);
+  return entry->second;
+}
+
+StreamId TraceBuilder::stream(std::string_view name) {
+  for (std::size_t i = 0; i < data_.streams.size(); ++i)
+    if (data_.streams[i] == name) return StreamId{i};
+  data_.streams.emplace_back(name);
+  return StreamId{data_.streams.size() - 1};
+}
+
+VersionId TraceBuilder::add_version(Version version) {
+  const VersionId id{data_.versions.size()};
+  version.root = version.kind == VersionKind::kView ? data_.versions[version.parent.index()].root : id;
+  data_.versions.push_back(version);
+  return id;
+}
+
+BufferId TraceBuilder::existing(Buffer spec) {
+  spec.born_before = true;
+  const BufferId id = alloc(spec);
+  data_.steps.pop_back();
+  current_[id.index()] = add_version({id, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+  return id;
+}
+
+BufferId TraceBuilder::alloc(Buffer spec) {
+  const BufferId id{data_.buffers.size()};
+  if (spec.size < Bytes{})
+    throw InputError{fmt::format("buffer {}: size is {}; expected at least 0", id.value(), spec.size.count())};
+  if (!spec.name.valid()) spec.name = text("");
+  if (!spec.stream.valid()) spec.stream = StreamId{0};
+  data_.buffers.push_back(spec);
+  current_.emplace_back();
+  live_.push_back(true);
+  data_.steps.push_back({StepKind::kAlloc, id.value()});
+  return id;
+}
+
+void TraceBuilder::require_live(BufferId id, std::string_view what) const {
+  if (id.index() >= live_.size() || !live_[id.index()])
+    throw InputError{fmt::format("{} buffer {}, which is not allocated", what, id.value())};
+}
+
+void TraceBuilder::free(BufferId id) {
+  require_live(id, "free of");
+  if (!current_[id.index()].valid())
+    current_[id.index()] = add_version({id, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+  live_[id.index()] = false;
+  data_.steps.push_back({StepKind::kFree, id.value()});
+}
+
+std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touches) {
+  const OpId id{data_.ops.size()};
+  if (spec.duration < Nanos{})
+    throw InputError{fmt::format("op {}: duration is {}; expected at least 0", id.value(), spec.duration.count())};
+  for (const Touch& touch : touches) require_live(touch.buffer, fmt::format("op {} uses", id.value()));
+
+  // Reads come before writes: every `in` is what the op found.
+  std::vector<VersionId> found;
+  for (const Touch& touch : touches) {
+    VersionId& current = current_[touch.buffer.index()];
+    if (touch.access != Access::kWrite && !current.valid())
+      current = add_version({touch.buffer, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+    found.push_back(touch.through.valid() ? touch.through : current);
+  }
+
+  spec.first_use = static_cast<std::uint32_t>(data_.uses.size());
+  std::vector<VersionId> made;
+  for (std::size_t i = 0; i < touches.size(); ++i) {
+    const Touch& touch = touches[i];
+    VersionId& current = current_[touch.buffer.index()];
+    Use use{touch.access == Access::kWrite ? VersionId{} : found[i], VersionId{}, touch.access, touch.evidence};
+    const bool made_already = current.valid() && data_.versions[current.index()].producer == id;
+    if (touch.access == Access::kView)
+      use.out = add_version({touch.buffer, VersionKind::kView, id, found[i], VersionId{}});
+    else if (touch.access != Access::kRead && made_already)
+      use.out = current;  // one op, one new version of a buffer, however often it is named
+    else if (touch.access == Access::kWrite)
+      use.out = current = add_version({touch.buffer, VersionKind::kWrite, id, current, VersionId{}});
+    else if (touch.access != Access::kRead)
+      use.out = current = add_version({touch.buffer, VersionKind::kUpdate, id, current, VersionId{}});
+    data_.uses.push_back(use);
+    made.push_back(use.out);
+  }
+  spec.last_use = static_cast<std::uint32_t>(data_.uses.size());
+  if (!spec.name.valid()) spec.name = text("");
+  if (!spec.module.valid()) spec.module = text("");
+  if (!spec.stream.valid()) spec.stream = StreamId{0};
+  data_.ops.push_back(spec);
+  data_.steps.push_back({StepKind::kRun, id.value()});
+  return made;
+}
+
+void TraceBuilder::forget(VersionId id) { data_.steps.push_back({StepKind::kForget, id.value()}); }
+
+void TraceBuilder::mark(MarkKind kind, std::string_view name) {
+  data_.marks.push_back({static_cast<std::uint32_t>(data_.steps.size()), kind, text(name)});
+}
+
+void TraceBuilder::order(OpId before, OpId after) { data_.orders.push_back({before, after}); }
+
+void TraceBuilder::output(VersionId id) {
+  outputs_given_ = true;
+  data_.outputs.push_back(id);
+}
+
+Trace TraceBuilder::finish() {
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    if (!current_[i].valid())
+      current_[i] = add_version({BufferId{i}, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+    data_.buffers[i].outlives = live_[i];
+    if (live_[i] && !outputs_given_) data_.outputs.push_back(current_[i]);
+  }
+  Trace trace{std::move(data_)};
+  *this = TraceBuilder{};
+  return trace;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,75 @@
+// Building a trace in program order: the importers', recorders' and tests' way in.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Appends buffers, ops and steps in the order in which they happened and keeps track of versions.
+/// Misuse that a file can cause (free without alloc, use after free, negative size) throws InputError without a
+/// position; the caller, who knows the line, adds it with InputError::at.
+class TraceBuilder {
+ public:
+  TraceBuilder();
+
+  /// The id of a text; equal texts share one id.
+  StringId text(std::string_view value);
+  /// The id of a stream by name; a trace has at least the stream "0".
+  StreamId stream(std::string_view name);
+
+  /// A buffer that existed before the trace began. `spec.born_before` is set here.
+  BufferId existing(Buffer spec);
+  /// A buffer that comes into being now.
+  /// @throws InputError  "buffer N: size is -5; expected at least 0"
+  BufferId alloc(Buffer spec);
+  /// The buffer ends now.
+  /// @throws InputError  "free of buffer N, which is not allocated"
+  void free(BufferId id);
+
+  /// What one op does to one buffer, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the version
+  /// or view that is used; left out, it is the buffer's current version.
+  struct Touch {
+    BufferId buffer;
+    Access access = Access::kRead;
+    Evidence evidence = Evidence::kInferred;
+    VersionId through = VersionId{};
+  };
+  /// An op runs now. Several touches of one buffer by one op are allowed; reads see the content before the op.
+  /// @return the version or view that each touch made, none for reads
+  /// @throws InputError  "op N uses buffer M, which is not allocated"
+  std::vector<VersionId> run(Op spec, const std::vector<Touch>& touches);
+
+  /// The program drops its last name for a version that was replaced in place.
+  void forget(VersionId id);
+  /// A mark in front of the next step.
+  void mark(MarkKind kind, std::string_view name);
+  void order(OpId before, OpId after);
+
+  VersionId current(BufferId id) const { return current_[id.index()]; }
+  OpId last_op() const { return OpId{data_.ops.size() - 1}; }
+  Losses& losses() { return data_.losses; }
+  std::map<std::string, std::string>& meta() { return data_.meta; }
+  /// Asks for a version at the end of the step. Without any such call, finish() asks for the current version of every
+  /// buffer that is still allocated, in id order.
+  void output(VersionId id);
+
+  /// Ends the trace; buffers still allocated outlive it. The builder is empty afterwards.
+  Trace finish();
+
+ private:
+  VersionId add_version(Version version);
+  void require_live(BufferId id, std::string_view what) const;
+
+  TraceData data_;
+  std::vector<VersionId> current_;  // by buffer
+  std::vector<bool> live_;          // by buffer
+  std::unordered_map<std::string, StringId> string_ids_;
+  bool outputs_given_ = false;
+};
+
+}  // namespace tidepool

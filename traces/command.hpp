@@ -1,0 +1,30 @@
+// Subcommands register themselves, each next to what it is about; the program only lists them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tidepool {
+
+/// One subcommand. `declare` adds its options to the given CLI11 subcommand and returns what to run after parsing:
+/// a function that returns the exit code (0 done, 1 a run or a check failed) or throws InputError (exit code 2).
+struct Command {
+  std::string name;
+  std::string summary;
+  std::function<std::function<int()>(CLI::App&)> declare;
+};
+
+/// A namespace-scope object of this type makes a subcommand known.
+struct RegisterCommand {
+  explicit RegisterCommand(Command command);
+};
+
+/// Sorted by name.
+const std::vector<Command>& all_commands();
+
+}  // namespace tidepool
