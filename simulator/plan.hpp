@@ -28,10 +28,10 @@ enum class Verb : std::uint8_t {
 /// One decision, a value. What stands before op `before` is issued when the op before it on its stream has ended.
 struct Action {
   Verb verb = Verb::kRun;
-  OpId before;                ///< the op of the program in front of which this is done; none: after the last op
+  OpId before = {};                ///< the op of the program in front of which this is done; none: after the last op
   std::uint32_t subject = 0;  ///< kRun: an op; kReserve, kRelease: unused; otherwise a version
-  Bytes offset;               ///< device address, or kNoAddress in a model that only counts bytes
-  Bytes size;                 ///< bytes occupied there, at least the version's size
+  Bytes offset = {};               ///< device address, or kNoAddress in a model that only counts bytes
+  Bytes size = {};                 ///< bytes occupied there, at least the version's size
   bool operator==(const Action&) const = default;
 };
 

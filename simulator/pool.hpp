@@ -19,15 +19,15 @@ class Device {
 
 /// Asks for a place.
 struct Request {
-  Bytes size;         ///< as the program asked; the pool rounds
-  StreamId stream;    ///< the stream that will use it first
-  VersionId version;  ///< what will live there
+  Bytes size = {};         ///< as the program asked; the pool rounds
+  StreamId stream = {};    ///< the stream that will use it first
+  VersionId version = {};  ///< what will live there
 };
 
 /// A place: [offset, offset + size), size as rounded by the pool. offset is kNoAddress in a pool without addresses.
 struct Block {
-  Bytes offset;
-  Bytes size;
+  Bytes offset = {};
+  Bytes size = {};
   bool operator==(const Block&) const = default;
 };
 

@@ -25,10 +25,10 @@ enum class BufferKind : std::uint8_t {
 
 /// One storage: a contiguous piece of device memory. Views and reshapes are the same buffer.
 struct Buffer {
-  Bytes size;
+  Bytes size = {};
   std::int64_t address = -1;  ///< as recorded; -1 = not recorded
-  StringId name;
-  StreamId stream;  ///< the stream it was allocated for
+  StringId name = {};
+  StreamId stream = {};  ///< the stream it was allocated for
   std::uint16_t device = 0;
   BufferKind kind = BufferKind::kUnknown;
   bool born_before = false;  ///< existed when the trace began: it has no alloc step
@@ -49,15 +49,15 @@ enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 
 /// One kernel, copy, memset, collective, host wait or source.
 struct Op {
-  StringId name;
-  StringId module;  ///< dotted module path, "" if unknown
-  StreamId stream;
+  StringId name = {};
+  StringId module = {};  ///< dotted module path, "" if unknown
+  StreamId stream = {};
   OpKind kind = OpKind::kKernel;
   Phase phase = Phase::kUnknown;
   bool random = false;              ///< draws random numbers: running it again needs the generator state of its first run
   Nanos start = Nanos{-1};          ///< since the start of the trace, as recorded; -1 = not recorded
   Nanos launch = Nanos{-1};         ///< when the host issued it; -1 = not recorded
-  Nanos duration;
+  Nanos duration = {};
   std::uint32_t first_use = 0;      ///< uses [first_use, last_use)
   std::uint32_t last_use = 0;
   bool operator==(const Op&) const = default;
@@ -72,11 +72,11 @@ enum class VersionKind : std::uint8_t {
 
 /// The content of a buffer between two writes, or a view of such content. Policies evict and regenerate versions.
 struct Version {
-  BufferId buffer;
+  BufferId buffer = {};
   VersionKind kind = VersionKind::kInitial;
-  OpId producer;     ///< none for kInitial
-  VersionId parent;  ///< kWrite, kUpdate: the version it replaces (none if it is the first); kView: the version viewed
-  VersionId root;    ///< kView: the version at the end of the parent chain; otherwise itself
+  OpId producer = {};     ///< none for kInitial
+  VersionId parent = {};  ///< kWrite, kUpdate: the version it replaces (none if it is the first); kView: the version viewed
+  VersionId root = {};    ///< kView: the version at the end of the parent chain; otherwise itself
   bool operator==(const Version&) const = default;
 };
 
@@ -100,8 +100,8 @@ enum class Access : std::uint8_t {
 
 /// One op using one buffer. `in` is the version read (none for kWrite), `out` the version made (none for kRead).
 struct Use {
-  VersionId in;
-  VersionId out;
+  VersionId in = {};
+  VersionId out = {};
   Access access = Access::kRead;
   Evidence evidence = Evidence::kInferred;
   bool operator==(const Use&) const = default;
@@ -128,14 +128,14 @@ enum class MarkKind : std::uint8_t { kIteration, kPhase, kRangeBegin, kRangeEnd 
 struct Mark {
   std::uint32_t step = 0;
   MarkKind kind = MarkKind::kIteration;
-  StringId name;
+  StringId name = {};
   bool operator==(const Mark&) const = default;
 };
 
 /// `after` must not start before `before` has ended, although they are on different streams (recorded event waits).
 struct Order {
-  OpId before;
-  OpId after;
+  OpId before = {};
+  OpId after = {};
   bool operator==(const Order&) const = default;
 };
 
