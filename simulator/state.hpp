@@ -20,13 +20,15 @@ struct VersionState {
   bool placed = false;   ///< has a place on the device
   bool filled = false;   ///< and its content is there
   bool on_host = false;  ///< has a copy on the host
+  bool from_host = false;  ///< its content was last brought from the host
   // Written by the Driver.
   bool created = false;      ///< the op that makes it has been reached
   bool wanted = false;       ///< the program may still read it: it is the content of a live buffer
   bool regenerable = false;  ///< could be recomputed from what can no longer be lost
   bool defined = false;      ///< usable by name; differs from `filled` only for views that must be replayed
   bool pinned = false;       ///< never evictable again
-  bool journaled = false;    ///< is in the list of changes
+  bool leaving = false;      ///< is being copied to the host and will be dropped when that has ended
+  std::uint8_t journaled = 0;    ///< bit i: is in the list of changes of policy i
   std::uint32_t locks = 0;   ///< held by running or waiting ops
   std::uint32_t order = 0;   ///< position in the order in which versions became evictable; larger is later
   Nanos last_access;         ///< clock when an op last asked for it as an input, or when it was first made
@@ -54,7 +56,7 @@ class View {
   /// Has content and nobody holds on to it.
   bool evictable(VersionId v) const {
     const VersionState& s = state(v);
-    return s.filled && s.locks == 0 && !s.pinned;
+    return s.filled && s.locks == 0 && !s.pinned && !s.leaving;
   }
   /// Evictable, and can be recomputed later or is on the host already: kDrop is allowed.
   bool droppable(VersionId v) const {

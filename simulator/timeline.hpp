@@ -1,0 +1,67 @@
+// The simulated executor: applies actions to lanes and memory, and decides nothing.
+#pragma once
+
+#include <vector>
+
+#include "simulator/availability.hpp"
+#include "simulator/machine.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/run.hpp"
+#include "simulator/state.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
+/// A lane does one thing after the other; lanes wait for each other where one needs what another makes:
+///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer used;
+///   a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
+/// Memory is strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for the
+/// last op or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1),
+/// plus O(log n) for places whose last use is still under way.
+class Timeline {
+ public:
+  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
+
+  void apply(const Action& action);
+
+  /// Time at which the stream of an op is free (of all streams for no op).
+  Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
+  /// Bytes held by versions now.
+  Bytes held() const { return held_; }
+  /// What the actions so far cost; makespan is up to the last end of any lane.
+  Totals totals() const;
+  Nanos recompute() const { return totals_.recompute; }
+  Nanos stalled() const { return totals_.stall.compute; }
+
+ private:
+  void run(OpId op);
+  void give_place(VersionId v, const Action& action);
+  void end_place(VersionId v);
+  void hold(Bytes size);
+  Nanos latest() const;
+  void next_iteration();
+
+  const Trace& trace_;
+  const Machine& machine_;
+  const bool copy_on_write_;
+  const bool address_reuse_matters_;  // several streams: every freed place may be reused by another one
+  std::vector<VersionState>& states_;
+  std::vector<Nanos> streams_;
+  Nanos h2d_, d2h_;
+  Nanos iteration_start_;
+  Availability free_from_;
+  Nanos counted_free_from_;       // the same for places without addresses
+  std::vector<Nanos> op_end_;     // only where the trace has order edges
+  std::vector<bool> ran_;
+  std::size_t next_order_ = 0;
+  struct Scratch {
+    VersionId version;
+    Bytes offset, size;
+  };
+  std::vector<Scratch> scratch_;  // for the next run
+  Bytes held_, reserved_;
+  Totals totals_;
+};
+
+}  // namespace tidepool
