@@ -10,7 +10,8 @@
 
 namespace tidepool {
 
-/// One declared option. `unit` is "bytes", "ns", "number", "on/off" or the list of words, as in "first|best".
+/// One declared option. `unit` is "bytes", "ns", "number", "on/off" or the list of words, as in "first|best"; values
+/// are written as people write them: 2MiB, 10us, 0.5, on, best.
 struct OptionInfo {
   std::string name;
   std::string default_value;
@@ -57,5 +58,8 @@ std::vector<std::string> split_list(std::string_view text, char separator = ',')
 
 /// The known word with the least edit distance, or "" if none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+/// "no policy named 'gapswap', did you mean 'gap-swap'?; known: dtr, gap-swap", for an error about `what`.
+std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace tidepool

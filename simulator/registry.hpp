@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/options.hpp"
@@ -32,12 +33,13 @@ struct PolicyInfo {
   std::function<std::unique_ptr<Policy>(const Options&)> make;
 };
 
-/// A namespace-scope object of this type in a policy's .cpp makes it known.
+/// A namespace-scope object of this type in a policy's .cpp makes it known. `built_for` stamps what a plug-in was built
+/// against; one that was built against another version is not read, and load_plugin refuses it.
 struct RegisterPool {
-  explicit RegisterPool(PoolInfo info);
+  explicit RegisterPool(PoolInfo info, std::string_view built_for = TIDEPOOL_VERSION);
 };
 struct RegisterPolicy {
-  explicit RegisterPolicy(PolicyInfo info);
+  explicit RegisterPolicy(PolicyInfo info, std::string_view built_for = TIDEPOOL_VERSION);
 };
 
 /// Sorted by name.
@@ -49,7 +51,10 @@ const PoolInfo& find_pool(const std::string& name);
 const PolicyInfo& find_policy(const std::string& name);
 
 /// Loads pools and policies from a shared library that was built against an installed Tidepool; it stays loaded.
-/// @throws InputError  naming the file and the reason
+/// @throws InputError  naming the file and the reason, as in
+///   "fifo.so: built against tidepool 0.0.9; this is tidepool 0.1.0"
+///   "fifo.so: registers policy 'dtr', which is known already; expected a name of its own"
+///   "fifo.so: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy"
 void load_plugin(const std::string& path);
 
 }  // namespace tidepool

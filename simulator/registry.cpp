@@ -1,0 +1,110 @@
+#include "simulator/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/dll/shared_library.hpp>
+#include <boost/filesystem/operations.hpp>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Registry {
+  std::deque<PoolInfo> pools;  // a deque: addresses stay while more are added
+  std::deque<PolicyInfo> policies;
+  std::string foreign_version;  // of the last registration that was built for another version, "" if none was
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+template <class Info>
+void add(std::deque<Info>& infos, Info&& info, std::string_view built_for) {
+  // Throwing here would end the program: this runs before main or inside the loading of a shared library.
+  if (built_for == TIDEPOOL_VERSION)
+    infos.push_back(std::move(info));
+  else
+    registry().foreign_version = built_for;
+}
+
+template <class Info>
+std::vector<const Info*> sorted(const std::deque<Info>& infos) {
+  std::vector<const Info*> all;
+  for (const Info& info : infos) all.push_back(&info);
+  std::stable_sort(all.begin(), all.end(), [](const Info* a, const Info* b) { return a->name < b->name; });
+  return all;
+}
+
+template <class Info>
+const Info& find(const std::deque<Info>& infos, std::string_view what, const std::string& name) {
+  const auto found = std::find_if(infos.begin(), infos.end(), [&](const Info& info) { return info.name == name; });
+  if (found != infos.end()) return *found;
+  std::vector<std::string> known;
+  for (const Info* info : sorted(infos)) known.push_back(info->name);
+  throw InputError{unknown_name(what, name, known)};
+}
+
+/// Refuses a name that more than one of `infos` has.
+template <class Info>
+void require_unique(const std::deque<Info>& infos, std::string_view what, const std::string& path) {
+  const std::vector<const Info*> all = sorted(infos);
+  const auto twice =
+      std::adjacent_find(all.begin(), all.end(), [](const Info* a, const Info* b) { return a->name == b->name; });
+  if (twice != all.end())
+    throw InputError{fmt::format("{}: registers {} '{}', which is known already; expected a name of its own", path,
+                                 what, (*twice)->name)};
+}
+
+}  // namespace
+
+RegisterPool::RegisterPool(PoolInfo info, std::string_view built_for) {
+  add(registry().pools, std::move(info), built_for);
+}
+RegisterPolicy::RegisterPolicy(PolicyInfo info, std::string_view built_for) {
+  add(registry().policies, std::move(info), built_for);
+}
+
+std::vector<const PoolInfo*> all_pools() { return sorted(registry().pools); }
+std::vector<const PolicyInfo*> all_policies() { return sorted(registry().policies); }
+
+const PoolInfo& find_pool(const std::string& name) { return find(registry().pools, "pool", name); }
+const PolicyInfo& find_policy(const std::string& name) { return find(registry().policies, "policy", name); }
+
+void load_plugin(const std::string& path) {
+  boost::system::error_code error;
+  const boost::filesystem::path file = boost::filesystem::canonical(path, error);
+  if (error || !boost::filesystem::is_regular_file(file))
+    throw InputError{fmt::format("{}: no such file; expected a shared library with policies", path)};
+  static std::map<boost::filesystem::path, boost::dll::shared_library> loaded;  // in use until the program ends
+  if (loaded.contains(file)) return;
+
+  Registry& all = registry();
+  const std::size_t pools = all.pools.size(), policies = all.policies.size();
+  all.foreign_version.clear();
+  try {
+    loaded.emplace(file, boost::dll::shared_library{file, boost::dll::load_mode::rtld_now});
+    if (!all.foreign_version.empty())
+      throw InputError{fmt::format("{}: built against tidepool {}; this is tidepool {}", path, all.foreign_version,
+                                   TIDEPOOL_VERSION)};
+    if (all.pools.size() == pools && all.policies.size() == policies)
+      throw InputError{fmt::format(
+          "{}: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy", path)};
+    require_unique(all.pools, "pool", path);
+    require_unique(all.policies, "policy", path);
+  } catch (const boost::system::system_error& failure) {
+    throw InputError{fmt::format("{}: cannot be loaded: {}", path, failure.what())};
+  } catch (const InputError&) {
+    while (all.pools.size() > pools) all.pools.pop_back();
+    while (all.policies.size() > policies) all.policies.pop_back();
+    throw;
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,79 @@
+#include "simulator/registry.hpp"
+
+#include <algorithm>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Registers nothing under the same name twice, sorts by name and says what a user needs to know.
+template <class Info>
+void check_listed(const std::vector<const Info*>& infos) {
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    INFO(infos[i]->name);
+    if (i > 0) CHECK(infos[i - 1]->name < infos[i]->name);
+    CHECK_FALSE(infos[i]->summary.empty());
+    CHECK_FALSE(infos[i]->paper.empty());
+    for (const OptionInfo& option : infos[i]->options) CHECK_FALSE(option.meaning.empty());
+    const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if a default is none that its unit allows
+    CHECK(infos[i]->make(defaults) != nullptr);
+  }
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every pool and policy has a name of its own, a summary, a source and valid defaults") {
+  check_listed(all_pools());
+  check_listed(all_policies());
+}
+
+TEST_CASE("policies are found by name") {
+  CHECK(find_policy("none").kind == PolicyKind::kNone);
+  std::string known;
+  for (const PolicyInfo* info : all_policies()) known += (known.empty() ? "" : ", ") + info->name;
+  CHECK(refusal([] { find_policy("nome"); }) == "no policy named 'nome', did you mean 'none'?; known: " + known);
+  CHECK(refusal([] { find_policy("no-such-thing-at-all"); }) ==
+        "no policy named 'no-such-thing-at-all'; known: " + known);
+}
+
+TEST_CASE("pools are found by name") {
+  std::string known;
+  for (const PoolInfo* info : all_pools()) known += (known.empty() ? "" : ", ") + info->name;
+  CHECK(refusal([] { find_pool("no-such-thing-at-all"); }) == "no pool named 'no-such-thing-at-all'; known: " + known);
+}
+
+TEST_CASE("a registration that was built for another version is not taken") {
+  const std::size_t before = all_policies().size();
+  RegisterPolicy{PolicyInfo{.name = "from-elsewhere", .summary = {}, .paper = {}, .options = {}, .make = {}}, "0.0.1"};
+  CHECK(all_policies().size() == before);
+}
+
+TEST_CASE("a file that is no shared library is no plug-in") {
+  CHECK(refusal([] { load_plugin("/no/such/file.so"); }) ==
+        "/no/such/file.so: no such file; expected a shared library with policies");
+  const std::string text = std::string{TIDEPOOL_SOURCE_DIR} + "/LICENSE";
+  CHECK_THAT(refusal([&] { load_plugin(text); }), ContainsSubstring(text + ": cannot be loaded: "));
+}
+
+TEST_CASE("assumptions are found by the name of the simulator that made them") {
+  const Assumptions simrd = Assumptions::find("simrd");
+  CHECK(simrd.name == "simrd");
+  CHECK((simrd.copy_on_write && simrd.replay_views && simrd.keep_recomputed && simrd.pin_sources));
+  CHECK(simrd.clock_start == 1_ns);
+  CHECK_FALSE(Assumptions::find("").copy_on_write);
+  CHECK(refusal([] { Assumptions::find("simdr"); }) ==
+        "no assumptions named 'simdr', did you mean 'simrd'?; known: simrd");
+}
