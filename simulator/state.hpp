@@ -35,12 +35,18 @@ struct VersionState {
   Nanos cost;                ///< time to run its producer again (with its views where those must be replayed)
 };
 
+/// Versions whose state changed in a way that matters to a policy's index, each once until it is drained.
+struct Changes {
+  std::vector<VersionId> ids;
+  std::uint8_t bit = 0;  ///< in VersionState::journaled
+};
+
 /// A read-only view of a run. Cheap to copy.
 class View {
  public:
-  View(const Trace& trace, const Machine& machine, const std::vector<VersionState>& states, const Nanos& clock,
-       std::vector<VersionId>& changes, const std::uint32_t& op)
-      : trace_{&trace}, machine_{&machine}, states_{&states}, clock_{&clock}, changes_{&changes}, op_{&op} {}
+  View(const Trace& trace, const Machine& machine, std::vector<VersionState>& states, const Nanos& clock,
+       const std::uint32_t& op, Changes& changes)
+      : trace_{&trace}, machine_{&machine}, states_{&states}, clock_{&clock}, op_{&op}, changes_{&changes} {}
 
   const Trace& trace() const { return *trace_; }
   const Machine& machine() const { return *machine_; }
@@ -65,9 +71,17 @@ class View {
   }
   Bytes size(VersionId v) const { return trace_->size(v); }
 
-  /// Root versions whose evictability, last access, order or cost may have changed since the last call; each once.
-  /// Only one policy of a chain can keep an index from it; the driver gives every policy its own list.
-  std::vector<VersionId>& changes() const { return *changes_; }
+  /// Calls visit(VersionId) for every root version whose evictability, last access, order or cost may have changed since
+  /// the last call, each once. Every policy of a chain has its own list. A policy that keeps an index brings it up to date
+  /// with this when it is asked, and pays nothing while it is not.
+  template <class Visit>
+  void drain_changes(Visit visit) const {
+    for (const VersionId v : changes_->ids) {
+      (*states_)[v.index()].journaled &= static_cast<std::uint8_t>(~changes_->bit);
+      visit(v);
+    }
+    changes_->ids.clear();
+  }
 
   /// Calls visit(VersionId) for every root version that an op making `v` (or, where views are replayed, a view of it)
   /// has read, other than v. May name one twice.
@@ -80,10 +94,10 @@ class View {
  private:
   const Trace* trace_;
   const Machine* machine_;
-  const std::vector<VersionState>* states_;
+  std::vector<VersionState>* states_;
   const Nanos* clock_;
-  std::vector<VersionId>* changes_;
   const std::uint32_t* op_;
+  Changes* changes_;
 };
 
 template <class Visit>

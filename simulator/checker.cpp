@@ -1,0 +1,245 @@
+#include "simulator/checker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tidepool {
+
+Checker::Checker(const Trace& trace, const RunSpec& spec)
+    : trace_{trace},
+      spec_{spec},
+      places_(trace.versions().size()),
+      ran_(trace.ops().size()),
+      began_on_host_(trace.buffers().size()) {
+  start_places();
+}
+
+/// What existed before the step is on the host until it is given a place.
+void Checker::start_places() {
+  for (std::size_t i = 0; i < trace_.buffers().size(); ++i)
+    if (trace_.buffers()[i].born_before) {
+      Place& place = places_[trace_.first_version(BufferId{i}).index()];
+      if (!place.placed) place.on_host = began_on_host_[i] = true;
+    }
+}
+
+void Checker::refuse(const Action& action, const std::string& reason) const {
+  throw PlanError{fmt::format("{}: {}", to_text(action), reason)};
+}
+
+Checker::Place& Checker::at(const Action& action) {
+  if (action.subject >= places_.size()) refuse(action, "no such version");
+  if (trace_.version(VersionId{action.subject}).kind == VersionKind::kView) refuse(action, "it is a view and has no place");
+  return places_[action.subject];
+}
+
+void Checker::occupy(const Action& action, VersionId v) {
+  if (action.size < trace_.size(v))
+    refuse(action, fmt::format("{} do not hold its {}", to_text(action.size), to_text(trace_.size(v))));
+  if (action.offset == kNoAddress) {
+    counted_ += action.size;
+    if (counted_ > spec_.capacity) refuse(action, fmt::format("{} exceed the capacity", to_text(counted_)));
+    return;
+  }
+  const Bytes end = action.offset + action.size;
+  if (action.offset < Bytes{}) refuse(action, "its address is negative");
+  if (segments_.empty()) {
+    if (end > spec_.capacity) refuse(action, fmt::format("it would end at {}, beyond the capacity", to_text(end)));
+  } else {
+    auto segment = segments_.upper_bound(action.offset);
+    if (segment == segments_.begin() || std::prev(segment)->second < end) refuse(action, "it would lie outside of reserved memory");
+  }
+  if (action.size == Bytes{}) return;
+  const auto next = live_.lower_bound(action.offset);
+  if (next != live_.end() && next->first < end) refuse(action, fmt::format("it would overlap version {}", next->second.second.value()));
+  if (next != live_.begin() && std::prev(next)->second.first > action.offset)
+    refuse(action, fmt::format("it would overlap version {}", std::prev(next)->second.second.value()));
+  live_.emplace_hint(next, action.offset, std::pair{end, v});
+}
+
+void Checker::vacate(const Place& place) {
+  if (place.offset == kNoAddress) counted_ -= place.size;
+  else if (place.size != Bytes{}) live_.erase(place.offset);
+}
+
+void Checker::run(const Action& action) {
+  if (action.subject >= ran_.size()) refuse(action, "no such op");
+  const OpId id{action.subject};
+  const bool again = ran_[id.index()];
+  if (!again && id.index() != next_op_) refuse(action, fmt::format("op {} has not run yet", next_op_));
+  if (again && trace_.op(id).kind == OpKind::kSource) refuse(action, "a source cannot run again");
+  const std::span uses = trace_.uses(id);
+  for (const Use& use : uses)
+    if (use.in.valid() && !places_[trace_.root(use.in).index()].filled)
+      refuse(action, fmt::format("its input, version {} of buffer {}, is not there", trace_.root(use.in).value(),
+                                 trace_.version(use.in).buffer.value()));
+  for (const Use& use : uses) {
+    if (!use.out.valid() || use.access == Access::kView) continue;
+    Place& out = places_[use.out.index()];
+    const VersionId parent_id = trace_.version(use.out).parent;
+    Place* parent = parent_id.valid() && !spec_.assume.copy_on_write ? &places_[parent_id.index()] : nullptr;
+    if (out.placed && !out.filled) {
+      out.filled = true;
+    } else if (const auto scratch = scratch_.find(use.out); out.filled && scratch != scratch_.end()) {
+      vacate(scratch->second);
+      scratch_.erase(scratch);
+    } else if (parent != nullptr && parent->placed) {
+      if (out.filled) {
+        vacate(*parent);
+      } else {
+        const bool on_host = out.on_host;
+        out = *parent;
+        out.filled = true;
+        out.on_host = on_host;
+        if (const auto owner = live_.find(out.offset); owner != live_.end()) owner->second.second = use.out;
+      }
+      *parent = Place{};
+    } else if (!out.filled || !again) {
+      refuse(action, fmt::format("its output, version {} of buffer {}, has no place", use.out.value(),
+                                 trace_.version(use.out).buffer.value()));
+    } else if (trace_.version(use.out).producer == id && out.filled) {
+      // An op may name an output twice; its second mention finds it filled.
+      const auto same = [&](const Use& other) { return other.out == use.out; };
+      if (std::count_if(uses.begin(), uses.end(), same) < 2)
+        refuse(action, fmt::format("its output, version {}, is there already and has no scratch place", use.out.value()));
+    }
+  }
+  if (!scratch_.empty()) refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));
+  if (!again) ran_[id.index()] = true, ++next_op_;
+}
+
+void Checker::next_iteration(const Action& action) {
+  if (next_op_ != ran_.size()) refuse(action, fmt::format("op {} has not run yet", next_op_));
+  std::vector<VersionId> last(trace_.buffers().size());
+  for (std::size_t i = 0; i < trace_.versions().size(); ++i)
+    if (trace_.versions()[i].kind != VersionKind::kView) last[trace_.versions()[i].buffer.index()] = VersionId{i};
+  std::vector<Place> old(places_.size());
+  old.swap(places_);
+  std::fill(began_on_host_.begin(), began_on_host_.end(), false);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    const Buffer& buffer = trace_.buffers()[i];
+    if (!buffer.born_before || !buffer.outlives) continue;
+    Place& from = old[last[i].index()];
+    if (!from.filled && !from.on_host) refuse(action, fmt::format("buffer {} is neither on the device nor on the host", i));
+    places_[trace_.first_version(BufferId{i}).index()] = from;
+    if (!from.placed) began_on_host_[i] = true;
+    from.placed = false;
+  }
+  for (std::size_t i = 0; i < old.size(); ++i)
+    if (old[i].placed) refuse(action, fmt::format("version {} still has a place", i));
+  start_places();
+  std::fill(ran_.begin(), ran_.end(), false);
+  next_op_ = 0;
+  ++iterations_;
+}
+
+void Checker::check(const Action& action) {
+  switch (action.verb) {
+    case Verb::kRun: return run(action);
+    case Verb::kNext: return next_iteration(action);
+    case Verb::kAlloc: {
+      Place& place = at(action);
+      const VersionId v{action.subject};
+      if (place.placed) refuse(action, "it has a place already");
+      occupy(action, v);
+      const bool initial = trace_.version(v).kind == VersionKind::kInitial;
+      const BufferId buffer = trace_.version(v).buffer;
+      if (initial && trace_.buffer(buffer).born_before) {
+        if (!place.on_host) refuse(action, "it is gone and cannot be had again");
+        began_on_host_[buffer.index()] = false;
+      }
+      place = {action.offset, action.size, true, initial, initial ? false : place.on_host};
+      return;
+    }
+    case Verb::kScratch: {
+      if (!at(action).filled) refuse(action, "it has no content that a second writing must spare");
+      occupy(action, VersionId{action.subject});
+      scratch_[VersionId{action.subject}] = {action.offset, action.size, true, false, false};
+      return;
+    }
+    case Verb::kFree: {
+      Place& place = at(action);
+      if (!place.placed && !place.on_host) refuse(action, "it has neither a place nor a host copy");
+      if (place.placed) vacate(place);
+      place = Place{};
+      return;
+    }
+    case Verb::kDrop: {
+      Place& place = at(action);
+      if (!place.filled) refuse(action, "it is not there");
+      vacate(place);
+      place = Place{.on_host = place.on_host};
+      return;
+    }
+    case Verb::kCopy: {
+      const Place& place = at(action);
+      const VersionId parent = trace_.version(VersionId{action.subject}).parent;
+      if (!place.placed || place.filled) refuse(action, "it has no empty place");
+      if (!parent.valid() || !places_[parent.index()].filled) refuse(action, "what it replaces is not there");
+      if (!action.before.valid()) refuse(action, "no op follows");
+      return;
+    }
+    case Verb::kSwapOut: {
+      Place& place = at(action);
+      if (!place.filled) refuse(action, "it is not there");
+      place.on_host = true;
+      return;
+    }
+    case Verb::kSwapIn: {
+      Place& place = at(action);
+      if (place.placed) refuse(action, "it has a place already");
+      if (!place.on_host) refuse(action, "it is not on the host");
+      occupy(action, VersionId{action.subject});
+      place = {action.offset, action.size, true, true, true};
+      return;
+    }
+    case Verb::kReserve: {
+      reserved_ += action.size;
+      if (reserved_ > spec_.capacity) refuse(action, fmt::format("{} reserved exceed the capacity", to_text(reserved_)));
+      const auto next = segments_.lower_bound(action.offset);
+      if ((next != segments_.end() && next->first < action.offset + action.size) ||
+          (next != segments_.begin() && std::prev(next)->second > action.offset))
+        refuse(action, "it is reserved already");
+      // Neighbouring pieces that were mapped page by page are one piece of address space.
+      Bytes first = action.offset, end = action.offset + action.size;
+      if (next != segments_.end() && next->first == end) end = next->second, segments_.erase(next);
+      if (const auto before = segments_.lower_bound(first); before != segments_.begin() && std::prev(before)->second == first) {
+        first = std::prev(before)->first;
+        segments_.erase(std::prev(before));
+      }
+      segments_[first] = end;
+      return;
+    }
+    case Verb::kRelease: {
+      const Bytes first = action.offset, end = action.offset + action.size;
+      auto piece = segments_.upper_bound(first);
+      if (piece == segments_.begin() || std::prev(piece)->second < end) refuse(action, "it is not reserved");
+      --piece;
+      const auto in_use = live_.lower_bound(first);
+      if ((in_use != live_.end() && in_use->first < end) || (in_use != live_.begin() && std::prev(in_use)->second.first > first))
+        refuse(action, "it is in use");
+      const auto [piece_first, piece_end] = *piece;
+      segments_.erase(piece);
+      if (piece_first < first) segments_[piece_first] = first;
+      if (piece_end > end) segments_[end] = piece_end;
+      reserved_ -= action.size;
+      return;
+    }
+  }
+  refuse(action, "unknown verb");
+}
+
+void Checker::finish() const {
+  if (next_op_ != ran_.size()) throw PlanError{fmt::format("the plan ends before op {}", next_op_)};
+  for (const VersionId named : trace_.outputs()) {
+    const VersionId root = trace_.root(named);
+    const Place& place = places_[root.index()];
+    const bool may_stay = began_on_host_[trace_.version(root).buffer.index()] || iterations_ > 1;
+    if (!place.filled && !(may_stay && place.on_host))
+      throw PlanError{fmt::format("the plan ends without version {} of buffer {}, which the step hands on", root.value(),
+                                  trace_.version(root).buffer.value())};
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,50 @@
+// Refuses actions that could not be carried out. Independent of pools, policies and the driver, and dumber than they are.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Follows a plan action by action with its own idea of what is where. check() throws PlanError for: overlap of live
+/// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out of
+/// program order, outputs without a place, copies of what is not there, and plans that end before the program does.
+class Checker {
+ public:
+  Checker(const Trace& trace, const RunSpec& spec);
+  void check(const Action& action);
+  /// After the last action.
+  void finish() const;
+
+ private:
+  struct Place {
+    Bytes offset{}, size{};
+    bool placed = false, filled = false;
+    bool on_host = false;
+  };
+  void occupy(const Action& action, VersionId v);
+  void vacate(const Place& place);
+  void run(const Action& action);
+  void next_iteration(const Action& action);
+  void start_places();
+  Place& at(const Action& action);
+  [[noreturn]] void refuse(const Action& action, const std::string& reason) const;
+
+  const Trace& trace_;
+  const RunSpec& spec_;
+  std::vector<Place> places_;                          // by version
+  std::map<Bytes, std::pair<Bytes, VersionId>> live_;  // by first address: end and owner
+  std::map<Bytes, Bytes> segments_;                    // by first address: end
+  std::map<VersionId, Place> scratch_;                 // for the next run
+  std::vector<bool> ran_;
+  std::vector<bool> began_on_host_;                    // by buffer
+  std::size_t next_op_ = 0;
+  int iterations_ = 1;
+  Bytes counted_{}, reserved_{};
+};
+
+}  // namespace tidepool

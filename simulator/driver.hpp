@@ -1,0 +1,136 @@
+// Walks the program, asks pool and policies, and turns their answers into actions.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "simulator/policy.hpp"
+#include "simulator/pool.hpp"
+#include "simulator/run.hpp"
+#include "simulator/state.hpp"
+#include "simulator/timeline.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked (in argument
+/// order: those that are there first, then the absent ones, each with whatever it needs, recursively); then its outputs
+/// get places; then it runs and the locks are given up. What was brought back only for this and is of no further use to
+/// the program is let go. When a place cannot be found: wait for a copy-out that is under way, else ask the policies in
+/// the order of the chain, else the run is out of memory.
+///
+/// Content that could not be recomputed because something it depends on is about to be lost for good (a source that ends
+/// or is overwritten in place) is recomputed before that happens.
+class Driver final : private Device {
+ public:
+  /// `policies` may be empty. At most 8.
+  Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool, std::vector<std::unique_ptr<Policy>>& policies,
+         bool may_swap, bool keep_plan);
+
+  Result run();
+
+ private:
+  /// An op that waits for its inputs: one level of the recursion, kept on a stack of our own.
+  struct Frame {
+    OpId op;
+    VersionId target;               // what it is run again for; none for the program's own run
+    std::size_t first_pending = 0;  // in pending_inputs_: inputs that were absent at first
+    std::size_t next_pending = 0;
+    std::size_t first_temporary = 0;  // in temporaries_
+  };
+  struct Stop {  // thrown to end a run; caught in run()
+    Outcome outcome;
+    std::string message;
+  };
+
+  // Program.
+  void start_iteration(int iteration);
+  void step(std::size_t position);
+  void begin(OpId op);
+  void finish_program();
+  void free_buffer(BufferId buffer);
+  void end_version(VersionId v);
+
+  // Bringing back and running.
+  void gather(std::size_t base);
+  void bring_back(VersionId named);
+  void enter(OpId op, VersionId target);
+  bool advance(Frame& frame);
+  void execute(OpId op, VersionId target, std::size_t first_temporary);
+  void place_output(OpId op, VersionId out);
+  void unlock_inputs(OpId op);
+  void drop_temporaries(std::size_t first);
+  void swap_in(VersionId v);
+  bool defined(VersionId named) const;
+  VersionId handle(VersionId named) const;
+
+  // Memory.
+  Block find_place(VersionId v);
+  bool ask_policies(const Request& request);
+  bool carry_out(const std::vector<Action>& wishes);
+  bool prefetch(VersionId v);
+  void settle_front();
+  void settle_past();
+  void take_place_away(VersionId v, Verb verb);
+  [[noreturn]] void out_of_memory(const Request& request);
+  void check_limit();
+
+  // What is lost cannot be recomputed from.
+  bool anchored(VersionId v) const;
+  void before_loss(VersionId v);
+  void after_loss(VersionId v);
+
+  // Bookkeeping.
+  void emit(Action action);
+  void act(Verb verb, std::uint32_t subject, Block block = {});
+  void changed(VersionId v);
+  void tell_dropped(VersionId v);
+  void tell_computed();
+  void lock(VersionId v);
+  void now_evictable(VersionId v);
+  View view(std::size_t policy) { return {trace_, spec_.machine, states_, clock_, op_, changes_[policy]}; }
+  VersionState& state(VersionId v) { return states_[v.index()]; }
+  const VersionState& state(VersionId v) const { return states_[v.index()]; }
+
+  // Device: what a pool asks for becomes actions.
+  std::optional<Bytes> reserve(Bytes size) override;
+  void release(Bytes address, Bytes size) override;
+
+  const Trace& trace_;
+  const RunSpec& spec_;
+  const Assumptions& assume_;
+  const Nanos baseline_;
+  Pool& pool_;
+  std::vector<std::unique_ptr<Policy>>& policies_;
+  const bool may_swap_, keep_plan_;
+  std::vector<VersionState> states_;
+  Timeline timeline_;
+  Nanos clock_;                  // what policies see as now
+  std::uint32_t op_ = 0;         // the op of the program that is being prepared
+  OpId before_;                  // the same, for actions
+  OpId begun_;                   // the op whose inputs have been gathered
+  std::uint32_t last_order_ = 0;
+  std::array<Changes, 8> changes_;
+  std::uint8_t watching_ = 0;    // bit i: policy i wants dropped() and computed()
+  std::vector<std::vector<Action>> drafts_;
+  std::vector<std::size_t> next_draft_;
+  std::deque<VersionId> leaving_;        // copies to the host under way, in the order of their ends
+  std::vector<Frame> frames_;
+  std::vector<std::uint32_t> pending_inputs_;
+  std::vector<VersionId> temporaries_;   // brought back for others, of no further use to the program
+  std::vector<VersionId> filled_;        // newly filled by the op just run
+  std::vector<VersionId> current_;       // by buffer: its content in the program
+  std::vector<bool> started_on_host_;    // by buffer
+  std::vector<VersionId> overwritten_;   // in place, by the op that is about to run
+  std::vector<Block> ending_;            // places that end with the op that is about to run
+  std::vector<bool> lost_;               // by version: gone and not regenerable
+  bool anything_dropped_ = false;
+  Bytes reserved_, next_address_;
+  Plan plan_;
+  std::vector<Action> wishes_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,142 @@
+#include "simulator/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "simulator/checker.hpp"
+#include "simulator/driver.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/timeline.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there.
+Nanos baseline_time(const Trace& trace) {
+  if (trace.data().streams.size() == 1) {
+    Nanos sum;
+    for (const Op& op : trace.ops()) sum += op.duration;
+    return sum;
+  }
+  std::vector<VersionState> states;
+  const Machine machine;
+  Timeline timeline{trace, machine, {}, states};
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (trace.buffers()[i].born_before)
+      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{i}).value(), Bytes{}, Bytes{}});
+  for (const Step& step : trace.steps())
+    if (step.kind == StepKind::kRun) timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
+    else if (step.kind == StepKind::kAlloc)
+      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
+  return timeline.totals().makespan;
+}
+
+struct Chain {
+  std::vector<std::unique_ptr<Policy>> policies;
+  bool may_swap = false;
+  std::string options;
+};
+
+Chain make_chain(const RunSpec& spec) {
+  Chain chain;
+  for (const std::string& text : split_list(spec.policy, '+')) {
+    const Spec one = parse_spec(text);
+    const PolicyInfo& info = find_policy(one.name);
+    const Options options{info.name, info.options, one.options, spec.seed};
+    if (const std::string given = options.text(); !given.empty())
+      chain.options += fmt::format("{}{}({})", chain.options.empty() ? "" : " ", info.name, given);
+    if (info.kind == PolicyKind::kNone) continue;
+    chain.may_swap |= info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid;
+    chain.policies.push_back(info.make(options));
+  }
+  if (chain.policies.size() > 8) throw InputError{fmt::format("'{}' names more than 8 policies", spec.policy)};
+  return chain;
+}
+
+}  // namespace
+
+std::string_view to_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kOk: return "ok";
+    case Outcome::kOutOfMemory: return "out_of_memory";
+    case Outcome::kInfeasible: return "infeasible";
+    case Outcome::kTimeLimit: return "time_limit";
+    case Outcome::kError: return "error";
+  }
+  return "error";
+}
+
+Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
+  const Spec pool_spec = parse_spec(spec.pool);
+  const PoolInfo& info = find_pool(pool_spec.name);
+  const Options pool_options{info.name, info.options, pool_spec.options, spec.seed};
+  const std::unique_ptr<Pool> pool = info.make(pool_options);
+  Chain chain = make_chain(spec);
+  Driver driver{trace, spec, baseline_time(trace), *pool, chain.policies, chain.may_swap, keep_plan};
+  Result result = driver.run();
+  const std::string given = pool_options.text();
+  result.options = given.empty() ? chain.options
+                                 : fmt::format("{}({}){}{}", info.name, given, chain.options.empty() ? "" : " ", chain.options);
+  return result;
+}
+
+Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  Checker checker{trace, spec};
+  std::vector<VersionState> states;
+  Timeline timeline{trace, spec.machine, spec.assume, states};
+  for (const Action& action : plan.actions) {
+    checker.check(action);
+    timeline.apply(action);
+  }
+  checker.finish();
+  return timeline.totals();
+}
+
+Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
+  if (!assume.copy_on_write) return trace.ideal_peak();
+  std::vector<bool> live(trace.versions().size());
+  std::vector<VersionId> current(trace.buffers().size());
+  Bytes sum, peak;
+  const auto begin = [&](VersionId v) {
+    live[v.index()] = true;
+    sum += trace.size(v);
+    peak = std::max(peak, sum);
+    current[trace.version(v).buffer.index()] = v;
+  };
+  const auto end = [&](VersionId v) {
+    if (live[v.index()]) sum -= trace.size(v);
+    live[v.index()] = false;
+  };
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (trace.buffers()[i].born_before) begin(trace.first_version(BufferId{i}));
+  for (const Step& step : trace.steps()) switch (step.kind) {
+      case StepKind::kAlloc: begin(trace.first_version(BufferId{step.id})); break;
+      case StepKind::kRun:
+        for (const Use& use : trace.uses(OpId{step.id}))
+          if (use.out.valid() && use.access != Access::kView && !live[use.out.index()] && trace.version(use.out).parent.valid())
+            begin(use.out);
+        break;
+      case StepKind::kForget: end(VersionId{step.id}); break;
+      case StepKind::kFree:
+        for (VersionId v = current[step.id]; v.valid(); v = trace.version(v).parent) end(v);
+        break;
+    }
+  return peak;
+}
+
+Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {
+  if (text == "none") return kNoLimit;
+  if (!text.empty() && text.back() == 'x') {
+    double fraction = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, fraction);
+    if (error == std::errc{} && end == text.data() + text.size() - 1 && fraction > 0 && fraction < 1e6)
+      return Bytes{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * fraction)};
+    throw InputError{fmt::format("'{}' is not a fraction of the peak; expected a number and x, as in 0.5x", text)};
+  }
+  return parse_bytes(text);
+}
+
+}  // namespace tidepool
