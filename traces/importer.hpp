@@ -1,0 +1,44 @@
+// Readers of traces in other forms register themselves; a file's form is found by its first bytes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/input.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// One form that a trace may be read from.
+struct Importer {
+  std::string name;                     ///< what --format takes, as in "torch-snapshot"
+  std::string summary;                  ///< one line for the list of formats
+  std::vector<std::string> extensions;  ///< as in ".jsonl"; decides between forms that are equally likely
+  /// How sure it is, from the first bytes (at most kSniffBytes of them): 0 = it is not this form, 100 = it is for
+  /// certain.
+  std::function<int(std::string_view head)> sniff;
+  /// @throws InputError  "path:line: what we saw; what we expected", with input.path() in front
+  std::function<Trace(const Input& input)> read;
+};
+
+inline constexpr std::size_t kSniffBytes = 4096;
+
+/// A namespace-scope object of this type makes a form known.
+struct RegisterImporter {
+  explicit RegisterImporter(Importer importer);
+};
+
+/// Sorted by name.
+const std::vector<Importer>& all_importers();
+
+/// The importer named `format`, or for "auto" the one that is surest about the first bytes.
+/// @throws InputError  "no format named 'dtrr', did you mean 'dtr'?; known: csv, dtr, ...",
+///                     "x.bin: in no form that tidepool reads; known: csv, dtr, ..."
+const Importer& find_importer(const Input& input, const std::string& format);
+
+/// Reads a trace in any known form, compressed or not.
+Trace load_trace(const std::string& path, const std::string& format = "auto");
+
+}  // namespace tidepool
