@@ -1,0 +1,99 @@
+// PyTorch's allocator snapshot (torch.cuda.memory._dump_snapshot), typed: what was allocated, and the recorded events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/quantity.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The memory pool of a captured graph or a user's MemPool; {0, 0} is the default pool.
+struct SnapshotPool {
+  std::int64_t owner = 0;
+  std::int64_t number = 0;
+  bool operator==(const SnapshotPool&) const = default;
+};
+
+enum class BlockState : std::uint8_t {
+  kActive,       ///< active_allocated
+  kPendingFree,  ///< active_pending_free or active_awaiting_free: freed by the program, waiting for other streams
+  kInactive,
+};
+
+/// A piece of a segment, as the allocator divided it.
+struct SnapshotBlock {
+  std::int64_t address = 0;  ///< summed up from the segment's address where the file (2023) does not give it
+  Bytes size;                ///< as rounded or split by the allocator
+  Bytes requested{-1};       ///< as the program asked; -1 = not recorded
+  BlockState state = BlockState::kInactive;
+};
+
+/// What the allocator got from the device in one piece, or one expandable range with its mapped pages.
+struct SnapshotSegment {
+  int device = 0;
+  std::int64_t address = 0;
+  Bytes size;
+  std::int64_t stream = 0;
+  bool small = false;  ///< of the pool for requests up to 1 MiB
+  bool expandable = false;
+  SnapshotPool pool;
+  std::vector<SnapshotBlock> blocks;  ///< in address order, without gaps between neighbours of a native segment
+};
+
+enum class SnapshotAction : std::uint8_t {
+  kAlloc,
+  kFreeRequested,
+  kFreeCompleted,
+  kSegmentAlloc,
+  kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
+  kSnapshot,
+  kOom,
+  kOther,  ///< user_defined, workspace_snapshot, ..., and what later versions add; counted in `unknown_actions`
+};
+
+struct SnapshotEvent {
+  SnapshotAction action = SnapshotAction::kOther;
+  std::int64_t address = 0;  ///< kOom: bytes that were free on the device
+  Bytes size;                ///< kAlloc, kFree*: as requested, not as rounded; kSnapshot: bytes allocated
+  std::int64_t stream = 0;
+  std::int64_t time_us = -1;         ///< since 1970; -1 = not recorded (before 2.2)
+  std::optional<SnapshotPool> pool;  ///< where the file says it
+};
+
+/// The allocator's settings, with PyTorch's defaults where the file has none.
+struct SnapshotSettings {
+  bool recorded = false;     ///< the file has allocator_settings
+  std::string conf;          ///< PYTORCH_CUDA_ALLOC_CONF
+  Bytes max_split_size{-1};  ///< -1 = unlimited
+  double garbage_collection_threshold = 0;
+  bool expandable_segments = false;
+  std::array<int, 16> roundup_power2_divisions{};  ///< [i] is for sizes from 2^i MiB; 0 = off
+  std::optional<Bytes> large_segment_size;         ///< where the file says it (2026)
+};
+
+struct TorchSnapshot {
+  std::vector<SnapshotSegment> segments;
+  std::vector<std::vector<SnapshotEvent>> device_traces;  ///< by device, oldest event first
+  SnapshotSettings settings;
+  std::int64_t unknown_actions = 0;
+};
+
+/// Reads a pickled snapshot of any schema since 2023. Nothing in it is executed.
+/// @param bytes  the pickle, decompressed
+/// @throws InputError  without file name, as in "device 0, trace entry 17: no 'addr'; expected a whole number" or
+///                     "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none"
+TorchSnapshot parse_torch_snapshot(std::string_view bytes);
+
+/// The lifetimes in a snapshot: a buffer per allocation of every device, with recorded address and requested size; no
+/// ops. Blocks that are older than the recorded events are `born_before`.
+Trace to_trace(const TorchSnapshot& snapshot);
+
+}  // namespace tidepool
