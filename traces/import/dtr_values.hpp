@@ -1,0 +1,53 @@
+// What the names in a DTR log mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "traces/import/dtr_log.hpp"
+#include "traces/import/lines.hpp"
+
+namespace tidepool {
+
+/// A tensor of a DTR log: a root owns a storage, the others are views of one. A name is bound to a value; a storage
+/// ends when no name refers to a value of its root any more, as the authors' simulator counts it.
+struct DtrValue {
+  std::uint32_t root = 0;  ///< itself for a root
+  std::uint32_t name = 0;  ///< the name under which it was made
+  std::int64_t refs = 0;   ///< names bound to it and not released
+  // Of roots only:
+  std::int64_t size = 0;
+  std::int64_t root_refs = 0;  ///< refs of all values with this root
+  std::size_t last_read = 0;   ///< the last instruction that reads the root or a view of it
+  bool asked_for = false;      ///< it or a view of it must be there at the end
+  std::uint32_t chain = 0;     ///< roots that one buffer holds one after the other have one chain
+};
+
+/// A root whose last reference went away with an instruction.
+struct DtrDeath {
+  std::size_t instruction = 0;
+  std::uint32_t root = 0;
+};
+
+/// The values of a whole log. Only later lines say whether a MUTATE wrote in place: it did where nobody reads the old
+/// value afterwards or asks for it at the end. Elsewhere the log itself has run it on a copy.
+struct DtrValues {
+  std::vector<DtrValue> values;
+  std::vector<std::uint32_t> args;          ///< parallel to DtrLog::args: the values read
+  std::vector<std::uint32_t> first_made;    ///< by instruction: what it makes are the values from here on
+  std::vector<DtrDeath> deaths;             ///< in the order of the log
+  std::vector<std::uint32_t> outputs;       ///< must be there at the end, in the order in which they are asked for
+  std::vector<bool> in_place;               ///< by instruction: a MUTATE that changes its arguments' own storages
+  std::vector<std::uint32_t> chain_length;  ///< by chain: number of roots
+
+  std::uint32_t root(std::uint32_t value) const { return values[value].root; }
+  std::uint32_t chain(std::uint32_t value) const { return values[root(value)].chain; }
+};
+
+/// @param lines  of the log, for positions in messages
+/// @throws InputError  "file:line: reads 'x9', which no line before made" and the like
+DtrValues find_dtr_values(const DtrLog& log, const Lines& lines);
+
+}  // namespace tidepool

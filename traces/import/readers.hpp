@@ -1,0 +1,15 @@
+// The readers of other people's formats, for tests; everybody else goes through load_trace.
+#pragma once
+
+#include "traces/input.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// @throws InputError  "file:line: what we saw; what we expected"; for a snapshot "file: record: ..."
+Trace read_dtr(const Input& input);
+Trace read_singa(const Input& input);
+Trace read_interval_csv(const Input& input);
+Trace read_torch_snapshot(const Input& input);
+
+}  // namespace tidepool
