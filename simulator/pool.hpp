@@ -15,6 +15,15 @@ class Device {
   virtual std::optional<Bytes> reserve(Bytes size) = 0;
   /// Takes a segment, or a part of one that was mapped page by page, back.
   virtual void release(Bytes address, Bytes size) = 0;
+
+  /// A range of addresses without memory behind it, for a segment that grows page by page. Costs nothing, never
+  /// refused.
+  virtual Bytes reserve_addresses(Bytes size) = 0;
+  /// Takes such a range back; nothing is mapped in it.
+  virtual void release_addresses(Bytes address, Bytes size) = 0;
+  /// Puts memory behind [address, address + size), which lies in such a range and has none; false when the capacity
+  /// does not allow it.
+  virtual bool map(Bytes address, Bytes size) = 0;
 };
 
 /// Asks for a place.

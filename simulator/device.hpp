@@ -1,0 +1,68 @@
+// A device's own allocator, as far as pools can tell.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "simulator/pool.hpp"
+#include "simulator/pools/address_index.hpp"
+#include "simulator/pools/arena.hpp"
+
+namespace tidepool {
+
+/// Counts reserved bytes against a capacity and gives every segment and every range of addresses the lowest free
+/// addresses that begin at a multiple of 2 MiB, the page size of the GPUs that we know. Real drivers choose addresses
+/// by rules that are not published; pools whose answers depend on the order of addresses are exact only where these
+/// were recorded (`tidepool audit`).
+class SegmentDevice final : public Device {
+ public:
+  /// @param capacity  most bytes that can be reserved and mapped at once
+  explicit SegmentDevice(Bytes capacity) : capacity_{capacity} {}
+
+  std::optional<Bytes> reserve(Bytes size) override {
+    if (size > capacity_ - reserved_) return {};
+    count(size);
+    return addresses_.place(round_up(size, kPage));
+  }
+  void release(Bytes address, Bytes size) override {
+    reserved_ -= size;
+    if (!in_range(address)) addresses_.release(address);
+  }
+  Bytes reserve_addresses(Bytes size) override {
+    const Bytes first = addresses_.place(round_up(size, kPage)).value();
+    ranges_.push_back({first, size});
+    return first;
+  }
+  void release_addresses(Bytes address, Bytes /*size*/) override {
+    std::erase_if(ranges_, [&](const Block& range) { return range.offset == address; });
+    addresses_.release(address);
+  }
+  bool map(Bytes /*address*/, Bytes size) override {
+    if (size > capacity_ - reserved_) return false;
+    count(size);
+    return true;
+  }
+
+  Bytes reserved() const { return reserved_; }
+  Bytes most_reserved() const { return most_reserved_; }
+
+ private:
+  static constexpr Bytes kPage{std::int64_t{2} << 20};
+  static constexpr Bytes kAddressSpace{std::int64_t{1} << 62};
+
+  void count(Bytes size) {
+    reserved_ += size;
+    most_reserved_ = std::max(most_reserved_, reserved_);
+  }
+  bool in_range(Bytes address) const {
+    return std::any_of(ranges_.begin(), ranges_.end(), [&](const Block& range) {
+      return range.offset <= address && address < range.offset + range.size;
+    });
+  }
+
+  Bytes capacity_, reserved_, most_reserved_;
+  Arena<AddressIndex> addresses_{kAddressSpace};
+  std::vector<Block> ranges_;  // without memory of their own
+};
+
+}  // namespace tidepool

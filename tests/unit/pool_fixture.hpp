@@ -1,0 +1,31 @@
+// Pools under test: made by name, on a device that hands out addresses in a row.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "simulator/device.hpp"
+#include "simulator/registry.hpp"
+#include "traces/builder.hpp"
+
+namespace tidepool::testing {
+
+/// A pool made from its spec, as in "best-fit(alignment=1B)", ready to place.
+struct PoolUnderTest {
+  PoolUnderTest(const std::string& text, Bytes capacity) : device{capacity} {
+    const Spec spec = parse_spec(text);
+    const PoolInfo& info = find_pool(spec.name);
+    pool = info.make(Options{info.name, info.options, spec.options});
+    pool->start(TraceBuilder{}.finish(), capacity, device);
+  }
+
+  std::optional<Block> place(Bytes size, std::size_t stream = 0) {
+    return pool->place({.size = size, .stream = StreamId{stream}, .version = {}});
+  }
+
+  SegmentDevice device;
+  std::unique_ptr<Pool> pool;
+};
+
+}  // namespace tidepool::testing
