@@ -25,11 +25,11 @@ struct Machine {
   std::string source;                            ///< where each number comes from; says "assumed" or "measured"
 };
 
-/// A machine by its fixed name (tidepool machines lists them) or from a JSON file, see machines/FORMAT in the README.
+/// A machine by its fixed name (tidepool machines lists them) or from a JSON file, as simulator/MACHINES.md describes.
 /// @throws InputError  for an unknown name (with the nearest known one) or a file that does not parse
 Machine find_machine(const std::string& name_or_path);
 
-/// Every machine with a fixed name.
+/// Every machine with a fixed name, sorted by it.
 const std::vector<Machine>& known_machines();
 
 }  // namespace tidepool

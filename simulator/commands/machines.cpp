@@ -1,0 +1,69 @@
+// tidepool machines: the machines with a fixed name, and files to start one's own from.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "simulator/machine.hpp"
+#include "simulator/machine_file.hpp"
+#include "traces/command.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string name;
+  bool json = false, file = false;
+};
+
+nlohmann::ordered_json to_json(const Machine& machine) {
+  const auto link = [](const Link& l) {
+    return nlohmann::ordered_json{{"rate_bytes_per_second", l.rate.count()}, {"latency_ns", l.latency.count()}};
+  };
+  return {{"name", machine.name},
+          {"capacity_bytes", machine.capacity.count()},
+          {"h2d", link(machine.h2d)},
+          {"d2h", link(machine.d2h)},
+          {"device_copy_bytes_per_second", machine.device_copy.count()},
+          {"segment_alloc_ns", machine.segment_alloc.count()},
+          {"segment_free_ns", machine.segment_free.count()},
+          {"source", machine.source}};
+}
+
+void print_row(const Machine& machine) {
+  fmt::print("{:<14} {:>10}  {:>8.2f} GB/s + {:<8}  {:>8.2f} GB/s + {:<8}\n", machine.name, to_text(machine.capacity),
+             static_cast<double>(machine.h2d.rate.count()) / 1e9, to_text(machine.h2d.latency),
+             static_cast<double>(machine.d2h.rate.count()) / 1e9, to_text(machine.d2h.latency));
+}
+
+int list(const Arguments& arguments) {
+  std::vector<Machine> machines = known_machines();
+  if (!arguments.name.empty()) machines = {find_machine(arguments.name)};
+  if (arguments.file) {
+    for (const Machine& machine : machines) fmt::print("{}", machine_file(machine));
+  } else if (arguments.json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const Machine& machine : machines) all.push_back(to_json(machine));
+    fmt::print("{}\n", all.dump());
+  } else {
+    fmt::print("{:<14} {:>10}  {:>24}  {:>24}\n", "machine", "memory", "host to device", "device to host");
+    for (const Machine& machine : machines) print_row(machine);
+    if (!arguments.name.empty()) fmt::print("source: {}\n", machines.front().source);
+  }
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "machines",
+     .summary = "machines with a fixed name, or the content of a machine file",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("name", arguments->name, "a fixed name or a machine file");
+       app.add_flag("--json", arguments->json, "one JSON array");
+       app.add_flag("--file", arguments->file, "as a machine file, to change and use")->needs("name");
+       return std::function<int()>{[arguments] { return list(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool
