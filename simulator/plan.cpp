@@ -27,6 +27,8 @@ std::string what_is_done(const Action& action) {
       return fmt::format("swap in version {}", action.subject);
     case Verb::kDrop:
       return fmt::format("drop version {}", action.subject);
+    case Verb::kNext:
+      return fmt::format("begin iteration {}", action.subject);
   }
   return fmt::format("verb {} version {}", static_cast<int>(action.verb), action.subject);
 }
