@@ -3,22 +3,41 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
+#include "simulator/registry.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+
+namespace {
+
+/// Plug-ins named in the environment first, then those of the command line.
+void load_plugins(const std::vector<std::string>& given) {
+  if (const char* paths = std::getenv("TIDEPOOL_PLUGINS"))
+    for (const std::string& path : tidepool::split_list(paths, ':'))
+      if (!path.empty()) tidepool::load_plugin(path);
+  for (const std::string& path : given) tidepool::load_plugin(path);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"What would this training step cost, in bytes and in time, under another memory policy?", "tidepool"};
   app.set_version_flag("--version", "tidepool " TIDEPOOL_VERSION);
   app.require_subcommand(1);
+  std::vector<std::string> plugins;
+  app.add_option("--plugin", plugins, "load pools and policies from a shared library (also: TIDEPOOL_PLUGINS=A:B)")
+      ->allow_extra_args(false);
   std::function<int()> chosen;
   for (const tidepool::Command& command : tidepool::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->fallthrough();  // --plugin is understood behind the subcommand too
     sub->callback([&chosen, run = command.declare(*sub)] { chosen = run; });
   }
   try {
     app.parse(argc, argv);
+    load_plugins(plugins);
     return chosen();
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
