@@ -74,14 +74,13 @@ void Checker::run(const Action& action) {
     if (use.in.valid() && !places_[trace_.root(use.in).index()].filled)
       refuse(action, fmt::format("its input, version {} of buffer {}, is not there", trace_.root(use.in).value(),
                                  trace_.version(use.in).buffer.value()));
-  for (const Use& use : uses) {
-    if (!use.out.valid() || use.access == Access::kView) continue;
-    Place& out = places_[use.out.index()];
-    const VersionId parent_id = trace_.version(use.out).parent;
+  for (const VersionId made : trace_.made(id)) {
+    Place& out = places_[made.index()];
+    const VersionId parent_id = trace_.version(made).parent;
     Place* parent = parent_id.valid() && !spec_.assume.copy_on_write ? &places_[parent_id.index()] : nullptr;
     if (out.placed && !out.filled) {
       out.filled = true;
-    } else if (const auto scratch = scratch_.find(use.out); out.filled && scratch != scratch_.end()) {
+    } else if (const auto scratch = scratch_.find(made); out.filled && scratch != scratch_.end()) {
       vacate(scratch->second);
       scratch_.erase(scratch);
     } else if (parent != nullptr && parent->placed) {
@@ -92,17 +91,12 @@ void Checker::run(const Action& action) {
         out = *parent;
         out.filled = true;
         out.on_host = on_host;
-        if (const auto owner = live_.find(out.offset); owner != live_.end()) owner->second.second = use.out;
+        if (const auto owner = live_.find(out.offset); owner != live_.end()) owner->second.second = made;
       }
       *parent = Place{};
-    } else if (!out.filled || !again) {
-      refuse(action, fmt::format("its output, version {} of buffer {}, has no place", use.out.value(),
-                                 trace_.version(use.out).buffer.value()));
-    } else if (trace_.version(use.out).producer == id && out.filled) {
-      // An op may name an output twice; its second mention finds it filled.
-      const auto same = [&](const Use& other) { return other.out == use.out; };
-      if (std::count_if(uses.begin(), uses.end(), same) < 2)
-        refuse(action, fmt::format("its output, version {}, is there already and has no scratch place", use.out.value()));
+    } else {
+      refuse(action, fmt::format("its output, version {} of buffer {}, has no place", made.value(),
+                                 trace_.version(made).buffer.value()));
     }
   }
   if (!scratch_.empty()) refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));

@@ -100,19 +100,16 @@ void Driver::start_iteration(int iteration) {
 void Driver::step(std::size_t position) {
   const Step& step = trace_.steps()[position];
   switch (step.kind) {
-    case StepKind::kAlloc: {
-      if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) begin(op);
-      const BufferId buffer{step.id};
-      const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
-      VersionState& s = state(v);
-      s.wanted = true;
-      act(Verb::kAlloc, v.value(), find_place(v));
-      if (s.filled) {
-        s.created = s.defined = true;
-        now_evictable(v);
+    case StepKind::kAlloc:
+      if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) {
+        // An op may read what was allocated for it as it came: that must be there before its inputs are gathered.
+        for (std::size_t i = position; trace_.steps()[i].kind == StepKind::kAlloc; ++i)
+          if (const BufferId b{trace_.steps()[i].id}; trace_.version(trace_.first_version(b)).kind == VersionKind::kInitial)
+            alloc_buffer(b);
+        begin(op);
       }
+      alloc_buffer(BufferId{step.id});
       break;
-    }
     case StepKind::kFree: free_buffer(BufferId{step.id}); break;
     case StepKind::kRun:
       if (begun_ != OpId{step.id}) begin(OpId{step.id});
@@ -158,6 +155,17 @@ void Driver::begin(OpId op) {
   gather(frames_.size() - 1);
 }
 
+void Driver::alloc_buffer(BufferId buffer) {
+  const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
+  VersionState& s = state(v);
+  if (s.wanted) return;  // done ahead of its step
+  s.wanted = true;
+  act(Verb::kAlloc, v.value(), find_place(v));
+  if (!s.filled) return;
+  s.created = true;
+  now_evictable(v);
+}
+
 void Driver::free_buffer(BufferId buffer) {
   VersionId v = current_[buffer.index()];
   if (!assume_.copy_on_write) return end_version(v);
@@ -170,9 +178,9 @@ void Driver::end_version(VersionId v) {
   s.wanted = false;
   changed(v);
   if (s.pinned) return;
+  s.leaving = false;
   const bool loses = anchored(v);
   if (loses) before_loss(v);
-  s.leaving = false;
   if (s.placed) take_place_away(v, Verb::kFree);
   else if (s.on_host) act(Verb::kFree, v.value());
   if (loses) after_loss(v);
@@ -290,39 +298,37 @@ void Driver::place_output(OpId op, VersionId out) {
   if (s.filled) ending_.push_back(block);
 }
 
+/// Notes in filled_ what the next run will fill: the one that it is for comes last.
+void Driver::note_filled(OpId op, VersionId target) {
+  VersionId last = target;
+  if (!last.valid())
+    for (const Use& use : trace_.uses(op))
+      if (use.out.valid() && !last.valid()) last = use.out;
+  filled_.clear();
+  for (const VersionId made : trace_.made(op))
+    if (made != last && !state(made).filled) filled_.push_back(made);
+  if (last.valid() && trace_.version(last).kind != VersionKind::kView && !state(last).filled) filled_.push_back(last);
+}
+
 /// Runs an op whose inputs are there and locked: the program's run, or again for `target`.
 void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   const std::span uses = trace_.uses(op);
   const bool again = target.valid();
-  filled_.clear();
-  VersionId last;  // the one that the run is for is noted last
-  for (const Use& use : uses) {
-    if (!use.out.valid()) continue;
-    if (use.out == target || (!again && !last.valid())) last = use.out;
-  }
-  for (const Use& use : uses)
-    if (use.out.valid() && use.access != Access::kView && use.out != last && !state(use.out).filled) filled_.push_back(use.out);
-  if (last.valid() && trace_.version(last).kind != VersionKind::kView && !state(last).filled) filled_.push_back(last);
-
-  std::size_t losses = 0;
   if (!again && !assume_.copy_on_write)
-    for (const VersionId made : filled_)
+    for (const VersionId made : trace_.made(op))
       if (const VersionId replaced = trace_.version(made).parent; replaced.valid()) {
         state(replaced).wanted = false;
-        if (anchored(replaced)) before_loss(replaced), ++losses;
+        if (anchored(replaced)) before_loss(replaced);
       }
-  // Bringing something back for what is about to be lost has used filled_; it holds the same versions again.
-  if (losses > 0) {
-    filled_.clear();
-    for (const Use& use : uses)
-      if (use.out.valid() && use.access != Access::kView && use.out != last && !state(use.out).filled) filled_.push_back(use.out);
-    if (last.valid() && trace_.version(last).kind != VersionKind::kView) filled_.push_back(last);
-  }
+  note_filled(op, target);
 
   ending_.clear();
   overwritten_.clear();
-  for (const Use& use : uses)
-    if (use.out.valid() && use.access != Access::kView) place_output(op, use.out);
+  for (const VersionId out : trace_.made(op))
+    if (state(out).filled) lock(out);  // it will be written a second time and must stay until then
+  for (const VersionId out : trace_.made(op)) place_output(op, out);
+  for (const VersionId out : trace_.made(op))
+    if (state(out).filled && --state(out).locks == 0) changed(out);
   act(Verb::kRun, op.value());
   for (const Block& block : ending_) pool_.release(block);
   drop_temporaries(first_temporary);
@@ -336,13 +342,11 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   }
   for (const VersionId made : filled_) {
     VersionState& s = state(made);
-    const VersionId replaced = trace_.version(made).parent;
     if (!again) {
       s.wanted = true;
       s.regenerable = trace_.op(op).kind != OpKind::kSource;
       s.pinned = assume_.pin_sources && trace_.op(op).kind == OpKind::kSource;
       current_[trace_.version(made).buffer.index()] = made;
-      if (replaced.valid() && !assume_.copy_on_write && anchored(replaced)) after_loss(replaced);
     } else if (!s.wanted && !assume_.keep_recomputed) {
       temporaries_.push_back(made);
     }
@@ -350,6 +354,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   }
   for (const VersionId v : overwritten_) {
     changed(v);
+    if (!again && anchored(v)) after_loss(v);
     tell_dropped(v);
   }
   if (!filled_.empty()) tell_computed();
@@ -437,9 +442,9 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
       }
       case Verb::kSwapIn: done |= prefetch(v); break;
       case Verb::kRun:
-        for (const Use& use : trace_.uses(OpId{wish.subject}))
-          if (use.out.valid() && state(use.out).created && state(use.out).wanted && !defined(use.out)) {
-            bring_back(use.out);
+        for (const VersionId made : trace_.made(OpId{wish.subject}))
+          if (state(made).created && state(made).wanted && !state(made).filled) {
+            bring_back(made);
             done = true;
           }
         break;
@@ -530,29 +535,32 @@ void Driver::check_limit() {
 /// Whether content is gone for good when its place ends: it cannot be recomputed.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
-/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible.
+/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible. What is there
+/// already and depends on `v` must stay from now on.
 void Driver::before_loss(VersionId v) {
   if (!anything_dropped_) return;
   std::vector<VersionId> reached{v}, wanted;
   for (std::size_t i = 0; i < reached.size(); ++i)
     for (const OpId reader : trace_.readers(reached[i])) {
       if (reader.value() > op_) break;
-      for (const Use& use : trace_.uses(reader)) {
-        if (!use.out.valid() || use.access == Access::kView) continue;
-        const VersionState& s = state(use.out);
-        if (!s.created || s.filled || s.placed || s.on_host || lost_[use.out.index()]) continue;
-        if (std::find(reached.begin(), reached.end(), use.out) != reached.end()) continue;
-        reached.push_back(use.out);
-        if (s.wanted) wanted.push_back(use.out);
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created || !s.regenerable) continue;
+        s.regenerable = false;
+        changed(made);
+        if (s.placed || s.on_host) continue;
+        reached.push_back(made);
+        if (s.wanted) wanted.push_back(made);
       }
     }
   std::sort(wanted.begin(), wanted.end());
+  wanted.insert(wanted.begin(), v);
   for (const VersionId w : wanted) {
-    if (!state(w).filled) bring_back(w);
+    if (w != v && !state(w).filled) bring_back(w);
     lock(w);  // together they must outlast the loss
   }
   for (const VersionId w : wanted)
-    if (--state(w).locks == 0) now_evictable(w), state(w).regenerable = false;
+    if (--state(w).locks == 0) changed(w);
 }
 
 /// `v` is gone for good: what was made from it directly cannot be recomputed any more, and what of that is absent is gone too.
@@ -565,12 +573,12 @@ void Driver::after_loss(VersionId v) {
     lost_[lost.index()] = true;
     for (const OpId reader : trace_.readers(lost)) {
       if (reader.value() > op_) break;
-      for (const Use& use : trace_.uses(reader)) {
-        if (!use.out.valid() || use.access == Access::kView || !state(use.out).created) continue;
-        VersionState& s = state(use.out);
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created) continue;
         s.regenerable = false;
-        changed(use.out);
-        if (!s.filled && !s.placed && !s.on_host) gone.push_back(use.out);
+        changed(made);
+        if (!s.filled && !s.placed && !s.on_host) gone.push_back(made);
       }
     }
   }
@@ -623,12 +631,23 @@ void Driver::now_evictable(VersionId v) {
 }
 
 std::optional<Bytes> Driver::reserve(Bytes size) {
-  if (reserved_ + size > spec_.capacity) return std::nullopt;
+  const Bytes address = next_address_;
+  if (!map(address, size)) return std::nullopt;
+  next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+Bytes Driver::reserve_addresses(Bytes size) {
   const Bytes address = next_address_;
   next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+bool Driver::map(Bytes address, Bytes size) {
+  if (reserved_ + size > spec_.capacity) return false;
   reserved_ += size;
   emit({Verb::kReserve, before_, 0, address, size});
-  return address;
+  return true;
 }
 
 void Driver::release(Bytes address, Bytes size) {

@@ -51,6 +51,7 @@ class Driver final : private Device {
   void step(std::size_t position);
   void begin(OpId op);
   void finish_program();
+  void alloc_buffer(BufferId buffer);
   void free_buffer(BufferId buffer);
   void end_version(VersionId v);
 
@@ -59,6 +60,7 @@ class Driver final : private Device {
   void bring_back(VersionId named);
   void enter(OpId op, VersionId target);
   bool advance(Frame& frame);
+  void note_filled(OpId op, VersionId target);
   void execute(OpId op, VersionId target, std::size_t first_temporary);
   void place_output(OpId op, VersionId out);
   void unlock_inputs(OpId op);
@@ -98,6 +100,9 @@ class Driver final : private Device {
   // Device: what a pool asks for becomes actions.
   std::optional<Bytes> reserve(Bytes size) override;
   void release(Bytes address, Bytes size) override;
+  Bytes reserve_addresses(Bytes size) override;
+  void release_addresses(Bytes, Bytes) override {}  // addresses are not scarce
+  bool map(Bytes address, Bytes size) override;
 
   const Trace& trace_;
   const RunSpec& spec_;

@@ -25,18 +25,18 @@ struct Assumptions {
   static Assumptions find(const std::string& name);
 };
 
+inline constexpr Bytes kNoLimit{std::int64_t{1} << 62};
+
 struct RunSpec {
   std::string pool = "best-fit";  ///< "name" or "name(key=value)"
   std::string policy = "none";    ///< chain "a+b(key=value)"
-  Bytes capacity;                 ///< kNoLimit: unlimited
-  Machine machine;
+  Bytes capacity = kNoLimit;
+  Machine machine = {};
   std::uint64_t seed = 1;
-  Assumptions assume;
-  std::optional<double> overhead_limit;  ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
+  Assumptions assume = {};
+  std::optional<double> overhead_limit = {};  ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
   int iterations = 1;                    ///< the step is run this often, one after the other; times are of the last
 };
-
-inline constexpr Bytes kNoLimit{std::int64_t{1} << 62};
 
 enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kInfeasible, kTimeLimit, kError };
 std::string_view to_text(Outcome outcome);

@@ -79,12 +79,12 @@ void Timeline::run(OpId id) {
       const VersionState& in = states_[trace_.root(use.in).index()];
       wait_for(in.ready, in.from_host ? &totals_.stall.h2d : nullptr);
     }
-    if (use.out.valid() && use.access != Access::kView) {
-      const VersionState& out = states_[use.out.index()];
-      const VersionId parent = trace_.version(use.out).parent;
-      if (out.placed && !out.filled) wait_for(out.ready, &totals_.stall.d2h);
-      else if (!out.placed && parent.valid()) wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
-    }
+  }
+  for (const VersionId made : trace_.made(id)) {
+    const VersionState& out = states_[made.index()];
+    const VersionId parent = trace_.version(made).parent;
+    if (out.placed && !out.filled) wait_for(out.ready, &totals_.stall.d2h);
+    else if (parent.valid() && !copy_on_write_) wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
   }
   for (const Scratch& scratch : scratch_)
     wait_for(scratch.offset == kNoAddress ? counted_free_from_ : free_from_.take(scratch.offset, scratch.size),
@@ -112,13 +112,12 @@ void Timeline::run(OpId id) {
       VersionState& in = states_[trace_.root(use.in).index()];
       if (end > in.last_use) in.last_use = end;
     }
-  for (const Use& use : uses) {
-    if (!use.out.valid() || use.access == Access::kView) continue;
-    VersionState& out = states_[use.out.index()];
-    const VersionId parent_id = trace_.version(use.out).parent;
+  for (const VersionId made : trace_.made(id)) {
+    VersionState& out = states_[made.index()];
+    const VersionId parent_id = trace_.version(made).parent;
     if (!out.placed || out.filled) {
       const bool has_scratch = out.filled && std::any_of(scratch_.begin(), scratch_.end(), [&](const Scratch& scratch) {
-                                 return scratch.version == use.out;
+                                 return scratch.version == made;
                                });
       VersionState* parent = parent_id.valid() && !copy_on_write_ ? &states_[parent_id.index()] : nullptr;
       if (has_scratch || parent == nullptr || !parent->placed) continue;  // already there, written a second time

@@ -315,6 +315,15 @@ void Trace::index() {
   readers.store(d.versions.size(), readers_, reader_start_);
   viewers.store(d.versions.size(), viewers_, viewer_start_);
 
+  made_start_.assign(1, 0);
+  for (std::size_t i = 0; i < d.ops.size(); ++i) {
+    for (const Use& use : uses(OpId{i}))
+      if (use.out.valid() && use.access != Access::kView &&
+          std::find(made_.begin() + made_start_[i], made_.end(), use.out) == made_.end())
+        made_.push_back(use.out);
+    made_start_.push_back(static_cast<std::uint32_t>(made_.size()));
+  }
+
   position_.resize(d.ops.size());
   allocated_for_.resize(d.steps.size());
   OpId next;

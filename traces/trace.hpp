@@ -198,6 +198,10 @@ class Trace {
   std::span<const OpId> readers(VersionId root) const { return slice(readers_, reader_start_, root.index()); }
   /// Ops that made a view of a version (directly or of a view), in program order, each once.
   std::span<const OpId> viewers(VersionId root) const { return slice(viewers_, viewer_start_, root.index()); }
+  /// Root versions that an op makes, in the order of its uses, each once.
+  std::span<const VersionId> made(OpId id) const {
+    return std::span{made_}.subspan(made_start_[id.index()], made_start_[id.index() + 1] - made_start_[id.index()]);
+  }
   /// Position in steps() of the run of an op; ops run exactly once in the program.
   std::uint32_t position(OpId id) const { return position_[id.index()]; }
   /// The op for which an alloc step makes room: the next run step if only alloc steps stand between; else none.
@@ -220,6 +224,8 @@ class Trace {
   std::vector<VersionId> first_version_;
   std::vector<OpId> readers_, viewers_;
   std::vector<std::uint32_t> reader_start_, viewer_start_;
+  std::vector<VersionId> made_;
+  std::vector<std::uint32_t> made_start_;
   std::vector<std::uint32_t> position_;
   std::vector<OpId> allocated_for_;
   Bytes ideal_peak_;

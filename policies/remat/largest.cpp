@@ -1,0 +1,27 @@
+#include <memory>
+
+#include "simulator/registry.hpp"
+#include "simulator/victims.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Drops the largest buffer: h_size(b) = 1 / size(b), least first. O(log n) per change of a buffer's state.
+/// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 (largest storage first).
+struct LargestFirst {
+  Bytes size;
+  std::uint32_t order = 0;
+  LargestFirst() = default;
+  LargestFirst(const View& view, VersionId v) : size{view.size(v)}, order{view.state(v).order} {}
+  bool before(const LargestFirst& other) const { return size != other.size ? size > other.size : order > other.order; }
+};
+
+const RegisterPolicy kRegistered{{.name = "largest",
+                                  .kind = PolicyKind::kRemat,
+                                  .summary = "drops the largest buffer first",
+                                  .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1",
+                                  .options = {},
+                                  .make = [](const Options&) { return std::make_unique<DropLeast<LargestFirst>>(); }}};
+
+}  // namespace
+}  // namespace tidepool

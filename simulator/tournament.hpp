@@ -1,0 +1,55 @@
+// The best of many keys, when only a few change between two questions.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tidepool {
+
+/// A tournament tree over slots 0, 1, 2, ...: each slot is empty or has a key; winner() is the slot whose key comes
+/// before all others by `Key::before(const Key&)`, a strict total order. set() and clear() are O(log n), winner() O(1).
+template <class Key>
+class Tournament {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  /// Empties all of `slots` slots.
+  void reset(std::size_t slots) {
+    leaves_ = std::bit_ceil(slots < 1 ? std::size_t{1} : slots);
+    keys_.assign(leaves_, Key{});
+    winners_.assign(2 * leaves_, kNone);
+  }
+
+  void set(std::size_t slot, const Key& key) {
+    keys_[slot] = key;
+    winners_[leaves_ + slot] = static_cast<std::uint32_t>(slot);
+    play(slot);
+  }
+
+  void clear(std::size_t slot) {
+    if (winners_[leaves_ + slot] == kNone) return;
+    winners_[leaves_ + slot] = kNone;
+    play(slot);
+  }
+
+  std::uint32_t winner() const { return winners_[1]; }
+
+ private:
+  void play(std::size_t slot) {
+    for (std::size_t node = (leaves_ + slot) / 2; node > 0; node /= 2) {
+      const std::uint32_t left = winners_[2 * node], right = winners_[2 * node + 1];
+      const std::uint32_t best =
+          left == kNone ? right : right == kNone || !keys_[right].before(keys_[left]) ? left : right;
+      if (best == winners_[node] && best != slot) return;  // the slot that changed did not matter here before or now
+      winners_[node] = best;
+    }
+  }
+
+  std::size_t leaves_ = 1;
+  std::vector<Key> keys_;
+  std::vector<std::uint32_t> winners_ = std::vector<std::uint32_t>(2, kNone);
+};
+
+}  // namespace tidepool

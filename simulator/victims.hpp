@@ -1,0 +1,38 @@
+// Policies that evict the version with the least key, one at a time.
+#pragma once
+
+#include "simulator/policy.hpp"
+#include "simulator/tournament.hpp"
+
+namespace tidepool {
+
+/// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is read when the version's state
+/// changes, so it may depend on that state but not on time. The index is brought up to date only when room is needed.
+/// @tparam kVerb  kDrop (only what can be recomputed) or kSwapOut (anything)
+template <class Key, Verb kVerb = Verb::kDrop>
+class EvictLeast : public Policy {
+ public:
+  void start(const View& view) override { index_.reset(view.trace().versions().size()); }
+
+  void make_room(const View& view, const Request&, std::vector<Action>& out) override {
+    view.drain_changes([&](VersionId v) {
+      if (kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v)) index_.set(v.index(), Key{view, v});
+      else index_.clear(v.index());
+    });
+    ++evaluations_;
+    if (index_.winner() != Tournament<Key>::kNone) out.push_back({.verb = kVerb, .subject = index_.winner()});
+  }
+
+  std::int64_t cost_evaluations() const override { return evaluations_; }
+
+ private:
+  Tournament<Key> index_;
+  std::int64_t evaluations_ = 0;
+};
+
+template <class Key>
+using DropLeast = EvictLeast<Key, Verb::kDrop>;
+template <class Key>
+using SwapOutLeast = EvictLeast<Key, Verb::kSwapOut>;
+
+}  // namespace tidepool

@@ -1,0 +1,54 @@
+// What holds for every registered pool and policy, on every trace, at every capacity.
+#include <fmt/format.h>
+
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+
+using namespace tidepool;
+using tidepool::tests::random_trace;
+
+namespace {
+
+const Machine kMachine{.name = "test",
+                       .capacity = kNoLimit,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
+                       .d2h = {BytesPerSecond{800'000'000}, 3_us},
+                       .segment_alloc = 10_us,
+                       .segment_free = 20_us,
+                       .source = "made up for tests"};
+
+void check_run(const Trace& trace, const RunSpec& spec) {
+  const Result result = simulate(trace, spec, true);
+  INFO(result.message);
+  REQUIRE(result.outcome != Outcome::kError);
+  const Result again = simulate(trace, spec, true);
+  CHECK(again.realised == result.realised);
+  CHECK(again.totals == result.totals);
+  CHECK(again.outcome == result.outcome);
+  if (result.outcome != Outcome::kOk) {
+    CHECK_FALSE(result.message.empty());
+    return;
+  }
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  CHECK(result.totals.footprint <= spec.capacity);
+  CHECK(result.totals.makespan >= result.baseline);
+  CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
+}
+
+}  // namespace
+
+TEST_CASE("every policy on every pool keeps the invariants on random traces") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Trace trace = random_trace(seed, 40 + static_cast<int>(seed) * 30);
+    for (const PoolInfo* pool : all_pools())
+      for (const PolicyInfo* policy : all_policies())
+        for (const double fraction : {0.05, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0, 1.5, 100.0}) {
+          INFO(fmt::format("seed {} pool {} policy {} capacity {}x", seed, pool->name, policy->name, fraction));
+          RunSpec spec{.pool = pool->name, .policy = policy->name, .machine = kMachine};
+          spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
+          check_run(trace, spec);
+        }
+  }
+}
