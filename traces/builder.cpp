@@ -6,9 +6,9 @@
 
 namespace tidepool {
 
-TraceBuilder::TraceBuilder() {
+TraceBuilder::TraceBuilder(const std::vector<std::string>& streams) {
   text("");
-  stream("0");
+  for (const std::string& name : streams) stream(name);
 }
 
 StringId TraceBuilder::text(std::string_view value) {
@@ -18,10 +18,9 @@ StringId TraceBuilder::text(std::string_view value) {
 }
 
 StreamId TraceBuilder::stream(std::string_view name) {
-  for (std::size_t i = 0; i < data_.streams.size(); ++i)
-    if (data_.streams[i] == name) return StreamId{i};
-  data_.streams.emplace_back(name);
-  return StreamId{data_.streams.size() - 1};
+  const auto [entry, added] = stream_ids_.try_emplace(std::string{name}, StreamId{data_.streams.size()});
+  if (added) data_.streams.emplace_back(name);
+  return entry->second;
 }
 
 VersionId TraceBuilder::add_version(Version version) {
@@ -31,11 +30,17 @@ VersionId TraceBuilder::add_version(Version version) {
   return id;
 }
 
+VersionId TraceBuilder::content(BufferId id) {
+  VersionId& current = current_[id.index()];
+  if (!current.valid()) current = add_version({id, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+  return current;
+}
+
 BufferId TraceBuilder::existing(Buffer spec) {
   spec.born_before = true;
   const BufferId id = alloc(spec);
   data_.steps.pop_back();
-  current_[id.index()] = add_version({id, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+  content(id);
   return id;
 }
 
@@ -52,15 +57,9 @@ BufferId TraceBuilder::alloc(Buffer spec) {
   return id;
 }
 
-void TraceBuilder::require_live(BufferId id, std::string_view what) const {
-  if (id.index() >= live_.size() || !live_[id.index()])
-    throw InputError{fmt::format("{} buffer {}, which is not allocated", what, id.value())};
-}
-
 void TraceBuilder::free(BufferId id) {
-  require_live(id, "free of");
-  if (!current_[id.index()].valid())
-    current_[id.index()] = add_version({id, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+  if (!live(id)) throw InputError{fmt::format("free of buffer {}, which is not allocated", id.value())};
+  content(id);
   live_[id.index()] = false;
   data_.steps.push_back({StepKind::kFree, id.value()});
 }
@@ -69,15 +68,15 @@ std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touc
   const OpId id{data_.ops.size()};
   if (spec.duration < Nanos{})
     throw InputError{fmt::format("op {}: duration is {}; expected at least 0", id.value(), spec.duration.count())};
-  for (const Touch& touch : touches) require_live(touch.buffer, fmt::format("op {} uses", id.value()));
+  for (const Touch& touch : touches)
+    if (!live(touch.buffer))
+      throw InputError{fmt::format("op {} uses buffer {}, which is not allocated", id.value(), touch.buffer.value())};
 
   // Reads come before writes: every `in` is what the op found.
   std::vector<VersionId> found;
   for (const Touch& touch : touches) {
-    VersionId& current = current_[touch.buffer.index()];
-    if (touch.access != Access::kWrite && !current.valid())
-      current = add_version({touch.buffer, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
-    found.push_back(touch.through.valid() ? touch.through : current);
+    const VersionId held = touch.access == Access::kWrite ? current(touch.buffer) : content(touch.buffer);
+    found.push_back(touch.through.valid() ? touch.through : held);
   }
 
   spec.first_use = static_cast<std::uint32_t>(data_.uses.size());
@@ -116,16 +115,15 @@ void TraceBuilder::mark(MarkKind kind, std::string_view name) {
 void TraceBuilder::order(OpId before, OpId after) { data_.orders.push_back({before, after}); }
 
 void TraceBuilder::output(VersionId id) {
-  outputs_given_ = true;
+  only_given_outputs();
   data_.outputs.push_back(id);
 }
 
 Trace TraceBuilder::finish() {
   for (std::size_t i = 0; i < live_.size(); ++i) {
-    if (!current_[i].valid())
-      current_[i] = add_version({BufferId{i}, VersionKind::kInitial, OpId{}, VersionId{}, VersionId{}});
+    const VersionId held = content(BufferId{i});
     data_.buffers[i].outlives = live_[i];
-    if (live_[i] && !outputs_given_) data_.outputs.push_back(current_[i]);
+    if (live_[i] && !outputs_given_) data_.outputs.push_back(held);
   }
   Trace trace{std::move(data_)};
   *this = TraceBuilder{};

@@ -15,11 +15,12 @@ namespace tidepool {
 /// position; the caller, who knows the line, adds it with InputError::at.
 class TraceBuilder {
  public:
-  TraceBuilder();
+  /// @param streams  names of the streams to begin with; at least one
+  explicit TraceBuilder(const std::vector<std::string>& streams = {"0"});
 
   /// The id of a text; equal texts share one id.
   StringId text(std::string_view value);
-  /// The id of a stream by name; a trace has at least the stream "0".
+  /// The id of a stream by name.
   StreamId stream(std::string_view name);
 
   /// A buffer that existed before the trace began. `spec.born_before` is set here.
@@ -50,25 +51,34 @@ class TraceBuilder {
   void mark(MarkKind kind, std::string_view name);
   void order(OpId before, OpId after);
 
+  /// The version that a buffer holds now; none if nothing was written to or read from it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }
+  /// The same, but what nobody wrote to gets an initial version now.
+  VersionId content(BufferId id);
+  /// Whether a buffer is allocated now.
+  bool live(BufferId id) const { return id.index() < live_.size() && live_[id.index()]; }
+  /// What was built up to now. Its `outlives` are not set yet.
+  const TraceData& so_far() const { return data_; }
   OpId last_op() const { return OpId{data_.ops.size() - 1}; }
   Losses& losses() { return data_.losses; }
   std::map<std::string, std::string>& meta() { return data_.meta; }
   /// Asks for a version at the end of the step. Without any such call, finish() asks for the current version of every
   /// buffer that is still allocated, in id order.
   void output(VersionId id);
+  /// Asks for nothing but what output() names, even if that is nothing.
+  void only_given_outputs() { outputs_given_ = true; }
 
   /// Ends the trace; buffers still allocated outlive it. The builder is empty afterwards.
   Trace finish();
 
  private:
   VersionId add_version(Version version);
-  void require_live(BufferId id, std::string_view what) const;
 
   TraceData data_;
   std::vector<VersionId> current_;  // by buffer
   std::vector<bool> live_;          // by buffer
   std::unordered_map<std::string, StringId> string_ids_;
+  std::unordered_map<std::string, StreamId> stream_ids_;
   bool outputs_given_ = false;
 };
 

@@ -34,7 +34,7 @@ struct RegisterImporter {
 const std::vector<Importer>& all_importers();
 
 /// The importer named `format`, or for "auto" the one that is surest about the first bytes.
-/// @throws InputError  "no format named 'dtrr', did you mean 'dtr'?; known: csv, dtr, ...",
+/// @throws InputError  "no format named 'dtrr'; known: csv, dtr, ...",
 ///                     "x.bin: in no form that tidepool reads; known: csv, dtr, ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 

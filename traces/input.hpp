@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,25 +15,31 @@ class Input {
 
   /// Takes a copy of `bytes`; `path` is used in messages only.
   Input(std::string path, std::string_view bytes);
+  /// Takes over `data`, which has `size` bytes and kPadding zero bytes behind them.
+  Input(std::string path, std::unique_ptr<char[]> data, std::size_t size);
 
   /// As the user gave it, for the front of messages.
   const std::string& path() const { return path_; }
   std::string_view bytes() const { return {data_.get(), size_}; }
 
  private:
-  friend Input read_input(const std::string& path);
-  Input(std::string path, std::unique_ptr<char[]> data, std::size_t size)
-      : path_{std::move(path)}, data_{std::move(data)}, size_{size} {}
-
   std::string path_;
   std::unique_ptr<char[]> data_;
   std::size_t size_ = 0;
 };
 
 /// Reads a file whole; one that starts like gzip, xz or zstd is decompressed (several members in a row are joined).
-/// @throws InputError  "x.gz: cannot be opened: No such file or directory",
-///                     "x.gz: byte 812: gzip data ends early or is damaged",
-///                     "x.gz: grows to more than 16 GiB when decompressed"
+/// @throws InputError  "x.gz: cannot be opened: No such file or directory"
+/// @throws InputError  "x.gz:byte 812: gzip data ends early; expected a complete file"
+/// @throws InputError  "x.gz:byte 812: gzip data is damaged (incorrect data check)"
+/// @throws InputError  "x.gz: grows beyond 64.01 MiB when decompressed; expected at most 1000 times its size"
 Input read_input(const std::string& path);
+
+/// The same for bytes at hand, for tests and fuzzing.
+Input decompressed(Input input);
+
+/// Writes a file as a whole or not at all: to a temporary name beside it, then renamed.
+/// @throws InputError  "x.tide: cannot be written: No space left on device"
+void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace tidepool

@@ -33,8 +33,8 @@ class Quantity {
   std::int64_t count_ = 0;
 };
 
-using Bytes = Quantity<struct BytesTag>;                    ///< sizes and device offsets
-using Nanos = Quantity<struct NanosTag>;                    ///< durations, and simulated time since the start of the run
+using Bytes = Quantity<struct BytesTag>;  ///< sizes and device offsets
+using Nanos = Quantity<struct NanosTag>;  ///< durations, and simulated time since the start of the run
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;  ///< transfer and memory rates
 
 /// Least multiple of `granule` that is not below `size`. `granule` > 0.
@@ -67,7 +67,8 @@ Bytes parse_bytes(std::string_view text);
 Nanos parse_nanos(std::string_view text);
 
 /// Reads "12.5GB/s" (10^9) or "15GiB/s" (2^30); a decimal fraction is allowed.
-/// @throws InputError  "'12.5' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as in 12.5GB/s"
+/// @throws InputError  "'12.5' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as
+/// in 12.5GB/s"
 BytesPerSecond parse_rate(std::string_view text);
 
 /// For people: "647.7 MiB", "83.97 ms". Not for reading back.

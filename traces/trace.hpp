@@ -54,11 +54,11 @@ struct Op {
   StreamId stream = {};
   OpKind kind = OpKind::kKernel;
   Phase phase = Phase::kUnknown;
-  bool random = false;              ///< draws random numbers: running it again needs the generator state of its first run
-  Nanos start = Nanos{-1};          ///< since the start of the trace, as recorded; -1 = not recorded
-  Nanos launch = Nanos{-1};         ///< when the host issued it; -1 = not recorded
+  bool random = false;       ///< draws random numbers: running it again needs the generator state of its first run
+  Nanos start = Nanos{-1};   ///< since the start of the trace, as recorded; -1 = not recorded
+  Nanos launch = Nanos{-1};  ///< when the host issued it; -1 = not recorded
   Nanos duration = {};
-  std::uint32_t first_use = 0;      ///< uses [first_use, last_use)
+  std::uint32_t first_use = 0;  ///< uses [first_use, last_use)
   std::uint32_t last_use = 0;
   bool operator==(const Op&) const = default;
 };
@@ -74,9 +74,10 @@ enum class VersionKind : std::uint8_t {
 struct Version {
   BufferId buffer = {};
   VersionKind kind = VersionKind::kInitial;
-  OpId producer = {};     ///< none for kInitial
-  VersionId parent = {};  ///< kWrite, kUpdate: the version it replaces (none if it is the first); kView: the version viewed
-  VersionId root = {};    ///< kView: the version at the end of the parent chain; otherwise itself
+  OpId producer = {};  ///< none for kInitial
+  VersionId parent =
+      {};  ///< kWrite, kUpdate: the version it replaces (none if it is the first); kView: the version viewed
+  VersionId root = {};  ///< kView: the version at the end of the parent chain; otherwise itself
   bool operator==(const Version&) const = default;
 };
 
@@ -142,14 +143,14 @@ struct Order {
 /// What the recording is known to have lost or guessed. All zero for a complete trace.
 struct Losses {
   std::int64_t dropped_records = 0;
-  std::int64_t unmatched_frees = 0;   ///< frees of memory whose allocation was not seen
-  std::int64_t unknown_pointers = 0;  ///< kernel parameters that pointed to no known buffer
-  std::int64_t clock_residual_ns = 0; ///< largest residual of the clock fit
+  std::int64_t unmatched_frees = 0;    ///< frees of memory whose allocation was not seen
+  std::int64_t unknown_pointers = 0;   ///< kernel parameters that pointed to no known buffer
+  std::int64_t clock_residual_ns = 0;  ///< largest residual of the clock fit
   bool operator==(const Losses&) const = default;
 };
 
-/// The plain arrays of a trace, as read from a file or made by a TraceBuilder. `versions[i].root`, the use ranges of ops
-/// and all ids are checked when a Trace is made from it.
+/// The plain arrays of a trace, as read from a file or made by a TraceBuilder. `versions[i].root`, the use ranges of
+/// ops and all ids are checked when a Trace is made from it.
 struct TraceData {
   std::vector<std::string> strings;  ///< strings[0] is ""
   std::vector<std::string> streams;  ///< names of the streams; at least one

@@ -1,0 +1,65 @@
+#include "traces/importer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+std::vector<Importer>& registry() {
+  static std::vector<Importer> importers;
+  return importers;
+}
+
+std::string known_names() {
+  std::string names;
+  for (const Importer& importer : all_importers()) names += (names.empty() ? "" : ", ") + importer.name;
+  return names;
+}
+
+/// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.
+bool has_extension(const Importer& importer, std::string_view path) {
+  for (const std::string_view packed : {".gz", ".xz", ".zst"})
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  return std::any_of(importer.extensions.begin(), importer.extensions.end(),
+                     [&](const std::string& extension) { return path.ends_with(extension); });
+}
+
+}  // namespace
+
+RegisterImporter::RegisterImporter(Importer importer) {
+  std::vector<Importer>& all = registry();
+  const auto later = [](const Importer& a, const Importer& b) { return a.name < b.name; };
+  all.insert(std::upper_bound(all.begin(), all.end(), importer, later), std::move(importer));
+}
+
+const std::vector<Importer>& all_importers() { return registry(); }
+
+const Importer& find_importer(const Input& input, const std::string& format) {
+  if (format != "auto") {
+    for (const Importer& importer : all_importers())
+      if (importer.name == format) return importer;
+    throw InputError{fmt::format("no format named '{}'; known: {}", format, known_names())};
+  }
+  const std::string_view head = input.bytes().substr(0, kSniffBytes);
+  const Importer* best = nullptr;
+  std::pair<int, bool> best_rank{0, true};
+  for (const Importer& importer : all_importers()) {
+    const std::pair rank{importer.sniff(head), has_extension(importer, input.path())};
+    if (rank > best_rank) best = &importer, best_rank = rank;
+  }
+  if (!best)
+    throw InputError{fmt::format("{}: in no form that tidepool reads; known: {}", input.path(), known_names())};
+  return *best;
+}
+
+Trace load_trace(const std::string& path, const std::string& format) {
+  const Input input = read_input(path);
+  return find_importer(input, format).read(input);
+}
+
+}  // namespace tidepool

@@ -1,0 +1,202 @@
+#include "traces/input.hpp"
+
+#include <fmt/format.h>
+#include <lzma.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "traces/error.hpp"
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Bytes whose number is not known beforehand; never grows beyond a limit, and only as far as data really came.
+class Growing {
+ public:
+  Growing(std::string path, std::size_t expected, std::size_t limit)
+      : path_{std::move(path)}, limit_{limit}, capacity_{std::min(expected, limit)} {
+    data_ = std::make_unique_for_overwrite<char[]>(capacity_ + Input::kPadding);
+  }
+
+  /// Where the next bytes go; at least one byte of room.
+  char* end() {
+    if (size_ == capacity_) grow();
+    return data_.get() + size_;
+  }
+  std::size_t room() const { return capacity_ - size_; }
+  void add(std::size_t bytes) { size_ += bytes; }
+
+  Input finish() {
+    std::memset(data_.get() + size_, 0, Input::kPadding);
+    return Input{std::move(path_), std::move(data_), size_};
+  }
+
+ private:
+  void grow() {
+    if (capacity_ == limit_)
+      throw InputError{fmt::format("{}: grows beyond {} when decompressed; expected at most {} times its size", path_,
+                                   to_text(Bytes{static_cast<std::int64_t>(limit_)}), kMostGrowth)};
+    const std::size_t more = std::min(limit_, std::max<std::size_t>(2 * capacity_, std::size_t{1} << 16));
+    auto moved = std::make_unique_for_overwrite<char[]>(more + Input::kPadding);
+    std::memcpy(moved.get(), data_.get(), size_);
+    data_ = std::move(moved);
+    capacity_ = more;
+  }
+
+ public:
+  static constexpr std::size_t kMostGrowth = 1000;  ///< gzip cannot do better than 1032
+
+ private:
+  std::string path_;
+  std::unique_ptr<char[]> data_;
+  std::size_t limit_;
+  std::size_t capacity_;
+  std::size_t size_ = 0;
+};
+
+[[noreturn]] void damaged(const Input& input, std::size_t byte, const char* form, const char* why) {
+  throw InputError{fmt::format("{}:byte {}: {} data is damaged ({})", input.path(), byte, form, why)};
+}
+
+[[noreturn]] void cut_off(const Input& input, const char* form) {
+  throw InputError{fmt::format("{}:byte {}: {} data ends early; expected a complete file", input.path(),
+                               input.bytes().size(), form)};
+}
+
+/// zlib counts in 32 bits: no single piece of input or room is larger.
+unsigned piece(std::size_t bytes) { return static_cast<unsigned>(std::min<std::size_t>(bytes, 1U << 30)); }
+
+void gunzip(const Input& input, Growing& out) {
+  const std::string_view in = input.bytes();
+  std::size_t taken = 0;
+  while (taken < in.size()) {
+    z_stream stream{};
+    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc{};
+    const std::unique_ptr<z_stream, decltype(&inflateEnd)> end{&stream, inflateEnd};
+    for (int status = Z_OK; status != Z_STREAM_END;) {
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data() + taken));
+      const unsigned given = stream.avail_in = piece(in.size() - taken);
+      stream.next_out = reinterpret_cast<Bytef*>(out.end());
+      const unsigned room = stream.avail_out = piece(out.room());
+      status = inflate(&stream, Z_NO_FLUSH);
+      taken += given - stream.avail_in;
+      out.add(room - stream.avail_out);
+      if (status == Z_BUF_ERROR || (status == Z_OK && given == 0)) cut_off(input, "gzip");
+      if (status != Z_OK && status != Z_STREAM_END)
+        damaged(input, taken, "gzip", stream.msg ? stream.msg : "not deflate");
+    }
+  }
+}
+
+void unxz(const Input& input, Growing& out) {
+  const std::string_view in = input.bytes();
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, std::uint64_t{1} << 30, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc{};
+  const std::unique_ptr<lzma_stream, decltype(&lzma_end)> end{&stream, lzma_end};
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(in.data());
+  stream.avail_in = in.size();
+  for (lzma_ret status = LZMA_OK; status != LZMA_STREAM_END;) {
+    stream.next_out = reinterpret_cast<std::uint8_t*>(out.end());
+    const std::size_t room = stream.avail_out = out.room();
+    status = lzma_code(&stream, LZMA_FINISH);
+    out.add(room - stream.avail_out);
+    if (status == LZMA_BUF_ERROR) cut_off(input, "xz");
+    if (status == LZMA_MEMLIMIT_ERROR)
+      damaged(input, in.size() - stream.avail_in, "xz", "needs more than 1 GiB to decompress");
+    if (status != LZMA_OK && status != LZMA_STREAM_END)
+      damaged(input, in.size() - stream.avail_in, "xz", "corrupt block");
+  }
+}
+
+void unzstd(const Input& input, Growing& out) {
+  const std::string_view in = input.bytes();
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context{ZSTD_createDCtx(), ZSTD_freeDCtx};
+  if (!context) throw std::bad_alloc{};
+  ZSTD_inBuffer from{in.data(), in.size(), 0};
+  for (std::size_t left = 1; left != 0 || from.pos < from.size;) {
+    ZSTD_outBuffer to{out.end(), out.room(), 0};
+    const std::size_t before = from.pos;
+    left = ZSTD_decompressStream(context.get(), &to, &from);
+    out.add(to.pos);
+    if (ZSTD_isError(left)) damaged(input, from.pos, "zstd", ZSTD_getErrorName(left));
+    if (left != 0 && from.pos == from.size && from.pos == before && to.pos == 0) cut_off(input, "zstd");
+  }
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what) {
+  throw InputError{fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno))};
+}
+
+using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+
+}  // namespace
+
+Input::Input(std::string path, std::string_view bytes)
+    : path_{std::move(path)},
+      data_{std::make_unique_for_overwrite<char[]>(bytes.size() + kPadding)},
+      size_{bytes.size()} {
+  std::copy(bytes.begin(), bytes.end(), data_.get());
+  std::memset(data_.get() + size_, 0, kPadding);
+}
+
+Input::Input(std::string path, std::unique_ptr<char[]> data, std::size_t size)
+    : path_{std::move(path)}, data_{std::move(data)}, size_{size} {}
+
+Input decompressed(Input input) {
+  using namespace std::string_view_literals;
+  const std::string_view in = input.bytes();
+  const auto unpack = in.starts_with("\x1f\x8b"sv)           ? gunzip
+                      : in.starts_with("\xfd\x37zXZ\0"sv)    ? unxz
+                      : in.starts_with("\x28\xb5\x2f\xfd"sv) ? unzstd
+                                                             : nullptr;
+  if (!unpack) return input;
+  const std::size_t limit = std::min((std::size_t{64} << 20) + Growing::kMostGrowth * in.size(), std::size_t{16} << 30);
+  Growing out{input.path(), 8 * in.size(), limit};
+  unpack(input, out);
+  return out.finish();
+}
+
+Input read_input(const std::string& path) {
+  const File file{std::fopen(path.c_str(), "rb"), &std::fclose};
+  if (!file) fail(path, "opened");
+  std::size_t expected = 0;
+  if (std::fseek(file.get(), 0, SEEK_END) == 0) {
+    const long end = std::ftell(file.get());
+    expected = end > 0 && end < (1L << 36) ? static_cast<std::size_t>(end) : 0;
+    std::rewind(file.get());
+  }
+  Growing bytes{path, expected + 1, ~std::size_t{0} >> 1};
+  for (;;) {
+    char* end = bytes.end();
+    const std::size_t got = std::fread(end, 1, bytes.room(), file.get());
+    bytes.add(got);
+    if (got == 0) break;
+  }
+  if (std::ferror(file.get())) fail(path, "read");
+  return decompressed(bytes.finish());
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  File file{std::fopen(temporary.c_str(), "wb"), &std::fclose};
+  if (!file) fail(path, "written");
+  const bool complete = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  const bool closed = std::fclose(file.release()) == 0;
+  if (!complete || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    std::remove(temporary.c_str());
+    errno = why;
+    fail(path, "written");
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,26 @@
+// The words for the kinds of things in a trace, as files and messages spell them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// All words of one enum, in the order of its values. Defined for BufferKind, OpKind, Phase, Access, Evidence,
+/// MarkKind, VersionKind and StepKind.
+template <class Enum>
+std::span<const std::string_view> words();
+
+template <class Enum>
+std::string_view word(Enum value) {
+  return words<Enum>()[static_cast<std::size_t>(value)];
+}
+
+/// "read, write or touch", for messages.
+std::string choices(std::span<const std::string_view> words);
+
+}  // namespace tidepool
