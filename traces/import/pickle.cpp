@@ -1,0 +1,359 @@
+#include "traces/import/pickle.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Opcodes that make or call objects; nothing that a snapshot consists of needs one.
+constexpr std::array<std::pair<unsigned char, std::string_view>, 15> kRefused{{{'c', "GLOBAL"},
+                                                                               {0x93, "STACK_GLOBAL"},
+                                                                               {'R', "REDUCE"},
+                                                                               {'b', "BUILD"},
+                                                                               {'i', "INST"},
+                                                                               {'o', "OBJ"},
+                                                                               {0x81, "NEWOBJ"},
+                                                                               {0x92, "NEWOBJ_EX"},
+                                                                               {'P', "PERSID"},
+                                                                               {'Q', "BINPERSID"},
+                                                                               {0x82, "EXT1"},
+                                                                               {0x83, "EXT2"},
+                                                                               {0x84, "EXT4"},
+                                                                               {0x97, "NEXT_BUFFER"},
+                                                                               {0x98, "READONLY_BUFFER"}}};
+
+}  // namespace
+
+/// Runs the opcodes that build plain values. Opcodes by Python's pickletools; pickle protocols: PEP 307, 3154, 574.
+class PickleMachine {
+ public:
+  explicit PickleMachine(Pickle& out) : out_{out}, bytes_{out.bytes_} {
+    out_.values_ = {{Kind::kNone, 0, 0}, {Kind::kBool, 0, 0}, {Kind::kBool, 0, 1}, {Kind::kTuple, 0, 0}};
+  }
+
+  void run() {
+    if (bytes_.size() >= std::numeric_limits<std::uint32_t>::max()) refuse("the pickle is longer than 4 GiB");
+    if (bytes_.size() < 2 || byte(0) != 0x80) refuse("no PROTO; expected a pickle of protocol 2 to 5");
+    if (byte(1) < 2 || byte(1) > 5) refuse("protocol {}; this tidepool reads pickle protocols 2 to 5", byte(1));
+    at_ = 2;
+    while (step()) {
+    }
+  }
+
+ private:
+  using Kind = Pickle::Kind;
+  static constexpr PickleId kNoneId = 0, kFalseId = 1, kTrueId = 2, kEmptyTupleId = 3;
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(fmt::format("byte {}", opcode_at_));
+  }
+
+  /// One opcode. @return false after STOP
+  bool step() {
+    opcode_at_ = at_;
+    if (at_ == bytes_.size()) refuse("the pickle ends; expected STOP");
+    const unsigned char opcode = byte(at_++);
+    switch (opcode) {
+      case 0x80:
+        take(1, "PROTO");
+        break;
+      case 0x95:
+        frame();
+        break;
+      case '.':
+        out_.root_ = pop("STOP");
+        return false;
+
+      case 'N':
+        push(kNoneId);
+        break;
+      case 0x88:
+        push(kTrueId);
+        break;
+      case 0x89:
+        push(kFalseId);
+        break;
+      case 'K':
+        push_int(static_cast<std::int64_t>(little_endian(1, "BININT1")));
+        break;
+      case 'M':
+        push_int(static_cast<std::int64_t>(little_endian(2, "BININT2")));
+        break;
+      case 'J':
+        push_int(static_cast<std::int32_t>(little_endian(4, "BININT")));
+        break;
+      case 0x8a:
+        long_integer(little_endian(1, "LONG1"), "LONG1");
+        break;
+      case 0x8b:
+        long_integer(little_endian(4, "LONG4"), "LONG4");
+        break;
+      case 'G':
+        real();
+        break;
+
+      case 0x8c:
+        text(1, "SHORT_BINUNICODE");
+        break;
+      case 'X':
+        text(4, "BINUNICODE");
+        break;
+      case 0x8d:
+        text(8, "BINUNICODE8");
+        break;
+      case 'U':
+        text(1, "SHORT_BINSTRING");
+        break;
+      case 'T':
+        text(4, "BINSTRING");
+        break;
+      case 'C':
+        text(1, "SHORT_BINBYTES");
+        break;
+      case 'B':
+        text(4, "BINBYTES");
+        break;
+      case 0x8e:
+        text(8, "BINBYTES8");
+        break;
+
+      case ')':
+        push(kEmptyTupleId);
+        break;
+      case 0x85:
+        collect(Kind::kTuple, top(1, "TUPLE1"));
+        break;
+      case 0x86:
+        collect(Kind::kTuple, top(2, "TUPLE2"));
+        break;
+      case 0x87:
+        collect(Kind::kTuple, top(3, "TUPLE3"));
+        break;
+      case 't':
+        collect(Kind::kTuple, mark("TUPLE"));
+        break;
+      case 'l':
+        collect(Kind::kList, mark("LIST"));
+        break;
+      case 'd':
+        collect(Kind::kDict, mark("DICT"));
+        break;
+      case ']':
+        push(add({Kind::kList, 0, 0}));
+        break;
+      case '}':
+        push(add({Kind::kDict, 0, 0}));
+        break;
+      case 'a':
+        append(Kind::kList, top(1, "APPEND"), "APPEND");
+        break;
+      case 'e':
+        append(Kind::kList, mark("APPENDS"), "APPENDS");
+        break;
+      case 's':
+        append(Kind::kDict, top(2, "SETITEM"), "SETITEM");
+        break;
+      case 'u':
+        append(Kind::kDict, mark("SETITEMS"), "SETITEMS");
+        break;
+
+      case '(':
+        marks_.push_back(stack_.size());
+        break;
+      case '0':
+        pop("POP");
+        break;
+      case '1':
+        stack_.resize(mark("POP_MARK"));
+        break;
+      case '2':
+        push(stack_[top(1, "DUP")]);
+        break;
+
+      case 'q':
+        memoize(little_endian(1, "BINPUT"), "BINPUT");
+        break;
+      case 'r':
+        memoize(little_endian(4, "LONG_BINPUT"), "LONG_BINPUT");
+        break;
+      case 0x94:
+        memoize(memo_count_, "MEMOIZE");
+        break;
+      case 'h':
+        recall(little_endian(1, "BINGET"), "BINGET");
+        break;
+      case 'j':
+        recall(little_endian(4, "LONG_BINGET"), "LONG_BINGET");
+        break;
+
+      default:
+        unknown(opcode);
+    }
+    return true;
+  }
+
+  [[noreturn]] void unknown(unsigned char opcode) const {
+    for (const auto& [refused, name] : kRefused) {
+      if (refused != opcode) continue;
+      const bool prints = opcode > 0x20 && opcode < 0x7f;
+      refuse("opcode {} ({}) would run code; a snapshot needs none", name,
+             prints ? fmt::format("'{}'", static_cast<char>(opcode)) : fmt::format("0x{:02x}", opcode));
+    }
+    refuse("unknown opcode 0x{:02x}", opcode);
+  }
+
+  unsigned char byte(std::size_t position) const { return static_cast<unsigned char>(bytes_[position]); }
+
+  /// Steps over `count` bytes and returns their position.
+  std::size_t take(std::uint64_t count, std::string_view opcode) {
+    if (count > bytes_.size() - at_)
+      refuse("the pickle ends within {}; {} bytes are missing", opcode, count - (bytes_.size() - at_));
+    return std::exchange(at_, at_ + static_cast<std::size_t>(count));
+  }
+
+  std::uint64_t little_endian(std::size_t width, std::string_view opcode) {
+    const std::size_t position = take(width, opcode);
+    std::uint64_t value = 0;
+    for (std::size_t i = width; i-- > 0;) value = value << 8 | byte(position + i);
+    return value;
+  }
+
+  /// A frame only says how much may be read ahead, but must not say more than there is.
+  void frame() {
+    const std::uint64_t length = little_endian(8, "FRAME");
+    if (length > bytes_.size() - at_) refuse("FRAME of {} bytes; {} are left", length, bytes_.size() - at_);
+  }
+
+  void long_integer(std::uint64_t width, std::string_view opcode) {
+    const std::size_t position = take(width, opcode);
+    const bool negative = width > 0 && byte(position + width - 1) >= 0x80;
+    std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
+    bool fits = true;
+    for (std::size_t i = width; i-- > 0;) {
+      if (i >= 8)
+        fits = fits && byte(position + i) == (negative ? 0xff : 0);
+      else
+        value = value << 8 | byte(position + i);
+    }
+    fits = fits && (static_cast<std::int64_t>(value) < 0) == negative;
+    if (fits) return push_int(static_cast<std::int64_t>(value));
+    using Limits = std::numeric_limits<std::int64_t>;
+    push(add({Kind::kHuge, 0, static_cast<std::uint64_t>(negative ? Limits::min() : Limits::max())}));
+  }
+
+  void real() {
+    const std::size_t position = take(8, "BINFLOAT");
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < 8; ++i) bits = bits << 8 | byte(position + i);
+    push(add({Kind::kFloat, 0, bits}));
+  }
+
+  void text(std::size_t width, std::string_view opcode) {
+    const std::uint64_t length = little_endian(width, opcode);
+    const std::size_t position = take(length, opcode);
+    push(add({Kind::kText, static_cast<std::uint32_t>(length), position}));
+  }
+
+  PickleId add(Pickle::Value value) {
+    out_.values_.push_back(value);
+    return static_cast<PickleId>(out_.values_.size() - 1);
+  }
+  void push(PickleId id) { stack_.push_back(id); }
+  void push_int(std::int64_t value) { push(add({Kind::kInt, 0, static_cast<std::uint64_t>(value)})); }
+
+  PickleId pop(std::string_view opcode) {
+    const PickleId id = stack_[top(1, opcode)];
+    stack_.pop_back();
+    return id;
+  }
+
+  /// Where the topmost `count` values start, none of them below the last mark.
+  std::size_t top(std::size_t count, std::string_view opcode) const {
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    if (stack_.size() - floor < count)
+      refuse("{} needs {} values; the stack has {}", opcode, count, stack_.size() - floor);
+    return stack_.size() - count;
+  }
+
+  /// Where the values above the last mark start; takes the mark away.
+  std::size_t mark(std::string_view opcode) {
+    if (marks_.empty()) refuse("{} without MARK", opcode);
+    const std::size_t start = marks_.back();
+    marks_.pop_back();
+    return start;
+  }
+
+  /// The values from `start` become a container.
+  void collect(Kind kind, std::size_t start) {
+    const PickleId id = add({kind, 0, 0});
+    extend(id, start);
+    push(id);
+  }
+
+  /// The values from `start` go to the end of the container below them.
+  void append(Kind kind, std::size_t start, std::string_view opcode) {
+    const std::size_t floor = marks_.empty() ? 0 : marks_.back();
+    if (start <= floor || out_.values_[stack_[start - 1]].kind != kind)
+      refuse("{} without a {} below", opcode, kind == Kind::kList ? "list" : "dict");
+    extend(stack_[start - 1], start);
+  }
+
+  void extend(PickleId id, std::size_t start) {
+    Pickle::Value& container = out_.values_[id];
+    const auto added = static_cast<std::uint32_t>(stack_.size() - start);
+    if (container.kind == Kind::kDict && added % 2 != 0) refuse("a dict gets a key without a value");
+    if (added == 0) return;
+    const auto first = static_cast<std::uint32_t>(out_.items_.size());
+    out_.items_.insert(out_.items_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(start), stack_.end());
+    stack_.resize(start);
+    const auto last_chunk = static_cast<std::uint32_t>(container.payload);
+    if (container.count > 0 && out_.chunks_[last_chunk].last == first) {
+      out_.chunks_[last_chunk].last += added;
+    } else {
+      const auto chunk = static_cast<std::uint32_t>(out_.chunks_.size());
+      out_.chunks_.push_back({first, first + added, Pickle::kNone});
+      if (container.count > 0) out_.chunks_[last_chunk].next = chunk;
+      const std::uint64_t first_chunk = container.count > 0 ? container.payload >> 32 : chunk;
+      container.payload = first_chunk << 32 | chunk;
+    }
+    container.count += added;
+  }
+
+  /// Writers number the memo one by one, so an index beyond the length of the file is a lie.
+  void memoize(std::uint64_t index, std::string_view opcode) {
+    if (index >= bytes_.size()) refuse("{} to {}, more than the pickle has bytes", opcode, index);
+    if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, Pickle::kNone);
+    PickleId& place = memo_[static_cast<std::size_t>(index)];
+    if (place == Pickle::kNone) ++memo_count_;
+    place = stack_[top(1, opcode)];
+  }
+
+  void recall(std::uint64_t index, std::string_view opcode) {
+    if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == Pickle::kNone)
+      refuse("{} of {}, which no opcode has put there", opcode, index);
+    push(memo_[static_cast<std::size_t>(index)]);
+  }
+
+  Pickle& out_;
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  std::size_t opcode_at_ = 0;
+  std::vector<PickleId> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<PickleId> memo_;
+  std::uint64_t memo_count_ = 0;
+};
+
+Pickle::Pickle(std::string_view bytes) : bytes_{bytes} { PickleMachine{*this}.run(); }
+
+double Pickle::real(PickleId id) const { return std::bit_cast<double>(values_[id].payload); }
+
+}  // namespace tidepool

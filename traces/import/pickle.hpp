@@ -1,0 +1,77 @@
+// Python pickles as data: nothing in one is ever executed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace tidepool {
+
+/// One value of a Pickle, by index.
+using PickleId = std::uint32_t;
+
+/// A pickle of protocol 2 to 5 that holds none, bools, numbers, texts, tuples, lists and dicts. Values that the file
+/// shares (memo) are shared here. Memory grows with the length of the file, whatever it claims. The bytes must outlive
+/// it.
+class Pickle {
+ public:
+  enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
+
+  /// @throws InputError  "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none",
+  ///                     "byte 812: unknown opcode 0xff", "byte 812: the pickle ends within BININT"
+  explicit Pickle(std::string_view bytes);
+
+  PickleId root() const { return root_; }
+  Kind kind(PickleId id) const { return values_[id].kind; }
+  /// kBool, kInt; for kHuge (more than 64 bits with sign) the nearest that fits.
+  std::int64_t number(PickleId id) const { return static_cast<std::int64_t>(values_[id].payload); }
+  /// kFloat.
+  double real(PickleId id) const;
+  /// kText: a part of the bytes. Python's byte strings are texts too.
+  std::string_view text(PickleId id) const { return bytes_.substr(values_[id].payload, values_[id].count); }
+  /// kTuple, kList: elements; kDict: keys and values.
+  std::size_t size(PickleId id) const { return values_[id].count; }
+
+  /// Calls visit(element) for each element of a tuple or list, in order.
+  template <class Visit>
+  void each(PickleId id, Visit visit) const {
+    for (std::uint32_t c = first_chunk(id); c != kNone; c = chunks_[c].next)
+      for (std::uint32_t i = chunks_[c].first; i < chunks_[c].last; ++i) visit(items_[i]);
+  }
+  /// Calls visit(key, value) for each entry of a dict, in order; a key that is set twice comes twice.
+  template <class Visit>
+  void each_entry(PickleId id, Visit visit) const {
+    for (std::uint32_t c = first_chunk(id); c != kNone; c = chunks_[c].next)
+      for (std::uint32_t i = chunks_[c].first; i + 1 < chunks_[c].last; i += 2) visit(items_[i], items_[i + 1]);
+  }
+
+ private:
+  friend class PickleMachine;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  /// `payload`: a number, the bits of a float, the position of a text, or (first chunk << 32 | last chunk).
+  struct Value {
+    Kind kind = Kind::kNone;
+    std::uint32_t count = 0;
+    std::uint64_t payload = 0;
+  };
+  /// Elements that were added to one container together, and the ones that came later.
+  struct Chunk {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::uint32_t next = kNone;
+  };
+
+  std::uint32_t first_chunk(PickleId id) const {
+    return values_[id].count == 0 ? kNone : static_cast<std::uint32_t>(values_[id].payload >> 32);
+  }
+
+  std::string_view bytes_;
+  std::vector<Value> values_;
+  std::vector<Chunk> chunks_;
+  std::vector<PickleId> items_;
+  PickleId root_ = 0;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,278 @@
+#include "traces/import/torch_snapshot.hpp"
+
+#include <limits>
+
+#include "traces/import/lines.hpp"
+#include "traces/import/pickle.hpp"
+
+namespace tidepool {
+namespace {
+
+using Kind = Pickle::Kind;
+/// Largest address or size taken for real: sums of two of them still fit 64 bits.
+constexpr std::int64_t kMost = std::int64_t{1} << 61;
+constexpr std::int64_t kMostDevices = 256;
+
+struct ActionName {
+  std::string_view name;
+  SnapshotAction action;
+};
+constexpr std::array<ActionName, 11> kActions{{{"alloc", SnapshotAction::kAlloc},
+                                               {"free_requested", SnapshotAction::kFreeRequested},
+                                               {"free_completed", SnapshotAction::kFreeCompleted},
+                                               {"segment_alloc", SnapshotAction::kSegmentAlloc},
+                                               {"segment_free", SnapshotAction::kSegmentFree},
+                                               {"segment_map", SnapshotAction::kSegmentMap},
+                                               {"segment_unmap", SnapshotAction::kSegmentUnmap},
+                                               {"snapshot", SnapshotAction::kSnapshot},
+                                               {"oom", SnapshotAction::kOom},
+                                               {"user_defined", SnapshotAction::kOther},
+                                               {"workspace_snapshot", SnapshotAction::kOther}}};
+
+/// Where a record stands, for messages: a pattern with up to two indices.
+struct Place {
+  std::string_view pattern;
+  std::size_t first = 0;
+  std::size_t second = 0;
+};
+
+/// A dict of the file.
+class Record {
+ public:
+  Record(const Pickle& pickle, PickleId id, Place place) : pickle_{pickle}, id_{id}, place_{place} {
+    if (pickle.kind(id) != Kind::kDict) refuse("expected a dict");
+  }
+
+  /// The value of a key, the last one if there are several; nothing for a missing key or None.
+  std::optional<PickleId> find(std::string_view key) const {
+    std::optional<PickleId> found;
+    pickle_.each_entry(id_, [&](PickleId name, PickleId value) {
+      if (pickle_.kind(name) == Kind::kText && pickle_.text(name) == key) found = value;
+    });
+    if (found && pickle_.kind(*found) == Kind::kNone) return {};
+    return found;
+  }
+
+  std::optional<std::int64_t> find_whole(std::string_view key, std::int64_t least, std::int64_t most) const {
+    const std::optional<PickleId> found = find(key);
+    if (!found) return {};
+    if (pickle_.kind(*found) != Kind::kInt) refuse("'{}' is not a whole number", key);
+    const std::int64_t value = pickle_.number(*found);
+    if (value < least || value > most) refuse("'{}' is {}; expected {} to {}", key, value, least, most);
+    return value;
+  }
+  std::int64_t whole(std::string_view key, std::int64_t least, std::int64_t most) const {
+    const std::optional<std::int64_t> value = find_whole(key, least, most);
+    if (!value) refuse("no '{}'; expected a whole number", key);
+    return *value;
+  }
+  std::int64_t whole_or(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
+    return find_whole(key, least, most).value_or(otherwise);
+  }
+  /// Any 64 bits, as stream handles are.
+  std::int64_t bits(std::string_view key, std::int64_t otherwise) const {
+    using Limits = std::numeric_limits<std::int64_t>;
+    return whole_or(key, Limits::min(), Limits::max(), otherwise);
+  }
+
+  std::string_view text(std::string_view key) const {
+    const std::optional<PickleId> found = find(key);
+    if (!found || pickle_.kind(*found) != Kind::kText) refuse("no '{}'; expected a text", key);
+    return pickle_.text(*found);
+  }
+
+  bool flag(std::string_view key) const {
+    const std::optional<PickleId> found = find(key);
+    if (!found) return false;
+    if (pickle_.kind(*found) != Kind::kBool && pickle_.kind(*found) != Kind::kInt)
+      refuse("'{}' is not True or False", key);
+    return pickle_.number(*found) != 0;
+  }
+
+  /// A list (or tuple); nothing if the key is missing.
+  std::optional<PickleId> list(std::string_view key) const {
+    const std::optional<PickleId> found = find(key);
+    if (found && pickle_.kind(*found) != Kind::kList && pickle_.kind(*found) != Kind::kTuple)
+      refuse("'{}' is not a list", key);
+    return found;
+  }
+
+  /// A pair of whole numbers.
+  std::optional<SnapshotPool> pool(std::string_view key) const {
+    const std::optional<PickleId> found = list(key);
+    if (!found) return {};
+    std::vector<std::int64_t> numbers;
+    if (pickle_.size(*found) == 2)
+      pickle_.each(*found, [&](PickleId id) {
+        if (pickle_.kind(id) == Kind::kInt) numbers.push_back(pickle_.number(id));
+      });
+    if (numbers.size() != 2) refuse("'{}' is not a pair of whole numbers", key);
+    return SnapshotPool{numbers[0], numbers[1]};
+  }
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(
+        fmt::format(fmt::runtime(place_.pattern), place_.first, place_.second));
+  }
+
+ private:
+  const Pickle& pickle_;
+  PickleId id_;
+  Place place_;
+};
+
+class SnapshotReader {
+ public:
+  explicit SnapshotReader(std::string_view bytes) : pickle_{bytes}, records_left_{bytes.size() / 8} {}
+
+  TorchSnapshot run() {
+    const PickleId root = pickle_.root();
+    if (pickle_.kind(root) == Kind::kList) {  // torch.cuda.memory_snapshot() gives the segments alone
+      segments(root);
+      return std::move(out_);
+    }
+    const Record file{pickle_, root, {"snapshot"}};
+    const std::optional<PickleId> segment_list = file.list("segments");
+    const std::optional<PickleId> traces = file.list("device_traces");
+    if (!segment_list) file.refuse("no 'segments'; expected the dict that torch.cuda.memory._dump_snapshot writes");
+    segments(*segment_list);
+    if (traces) device_traces(*traces);
+    if (const std::optional<PickleId> found = file.find("allocator_settings"))
+      settings(Record{pickle_, *found, {"allocator_settings"}});
+    return std::move(out_);
+  }
+
+ private:
+  /// A dict that occurs again and again through the memo would make records out of nothing.
+  void count_record(const Record& record) {
+    if (records_left_-- == 0) record.refuse("more records than the file has room for");
+  }
+
+  Bytes size(const Record& record, std::string_view key) { return Bytes{record.whole(key, 0, kMost)}; }
+  void add_to_total(const Record& record, Bytes size) {
+    try {
+      total_.add(size.count(), "sizes");
+    } catch (const InputError& error) {
+      record.refuse("{}", error.what());
+    }
+  }
+
+  void segments(PickleId list) {
+    pickle_.each(list, [&](PickleId id) { segment(Record{pickle_, id, {"segment {}", out_.segments.size()}}); });
+  }
+
+  void segment(const Record& record) {
+    count_record(record);
+    SnapshotSegment segment;
+    segment.device = static_cast<int>(record.whole_or("device", 0, kMostDevices - 1, 0));
+    segment.address = record.whole("address", 0, kMost);
+    segment.size = size(record, "total_size");
+    add_to_total(record, segment.size);
+    segment.stream = record.bits("stream", 0);
+    segment.small = record.text("segment_type") == "small";
+    segment.expandable = record.flag("is_expandable");
+    segment.pool = record.pool("segment_pool_id").value_or(SnapshotPool{});
+    const std::optional<PickleId> blocks = record.list("blocks");
+    if (!blocks) record.refuse("no 'blocks'; expected a list");
+    std::int64_t address = segment.address;
+    pickle_.each(*blocks, [&](PickleId id) {
+      segment.blocks.push_back(
+          block(Record{pickle_, id, {"segment {}, block {}", out_.segments.size(), segment.blocks.size()}}, address));
+      address = segment.blocks.back().address + segment.blocks.back().size.count();
+    });
+    out_.segments.push_back(std::move(segment));
+  }
+
+  SnapshotBlock block(const Record& record, std::int64_t address) {
+    count_record(record);
+    SnapshotBlock block;
+    block.address = record.whole_or("address", 0, kMost, address);
+    block.size = size(record, "size");
+    block.requested = Bytes{record.whole_or("requested_size", 0, kMost, -1)};
+    add_to_total(record, block.size);
+    const std::string_view state = record.text("state");
+    if (state == "active_allocated")
+      block.state = BlockState::kActive;
+    else if (state == "active_pending_free" || state == "active_awaiting_free")
+      block.state = BlockState::kPendingFree;
+    else if (state != "inactive")
+      record.refuse("'state' is '{}'; expected active_allocated, active_pending_free, active_awaiting_free or inactive",
+                    excerpt(state));
+    return block;
+  }
+
+  void device_traces(PickleId list) {
+    if (pickle_.size(list) > kMostDevices)
+      throw InputError{fmt::format("device_traces: {} devices; expected at most {}", pickle_.size(list), kMostDevices)};
+    pickle_.each(list, [&](PickleId trace) {
+      const std::size_t device = out_.device_traces.size();
+      out_.device_traces.emplace_back();
+      if (pickle_.kind(trace) != Kind::kList && pickle_.kind(trace) != Kind::kTuple)
+        throw InputError{fmt::format("device {}: expected a list of trace entries", device)};
+      std::vector<SnapshotEvent>& events = out_.device_traces.back();
+      pickle_.each(trace, [&](PickleId id) {
+        events.push_back(event(Record{pickle_, id, {"device {}, trace entry {}", device, events.size()}}));
+      });
+    });
+  }
+
+  SnapshotEvent event(const Record& record) {
+    count_record(record);
+    SnapshotEvent event;
+    const std::string_view action = record.text("action");
+    bool known = false;
+    for (const ActionName& candidate : kActions)
+      if (candidate.name == action) {
+        event.action = candidate.action;
+        known = true;
+      }
+    if (!known) ++out_.unknown_actions;
+    event.time_us = record.whole_or("time_us", 0, std::numeric_limits<std::int64_t>::max(), -1);
+    event.stream = record.bits("stream", 0);
+    event.pool = record.pool("pool_id");
+    if (event.action == SnapshotAction::kOther) return event;
+    const std::string_view address = event.action == SnapshotAction::kOom ? "device_free" : "addr";
+    event.address =
+        event.action == SnapshotAction::kSnapshot ? record.bits(address, 0) : record.whole(address, 0, kMost);
+    event.size = size(record, "size");
+    if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kFreeCompleted)
+      add_to_total(record, event.size);
+    return event;
+  }
+
+  void settings(const Record& record) {
+    SnapshotSettings& settings = out_.settings;
+    settings.recorded = true;
+    for (const std::string_view key : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"})
+      if (record.find(key)) settings.conf = record.text(key);
+    if (const auto found = record.find("max_split_size"))  // SIZE_MAX, unlimited, has been written as -1 and unsigned
+      settings.max_split_size =
+          Bytes{pickle_.kind(*found) == Kind::kHuge ? -1 : record.whole("max_split_size", -1, kMost)};
+    if (const auto found = record.find("garbage_collection_threshold"))
+      settings.garbage_collection_threshold =
+          pickle_.kind(*found) == Kind::kFloat
+              ? pickle_.real(*found)
+              : static_cast<double>(record.whole("garbage_collection_threshold", 0, 1));
+    settings.expandable_segments = record.flag("expandable_segments");
+    if (const auto found = record.find_whole("large_segment_size", 0, kMost))
+      settings.large_segment_size = Bytes{*found};
+    if (const auto found = record.find("roundup_power2_divisions")) {
+      const Record divisions{pickle_, *found, {"allocator_settings, roundup_power2_divisions"}};
+      for (std::size_t i = 0; i < settings.roundup_power2_divisions.size(); ++i)
+        settings.roundup_power2_divisions[i] =
+            static_cast<int>(divisions.whole_or(std::to_string(1 << i), 0, std::int64_t{1} << 30, 0));
+    }
+  }
+
+  const Pickle pickle_;
+  TorchSnapshot out_;
+  std::size_t records_left_;
+  Total total_;
+};
+
+}  // namespace
+
+TorchSnapshot parse_torch_snapshot(std::string_view bytes) { return SnapshotReader{bytes}.run(); }
+
+}  // namespace tidepool

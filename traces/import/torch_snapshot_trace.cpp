@@ -1,0 +1,155 @@
+// From the allocator's events to lifetimes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "traces/builder.hpp"
+#include "traces/error.hpp"
+#include "traces/import/readers.hpp"
+#include "traces/import/torch_snapshot.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+using Action = SnapshotAction;
+
+/// The lifetimes on one device. What is first heard of when it is freed, or is in a segment at the end without having
+/// been allocated, is older than the recorded events.
+class DeviceLifetimes {
+ public:
+  DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device) : device_{device} {
+    if (device < snapshot.device_traces.size()) events_ = snapshot.device_traces[device];
+    std::unordered_map<std::int64_t, bool> live;  // by address; an address that was never heard of has no entry
+    for (const SnapshotEvent& event : events_) {
+      if (event.action == Action::kFreeCompleted && !live.contains(event.address))
+        older_.push_back({event.address, event.size, event.stream});
+      if (event.action == Action::kAlloc || event.action == Action::kFreeCompleted)
+        live[event.address] = event.action == Action::kAlloc;
+    }
+    for (const SnapshotSegment& segment : snapshot.segments) {
+      if (static_cast<std::size_t>(segment.device) != device) continue;
+      for (const SnapshotBlock& block : segment.blocks) {
+        if (block.state == BlockState::kInactive) continue;
+        const auto found = live.find(block.address);
+        if (found == live.end())
+          older_.push_back({block.address, block.requested < Bytes{} ? block.size : block.requested, segment.stream});
+        else if (!found->second)
+          ++lost_allocations_;
+      }
+    }
+  }
+
+  /// Before the first event of any device.
+  void begin(TraceBuilder& builder) {
+    builder.losses().dropped_records += lost_allocations_;
+    for (const Older& block : older_)
+      live_[block.address] = builder.existing(spec(builder, block.address, block.size, block.stream));
+  }
+
+  const SnapshotEvent* next() const { return at_ < events_.size() ? &events_[at_] : nullptr; }
+
+  void step(TraceBuilder& builder) {
+    const SnapshotEvent& event = events_[at_++];
+    if (event.action != Action::kAlloc && event.action != Action::kFreeCompleted) return;
+    const auto found = live_.find(event.address);
+    if (event.action == Action::kFreeCompleted && found == live_.end()) {
+      ++builder.losses().unmatched_frees;
+      return;
+    }
+    if (found != live_.end()) {
+      if (event.action == Action::kAlloc) ++builder.losses().dropped_records;  // its free was not recorded
+      builder.free(found->second);
+      live_.erase(found);
+    }
+    if (event.action == Action::kAlloc)
+      live_[event.address] = builder.alloc(spec(builder, event.address, event.size, event.stream));
+  }
+
+ private:
+  struct Older {
+    std::int64_t address;
+    Bytes size;
+    std::int64_t stream;
+  };
+
+  Buffer spec(TraceBuilder& builder, std::int64_t address, Bytes size, std::int64_t stream) {
+    Buffer buffer;
+    buffer.size = size;
+    buffer.address = address;
+    buffer.stream = stream_id(builder, stream);
+    buffer.device = static_cast<std::uint16_t>(device_);
+    return buffer;
+  }
+
+  /// Streams of other devices than the first carry the device in their name.
+  StreamId stream_id(TraceBuilder& builder, std::int64_t stream) {
+    const auto [entry, added] = streams_.try_emplace(stream);
+    if (added) {
+      if (streams_.size() > kMostStreams)
+        throw InputError{fmt::format("device {}: more than {} streams", device_, kMostStreams)};
+      entry->second = builder.stream(device_ == 0 ? fmt::format("{}", stream) : fmt::format("{}:{}", device_, stream));
+    }
+    return entry->second;
+  }
+
+  static constexpr std::size_t kMostStreams = 4096;
+
+  std::size_t device_;
+  std::span<const SnapshotEvent> events_;
+  std::size_t at_ = 0;
+  std::vector<Older> older_;
+  std::int64_t lost_allocations_ = 0;
+  std::unordered_map<std::int64_t, BufferId> live_;  // by address
+  std::unordered_map<std::int64_t, StreamId> streams_;
+};
+
+/// The device whose next event is the oldest, nullptr at the end. Without times, one device after the other.
+DeviceLifetimes* oldest(std::vector<DeviceLifetimes>& devices) {
+  DeviceLifetimes* first = nullptr;
+  for (DeviceLifetimes& device : devices)
+    if (device.next() != nullptr && (first == nullptr || device.next()->time_us < first->next()->time_us))
+      first = &device;
+  return first;
+}
+
+int sniff_snapshot(std::string_view head) {
+  if (head.size() < 2 || head[0] != '\x80' || head[1] < 2 || head[1] > 5) return 0;
+  const bool named =
+      head.find("segments") != std::string_view::npos || head.find("device_traces") != std::string_view::npos;
+  return named ? 95 : 40;
+}
+
+const RegisterImporter kSnapshot{{"torch-snapshot",
+                                  "PyTorch memory snapshots (torch.cuda.memory._dump_snapshot)",
+                                  {".pickle", ".pkl"},
+                                  sniff_snapshot,
+                                  read_torch_snapshot}};
+
+}  // namespace
+
+Trace to_trace(const TorchSnapshot& snapshot) {
+  TraceBuilder builder;
+  std::size_t count = snapshot.device_traces.size();
+  for (const SnapshotSegment& segment : snapshot.segments)
+    count = std::max(count, static_cast<std::size_t>(segment.device) + 1);
+  std::vector<DeviceLifetimes> devices;
+  for (std::size_t i = 0; i < count; ++i) devices.emplace_back(snapshot, i);
+  for (DeviceLifetimes& device : devices) device.begin(builder);
+  while (DeviceLifetimes* device = oldest(devices)) device->step(builder);
+  builder.losses().dropped_records += snapshot.unknown_actions;
+  builder.meta()["source"] = "torch-snapshot";
+  if (!snapshot.settings.conf.empty()) builder.meta()["allocator_conf"] = snapshot.settings.conf;
+  return builder.finish();
+}
+
+Trace read_torch_snapshot(const Input& input) {
+  try {
+    return to_trace(parse_torch_snapshot(input.bytes()));
+  } catch (const InputError& error) {
+    throw error.at(input.path());
+  }
+}
+
+}  // namespace tidepool
