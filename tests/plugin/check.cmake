@@ -18,7 +18,7 @@ function(expect code text)
 endfunction()
 
 function(build_example name flags)
-  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${SCRATCH}/${name} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${SCRATCH}/${name} -G Ninja -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${flags})
   run(${CMAKE_COMMAND} --build ${SCRATCH}/${name})
 endfunction()
