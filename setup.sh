@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs what is missing, builds Release into build/, then
+#   ./setup.sh          nothing more
+#   ./setup.sh demo     runs a sweep over the bundled samples and re-executes one of its plans on real memory
+#   ./setup.sh test     runs all tests
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=(g++ cmake ninja-build catch2 libbenchmark-dev libboost-dev libboost-filesystem-dev libcli11-dev libfmt-dev
+  liblzma-dev libsimdjson-dev libsqlite3-dev libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+
+say() { printf '%s\n' "$*" >&2; }
+
+# One of the commands that need root.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_missing() {
+  local missing=() package
+  if ! command -v apt-get >/dev/null; then
+    say "setup.sh: no apt-get here; going on with what is installed (needed: ${packages[*]})"
+    return
+  fi
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    say "setup.sh: not root and no sudo; expected an administrator to run: apt-get install ${missing[*]}"
+    exit 2
+  fi
+  say "installing ${missing[*]}"
+  local attempt
+  for attempt in 1 2 3; do
+    if as_root apt-get -qq -o Acquire::Retries=3 update && as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+      --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 install "${missing[@]}" >/dev/null; then
+      return
+    fi
+    [ "$attempt" = 3 ] || { say "setup.sh: attempt $attempt of 3 failed, trying again"; sleep $((attempt * 5)); }
+  done
+  say "setup.sh: apt-get could not install ${missing[*]}"
+  exit 1
+}
+
+# As many compilers as there are cores, but no more than fit in the memory (about 1.5 GB each).
+parallel_jobs() {
+  local cores fit
+  cores=$(nproc)
+  fit=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)
+  [ "$fit" -ge 1 ] || fit=1
+  echo $((cores < fit ? cores : fit))
+}
+
+build() {
+  local log=build/setup.log
+  say "building into $PWD/build (a few minutes the first time)"
+  mkdir -p build
+  if ! { cmake --preset release && cmake --build build -j "$(parallel_jobs)"; } >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    say "setup.sh: the build failed; $log has everything"
+    exit 1
+  fi
+}
+
+demo() {
+  local samples=traces/samples out=build/demo policies
+  mkdir -p "$out"
+  policies=$(build/tidepool policies | awk '$1 != "pool" {print $2}' | paste -sd,)
+  build/tidepool sweep "$samples"/{resnet50,unet,gpt2}.tide --pool best-fit,pytorch,ideal --policy "$policies" \
+    --capacity 0.3x..1.0x/8 --machine a100-pcie4 -j "$(nproc)" -o "$out/results.sqlite"
+  build/tidepool simulate "$samples/resnet50.tide" --pool best-fit --policy dtr-eq --capacity 0.6x \
+    --machine a100-pcie4 --plan-out "$out/resnet50.plan"
+  build/tidepool validate "$out/resnet50.plan" --trace "$samples/resnet50.tide" --backend host
+}
+
+case "${1-}" in
+  "" | demo | test) ;;
+  *)
+    say "setup.sh: unknown word '$1'; expected demo or test, or nothing"
+    exit 2
+    ;;
+esac
+install_missing
+build
+case "${1-}" in
+  "") say "built: $PWD/build/tidepool" ;;
+  demo) demo ;;
+  test) ctest --test-dir build --output-on-failure -j "$(nproc)" ;;
+esac
