@@ -1,0 +1,16 @@
+# Every C++ file is as clang-format 14 would write it; other versions write it differently.
+#   cmake -DROOT=<of the tree> -P format.cmake
+find_program(CLANG_FORMAT NAMES clang-format-14)
+if(NOT CLANG_FORMAT)
+  message("skipped: no clang-format-14 here")
+  return()
+endif()
+set(files)
+foreach(part traces simulator policies tracer validator tests)
+  file(GLOB_RECURSE found ${ROOT}/${part}/*.cpp ${ROOT}/${part}/*.hpp)
+  list(APPEND files ${found})
+endforeach()
+execute_process(COMMAND ${CLANG_FORMAT} --dry-run -Werror ${files} RESULT_VARIABLE code ERROR_VARIABLE out)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "clang-format-14 -i would change these:\n${out}")
+endif()

@@ -1,0 +1,121 @@
+// The rules of the tree itself: who may include whom, how long a file may be, what lies at the top.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kRoot{TIDEPOOL_SOURCE_DIR};
+const std::set<std::string> kParts{"traces", "simulator", "policies", "tracer", "validator", "tests"};
+
+struct Source {
+  std::string path;  ///< below the root
+  std::string part;  ///< its first folder
+  std::vector<std::string> lines;
+};
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream file{path};
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Every C++, CUDA, Python, shell and CMake file of the parts.
+const std::vector<Source>& sources() {
+  static const std::vector<Source> kSources = [] {
+    const std::set<std::string> extensions{".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".cmake"};
+    std::vector<Source> found;
+    for (const std::string& part : kParts) {
+      if (!fs::exists(kRoot / part)) continue;
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator{kRoot / part})
+        if (entry.is_regular_file() && extensions.contains(entry.path().extension().string()))
+          found.push_back({fs::relative(entry.path(), kRoot).string(), part, lines_of(entry.path())});
+    }
+    return found;
+  }();
+  return kSources;
+}
+
+/// The first folder of the file that a line includes, if it is one of the parts; else "".
+std::string included_part(const std::string& line) {
+  const std::string start = "#include \"";
+  if (!line.starts_with(start)) return "";
+  const std::string part = line.substr(start.size(), line.find('/') - start.size());
+  return kParts.contains(part) ? part : "";
+}
+
+}  // namespace
+
+TEST_CASE("each part includes only what it may see, and nothing includes a policy") {
+  const std::map<std::string, std::set<std::string>> may_see{
+      {"traces", {"traces"}},
+      {"simulator", {"traces", "simulator"}},
+      {"policies", {"traces", "simulator"}},
+      {"tracer", {"traces", "tracer"}},
+      {"validator", {"traces", "simulator", "validator"}},
+      {"tests", {"traces", "simulator", "tracer", "validator", "tests"}}};
+  REQUIRE(sources().size() > 20);
+  for (const Source& source : sources())
+    for (const std::string& line : source.lines)
+      if (const std::string part = included_part(line); !part.empty()) {
+        INFO(source.path << ": " << line);
+        CHECK(may_see.at(source.part).contains(part));
+      }
+}
+
+TEST_CASE("every include of this project starts at the root of the tree") {
+  for (const Source& source : sources())
+    for (const std::string& line : source.lines)
+      if (line.starts_with("#include \"")) {
+        INFO(source.path << ": " << line);
+        CHECK_FALSE(included_part(line).empty());
+      }
+}
+
+TEST_CASE("every header is included once") {
+  for (const Source& source : sources())
+    if (source.path.ends_with(".hpp")) {
+      INFO(source.path);
+      CHECK(std::count(source.lines.begin(), source.lines.end(), "#pragma once") == 1);
+    }
+}
+
+TEST_CASE("every policy registers itself") {
+  for (const Source& source : sources())
+    if (source.part == "policies" && source.path.ends_with(".cpp")) {
+      INFO(source.path);
+      CHECK(std::any_of(source.lines.begin(), source.lines.end(), [](const std::string& line) {
+        return line.starts_with("const RegisterPool ") || line.starts_with("const RegisterPolicy ");
+      }));
+    }
+}
+
+TEST_CASE("no file is longer than 500 lines") {
+  for (const Source& source : sources()) {
+    INFO(source.path);
+    CHECK(source.lines.size() <= 500);
+  }
+}
+
+TEST_CASE("the top of the tree has the agreed entries and no other") {
+  const std::set<std::string> agreed{".ci",      ".clang-format",     ".git",      ".gitignore", "CMakeLists.txt",
+                                     "LICENSE",  "CMakePresets.json", "README.md", "notebooks",  "policies",
+                                     "setup.sh", "simulator",         "tests",     "tracer",     "traces",
+                                     "validator"};
+  const std::set<std::string> made_by_tools{".cache", "__pycache__", "compile_commands.json"};  // as in .gitignore
+  for (const fs::directory_entry& entry : fs::directory_iterator{kRoot}) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("build") || made_by_tools.contains(name)) continue;
+    INFO(name);
+    CHECK(agreed.contains(name));
+  }
+}
