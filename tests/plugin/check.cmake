@@ -38,3 +38,13 @@ expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${V
   ${program} policies --plugin ${wrong})
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
+
+# The policy that README.md shows compiles as it stands there.
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md readme)
+string(REGEX MATCH "```cpp\n([^`]*)```" found "${readme}")
+if(NOT CMAKE_MATCH_1 MATCHES "RegisterPolicy")
+  message(FATAL_ERROR "README.md shows no policy")
+endif()
+file(WRITE ${SCRATCH}/readme.cpp "${CMAKE_MATCH_1}")
+run(${CXX} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${SCRATCH}/prefix/include/tidepool
+  "-DTIDEPOOL_VERSION=\"${VERSION}\"" ${SCRATCH}/readme.cpp)
