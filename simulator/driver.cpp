@@ -397,6 +397,8 @@ Block Driver::find_place(VersionId v) {
   const Request request{trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v};
   for (;;) {
     if (const std::optional<Block> block = pool_.place(request)) return *block;
+    if (const std::size_t kept = temporaries_.size(); kept > 0)
+      if (drop_temporaries(0); temporaries_.size() < kept) continue;
     if (!leaving_.empty()) settle_front();  // a copy under way gives memory without a further decision
     else if (!ask_policies(request)) out_of_memory(request);
   }

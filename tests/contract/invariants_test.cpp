@@ -33,7 +33,8 @@ void check_run(const Trace& trace, const RunSpec& spec) {
   }
   CHECK(replay(trace, spec, result.realised) == result.totals);
   CHECK(result.totals.footprint <= spec.capacity);
-  CHECK(result.totals.makespan >= result.baseline);
+  // Several streams may start on the next iteration before the slowest has finished the last one.
+  if (spec.iterations == 1 || trace.data().streams.size() == 1) CHECK(result.totals.makespan >= result.baseline);
   CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
 }
 
@@ -50,5 +51,18 @@ TEST_CASE("every policy on every pool keeps the invariants on random traces") {
           spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
           check_run(trace, spec);
         }
+  }
+}
+
+TEST_CASE("every policy keeps the invariants over several iterations") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 10);
+    for (const PolicyInfo* policy : all_policies())
+      for (const double fraction : {0.5, 0.8, 1.2}) {
+        INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
+        RunSpec spec{.policy = policy->name, .machine = kMachine, .iterations = 3};
+        spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
+        check_run(trace, spec);
+      }
   }
 }

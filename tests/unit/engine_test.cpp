@@ -1,0 +1,267 @@
+// Closed forms: small steps whose times, places and actions are derived by hand.
+#include <algorithm>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/scripted_policy.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tidepool::tests::script;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .segment_alloc = 0_ns,
+                       .segment_free = 0_ns,
+                       .source = "made up for tests"};
+
+RunSpec under(const std::string& policy, Bytes capacity = kNoLimit) {
+  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = kMachine};
+}
+
+Action act(Verb verb, std::size_t before, std::size_t subject, std::int64_t offset = 0, std::int64_t size = 0) {
+  return {verb, OpId{before}, static_cast<std::uint32_t>(subject), Bytes{offset}, Bytes{size}};
+}
+
+/// Runs with a script and returns the result with its plan.
+Result scripted(const Trace& trace, std::vector<Action> actions, RunSpec spec = under("scripted")) {
+  script() = std::move(actions);
+  Result result = simulate(trace, spec, true);
+  script().clear();
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// The runs of a plan, in order.
+std::vector<std::size_t> runs(const Plan& plan) {
+  std::vector<std::size_t> ops;
+  for (const Action& action : plan.actions)
+    if (action.verb == Verb::kRun) ops.push_back(action.subject);
+  return ops;
+}
+
+/// op0 writes a (1000 bytes) | op1 is busy | op2 reads a.
+Trace busy_between(Nanos busy) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  build.run({.duration = busy}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a swap with time to hide costs nothing, one without costs the difference") {
+  // a leaves from 10 to 1010 and comes back from 1010 to 2010; op1 ends at 10 + busy; op2 waits for both.
+  const Plan around{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
+                     act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000), act(Verb::kRun, 1, 1),
+                     act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
+  for (const auto& [busy, stall] : {std::pair{2000_ns, 0_ns}, std::pair{1999_ns, 1_ns}, std::pair{500_ns, 1500_ns}}) {
+    const Totals totals = replay(busy_between(busy), under("none"), around);
+    CHECK(totals.stall.compute == stall);
+    CHECK(totals.stall.h2d == stall);
+    CHECK(totals.makespan == 20_ns + busy + stall);
+    CHECK(totals.swap_out == 1000_B);
+    CHECK(totals.swap_in == 1000_B);
+    CHECK(totals.eviction_count == 1);
+  }
+}
+
+TEST_CASE("a copy waits for the op before it on its stream, and for its engine") {
+  // Issued before op2, the copy back starts when op1 has ended, whatever the engine could have done earlier.
+  const Plan late{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
+                   act(Verb::kRun, 1, 1), act(Verb::kDrop, 2, 0), act(Verb::kSwapIn, 2, 0, 0, 1000),
+                   act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
+  CHECK(replay(busy_between(5000_ns), under("none"), late).makespan == 10_ns + 5000_ns + 1000_ns + 10_ns);
+}
+
+TEST_CASE("a place is reused only after the copy that leaves it has ended") {
+  // b is put where a was; a's copy-out runs from 10 to 1010, so op1, which writes b, starts then.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 800_B});
+  build.run({.duration = 5_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const Result result = simulate(trace, under("lru-swap", 1000_B), true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  // op0 0-10, copy out 10-1010, op1 1010-1015, copy in 1015-2015, op2 2015-2025.
+  CHECK(result.totals.makespan == 2025_ns);
+  CHECK(result.totals.stall.d2h == 1000_ns);
+  CHECK(result.totals.stall.h2d == 1000_ns);
+  CHECK(result.totals.footprint == 1000_B);
+  CHECK(simulate(trace, under("lru-swap", 1800_B)).totals.makespan == 25_ns);
+  CHECK(simulate(trace, under("lru-swap", 999_B)).outcome == Outcome::kInfeasible);
+}
+
+TEST_CASE("what was dropped is recomputed with all it needs, also what the program has freed, which is let go again") {
+  // op0: a | op1: b = f(a), free a | op2: c | op3 reads b and c.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 1_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 20_ns}, {{a, Access::kRead}, {b, Access::kWrite}});
+  build.free(a);
+  const BufferId c = build.alloc({.size = 100_B});
+  build.run({.duration = 300_ns}, {{c, Access::kWrite}});
+  build.run({.duration = 4000_ns}, {{b, Access::kRead}, {c, Access::kRead}});
+  const Trace trace = build.finish();
+  const Result result = scripted(trace, {act(Verb::kDrop, 2, 1)});
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 3});
+  CHECK(result.totals.recompute == 21_ns);
+  CHECK(result.totals.recompute_count == 2);
+  CHECK(result.totals.makespan == 4321_ns + 21_ns);
+  CHECK(result.totals.peak == 300_B);  // a, b and c while b is recomputed
+  const auto freed = std::count_if(result.realised.actions.begin(), result.realised.actions.end(),
+                                   [](const Action& x) { return x.verb == Verb::kFree && x.subject == 0; });
+  CHECK(freed == 2);  // by the program, and after it was regenerated
+}
+
+TEST_CASE("what only a parameter's old value can recompute is brought back before the parameter changes") {
+  // y = f(p) is dropped; the optimizer updates p in place; then y is read.
+  TraceBuilder build;
+  const BufferId p = build.existing({.size = 10_B});
+  const BufferId y = build.alloc({.size = 10_B});
+  build.run({.duration = 7_ns}, {{p, Access::kRead}, {y, Access::kWrite}});
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {{p, Access::kReadWrite}});
+  build.run({.duration = 1_ns}, {{y, Access::kRead}});
+  build.free(y);
+  const Trace trace = build.finish();
+  const Result result = scripted(trace, {act(Verb::kDrop, 1, 1)});
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 0, 2, 3});
+  // After the update nothing can recompute y: dropping it then is refused, as is dropping p at any time.
+  CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 3, 1)}),
+                    "drop version 1 before op 3: it could not be recomputed and is not on the host");
+  CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 1, 0)}),
+                    "drop version 0 before op 1: it could not be recomputed and is not on the host");
+}
+
+TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer one") {
+  // a: v0 by op0, updated in place to v1 by op1; y = f(v0) by op2 is not possible, so: op1 reads v0 into y, op2 updates
+  // a.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 1_ns}, {{a, Access::kWrite}});
+  const BufferId y = build.alloc({.size = 50_B});
+  build.run({.duration = 1_ns}, {{a, Access::kRead}, {y, Access::kWrite}});
+  build.run({.duration = 1_ns}, {{a, Access::kReadWrite}});
+  build.run({.duration = 1_ns}, {{y, Access::kRead}, {a, Access::kRead}});
+  const Trace trace = build.finish();
+  const Result result = scripted(trace, {act(Verb::kDrop, 3, 1)});
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 3});
+  CHECK(result.totals.peak == 250_B);  // a twice, once old and once new, and y
+  // Dropping the new version as well: op0's result serves op1 and then op2, which turns it into the new version.
+  const Result both = scripted(trace, {act(Verb::kDrop, 3, 1), act(Verb::kDrop, 3, 2)});
+  REQUIRE(both.outcome == Outcome::kOk);
+  CHECK(runs(both.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 3});
+}
+
+TEST_CASE("an output that is still there when its op runs again gets a scratch place") {
+  // op0 makes a and b; only a is dropped.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 30_B});
+  const BufferId b = build.alloc({.size = 5_B});
+  build.run({.duration = 1_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {{a, Access::kRead}, {b, Access::kRead}});
+  const Trace trace = build.finish();
+  const Result result = scripted(trace, {act(Verb::kDrop, 1, 0)});
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.peak == 40_B);
+  CHECK(std::count_if(result.realised.actions.begin(), result.realised.actions.end(),
+                      [](const Action& x) { return x.verb == Verb::kScratch && x.subject == 1; }) == 1);
+}
+
+TEST_CASE("streams run side by side and wait where content or recorded events say so") {
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 8_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  build.run({.stream = side, .duration = 30_ns}, {});                   // 0-30
+  build.run({.stream = side, .duration = 5_ns}, {{a, Access::kRead}});  // 100-105
+  build.run({.duration = 10_ns}, {});                                   // 100-110
+  build.run({.stream = side, .duration = 1_ns}, {});                    // 110-111: waits for op3
+  build.order(OpId{3}, OpId{4});
+  const Trace trace = build.finish();
+  const Result result = simulate(trace, under("none"));
+  CHECK(result.totals.makespan == 111_ns);
+  CHECK(result.baseline == 111_ns);
+}
+
+TEST_CASE("a place freed on one stream is written on another only after its last use") {
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 8_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  build.free(a);
+  const BufferId b = build.alloc({.size = 8_B, .stream = side});
+  build.run({.stream = side, .duration = 5_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  const Trace trace = build.finish();
+  CHECK(simulate(trace, under("none", 8_B)).totals.makespan == 105_ns);  // one place, one after the other
+  const Plan apart{{act(Verb::kAlloc, 0, 0, 0, 8), act(Verb::kRun, 0, 0), act(Verb::kFree, 1, 0),
+                    act(Verb::kAlloc, 1, 1, 8, 8), act(Verb::kRun, 1, 1), act(Verb::kFree, 1, 1)}};
+  CHECK(replay(trace, under("none"), apart).makespan == 100_ns);  // two places, side by side
+}
+
+TEST_CASE("in the steady state a buffer that stays on the host across the boundary is not paid twice") {
+  // w (100 bytes) is read by op0 and not again; x needs its place. One step must bring w back for the next one.
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 100_B});
+  build.run({.duration = 10_ns}, {{w, Access::kRead}});
+  const BufferId x = build.alloc({.size = 100_B});
+  build.run({.duration = 1000_ns}, {{x, Access::kWrite}});
+  build.free(x);
+  const Trace trace = build.finish();
+  // op0 0-10, out 10-110, op1 110-1110, in 1110-1210.
+  CHECK(simulate(trace, under("lru-swap", 100_B)).totals.makespan == 1210_ns);
+  RunSpec steady = under("lru-swap", 100_B);
+  steady.iterations = 3;
+  const Result result = simulate(trace, steady, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  // The copy in is made when op0 of the next step asks: in 0-100, op0 100-110, w has a host copy already, op1 110-1110.
+  CHECK(result.totals.makespan == 1110_ns + 100_ns);
+  CHECK(result.totals.swap_in == 200_B);
+  CHECK(replay(trace, steady, result.realised) == result.totals);
+}
+
+TEST_CASE("a plan that cannot be carried out is refused with the action and the reason") {
+  const Trace trace = busy_between(10_ns);
+  const auto refusal = [&](std::vector<Action> actions) {
+    CHECK_THROWS_AS(replay(trace, under("none", 2000_B), Plan{actions}), PlanError);
+    try {
+      replay(trace, under("none", 2000_B), Plan{std::move(actions)});
+    } catch (const PlanError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  const Action place = act(Verb::kAlloc, 0, 0, 0, 1000), first = act(Verb::kRun, 0, 0), second = act(Verb::kRun, 1, 1);
+  CHECK(refusal({first}) == "run op 0 before op 0: its output, version 0 of buffer 0, has no place");
+  CHECK(refusal({act(Verb::kAlloc, 0, 0, 0, 999)}) == "alloc version 0 before op 0: 999 B do not hold its 1000 B");
+  CHECK(refusal({act(Verb::kAlloc, 0, 0, 1001, 1000)}) ==
+        "alloc version 0 before op 0: it would end at 1.954 KiB, beyond the capacity");
+  CHECK(refusal({place, place}) == "alloc version 0 before op 0: it has a place already");
+  CHECK(refusal({place, first, act(Verb::kDrop, 1, 0), second, act(Verb::kRun, 2, 2)}) ==
+        "run op 2 before op 2: its input, version 0 of buffer 0, is not there");
+  CHECK(refusal({place, first, act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000)}) ==
+        "swap in version 0 before op 1: it is not on the host");
+  CHECK(refusal({place, second}) == "run op 1 before op 1: op 0 has not run yet");
+  CHECK(refusal({place, first, second}) == "the plan ends before op 2");
+  CHECK(refusal({place, first, act(Verb::kScratch, 1, 0, 500, 1000)}) ==
+        "scratch version 0 before op 1: it would overlap version 0");
+}

@@ -1,0 +1,30 @@
+#include "tests/scripted_policy.hpp"
+
+#include <memory>
+
+#include "simulator/registry.hpp"
+
+namespace tidepool::tests {
+
+std::vector<Action>& script() {
+  static std::vector<Action> actions;
+  return actions;
+}
+
+namespace {
+
+/// Drafts what script() holds; with an empty script it keeps everything.
+class Scripted final : public Policy {
+ public:
+  std::vector<Action> plan(const Trace&, const Machine&, Bytes) override { return script(); }
+};
+
+const RegisterPolicy kRegistered{{.name = "scripted",
+                                  .kind = PolicyKind::kHybrid,
+                                  .summary = "does what a test tells it to",
+                                  .paper = "none",
+                                  .options = {},
+                                  .make = [](const Options&) { return std::make_unique<Scripted>(); }}};
+
+}  // namespace
+}  // namespace tidepool::tests
