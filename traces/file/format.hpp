@@ -1,0 +1,50 @@
+// The layout of a trace file on disk; traces/FORMAT.md specifies it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tidepool::file {
+
+/// A byte beyond ASCII, and both kinds of line end: a transfer as text is noticed.
+inline constexpr std::string_view kMagic{"\x89TIDE\r\n\x1a", 8};
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kFileHeader = 16;  ///< magic, u32 version, u32 zero
+
+inline constexpr std::uint32_t kFrameMark = 0x4d415246;  ///< "FRAM"
+inline constexpr std::size_t kFrameHeader = 32;
+inline constexpr std::size_t kMostRaw = std::size_t{1} << 26;  ///< bytes of one frame before compression
+inline constexpr std::size_t kMostShrink = 64;  ///< a frame is at least this fraction of its raw size, so that a small
+                                                ///< file cannot ask for much memory
+
+inline constexpr std::string_view kTrailerMark{"TIDEEND\n", 8};
+inline constexpr std::size_t kTrailer = 16;  ///< u64 offset of the index frame, mark
+
+enum class Section : std::uint8_t {
+  kMeta,
+  kStrings,
+  kStreams,
+  kBuffers,
+  kVersions,
+  kOps,
+  kUses,
+  kSteps,
+  kMarks,
+  kOrders,
+  kOutputs,
+  kLosses,
+  kChunk,  ///< everything before it is a whole part of the program
+  kEnd,    ///< the trace is complete
+  kIndex,
+};
+inline constexpr std::size_t kSections = 15;
+
+inline constexpr std::array<std::string_view, kSections> kSectionNames{
+    "meta",  "strings", "streams", "buffers", "versions", "ops", "uses", "steps",
+    "marks", "orders",  "outputs", "losses",  "chunk",    "end", "index"};
+
+inline std::string_view name(Section section) { return kSectionNames[static_cast<std::size_t>(section)]; }
+
+}  // namespace tidepool::file

@@ -1,0 +1,55 @@
+// Writing trace files: chunk by chunk as the program goes on, or a whole trace at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/file/counts.hpp"
+#include "traces/file/format.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Writes a trace file by appending only. After each append() a reader of what is there so far gets the trace up to
+/// that point; after finish() it gets all of it.
+class TraceFileWriter {
+ public:
+  /// @param write  is called with the bytes that come next
+  explicit TraceFileWriter(std::function<void(std::string_view)> write);
+
+  /// Appends what `data` holds beyond what was appended before, as one chunk. What was appended before may not change,
+  /// but for the values of meta.
+  void append(const TraceData& data);
+  /// The rest of the trace (in several chunks if none was appended before), its outputs, losses and meta, and the
+  /// index. Nothing can follow.
+  void finish(const Trace& trace);
+
+ private:
+  void chunk(const TraceData& data, const file::Counts& end);
+  void frame(file::Section section, std::size_t records, std::string_view raw);
+  template <class Records, class Code>
+  void section(file::Section section, const Records& records, std::size_t first, std::size_t last, Code code);
+  void texts(file::Section section, const std::vector<std::string>& texts, std::size_t first, std::size_t last);
+  void meta(const TraceData& data);
+
+  struct Entry {
+    file::Section section;
+    std::uint64_t offset;
+    std::uint32_t records;
+  };
+
+  std::function<void(std::string_view)> write_;
+  std::uint64_t offset_ = 0;
+  file::Counts done_;
+  std::vector<Entry> index_;
+  std::map<std::string, std::string> meta_;  ///< as written last
+};
+
+/// The bytes of a trace file.
+std::string to_trace_file(const Trace& trace);
+
+}  // namespace tidepool
