@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "traces/builder.hpp"
+#include "traces/exporter.hpp"
 #include "traces/jsonl/jsonl.hpp"
 #include "traces/names.hpp"
 
@@ -106,7 +107,8 @@ class Rebuilt {
 
 class Lines {
  public:
-  explicit Lines(const Trace& trace) : trace_{trace}, data_{trace.data()}, initial_(data_.buffers.size()) {}
+  explicit Lines(const Trace& trace)
+      : trace_{trace}, data_{trace.data()}, initial_(data_.buffers.size()), said_(data_.versions.size()) {}
 
   std::string write() {
     Rebuilt rebuilt{trace_};
@@ -218,13 +220,14 @@ class Lines {
   }
 
   void made(OpId id) {
-    std::vector<VersionId> made;
-    for (const Use& use : trace_.uses(id))
-      if (use.out.valid() && std::find(made.begin(), made.end(), use.out) == made.end()) made.push_back(use.out);
-    if (made.empty()) return;
-    add(",\"makes\":[");
-    for (std::size_t i = 0; i < made.size(); ++i) add("{}{}", i > 0 ? "," : "", made[i].value());
-    add("]");
+    bool first = true;
+    for (const Use& use : trace_.uses(id)) {
+      if (!use.out.valid() || said_[use.out.index()]) continue;
+      said_[use.out.index()] = true;
+      add("{}{}", first ? ",\"makes\":[" : ",", use.out.value());
+      first = false;
+    }
+    if (!first) add("]");
   }
 
   void waits(OpId id) {
@@ -252,11 +255,14 @@ class Lines {
   const Trace& trace_;
   const TraceData& data_;
   std::vector<VersionId> initial_;  // by buffer
+  std::vector<bool> said_;          // by version: it stands in a "makes"
   bool numbered_ = false;           // every number is given
   bool say_made_ = false;
   std::size_t next_order_ = 0;
   fmt::memory_buffer out_;
 };
+
+const RegisterExporter kJsonl{{"jsonl", "everything, as JSON lines for people and other programs", to_jsonl}};
 
 }  // namespace
 

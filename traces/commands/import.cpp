@@ -1,0 +1,48 @@
+// tidepool import: a trace in any known form becomes a trace file.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "traces/command.hpp"
+#include "traces/file/writer.hpp"
+#include "traces/importer.hpp"
+#include "traces/summary.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string input, format = "auto", output;
+};
+
+std::string formats() {
+  std::string text = "auto";
+  for (const Importer& importer : all_importers()) text += fmt::format(", {} ({})", importer.name, importer.summary);
+  return text;
+}
+
+int import_trace(const Arguments& arguments) {
+  const Trace trace = load_trace(arguments.input, arguments.format);
+  const std::string bytes = to_trace_file(trace);
+  write_file(arguments.output, bytes);
+  const Summary sum = summarize(trace);
+  fmt::print(stderr, "{}: {} buffers, {} ops, ideal peak {}, {} on disk\n", arguments.output, sum.buffers, sum.ops,
+             to_text(sum.ideal_peak), to_text(Bytes{static_cast<std::int64_t>(bytes.size())}));
+  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.input, line);
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "import",
+     .summary = "make a trace file of a log, a snapshot or another program's trace",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
+       app.add_option("--format", arguments->format, formats());
+       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
+       return [arguments] { return import_trace(*arguments); };
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,111 @@
+// tidepool info: what is in a trace.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "traces/command.hpp"
+#include "traces/importer.hpp"
+#include "traces/names.hpp"
+#include "traces/summary.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string input, format = "auto";
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+std::string meta(const Trace& trace, const std::string& key) {
+  const auto found = trace.data().meta.find(key);
+  return found == trace.data().meta.end() ? "" : found->second;
+}
+
+Json to_json(const Trace& trace) {
+  const Summary sum = summarize(trace);
+  const Losses& lost = trace.data().losses;
+  Json evidence = Json::object(), kinds = Json::object();
+  for (std::size_t i = 0; i < sum.evidence.size(); ++i) evidence[std::string{words<Evidence>()[i]}] = sum.evidence[i];
+  for (std::size_t i = 0; i < sum.bytes_of_kind.size(); ++i)
+    kinds[std::string{words<BufferKind>()[i]}] = sum.bytes_of_kind[i].count();
+  return {{"buffers", sum.buffers},
+          {"versions", sum.versions},
+          {"views", sum.views},
+          {"ops", sum.ops},
+          {"kernels", sum.kernels},
+          {"copies", sum.copies},
+          {"random_ops", sum.random_ops},
+          {"uses", sum.uses},
+          {"steps", sum.steps},
+          {"iterations", sum.iterations},
+          {"ideal_peak_bytes", sum.ideal_peak.count()},
+          {"kind_bytes", kinds},
+          {"duration_ns", sum.duration.count()},
+          {"streams", sum.streams},
+          {"devices", sum.devices},
+          {"evidence", evidence},
+          {"losses",
+           {{"dropped_records", lost.dropped_records},
+            {"unmatched_frees", lost.unmatched_frees},
+            {"unknown_pointers", lost.unknown_pointers},
+            {"clock_residual_ns", lost.clock_residual_ns}}},
+          {"source", meta(trace, "source")},
+          {"trace_hash", trace.hash()},
+          {"meta", trace.data().meta}};
+}
+
+void print_table(const Trace& trace) {
+  const Summary sum = summarize(trace);
+  const auto row = [](const char* name, const auto& value) { fmt::print("{:<13} {}\n", name, value); };
+  row("trace", trace.hash());
+  for (const auto& [key, value] : trace.data().meta) row(key.c_str(), value);
+  row("buffers", sum.buffers);
+  for (std::size_t i = 0; i < sum.bytes_of_kind.size(); ++i)
+    if (sum.bytes_of_kind[i] != Bytes{})
+      fmt::print("  {:<16} {}\n", words<BufferKind>()[i], to_text(sum.bytes_of_kind[i]));
+  row("versions", fmt::format("{}, {} of them views", sum.versions, sum.views));
+  row("ops", fmt::format("{}: {} kernels, {} copies; {} draw random numbers", sum.ops, sum.kernels, sum.copies,
+                         sum.random_ops));
+  row("uses", sum.uses);
+  for (std::size_t i = 0; i < sum.evidence.size(); ++i)
+    if (sum.evidence[i] != 0) fmt::print("  {:<16} {}\n", words<Evidence>()[i], sum.evidence[i]);
+  row("iterations", sum.iterations);
+  row("streams", sum.streams);
+  row("devices", sum.devices);
+  row("ideal peak", fmt::format("{} ({} bytes)", to_text(sum.ideal_peak), sum.ideal_peak.count()));
+  row("duration", to_text(sum.duration));
+}
+
+int inform(const Arguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  const Trace trace = load_trace(arguments.input, arguments.format);
+  const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
+  if (arguments.json)
+    fmt::print("{}\n", to_json(trace).dump());
+  else
+    print_table(trace);
+  const std::size_t records = summarize(trace).records();
+  fmt::print(stderr, "{} records in {}, {:.1f} M/s\n", records, to_text(took),
+             static_cast<double>(records) * 1e3 / static_cast<double>(std::max<std::int64_t>(took.count(), 1)));
+  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.input, line);
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "info",
+     .summary = "what is in a trace: buffers, ops, peak, evidence, losses",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads")->required();
+       app.add_option("--format", arguments->format, "as for import")->capture_default_str();
+       app.add_flag("--json", arguments->json, "one JSON object");
+       return [arguments] { return inform(*arguments); };
+     }}};
+
+}  // namespace
+}  // namespace tidepool

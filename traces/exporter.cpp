@@ -1,0 +1,37 @@
+#include "traces/exporter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+std::vector<Exporter>& registry() {
+  static std::vector<Exporter> exporters;
+  return exporters;
+}
+
+}  // namespace
+
+RegisterExporter::RegisterExporter(Exporter exporter) {
+  std::vector<Exporter>& all = registry();
+  const auto later = [](const Exporter& a, const Exporter& b) { return a.name < b.name; };
+  all.insert(std::upper_bound(all.begin(), all.end(), exporter, later), std::move(exporter));
+}
+
+const std::vector<Exporter>& all_exporters() { return registry(); }
+
+const Exporter& find_exporter(const std::string& name) {
+  std::string known;
+  for (const Exporter& exporter : all_exporters()) {
+    if (exporter.name == name) return exporter;
+    known += (known.empty() ? "" : ", ") + exporter.name;
+  }
+  throw InputError{fmt::format("no form named '{}'; known: {}", name, known)};
+}
+
+}  // namespace tidepool

@@ -1,0 +1,69 @@
+#include "traces/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tidepool {
+namespace {
+
+Nanos duration(const Trace& trace) {
+  Nanos sum, first = trace.ops().empty() ? Nanos{} : trace.ops()[0].start, last;
+  bool recorded = true;
+  for (const Op& op : trace.ops()) {
+    sum += op.duration;
+    recorded = recorded && op.start >= Nanos{};
+    first = std::min(first, op.start);
+    last = std::max(last, op.start + op.duration);
+  }
+  return recorded ? last - first : sum;
+}
+
+}  // namespace
+
+Summary summarize(const Trace& trace) {
+  const TraceData& data = trace.data();
+  Summary sum;
+  sum.buffers = data.buffers.size();
+  sum.versions = data.versions.size();
+  sum.ops = data.ops.size();
+  sum.uses = data.uses.size();
+  sum.steps = data.steps.size();
+  sum.streams = data.streams.size();
+  sum.ideal_peak = trace.ideal_peak();
+  sum.duration = duration(trace);
+  std::set<std::uint16_t> devices;
+  for (const Buffer& buffer : data.buffers) {
+    devices.insert(buffer.device);
+    sum.bytes_of_kind[static_cast<std::size_t>(buffer.kind)] += buffer.size;
+  }
+  sum.devices = devices.size();
+  for (const Version& version : data.versions) sum.views += version.kind == VersionKind::kView;
+  for (const Op& op : data.ops) {
+    sum.kernels += op.kind == OpKind::kKernel;
+    sum.copies += op.kind == OpKind::kCopy;
+    sum.random_ops += op.random;
+  }
+  for (const Use& use : data.uses) ++sum.evidence[static_cast<std::size_t>(use.evidence)];
+  for (const Mark& mark : data.marks) sum.iterations += mark.kind == MarkKind::kIteration;
+  sum.iterations = std::max<std::size_t>(sum.iterations, 1);
+  return sum;
+}
+
+std::vector<std::string> warnings(const Trace& trace) {
+  const Losses& lost = trace.data().losses;
+  std::vector<std::string> lines;
+  const auto recovered = trace.data().meta.find("recovered");
+  if (recovered != trace.data().meta.end()) lines.push_back("recovered " + recovered->second);
+  const auto say = [&](std::int64_t count, const char* what) {
+    if (count != 0) lines.push_back(fmt::format("{} {}", count, what));
+  };
+  say(lost.dropped_records, "or more records were lost");
+  say(lost.unmatched_frees, "frees of memory whose allocation was not seen");
+  say(lost.unknown_pointers, "pointers that led to no known buffer");
+  say(lost.clock_residual_ns, "ns between clocks at most");
+  return lines;
+}
+
+}  // namespace tidepool

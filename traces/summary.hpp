@@ -1,0 +1,33 @@
+// What is in a trace, in numbers.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+struct Summary {
+  std::size_t buffers = 0, versions = 0, views = 0, ops = 0, uses = 0, steps = 0;
+  std::size_t kernels = 0, copies = 0, random_ops = 0;
+  std::size_t streams = 0, devices = 0;
+  std::size_t iterations = 0;  ///< recorded iteration marks; 1 if there are none
+  Bytes ideal_peak;
+  Nanos duration;                         ///< from the first start to the last end if every op has a start; otherwise
+                                          ///< the sum of the ops' durations
+  std::array<Bytes, 7> bytes_of_kind{};   ///< sum of the sizes of all buffers of a kind, by BufferKind
+  std::array<std::size_t, 6> evidence{};  ///< uses by Evidence
+
+  /// What reading speeds are counted in: buffers, versions, ops, uses and steps.
+  std::size_t records() const { return buffers + versions + ops + uses + steps; }
+};
+
+Summary summarize(const Trace& trace);
+
+/// Why the trace is not all that happened, for people; empty for a complete one.
+/// As in "2 frees of memory whose allocation was not seen".
+std::vector<std::string> warnings(const Trace& trace);
+
+}  // namespace tidepool
