@@ -1,0 +1,29 @@
+// Finding the iterations of a training loop in the string of its events.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tidepool {
+
+/// A part of an event string in which event i equals event i + period.
+struct PeriodicRun {
+  std::size_t first = 0;
+  std::size_t last = 0;  ///< one past the end
+  bool operator==(const PeriodicRun&) const = default;
+};
+
+struct Period {
+  std::size_t length = 0;         ///< events per iteration; 0 = none found
+  std::vector<PeriodicRun> runs;  ///< at least two iterations each, in order, not overlapping
+};
+
+/// The period of a loop that ran for a good part of the recording: the shortest one whose longest run is at least a
+/// fifth of the longest run of any period, and whose runs together cover at least 0.6 of what any period covers. So
+/// neither a row of equal frees nor a row of equal layers passes for an iteration, nor an epoch of many iterations for
+/// one. Runs are looked for at five places, evenly spread, with Z functions (Main and Lorentz 1984): O(n) each.
+Period find_period(std::span<const std::uint32_t> events);
+
+}  // namespace tidepool

@@ -1,0 +1,253 @@
+// Memory logs of SINGA, recorded by the authors of SmartPool and AutoSwap (Zhang et al., arXiv 1903.06631). One event
+// per line, in three forms that are told apart line by line, since each says what the shorter ones leave out:
+//   Malloc ptr size [ms] | Free ptr [ms]        memInfo: ptr is the device address
+//   event block size ns                         vec_block: block is a host object, not an address
+//   index event block size ns                   vec_run
+// with the events Malloc, Free, Read, Mutable (the block's bytes are asked for to be changed) and Layer (a layer names
+// it).
+#include <array>
+#include <optional>
+#include <unordered_map>
+
+#include "traces/builder.hpp"
+#include "traces/import/lines.hpp"
+#include "traces/import/period.hpp"
+#include "traces/import/readers.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+enum class EventKind : std::uint8_t { kMalloc, kFree, kRead, kMutable, kLayer };
+constexpr std::array<std::string_view, 5> kEventNames{"Malloc", "Free", "Read", "Mutable", "Layer"};
+constexpr std::string_view kKnown = "Malloc, Free, Read, Mutable or Layer";
+
+std::optional<EventKind> event_kind(std::string_view word) {
+  for (std::size_t i = 0; i < kEventNames.size(); ++i)
+    if (kEventNames[i] == word) return static_cast<EventKind>(i);
+  return {};
+}
+
+bool uses(EventKind kind) { return kind != EventKind::kMalloc && kind != EventKind::kFree; }
+
+struct Event {
+  EventKind kind = EventKind::kMalloc;
+  std::uint32_t line = 0;
+  std::uint32_t block = 0;  ///< index into SingaLog::blocks
+  std::int64_t size = -1;   ///< -1 = the line does not say
+  std::int64_t time = -1;   ///< -1 = the line does not say
+};
+
+struct SingaLog {
+  std::vector<std::string_view> blocks;  ///< as the log writes them
+  std::vector<Event> events;
+};
+
+/// Up to six words of a line; more are never right.
+struct Words {
+  std::array<std::string_view, 6> word;
+  std::size_t count = 0;
+};
+
+Words split(std::string_view line) {
+  Words found;
+  while (found.count < found.word.size()) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    found.word[found.count++] = line.substr(begin, end - begin);
+    line.remove_prefix(end);
+  }
+  return found;
+}
+
+SingaLog parse_singa_log(const Input& input) {
+  constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+  SingaLog log;
+  std::unordered_map<std::string_view, std::uint32_t> ids;
+  Total sizes;
+  Lines lines{input.path(), input.bytes()};
+  while (lines.next()) {
+    const Words words = split(lines.text());
+    if (words.count == 0) continue;
+    const std::size_t skip = event_kind(words.word[0]) || !parse_whole(words.word[0]) ? 0 : 1;
+    const std::optional<EventKind> kind = event_kind(words.word[skip]);
+    if (!kind) lines.refuse("unknown event '{}'; expected {}", excerpt(words.word[skip]), kKnown);
+    const std::size_t numbers = words.count - skip - 2;  // behind the block
+    if (words.count < skip + 2 || numbers > 2 || (*kind == EventKind::kMalloc && numbers == 0))
+      lines.refuse("'{}'; expected {}", excerpt(lines.text()),
+                   *kind == EventKind::kMalloc ? "Malloc, a block, a size and at most a time"
+                                               : "an event, a block, and at most a size and a time");
+    const auto number = [&](std::size_t i, std::string_view what, std::int64_t most) {
+      const std::optional<std::int64_t> value = parse_whole(words.word[skip + 2 + i]);
+      if (!value || *value < 0 || *value > most)
+        lines.refuse("the {} is '{}'; expected a whole number, at least 0", what, excerpt(words.word[skip + 2 + i]));
+      return *value;
+    };
+    Event event;
+    event.kind = *kind;
+    event.line = lines.number();
+    const auto [entry, added] = ids.try_emplace(words.word[skip + 1], static_cast<std::uint32_t>(log.blocks.size()));
+    if (added) log.blocks.push_back(words.word[skip + 1]);
+    event.block = entry->second;
+    const bool sized = numbers == 2 || (numbers == 1 && *kind == EventKind::kMalloc);
+    if (sized) event.size = number(0, "size", kMostTime);
+    if (numbers == 2 || (numbers == 1 && !sized)) event.time = number(numbers - 1, "time", kMostTime);
+    try {
+      sizes.add(std::max<std::int64_t>(event.size, 0), "sizes");
+    } catch (const InputError& error) {
+      throw error.at(lines.position());
+    }
+    log.events.push_back(event);
+  }
+  if (log.events.empty()) throw InputError{input.path() + ": no event; expected lines with " + std::string{kKnown}};
+  return log;
+}
+
+class SingaImport {
+ public:
+  SingaImport(const SingaLog& log, const Lines& lines) : log_{log}, lines_{lines}, blocks_(log.blocks.size()) {
+    for (const Event& event : log.events) timed_ = timed_ || uses(event.kind);
+  }
+
+  Trace run() {
+    find_iterations();
+    read_clock();
+    for (std::size_t i = 0; i < log_.events.size(); ++i) {
+      if (next_mark_ < marks_.size() && marks_[next_mark_] == i)
+        builder_.mark(MarkKind::kIteration, std::to_string(next_mark_++));
+      step(i);
+    }
+    builder_.meta()["source"] = "singa";
+    if (timed_) builder_.meta()["time"] = "measured";
+    return builder_.finish();
+  }
+
+ private:
+  struct Block {
+    std::optional<BufferId> buffer;  ///< while it is allocated
+    std::int64_t size = 0;
+    std::uint32_t since = 0;  ///< line of the last Malloc (or first use) or Free; 0 = not heard of yet
+  };
+
+  template <class... Args>
+  [[noreturn]] void refuse(const Event& at, fmt::format_string<Args...> text, Args&&... args) const {
+    throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(lines_.position(at.line));
+  }
+
+  /// Events are equal for the loop if they do the same to blocks of one size.
+  void find_iterations() {
+    std::vector<std::int64_t> sizes(log_.blocks.size(), -1);
+    std::unordered_map<std::int64_t, std::uint32_t> size_ids;
+    std::vector<std::uint32_t> symbols;
+    for (const Event& event : log_.events) {
+      if (event.size >= 0) sizes[event.block] = event.size;
+      const auto [entry, added] = size_ids.try_emplace(sizes[event.block], static_cast<std::uint32_t>(size_ids.size()));
+      symbols.push_back(entry->second * static_cast<std::uint32_t>(kEventNames.size()) +
+                        static_cast<std::uint32_t>(event.kind));
+    }
+    const Period period = find_period(symbols);
+    for (const PeriodicRun& run : period.runs)
+      for (std::size_t at = run.first; at + period.length <= run.last; at += period.length) marks_.push_back(at);
+  }
+
+  /// The clock at each event since the first one. Steps backwards count as no time; the largest is noted as a loss.
+  void read_clock() {
+    std::int64_t now = 0, last = -1;
+    Total total;
+    for (const Event& event : log_.events) {
+      if (timed_ && event.time >= 0) {
+        const std::int64_t step = last < 0 ? 0 : event.time - last;
+        last = event.time;
+        if (step < 0) builder_.losses().clock_residual_ns = std::max(builder_.losses().clock_residual_ns, -step);
+        try {
+          total.add(std::max<std::int64_t>(step, 0), "durations");
+        } catch (const InputError& error) {
+          throw error.at(lines_.position(event.line));
+        }
+        now += std::max<std::int64_t>(step, 0);
+      }
+      clock_.push_back(now);
+      if (uses(event.kind)) ops_.push_back(clock_.size() - 1);
+    }
+  }
+
+  void step(std::size_t i) {
+    const Event& event = log_.events[i];
+    Block& block = blocks_[event.block];
+    if (event.kind == EventKind::kMalloc) {
+      if (block.buffer) refuse(event, "Malloc of {}, which is allocated since line {}", show(event), block.since);
+      block = {builder_.alloc(spec(event)), event.size, event.line};
+      return;
+    }
+    if (!block.buffer) {
+      const std::string_view name = kEventNames[static_cast<std::size_t>(event.kind)];
+      if (block.since != 0) refuse(event, "{} of {}, which was freed in line {}", name, show(event), block.since);
+      if (event.size < 0) refuse(event, "{} of {}, which was not allocated before", name, show(event));
+      block = {builder_.existing(spec(event)), event.size, event.line};
+    }
+    if (event.kind == EventKind::kFree) {
+      builder_.free(*block.buffer);
+      block = {std::nullopt, 0, event.line};
+    } else {
+      use(i, *block.buffer);
+    }
+  }
+
+  /// The log has no durations. An op lasts until the next one begins, the last one until the last event, and the first
+  /// one from the first event on: so the durations add up to what passed on the clock.
+  void use(std::size_t i, BufferId buffer) {
+    const EventKind kind = log_.events[i].kind;
+    Op op;
+    op.name = builder_.text(kEventNames[static_cast<std::size_t>(kind)]);
+    const std::size_t number = next_op_++;
+    op.start = Nanos{number == 0 ? 0 : clock_[i]};
+    op.duration = Nanos{number + 1 < ops_.size() ? clock_[ops_[number + 1]] : clock_.back()} - op.start;
+    const Access access = kind == EventKind::kMutable ? Access::kReadWrite : Access::kRead;
+    const Evidence evidence = kind == EventKind::kLayer ? Evidence::kInferred : Evidence::kInstrumented;
+    builder_.run(op, {{buffer, access, evidence, VersionId{}}});
+  }
+
+  Buffer spec(const Event& event) {
+    Buffer buffer;
+    buffer.size = Bytes{event.size};
+    const std::string_view name = log_.blocks[event.block];
+    if (timed_)
+      buffer.name = builder_.text(name);
+    else
+      buffer.address = parse_whole(name).value_or(-1);
+    return buffer;
+  }
+
+  std::string show(const Event& event) const { return excerpt(log_.blocks[event.block]); }
+
+  const SingaLog& log_;
+  const Lines& lines_;
+  TraceBuilder builder_;
+  bool timed_ = false;  // the log has uses: blocks are host objects and the clock counts ns
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> marks_;  // events with which iterations begin
+  std::size_t next_mark_ = 0;
+  std::vector<std::int64_t> clock_;  // by event
+  std::vector<std::size_t> ops_;     // events that are ops
+  std::size_t next_op_ = 0;
+};
+
+int sniff_singa(std::string_view head) {
+  const Words words = split(head.substr(0, head.find_first_of("\r\n")));
+  const bool indexed = words.count > 2 && parse_whole(words.word[0]) && event_kind(words.word[1]);
+  return words.count > 1 && (indexed || event_kind(words.word[0])) ? 90 : 0;
+}
+
+const RegisterImporter kSinga{
+    {"singa", "SINGA memory logs (memInfo, vec_block, vec_run)", {".text", ".txt", ".csv"}, sniff_singa, read_singa}};
+
+}  // namespace
+
+Trace read_singa(const Input& input) {
+  const SingaLog log = parse_singa_log(input);
+  const Lines lines{input.path(), input.bytes()};
+  return SingaImport{log, lines}.run();
+}
+
+}  // namespace tidepool
