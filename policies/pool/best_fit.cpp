@@ -10,11 +10,12 @@ namespace {
 /// Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, with boundary tags.
 using BestFit = ArenaPool<FreeIndex>;
 
-const RegisterPool kRegister{{.name = "best-fit",
-                              .summary = "one arena, smallest free block that fits, lowest address among equals",
-                              .paper = "Knuth, TAOCP 1, section 2.5",
-                              .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"}},
-                              .make = [](const Options& options) { return std::make_unique<BestFit>("best-fit", options); }}};
+const RegisterPool kRegister{
+    {.name = "best-fit",
+     .summary = "one arena, smallest free block that fits, lowest address among equals",
+     .paper = "Knuth, TAOCP 1, section 2.5",
+     .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"}},
+     .make = [](const Options& options) { return std::make_unique<BestFit>("best-fit", options); }}};
 
 }  // namespace
 }  // namespace tidepool

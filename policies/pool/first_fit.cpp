@@ -10,11 +10,12 @@ namespace {
 /// Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, method A with boundary tags.
 using FirstFit = ArenaPool<AddressIndex>;
 
-const RegisterPool kRegister{{.name = "first-fit",
-                              .summary = "one arena, lowest address that fits",
-                              .paper = "Knuth, TAOCP 1, section 2.5",
-                              .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"}},
-                              .make = [](const Options& options) { return std::make_unique<FirstFit>("first-fit", options); }}};
+const RegisterPool kRegister{
+    {.name = "first-fit",
+     .summary = "one arena, lowest address that fits",
+     .paper = "Knuth, TAOCP 1, section 2.5",
+     .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"}},
+     .make = [](const Options& options) { return std::make_unique<FirstFit>("first-fit", options); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -86,5 +86,8 @@ void replay_string(benchmark::State& state, const std::string& name) {
 BENCHMARK_CAPTURE(replay_string, ideal, "ideal")->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(replay_string, first_fit, "first-fit")->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(replay_string, best_fit, "best-fit")->Arg(100)->Arg(1000);
+BENCHMARK_CAPTURE(replay_string, cnmem, "cnmem")->Arg(100)->Arg(1000);
+BENCHMARK_CAPTURE(replay_string, pytorch, "pytorch")->Arg(100)->Arg(1000);
+BENCHMARK_CAPTURE(replay_string, pytorch_expandable, "pytorch-expandable")->Arg(100)->Arg(1000);
 
 }  // namespace

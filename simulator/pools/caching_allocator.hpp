@@ -1,0 +1,122 @@
+// PyTorch's caching allocator, bit for bit: which address a request gets, and what is asked of the device when.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "simulator/pool.hpp"
+#include "simulator/pools/caching_rules.hpp"
+#include "simulator/pools/free_index.hpp"
+#include "simulator/pools/segment_blocks.hpp"
+
+namespace tidepool {
+
+/// Blocks are cached by size class (small up to 1 MiB, large), stream and memory pool; a request gets the smallest
+/// cached block that fits, lowest address among equals, and splits it if what remains is worth keeping (at least 512 B
+/// in small and expandable segments, more than 1 MiB in large ones). A miss collects garbage if that is switched on,
+/// then asks the device for a segment or, in expandable segments, for pages; if the device refuses, oversize blocks (if
+/// a split limit is set) and then all whole cached segments go back to it before the last attempt. Source:
+/// c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.0 to 2.10, DeviceCachingAllocator::malloc and what it calls.
+///
+/// Blocks that other streams still use count as in use until free(): when their events complete is the caller's to
+/// know. During reserve() and map() the device may call free(), as the wait for such events does in PyTorch.
+class CachingAllocator {
+ public:
+  /// What keeps blocks apart. `owner` and `number` are those of a captured graph's or user's pool; 0, 0 for all others.
+  struct Key {
+    std::int64_t owner = 0;
+    std::int64_t number = 0;
+    bool small = false;
+    std::int64_t stream = 0;
+    auto operator<=>(const Key&) const = default;
+    bool is_private() const { return owner != 0 || number != 0; }
+  };
+  /// What a request says besides its size.
+  struct Source {
+    std::int64_t stream = 0;
+    std::int64_t owner = 0;
+    std::int64_t number = 0;
+    bool expandable = true;  ///< misses may be served from expandable segments, where these are switched on
+  };
+
+  /// @param limit  of reserved bytes, for the garbage collector's threshold and the size of expandable ranges
+  CachingAllocator(const CachingConfig& config, Device& device, Bytes limit);
+
+  std::optional<Block> malloc(Bytes requested, const Source& source);
+  /// @return whether `address` was in use
+  bool free(Bytes address);
+  /// Gives every whole cached segment and every whole page of cached expandable blocks back (torch.cuda.empty_cache).
+  /// @param private_pools  those of captured graphs and of users instead of the default pools
+  void release_cached_blocks(bool private_pools = false);
+
+  /// Whether malloc() would find a cached block.
+  bool has_cached(Bytes requested, const Source& source) const;
+  /// Size and pool of the block in use at `address`; none if there is none.
+  std::optional<Block> used_block(Bytes address) const;
+  Bytes reserved() const { return reserved_; }
+  Bytes largest_hole() const;
+  const CachingConfig& config() const { return config_; }
+
+  /// A state to begin with. `used`: the blocks in use, in address order, inside of the segment and without overlap.
+  void adopt_segment(const Key& key, const Block& segment, std::span<const Block> used);
+  /// The same for a range of addresses that is mapped in part. `mapped`: in address order, disjoint.
+  void adopt_range(const Key& key, const Block& range, std::span<const Block> mapped, std::span<const Block> used);
+
+ private:
+  static constexpr std::uint32_t kNone = SegmentBlocks::kNone;
+  /// The free blocks of one key.
+  struct Cache {
+    Key key;
+    FreeIndex free;
+    std::vector<std::pair<Bytes, std::uint32_t>> unmapped;  // by address
+  };
+  /// Addresses reserved for one expandable segment.
+  struct Range {
+    Bytes address;
+    Bytes size;
+    Bytes page;
+  };
+
+  Key key_of(Bytes rounded, const Source& source) const;
+  std::uint32_t cache_of(const Key& key);
+  const Cache* find_cache(const Key& key) const;
+  bool collects_garbage() const { return config_.garbage_collection_threshold > 0; }
+
+  FreeIndex::Place choose(const Cache& cache, Bytes size) const;
+  std::uint32_t grow(std::uint32_t cache, Bytes size, bool expandable);
+  bool should_split(const SegmentBlock& block, Bytes size) const;
+  void merge_next(std::uint32_t id);
+  std::uint32_t merge_free(std::uint32_t id);
+  void insert_free(std::uint32_t id);
+  void erase_free(std::uint32_t id);
+  void drop_segment(std::uint32_t id);
+  void collect_garbage();
+  bool release_oversize(std::uint32_t cache, Bytes size);
+  void release_family(bool private_pools, bool small);
+
+  // Expandable segments (caching_expandable.cpp).
+  Bytes size_with_room(std::uint32_t id) const;
+  std::uint32_t grow_expandable(std::uint32_t cache, Bytes size);
+  std::uint32_t find_expandable(std::uint32_t cache, Bytes size);
+  std::uint32_t map_block(std::uint32_t id, Bytes size);
+  void unmap_block(std::uint32_t id);
+  void insert_unmapped(std::uint32_t id);
+  void erase_unmapped(std::uint32_t id);
+  std::uint32_t add_range(std::uint32_t cache, const Block& range);
+
+  CachingConfig config_;
+  Device* device_;
+  Bytes limit_;
+  Bytes reserved_;
+  SegmentBlocks blocks_;
+  AddressMap used_;
+  std::vector<Cache> caches_;
+  std::vector<std::uint32_t> order_;  // of caches_, by key: large ones first
+  std::vector<Range> ranges_;
+  std::int64_t searches_ = 0;  // in the large default pool, the clock of the garbage collector
+};
+
+}  // namespace tidepool

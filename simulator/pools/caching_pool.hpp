@@ -1,0 +1,44 @@
+// PyTorch's caching allocator as a pool.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/options.hpp"
+#include "simulator/pools/caching_allocator.hpp"
+
+namespace tidepool {
+
+/// The settings of PYTORCH_CUDA_ALLOC_CONF that the model knows, as options of a pool.
+std::vector<OptionInfo> caching_options();
+
+/// Reads them. @param owner  the pool's name, for messages
+/// @throws InputError  "pytorch: option 'max_split_size' is 10MiB; expected 0B (no limit) or more than 20MiB", and the
+///                     like for every range that PyTorch checks
+CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
+
+/// Requests of one stream do not get blocks of another. The device's capacity takes the part of the memory fraction
+/// that PyTorch's garbage collector wants to be set.
+class CachingPool final : public Pool {
+ public:
+  explicit CachingPool(const CachingConfig& config) : config_{config} {}
+
+  void start(const Trace&, Bytes capacity, Device& device) override {
+    capacity_ = capacity;
+    memory_.emplace(config_, device, capacity);
+  }
+  std::optional<Block> place(const Request& request) override {
+    if (request.size > capacity_) return {};
+    return memory_->malloc(request.size, {.stream = static_cast<std::int64_t>(request.stream.value())});
+  }
+  void release(const Block& block) override { memory_->free(block.offset); }
+  Bytes largest_hole() const override { return memory_->largest_hole(); }
+
+ private:
+  CachingConfig config_;
+  Bytes capacity_;
+  std::optional<CachingAllocator> memory_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,35 @@
+// The sizes of PyTorch's caching allocator: what a request is rounded to, and what is asked of the device for it.
+#pragma once
+
+#include <array>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Settings of PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF), with its defaults.
+/// Source: c10/cuda/CUDACachingAllocator.cpp and c10/core/AllocatorConfig.h, PyTorch 2.0 to 2.10.
+struct CachingConfig {
+  static constexpr Bytes kUnlimited{std::int64_t{1} << 62};
+
+  Bytes max_split_size = kUnlimited;        ///< larger blocks are never split
+  Bytes max_non_split_rounding{20 << 20};   ///< a request that is not split may get a block larger by less than it
+  double garbage_collection_threshold = 0;  ///< fraction of the capacity; 0 = off
+  std::array<int, 16> roundup_power2_divisions{};  ///< [i] for sizes from 2^i MiB, the last for all above; 0 = off
+  Bytes large_segment_size{20 << 20};              ///< for requests from 1 to 10 MiB, and large expandable pages
+  bool expandable_segments = false;
+};
+
+inline constexpr Bytes kCachingMinBlock{512};
+inline constexpr Bytes kCachingSmallSize{1 << 20};       ///< rounded requests up to this are small
+inline constexpr Bytes kCachingSmallSegment{2 << 20};    ///< segment and page size for small requests
+inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< from here on a segment is made to measure ...
+inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< ... in multiples of this
+
+/// The size of the block that a request of `size` bytes gets before splitting is considered.
+Bytes rounded_request(const CachingConfig& config, Bytes size);
+
+/// The size of the segment that a rounded request asks of the device when nothing cached fits.
+Bytes segment_for(const CachingConfig& config, Bytes rounded);
+
+}  // namespace tidepool

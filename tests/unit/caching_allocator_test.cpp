@@ -1,0 +1,133 @@
+#include "simulator/pools/caching_allocator.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/unit/pool_fixture.hpp"
+
+using namespace tidepool;
+using tidepool::testing::PoolUnderTest;
+
+TEST_CASE("a large block is split when more than 1 MiB remains") {
+  for (const auto& [size, split] : {std::pair{10_MiB - 512_B, true}, std::pair{10_MiB, false}}) {
+    PoolUnderTest t{"pytorch", 20_MiB};
+    CHECK(t.place(9_MiB) == Block{0_B, 9_MiB});
+    CHECK(t.place(size) == Block{9_MiB, split ? size : 11_MiB});
+    CHECK(t.pool->largest_hole() == (split ? 1_MiB + 512_B : 0_B));
+  }
+}
+
+TEST_CASE("a small block is split when 512 B remain") {
+  PoolUnderTest t{"pytorch", 2_MiB};
+  CHECK(t.place(1_MiB) == Block{0_B, 1_MiB});
+  CHECK(t.place(1_MiB - 512_B) == Block{1_MiB, 1_MiB - 512_B});
+  CHECK(t.place(1_B) == Block{2_MiB - 512_B, 512_B});
+  CHECK(t.place(1_B) == std::nullopt);
+}
+
+TEST_CASE("small, large and every stream have blocks of their own") {
+  PoolUnderTest t{"pytorch", 1_GiB};
+  CHECK(t.place(512_B, 0) == Block{0_B, 512_B});
+  CHECK(t.place(2_MiB, 0) == Block{2_MiB, 2_MiB});
+  CHECK(t.place(512_B, 1) == Block{22_MiB, 512_B});
+  CHECK(t.place(512_B, 0) == Block{512_B, 512_B});
+  CHECK(t.device.reserved() == 24_MiB);
+}
+
+TEST_CASE("among cached blocks the smallest fits best, and the lowest of equals") {
+  PoolUnderTest t{"pytorch", 1_GiB};
+  std::vector<Block> blocks;
+  for (const Bytes size : {14_MiB, 12_MiB, 16_MiB, 12_MiB}) blocks.push_back(t.place(size).value());
+  for (const std::size_t i : {3u, 2u, 1u, 0u}) t.pool->release(blocks[i]);
+  CHECK(t.place(11_MiB) == Block{blocks[1].offset, 12_MiB});  // 1 MiB remains: not split
+  CHECK(t.place(11_MiB) == Block{blocks[3].offset, 12_MiB});
+  CHECK(t.place(11_MiB) == Block{blocks[0].offset, 11_MiB});
+}
+
+TEST_CASE("when the device refuses, whole cached segments go back and the request is tried once more") {
+  PoolUnderTest t{"pytorch", 42_MiB};
+  const Block whole = t.place(20_MiB).value();
+  const Block part = t.place(2_MiB).value();  // keeps a segment of 20 MiB split
+  t.pool->release(whole);
+  CHECK(t.place(22_MiB) == Block{40_MiB, 22_MiB});  // 20 + 20 + 22 are too many, 20 + 22 are not
+  CHECK(t.device.reserved() == 42_MiB);
+  CHECK(t.place(20_MiB) == std::nullopt);
+  CHECK(part.offset == 20_MiB);
+  CHECK(t.place(18_MiB) == Block{22_MiB, 18_MiB});  // the rest of the split one was kept
+}
+
+TEST_CASE("beyond the split limit blocks are taken whole, and by requests of about their size") {
+  PoolUnderTest t{"pytorch(max_split_size=100MiB)", 1_GiB};
+  const Block big = t.place(200_MiB).value();
+  t.pool->release(big);
+  CHECK(t.place(50_MiB) == Block{200_MiB, 50_MiB});    // below the limit: not from an oversize block
+  CHECK(t.place(180_MiB) == Block{250_MiB, 180_MiB});  // 20 MiB less: one of its own
+  CHECK(t.place(180_MiB + 512_B) == Block{0_B, 200_MiB});
+}
+
+TEST_CASE("when the device refuses, oversize blocks go back before everything else does") {
+  PoolUnderTest t{"pytorch(max_split_size=100MiB)", 450_MiB};
+  const Block a = t.place(150_MiB).value();
+  const Block b = t.place(200_MiB).value();
+  const Block c = t.place(20_MiB).value();
+  for (const Block& block : {a, b, c}) t.pool->release(block);
+  CHECK(t.place(120_MiB).has_value());  // only the 150 MiB had to go
+  CHECK(t.device.reserved() == 200_MiB + 20_MiB + 120_MiB);
+  CHECK(t.place(300_MiB).has_value());  // neither 200 MiB alone nor everything oversize is enough
+  CHECK(t.device.reserved() == 120_MiB + 300_MiB);
+}
+
+TEST_CASE("the garbage collector gives back what was not wanted for longest") {
+  PoolUnderTest t{"pytorch(garbage_collection_threshold=0.5)", 100_MiB};
+  const Block a = t.place(20_MiB).value();
+  const Block b = t.place(30_MiB).value();
+  t.pool->release(a);
+  CHECK(t.place(24_MiB).has_value());
+  CHECK(t.device.reserved() == 74_MiB);
+  t.pool->release(b);
+  // 74 MiB are reserved, 24 MiB more than half. a is 2 requests old, b 1; the mean is 1.5 and 20 MiB are not enough,
+  // so b goes in a second round.
+  CHECK(t.place(40_MiB).has_value());
+  CHECK(t.device.reserved() == 24_MiB + 40_MiB);
+}
+
+TEST_CASE("expandable segments map whole pages and grow where they end") {
+  PoolUnderTest t{"pytorch-expandable", 80_MiB};
+  const Block a = t.place(9_MiB).value();
+  CHECK(t.device.reserved() == 20_MiB);
+  const Block b = t.place(30_MiB).value();
+  CHECK(b == Block{a.offset + 9_MiB, 30_MiB});  // 11 MiB of the first page, one page more
+  CHECK(t.device.reserved() == 40_MiB);
+  const Block c = t.place(512_B).value();  // small: another range, pages of 2 MiB
+  CHECK(c.offset == 90_MiB + 10_MiB);      // behind 1 1/8 of the capacity, in whole pages
+  CHECK(t.device.reserved() == 42_MiB);
+  CHECK(t.place(1_MiB + 512_B) == Block{b.offset + 30_MiB, 1_MiB + 512_B});
+  CHECK(t.device.reserved() == 62_MiB);
+}
+
+TEST_CASE("when the device refuses a page, whole pages of free expandable blocks are unmapped") {
+  PoolUnderTest t{"pytorch-expandable", 60_MiB};
+  const Block a = t.place(10_MiB).value();
+  const Block b = t.place(45_MiB).value();
+  CHECK(t.place(5_MiB) == Block{b.offset + 45_MiB, 5_MiB});
+  CHECK(t.device.reserved() == 60_MiB);
+  t.pool->release(b);
+  // [10, 55) MiB is free, and of three pages only [20, 40) lies wholly in it. 46 MiB do not fit there, and what could
+  // be mapped elsewhere is 20 MiB.
+  CHECK(t.place(46_MiB) == std::nullopt);
+  CHECK(t.device.reserved() == 40_MiB);
+  CHECK(t.place(20_MiB) ==
+        Block{a.offset + 10_MiB, 20_MiB});  // the page is mapped again, behind what was free before it
+  CHECK(t.device.reserved() == 60_MiB);
+  CHECK(t.place(25_MiB) == Block{a.offset + 30_MiB, 25_MiB});
+}
+
+TEST_CASE("among expandable blocks the one that can grow is the larger") {
+  // A free block of 4 MiB at the end of the range can grow by all that is unmapped; one of 5 MiB in the middle cannot.
+  PoolUnderTest t{"pytorch-expandable", 1_GiB};
+  std::vector<Block> blocks;
+  for (const Bytes size : {5_MiB, 11_MiB}) blocks.push_back(t.place(size).value());
+  t.pool->release(blocks[0]);
+  CHECK(t.device.reserved() == 20_MiB);
+  CHECK(t.place(3_MiB) == Block{blocks[0].offset, 3_MiB});
+}

@@ -1,0 +1,74 @@
+#include "simulator/pools/caching_rules.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/unit/pool_fixture.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("requests are rounded up to 512 B, and none is smaller") {
+  const CachingConfig config;
+  CHECK(rounded_request(config, 0_B) == 512_B);
+  CHECK(rounded_request(config, 512_B) == 512_B);
+  CHECK(rounded_request(config, 513_B) == 1'024_B);
+  CHECK(rounded_request(config, 1_MiB + 1_B) == 1_MiB + 512_B);
+}
+
+TEST_CASE("segments are 2 MiB up to 1 MiB, 20 MiB below 10 MiB, then multiples of 2 MiB") {
+  const CachingConfig config;
+  CHECK(segment_for(config, 1_MiB) == 2_MiB);
+  CHECK(segment_for(config, 1_MiB + 512_B) == 20_MiB);
+  CHECK(segment_for(config, 10_MiB - 512_B) == 20_MiB);
+  CHECK(segment_for(config, 10_MiB) == 10_MiB);
+  CHECK(segment_for(config, 10_MiB + 512_B) == 12_MiB);
+  CachingConfig smaller;
+  smaller.large_segment_size = 12_MiB;
+  CHECK(segment_for(smaller, 2_MiB) == 12_MiB);
+  CHECK(segment_for(smaller, 12_MiB + 512_B) == 14_MiB);
+}
+
+TEST_CASE("with divisions, requests are rounded up to a part of the step between powers of two") {
+  // PyTorch's documentation: with 4 divisions, 1200 is rounded to 1280 = 1024 + 256, if larger than 4 * 512.
+  CachingConfig config;
+  config.roundup_power2_divisions.fill(4);
+  CHECK(rounded_request(config, 2'048_B) == 2'048_B);
+  CHECK(rounded_request(config, 2'049_B) == 2'560_B);
+  CHECK(rounded_request(config, 1'200_B) == 1'536_B);  // not above 4 * 512: to 512 B
+  CHECK(rounded_request(config, 4_MiB) == 4_MiB);
+  CHECK(rounded_request(config, 4_MiB + 1_B) == 5_MiB);
+  CHECK(rounded_request(config, 7_MiB + 1_B) == 8_MiB);
+  config.roundup_power2_divisions.fill(1);
+  CHECK(rounded_request(config, 4_MiB + 1_B) == 4_MiB + 512_B);
+}
+
+TEST_CASE("divisions are chosen by the power of two below the request, the last for all above 32 GiB") {
+  CachingConfig config;
+  config.roundup_power2_divisions[0] = 2;   // everything below 2 MiB
+  config.roundup_power2_divisions[1] = 4;   // 2 to 4 MiB
+  config.roundup_power2_divisions[15] = 8;  // from 32 GiB
+  CHECK(rounded_request(config, 513_KiB) == 768_KiB);
+  CHECK(rounded_request(config, 1_MiB + 1_B) == 1_MiB + 512_KiB);
+  CHECK(rounded_request(config, 2_MiB + 1_B) == 2_MiB + 512_KiB);
+  CHECK(rounded_request(config, 4_MiB + 1_B) == 4_MiB + 512_B);
+  CHECK(rounded_request(config, 64_GiB + 1_B) == 72_GiB);
+}
+
+TEST_CASE("settings that PyTorch refuses are refused") {
+  using tidepool::testing::PoolUnderTest;
+  const auto message = [](const std::string& spec) -> std::string {
+    try {
+      PoolUnderTest t{spec, 1_GiB};
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message("pytorch(max_split_size=20MiB)") ==
+        "pytorch: option 'max_split_size' is 20MiB; expected 0B (no limit) or more than 20MiB");
+  CHECK(message("pytorch(max_split_size=21MiB)") == "");
+  CHECK(message("pytorch(roundup_power2_divisions=3)") ==
+        "pytorch: option 'roundup_power2_divisions' is 3; expected 0 or a power of two up to 64");
+  CHECK(message("pytorch(garbage_collection_threshold=1)") ==
+        "pytorch: option 'garbage_collection_threshold' is 1; expected 0 or more and less than 1");
+  CHECK(message("pytorch-expandable(large_segment_size=11MiB)") ==
+        "pytorch-expandable: option 'large_segment_size' is 11MiB; expected a multiple of 2MiB, at least 10MiB");
+}
