@@ -1,0 +1,359 @@
+#include "validator/host_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "validator/execute.hpp"
+#include "validator/fingerprint.hpp"
+#include "validator/lanes.hpp"
+#include "validator/scale.hpp"
+#include "validator/words.hpp"
+
+namespace tidepool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Nanos since(Clock::time_point start) {
+  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
+}
+
+void sleep_until(Clock::time_point start, double nanos) {
+  std::this_thread::sleep_until(start + std::chrono::nanoseconds{static_cast<std::int64_t>(nanos)});
+}
+
+/// An operand with the memory behind it.
+struct Bound {
+  VersionId version;
+  std::uint64_t* words = nullptr;
+  std::size_t count = 0;                 ///< words of the content
+  std::size_t held = 0;                  ///< words of the place
+  std::shared_ptr<std::uint64_t[]> own;  ///< keeps memory outside the arena until the last task has ended
+};
+
+struct Job {
+  TaskKind kind = TaskKind::kRun;
+  std::uint32_t lane = 0;
+  std::size_t action = 0;
+  OpId op;
+  std::uint64_t draw = 0, batch = 0;
+  std::vector<Bound> reads, writes;
+  std::shared_ptr<const Expected> expected;
+};
+
+/// What one lane has seen. Written by its thread only.
+struct LaneLog {
+  std::int64_t tasks = 0;
+  Bytes bytes, read, corrupt;
+  Nanos busy;
+  std::optional<Corruption> first;
+  std::shared_ptr<const Expected> expected_then;  ///< when the first corruption was found
+  std::vector<TransferReport> transfers;
+};
+
+class HostBackend final : public Backend {
+ public:
+  HostBackend(const Trace& trace, const Plan& plan, const HostOptions& options)
+      : trace_{trace},
+        plan_{plan},
+        options_{options},
+        lanes_{static_cast<std::uint32_t>(trace.data().streams.size())},
+        scale_{trace, plan, options.arena, options.arena_limit},
+        arena_{zero_words(scale_.arena_words())},
+        expected_{std::make_shared<Expected>(Expected::first(trace))},
+        saved_draw_(trace.ops().size()),
+        runs_(trace.ops().size()),
+        logs_(lanes_.count()),
+        start_{Clock::now()} {
+    if (options.threads) threads_.emplace(lanes_.count(), patience());
+  }
+
+  void open(std::uint32_t place, Bytes offset, Bytes size, bool) override {
+    if (place >= memory_.size()) memory_.resize(place + 1);
+    Memory& memory = memory_[place];
+    memory.held = scale_.words(size);
+    if (offset == kNoAddress) {
+      memory.own = std::shared_ptr<std::uint64_t[]>{zero_words(memory.held)};
+      memory.words = memory.own.get();
+    } else {
+      memory.words = memory.held == 0 ? nullptr : arena_.get() + scale_.word(offset);
+    }
+  }
+
+  void close(std::uint32_t place) override { memory_[place] = {}; }
+
+  void submit(const Task& task) override {
+    Job job{task.kind, task.lane, task.action, task.op, 0, 0, {}, {}, expected_};
+    for (const Operand& operand : task.reads) job.reads.push_back(bind(operand));
+    for (const Operand& operand : task.writes) job.writes.push_back(bind(operand));
+    if (task.kind == TaskKind::kRun) issue(job);
+    if (!threads_) return perform(job);
+    std::vector<Wait> waits(task.waits.begin(), task.waits.end());
+    std::erase_if(waits, [&](Wait wait) { return ignored(wait.lane); });
+    actions_.resize(lanes_.count());
+    actions_[task.lane].push_back(static_cast<std::uint32_t>(task.action));
+    threads_->submit(task.lane, std::move(waits), [this, moved = std::move(job)] { perform(moved); });
+  }
+
+  void next_iteration() override {
+    expected_ = std::make_shared<Expected>(expected_->next(trace_));
+    std::fill(saved_draw_.begin(), saved_draw_.end(), 0);
+  }
+
+  HostReport finish(Bytes peak) {
+    HostReport report;
+    const auto stuck = threads_ ? threads_->finish() : std::nullopt;
+    threads_.reset();
+    report.wall = since(start_);
+    report.peak = peak;
+    report.unit = scale_.unit();
+    if (options_.time_scale > 0)
+      report.measured =
+          Nanos{static_cast<std::int64_t>(static_cast<double>(report.wall.count()) / options_.time_scale)};
+    collect(report);
+    if (stuck) {
+      report.outcome = HostOutcome::kStuck;
+      report.message = fmt::format("{} waits for {}, and nothing has ended for {}", name(stuck->waiting),
+                                   name(stuck->awaited), to_text(patience()));
+      report.measured.reset();
+    } else if (report.first) {
+      report.outcome = HostOutcome::kCorrupt;
+      report.message = describe(*report.first);
+    }
+    return report;
+  }
+
+ private:
+  struct Memory {
+    std::uint64_t* words = nullptr;
+    std::size_t held = 0;
+    std::shared_ptr<std::uint64_t[]> own;
+  };
+
+  Bound bind(const Operand& operand) const {
+    const std::size_t count = scale_.words(trace_.size(operand.version));
+    if (count == 0) return {operand.version, nullptr, 0, 0, nullptr};
+    const Memory& memory = memory_[operand.place];
+    return {operand.version, memory.words, count, memory.held, memory.own};
+  }
+
+  /// What the host does when it launches an op: a random op draws, or gets the state that was saved when it first ran.
+  void issue(Job& job) {
+    const Op& op = trace_.op(job.op);
+    std::uint64_t& saved = saved_draw_[job.op.index()];
+    if (op.random && (saved == 0 || options_.faults.redraw)) saved = ++drawn_;
+    job.draw = op.random ? saved : 0;
+    // A source brings something else every time.
+    job.batch = op.kind == OpKind::kSource ? ++runs_[job.op.index()] : 0;
+  }
+
+  bool ignored(std::uint32_t lane) const {
+    if (!options_.faults.ignore_waits_on) return false;
+    switch (*options_.faults.ignore_waits_on) {
+      case Verb::kSwapOut:
+        return lane == lanes_.d2h();
+      case Verb::kSwapIn:
+        return lane == lanes_.h2d();
+      case Verb::kRun:
+        return lane < lanes_.streams;
+      default:
+        return false;
+    }
+  }
+
+  /// Longer than anything that a lane may be doing.
+  Nanos patience() const {
+    Nanos longest{};
+    for (const Op& op : trace_.ops()) longest = std::max(longest, op.duration);
+    for (const Buffer& buffer : trace_.buffers())
+      longest = std::max({longest, options_.machine.h2d.time(buffer.size), options_.machine.d2h.time(buffer.size)});
+    return options_.patience +
+           Nanos{static_cast<std::int64_t>(options_.time_scale * static_cast<double>(longest.count()))};
+  }
+
+  void perform(const Job& job) {
+    const auto start = Clock::now();
+    LaneLog& log = logs_[job.lane];
+    const bool transfer = job.kind == TaskKind::kSwapOut || job.kind == TaskKind::kSwapIn;
+    if (transfer && threads_ && options_.faults.late_copies > Nanos{})
+      sleep_until(start, static_cast<double>(options_.faults.late_copies.count()));
+    switch (job.kind) {
+      case TaskKind::kFill:
+        fill_words(job.writes[0].words, job.writes[0].count, job.expected->content[job.writes[0].version.index()]);
+        break;
+      case TaskKind::kRun:
+        run(job, log);
+        break;
+      case TaskKind::kCopy:
+      case TaskKind::kSwapOut:
+      case TaskKind::kSwapIn:
+        copy_words(job.writes[0].words, job.reads[0].words, job.reads[0].count);
+        log.bytes += trace_.size(job.reads[0].version);
+        break;
+      case TaskKind::kClear:
+        clear_words(job.writes[0].words, job.writes[0].held);
+        break;
+      case TaskKind::kCheck:
+        compare(job, job.reads[0], log);
+        break;
+    }
+    if (options_.time_scale > 0 && threads_)
+      sleep_until(start, options_.time_scale * static_cast<double>(time(job).count()));
+    const Nanos took = since(start);
+    ++log.tasks;
+    log.busy += took;
+    if (transfer && options_.detail) log_transfer(job, log, took);
+  }
+
+  Nanos time(const Job& job) const {
+    switch (job.kind) {
+      case TaskKind::kRun:
+        return trace_.op(job.op).duration;
+      case TaskKind::kCopy:
+        return transfer_time(trace_.size(job.reads[0].version), options_.machine.device_copy);
+      case TaskKind::kSwapOut:
+        return options_.machine.d2h.time(trace_.size(job.reads[0].version));
+      case TaskKind::kSwapIn:
+        return options_.machine.h2d.time(trace_.size(job.reads[0].version));
+      case TaskKind::kFill:
+      case TaskKind::kClear:
+      case TaskKind::kCheck:
+        break;
+    }
+    return {};
+  }
+
+  void log_transfer(const Job& job, LaneLog& log, Nanos took) const {
+    if (options_.time_scale > 0)
+      took = Nanos{static_cast<std::int64_t>(static_cast<double>(took.count()) / options_.time_scale)};
+    log.transfers.push_back({job.action, job.kind == TaskKind::kSwapOut ? Verb::kSwapOut : Verb::kSwapIn,
+                             job.reads[0].version, trace_.size(job.reads[0].version), took});
+  }
+
+  void run(const Job& job, LaneLog& log) {
+    std::vector<std::uint64_t> found;
+    found.reserve(job.reads.size());
+    for (const Bound& input : job.reads) found.push_back(compare(job, input, log));
+    const std::uint64_t content = op_content(job.op, found, job.draw, job.batch);
+    for (const Bound& output : job.writes) {
+      fill_words(output.words, output.count, output_content(content, output.version));
+      log.bytes += trace_.size(output.version);
+    }
+  }
+
+  /// Reads a whole buffer. @return  the content expected if it is there, otherwise one that tells what was there
+  std::uint64_t compare(const Job& job, const Bound& input, LaneLog& log) {
+    const std::uint64_t expected = job.expected->content[input.version.index()];
+    const Bytes size = trace_.size(input.version);
+    log.bytes += size;
+    log.read += size;
+    std::size_t wrong = 0, first = input.count;
+    for (std::size_t i = 0; i < input.count; ++i)
+      if (load(input.words[i]) != word_of(expected, i)) {
+        if (wrong == 0) first = i;
+        ++wrong;
+      }
+    if (wrong == 0) return expected;
+
+    Bytes bytes = scale_.unit() * static_cast<std::int64_t>(wrong);
+    log.corrupt += std::min(bytes, size);
+    if (!log.first || job.action < log.first->action) {
+      log.first = {job.action,
+                   job.op,
+                   trace_.version(input.version).buffer,
+                   input.version,
+                   scale_.unit() * static_cast<std::int64_t>(first),
+                   word_of(expected, first),
+                   load(input.words[first]),
+                   {}};
+      log.expected_then = job.expected;
+    }
+    std::uint64_t content = 0;
+    for (std::size_t i = 0; i < input.count; ++i) content = mix(content, load(input.words[i]));
+    return content;
+  }
+
+  void collect(HostReport& report) const {
+    const LaneLog* earliest = nullptr;
+    for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
+      const LaneLog& log = logs_[lane];
+      report.lanes.push_back({lanes_.name(trace_, lane), log.tasks, log.bytes, log.busy});
+      report.read += log.read;
+      report.corrupt += log.corrupt;
+      report.transfers.insert(report.transfers.end(), log.transfers.begin(), log.transfers.end());
+      if (log.first && (earliest == nullptr || log.first->action < earliest->first->action)) earliest = &log;
+    }
+    if (earliest == nullptr) return;
+    report.first = earliest->first;
+    report.first->found_is = identify(*report.first, *earliest->expected_then);
+  }
+
+  std::string identify(const Corruption& corruption, const Expected& expected) const {
+    if (corruption.found == kCleared) return "cleared memory";
+    if (corruption.found == 0) return "memory that was never written";
+    const auto word = static_cast<std::size_t>(corruption.offset / scale_.unit());
+    for (std::size_t i = 0; i < expected.content.size(); ++i)
+      if (trace_.root(VersionId{i}) == VersionId{i} && word_of(expected.content[i], word) == corruption.found)
+        return fmt::format("the content of version {} (buffer {})", i, trace_.version(VersionId{i}).buffer.value());
+    return "no content of the program";
+  }
+
+  std::string describe(const Corruption& corruption) const {
+    const std::string reader = corruption.op.valid() ? to_text(plan_.actions[corruption.action]) + ": reads"
+                                                     : std::string{"at the end of the step:"};
+    return fmt::format("{} version {} (buffer {}): byte {} is wrong; expected {:016x}, found {:016x}, which is {}",
+                       reader, corruption.version.value(), corruption.buffer.value(), corruption.offset.count(),
+                       corruption.expected, corruption.found, corruption.found_is);
+  }
+
+  std::string name(Wait task) const {
+    const std::uint32_t action = actions_[task.lane][task.number - 1];
+    return fmt::format("{} ({})", lanes_.name(trace_, task.lane),
+                       action < plan_.actions.size() ? to_text(plan_.actions[action]) : "checking the outputs");
+  }
+
+  const Trace& trace_;
+  const Plan& plan_;
+  const HostOptions& options_;
+  const LaneTable lanes_;
+  const Scale scale_;
+  const WordArray arena_;
+  std::shared_ptr<const Expected> expected_;
+  std::vector<Memory> memory_;             ///< by place
+  std::vector<std::uint64_t> saved_draw_;  ///< by op; 0: has not run in this iteration
+  std::vector<std::uint64_t> runs_;        ///< by op; of sources
+  std::uint64_t drawn_ = 0;
+  std::vector<std::vector<std::uint32_t>> actions_;  ///< by lane and task number, for messages
+  std::vector<LaneLog> logs_;
+  const Clock::time_point start_;
+  std::optional<Lanes> threads_;  // last, so that it ends first
+};
+
+}  // namespace
+
+std::string_view to_text(HostOutcome outcome) {
+  switch (outcome) {
+    case HostOutcome::kOk:
+      return "ok";
+    case HostOutcome::kCorrupt:
+      return "corrupt";
+    case HostOutcome::kStuck:
+      return "stuck";
+  }
+  return "";
+}
+
+HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options) {
+  require_known(trace, plan);
+  HostBackend backend{trace, plan, options};
+  const Bytes peak = execute(trace, plan, {options.copy_on_write, options.time_scale <= 0}, backend);
+  return backend.finish(peak);
+}
+
+}  // namespace tidepool

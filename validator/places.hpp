@@ -1,0 +1,87 @@
+// Who touched a piece of memory last: what a new use of it has to wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Tasks of a lane are numbered from 1 and run in order; waiting for number n waits for all up to n.
+struct Wait {
+  std::uint32_t lane = 0;
+  std::uint32_t number = 0;
+  bool operator==(const Wait&) const = default;
+};
+
+/// The latest task to wait for, by lane; 0 for none.
+using LaneNumbers = std::vector<std::uint32_t>;
+
+/// Every place that a plan gives, with the tasks that read and wrote it. A place may share addresses with earlier ones:
+/// whatever touched those, also a copy that is still under way, must have ended before the new place is touched.
+/// open() is O(log n) and the number of lanes for each earlier place it overlaps; the rest O(lanes).
+class Places {
+ public:
+  explicit Places(std::size_t lanes) : lanes_{lanes} {}
+
+  /// A place of its own memory (kNoAddress), or at [offset, offset + size) of the device.
+  /// @return  its number; numbers of places that nobody can meet any more are used again
+  std::uint32_t open(Bytes offset, Bytes size);
+  /// The place ends; its addresses remember who touched it until they are reused.
+  void close(std::uint32_t place);
+
+  Bytes offset(std::uint32_t place) const { return states_[place].offset; }
+  Bytes size(std::uint32_t place) const { return states_[place].size; }
+
+  /// Adds what must have ended before the content may be read.
+  void before_reading(std::uint32_t place, LaneNumbers& need) const;
+  /// Adds what must have ended before the place may be written.
+  void before_writing(std::uint32_t place, LaneNumbers& need) const;
+  void was_read(std::uint32_t place, Wait by);
+  /// `by` has waited for before_writing().
+  void was_written(std::uint32_t place, Wait by);
+
+  /// An open place with an address in [offset, offset + size).
+  std::optional<std::uint32_t> open_within(Bytes offset, Bytes size) const;
+
+ private:
+  struct State {
+    Bytes offset, size;
+    std::uint32_t pieces = 0;  ///< ranges of the map that still belong to it
+    bool open = false;
+  };
+  struct Piece {
+    Bytes end;
+    std::uint32_t place = 0;
+  };
+  std::uint32_t* writes(std::uint32_t place) { return touches_.data() + place * 2 * lanes_; }
+  std::uint32_t* reads(std::uint32_t place) { return writes(place) + lanes_; }
+  void claim(std::uint32_t place);
+  void lose_piece(std::uint32_t place);
+
+  std::size_t lanes_;
+  std::vector<State> states_;
+  std::vector<std::uint32_t> touches_;  ///< for each place, by lane: latest to write, then latest to read
+  std::vector<std::uint32_t> unused_;
+  std::map<Bytes, Piece> pieces_;  ///< by first address; disjoint; the latest place at each address
+};
+
+/// The addresses that a plan has taken from the device.
+class Segments {
+ public:
+  /// @return  false if part of it is taken already
+  bool reserve(Bytes offset, Bytes size);
+  /// @return  false if part of it is not taken
+  bool release(Bytes offset, Bytes size);
+  bool contain(Bytes offset, Bytes size) const;
+
+ private:
+  std::map<Bytes, Bytes> ranges_;  ///< first address to end; neighbours are joined
+};
+
+}  // namespace tidepool
