@@ -37,7 +37,6 @@ Nanos baseline_time(const Trace& trace) {
 struct Chain {
   std::vector<std::unique_ptr<Policy>> policies;
   bool may_swap = false;
-  std::string options;
 };
 
 Chain make_chain(const RunSpec& spec) {
@@ -46,14 +45,18 @@ Chain make_chain(const RunSpec& spec) {
     const Spec one = parse_spec(text);
     const PolicyInfo& info = find_policy(one.name);
     const Options options{info.name, info.options, one.options, spec.seed};
-    if (const std::string given = options.text(); !given.empty())
-      chain.options += fmt::format("{}{}({})", chain.options.empty() ? "" : " ", info.name, given);
     if (info.kind == PolicyKind::kNone) continue;
     chain.may_swap |= info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid;
     chain.policies.push_back(info.make(options));
   }
   if (chain.policies.size() > 8) throw InputError{fmt::format("'{}' names more than 8 policies", spec.policy)};
   return chain;
+}
+
+/// Appends `part` behind a separator unless `text` is empty.
+void join(std::string& text, char separator, const std::string& part) {
+  if (!text.empty()) text += separator;
+  text += part;
 }
 
 }  // namespace
@@ -69,6 +72,22 @@ std::string_view to_text(Outcome outcome) {
   return "error";
 }
 
+SpecNames names_of(const RunSpec& spec) {
+  SpecNames names;
+  const auto add = [&](const auto& info, const Spec& one, std::string& name, char separator) {
+    join(name, separator, info.name);
+    const std::string given = Options{info.name, info.options, one.options}.text();
+    if (!given.empty()) join(names.options, ' ', fmt::format("{}({})", info.name, given));
+  };
+  const Spec pool = parse_spec(spec.pool);
+  add(find_pool(pool.name), pool, names.pool, ' ');
+  for (const std::string& text : split_list(spec.policy, '+')) {
+    const Spec policy = parse_spec(text);
+    add(find_policy(policy.name), policy, names.policy, '+');
+  }
+  return names;
+}
+
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   const Spec pool_spec = parse_spec(spec.pool);
   const PoolInfo& info = find_pool(pool_spec.name);
@@ -76,11 +95,7 @@ Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   const std::unique_ptr<Pool> pool = info.make(pool_options);
   Chain chain = make_chain(spec);
   Driver driver{trace, spec, baseline_time(trace), *pool, chain.policies, chain.may_swap, keep_plan};
-  Result result = driver.run();
-  const std::string given = pool_options.text();
-  result.options = given.empty() ? chain.options
-                                 : fmt::format("{}({}){}{}", info.name, given, chain.options.empty() ? "" : " ", chain.options);
-  return result;
+  return driver.run();
 }
 
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan) {

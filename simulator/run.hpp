@@ -72,8 +72,18 @@ struct Result {
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
   Nanos plan_time;      ///< wall time of planning and running
-  std::string options;  ///< canonical text of the pool's and policies' options that differ from the defaults
 };
+
+/// What a spec names, apart from options, and the canonical text of the options that differ from their defaults.
+struct SpecNames {
+  std::string pool;     ///< "best-fit"
+  std::string policy;   ///< "autoswap+coop"
+  std::string options;  ///< "pytorch(segments=expandable) coop(partition=off)"
+  bool operator==(const SpecNames&) const = default;
+};
+
+/// @throws InputError  for an unknown pool, policy or option
+SpecNames names_of(const RunSpec& spec);
 
 /// Runs `trace` under `spec`. Deterministic. Out of memory and time limit are outcomes.
 /// @param keep_plan  whether Result::realised is wanted

@@ -1,0 +1,24 @@
+#include "simulator/commands/grid_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace tidepool {
+
+void declare_grid_options(CLI::App& app, GridText& text) {
+  app.add_option("--pool", text.pool, "where buffers live: NAME or NAME(option=value), or all")->capture_default_str();
+  app.add_option("--policy", text.policy,
+                 "what goes when memory is short: NAME, or A+B: B where A has no answer, or all")
+      ->capture_default_str();
+  app.add_option("--capacity", text.capacity,
+                 "16GiB, 0.5x (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
+      ->capture_default_str();
+  app.add_option("--machine", text.machine, "NAME (tidepool machines lists them) or a machine file")
+      ->capture_default_str();
+  app.add_option("--seed", text.seed, "for policies that draw random numbers: 7, 1..3")->capture_default_str();
+  app.add_option("--assume", text.assume, "what one paper's own simulator assumed: simrd");
+  app.add_option("--overhead-limit", text.overhead_limit, "end a run whose time passes this multiple of the baseline");
+  app.add_option("--iterations", text.iterations, "run the step this often; times are of the last")
+      ->capture_default_str();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,102 @@
+// tidepool simulate: one run in full, or a few one after the other.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "simulator/commands/grid_options.hpp"
+#include "simulator/numbers.hpp"
+#include "simulator/result_json.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string trace;
+  GridText grid;
+  bool json = false;
+};
+
+std::string capacity_text(const RunSpec& spec, Bytes ideal_peak) {
+  if (spec.capacity == kNoLimit) return "no limit";
+  if (ideal_peak == Bytes{}) return to_text(spec.capacity);
+  return fmt::format("{} ({:.3g}x the peak)", to_text(spec.capacity),
+                     static_cast<double>(spec.capacity.count()) / static_cast<double>(ideal_peak.count()));
+}
+
+void print_memory(const Row& row, const Totals& totals) {
+  if (std::get<bool>(at(row, "addresses"))) {
+    const auto* fragmentation = std::get_if<double>(&at(row, "fragmentation"));
+    fmt::print("memory      peak {}, footprint {}, fragmentation {:.1f} %\n", to_text(totals.peak),
+               to_text(totals.footprint), fragmentation ? *fragmentation * 100 : 0.0);
+  } else {
+    fmt::print("memory      peak {}; this pool counts bytes and knows no addresses\n", to_text(totals.peak));
+  }
+}
+
+void print_costs(const Row& row, const Result& result) {
+  const Totals& totals = result.totals;
+  const auto* overhead = std::get_if<double>(&at(row, "overhead_ratio"));
+  fmt::print("time        {}{}, {} without policy and limit", result.outcome == Outcome::kOk ? "" : "ended after ",
+             to_text(totals.makespan), to_text(result.baseline));
+  if (overhead && result.outcome == Outcome::kOk) fmt::print(": {:+.2f} %", (*overhead - 1) * 100);
+  fmt::print("\nevicted     {} versions\n", grouped(totals.eviction_count));
+  fmt::print("recomputed  {} in {} runs\n", to_text(totals.recompute), grouped(totals.recompute_count));
+  fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));
+  const Stall& stall = totals.stall;
+  fmt::print("stalls      compute waited {}: {} for copies in, {} for places being copied out, {} for other ops\n",
+             to_text(stall.compute), to_text(stall.h2d), to_text(stall.d2h),
+             to_text(stall.compute - stall.h2d - stall.d2h));
+  if (stall.memory > Nanos{})
+    fmt::print("            all waited {} for the device's allocator\n", to_text(stall.memory));
+}
+
+void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result) {
+  const std::string& options = text_at(row, "options");
+  fmt::print("{}: {} on {}{}{}, {}, {}\n", text_at(row, "trace"), text_at(row, "policy"), text_at(row, "pool"),
+             options.empty() ? "" : ", ", options, spec.machine.name, capacity_text(spec, ideal_peak));
+  fmt::print("outcome     {}{}{}\n", to_text(result.outcome), result.message.empty() ? "" : ": ", result.message);
+  if (result.outcome == Outcome::kError) return;
+  if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
+  print_memory(row, result.totals);
+  print_costs(row, result);
+  const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
+  fmt::print("{} actions in {}{}\n", grouped(result.totals.actions), to_text(result.plan_time),
+             rate ? fmt::format(", {}/s", short_number(*rate)) : "");
+}
+
+int run(const Arguments& arguments) {
+  const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
+  const Grid grid{arguments.grid, trace.trace};
+  bool failed = false;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const RunSpec spec = grid.at(i);
+    const Result result = try_simulate(trace.trace, spec);
+    failed |= result.outcome == Outcome::kError;
+    const Row row = make_row(trace, grid.ideal_peak(), spec, result);
+    if (arguments.json) {
+      fmt::print("{}\n", to_json(row));
+    } else {
+      if (i > 0) fmt::print("\n");
+      print_run(row, spec, grid.ideal_peak(), result);
+    }
+  }
+  return failed ? 1 : 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "simulate",
+     .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
+       declare_grid_options(app, arguments->grid);
+       app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,163 @@
+#include "simulator/result_row.hpp"
+
+#include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <array>
+#include <exception>
+#include <stdexcept>
+
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::array kColumns{
+    Column{"trace", ColumnType::kText},
+    Column{"trace_hash", ColumnType::kText},
+    Column{"pool", ColumnType::kText},
+    Column{"policy", ColumnType::kText},
+    Column{"options", ColumnType::kText},
+    Column{"machine", ColumnType::kText},
+    Column{"machine_hash", ColumnType::kText},
+    Column{"capacity_bytes"},
+    Column{"seed"},
+    Column{"assume", ColumnType::kText},
+    Column{"overhead_limit", ColumnType::kReal},
+    Column{"iterations"},
+    Column{"version", ColumnType::kText},
+    Column{"outcome", ColumnType::kText},
+    Column{"message", ColumnType::kText},
+    Column{"addresses", ColumnType::kFlag},
+    Column{"ideal_peak_bytes"},
+    Column{"peak_bytes"},
+    Column{"footprint_bytes"},
+    Column{"fragmentation", ColumnType::kReal},
+    Column{"baseline_ns"},
+    Column{"makespan_ns"},
+    Column{"overhead_ratio", ColumnType::kReal},
+    Column{"recompute_ns"},
+    Column{"recompute_count"},
+    Column{"eviction_count"},
+    Column{"swap_out_bytes"},
+    Column{"swap_in_bytes"},
+    Column{"stall_ns.compute"},
+    Column{"stall_ns.h2d"},
+    Column{"stall_ns.d2h"},
+    Column{"stall_ns.memory"},
+    Column{"cost_evaluations"},
+    Column{"plan_ns", ColumnType::kInteger, true},
+    Column{"actions"},
+    Column{"actions_per_second", ColumnType::kReal, true},
+    Column{"bound_ns"},
+    Column{"bound_kind", ColumnType::kText},
+    Column{"gap", ColumnType::kReal},
+};
+
+std::size_t index_of(std::string_view column) {
+  for (std::size_t i = 0; i < kColumns.size(); ++i)
+    if (kColumns[i].name == column) return i;
+  throw std::logic_error{fmt::format("no column {}", column)};
+}
+
+/// a / b - less, absent when b is nothing.
+Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
+  if (b == 0) return {};
+  return static_cast<double>(a) / static_cast<double>(b) - less;
+}
+
+std::string machine_hash(const Machine& m) {
+  const std::string numbers = fmt::format("{} {} {} {} {} {} {} {} {}", m.name, m.capacity.count(), m.h2d.rate.count(),
+                                          m.h2d.latency.count(), m.d2h.rate.count(), m.d2h.latency.count(),
+                                          m.device_copy.count(), m.segment_alloc.count(), m.segment_free.count());
+  return fmt::format("{:016x}", XXH3_64bits(numbers.data(), numbers.size()));
+}
+
+}  // namespace
+
+std::span<const Column> result_columns() { return kColumns; }
+
+const Value& at(const Row& row, std::string_view column) { return row.at(index_of(column)); }
+
+const std::string& text_at(const Row& row, std::string_view column) { return std::get<std::string>(at(row, column)); }
+
+std::string run_key(const Trace& trace, const RunSpec& spec) {
+  const SpecNames names = names_of(spec);
+  const std::string text =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy, names.options,
+                  machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
+                  spec.overhead_limit.value_or(0), spec.iterations, TIDEPOOL_VERSION);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result) {
+  const SpecNames names = names_of(spec);
+  const bool has_addresses = find_pool(names.pool).has_addresses;
+  Row row(kColumns.size());
+  const auto set = [&](std::string_view column, Value value) { row[index_of(column)] = std::move(value); };
+  set("trace", trace.name);
+  set("trace_hash", trace.trace.hash());
+  set("pool", names.pool);
+  set("policy", names.policy);
+  set("options", names.options);
+  set("machine", spec.machine.name);
+  set("machine_hash", machine_hash(spec.machine));
+  if (spec.capacity != kNoLimit) set("capacity_bytes", spec.capacity.count());
+  set("seed", static_cast<std::int64_t>(spec.seed));
+  set("assume", spec.assume.name);
+  if (spec.overhead_limit) set("overhead_limit", *spec.overhead_limit);
+  set("iterations", std::int64_t{spec.iterations});
+  set("version", std::string{TIDEPOOL_VERSION});
+  set("outcome", std::string{to_text(result.outcome)});
+  if (!result.message.empty()) set("message", result.message);
+  set("addresses", has_addresses);
+  set("ideal_peak_bytes", ideal_peak.count());
+  if (result.outcome == Outcome::kError) return row;
+
+  const Totals& totals = result.totals;
+  set("peak_bytes", totals.peak.count());
+  if (has_addresses) {
+    set("footprint_bytes", totals.footprint.count());
+    set("fragmentation", ratio(totals.footprint.count(), totals.peak.count(), 1));
+  }
+  set("baseline_ns", result.baseline.count());
+  set("makespan_ns", totals.makespan.count());
+  set("overhead_ratio", ratio(totals.makespan.count(), result.baseline.count()));
+  set("recompute_ns", totals.recompute.count());
+  set("recompute_count", totals.recompute_count);
+  set("eviction_count", totals.eviction_count);
+  set("swap_out_bytes", totals.swap_out.count());
+  set("swap_in_bytes", totals.swap_in.count());
+  set("stall_ns.compute", totals.stall.compute.count());
+  set("stall_ns.h2d", totals.stall.h2d.count());
+  set("stall_ns.d2h", totals.stall.d2h.count());
+  set("stall_ns.memory", totals.stall.memory.count());
+  set("cost_evaluations", result.cost_evaluations);
+  set("plan_ns", result.plan_time.count());
+  set("actions", totals.actions);
+  if (result.plan_time > Nanos{})
+    set("actions_per_second",
+        static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
+  // No schedule is faster than the step without limits.
+  set("bound_ns", result.baseline.count());
+  set("bound_kind", std::string{"baseline"});
+  if (result.outcome == Outcome::kOk) set("gap", ratio(totals.makespan.count(), result.baseline.count(), 1));
+  return row;
+}
+
+Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
+  Result failed;
+  failed.outcome = Outcome::kError;
+  try {
+    return simulate(trace, spec, keep_plan);
+  } catch (const std::exception& error) {
+    failed.message = error.what();
+  } catch (...) {
+    failed.message = "the policy threw something that is no std::exception";
+  }
+  return failed;
+}
+
+}  // namespace tidepool
