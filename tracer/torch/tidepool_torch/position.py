@@ -1,0 +1,90 @@
+"""Where in the program an op is: which module it belongs to, and whether it is forward, backward or optimizer work."""
+
+import bisect
+
+import torch
+from torch.nn.modules import module as module_hooks
+
+
+class Position:
+    """Follows module calls, autograd and the optimizer while entered.
+
+    Forward ops belong to the innermost module that is running. A backward op belongs to the module whose forward op
+    made its autograd node: nodes are numbered in the order in which forward makes them, and the number is read back in
+    backward. A module that runs inside backward is a checkpointed forward, run again. What follows a backward pass, up
+    to the next module call, counts as optimizer work (clipping, updates, clearing gradients).
+    """
+
+    def __init__(self, models, optimizers):
+        self._names = {}  # id of a module -> dotted path
+        self._owners = {}  # id of a parameter -> dotted path of the module that holds it
+        for model in models:
+            for path, module in model.named_modules():
+                self._names.setdefault(id(module), path)
+            for path, parameter in model.named_parameters():
+                self._owners.setdefault(id(parameter), path.rpartition(".")[0])
+        self._optimizers = optimizers
+        self._running = []  # paths of the modules that are running, innermost last
+        self._first_node = []  # node number from which on ...
+        self._node_module = []  # ... nodes belong to this module
+        self._last_node = -1
+        self._in_optimizer = False
+        self._hooks = []
+
+    def __enter__(self):
+        self._hooks = [
+            module_hooks.register_module_forward_pre_hook(self._enter_module),
+            module_hooks.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        for optimizer in self._optimizers:
+            self._hooks.append(optimizer.register_step_pre_hook(lambda *_: self._set_optimizer(True)))
+        return self
+
+    def __exit__(self, *_):
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    def start_iteration(self):
+        self._set_optimizer(False)
+
+    def now(self):
+        """(module, phase) of the op that is being dispatched."""
+        if torch._C._current_graph_task_id() == -1:
+            module = self._running[-1] if self._running else ""
+            self._note_node(module)
+            return module, "optimizer" if self._in_optimizer else "forward"
+        self._in_optimizer = True
+        if self._running:
+            self._note_node(self._running[-1])
+            return self._running[-1], "forward"
+        return self._module_of(torch._C._current_autograd_node()), "backward"
+
+    def _set_optimizer(self, value):
+        self._in_optimizer = value
+
+    def _enter_module(self, module, _inputs):
+        self._running.append(self._names.get(id(module), type(module).__name__))
+        if torch._C._current_graph_task_id() == -1:
+            self._in_optimizer = False
+
+    def _leave_module(self, _module, _inputs, _outputs):
+        self._running.pop()
+
+    def _note_node(self, module):
+        node = torch.autograd._get_sequence_nr() - 1  # the node of this op was made just before the op is dispatched
+        if node <= self._last_node:
+            return  # an op without a node of its own
+        self._last_node = node
+        if not self._node_module or module != self._node_module[-1]:
+            self._first_node.append(node)
+            self._node_module.append(module)
+
+    def _module_of(self, node):
+        if node is None:
+            return ""
+        variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
+        if variable is not None:
+            return self._owners.get(id(variable), "")
+        index = bisect.bisect_right(self._first_node, node._sequence_nr()) - 1
+        return self._node_module[index] if index >= 0 else ""

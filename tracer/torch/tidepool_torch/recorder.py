@@ -1,0 +1,251 @@
+"""Records the aten ops of a training step, the storages that they use, and the order of it all."""
+
+import gc
+import time
+from contextlib import ExitStack
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from .errors import RecordingError
+from .position import Position
+from .program import Buffer, Op, Program
+from .roofline import estimate_ns, find_device
+from .schema import UNINITIALISED, OpCall
+from .storages import HOST, Storages
+
+_NOTES = (
+    "workspaces inside kernels and the rounding of the caching allocator are not visible; "
+    "gradients that meet are added out of place, as PyTorch does while a dispatch mode is on"
+)
+
+# What a buffer is if it belongs to no model or optimizer.
+_KIND_MADE_IN = {"forward": "activation", "backward": "gradient", "optimizer": "workspace"}
+
+
+class Recorder(TorchDispatchMode):
+    """Records while it is entered. Use it around whole training steps:
+
+        with Recorder(model, optimizer, device="a100") as recorder:
+            step()
+        recorder.save("step.jsonl")
+
+    models, optimizers  one or a list; they give names and kinds to buffers, and phases to ops
+    device   whose roofline prices the ops (see roofline.DEVICES), or None to measure: the wall time of each op, which
+             needs real tensors on the CPU
+    name     of the model, for the trace's metadata
+
+    Storages that the program made before recording are inputs, unless they are parameters, module buffers (both of kind
+    parameter), gradients or optimizer state. What forward makes is an activation, what backward makes a gradient (only
+    those of parameters have names), and what the optimizer makes for itself a workspace. The cyclic garbage collector
+    rests while recording, so that buffers end where the program drops them, the same on every run.
+
+    Host memory is left out. With a model on a GPU device (real or fake) that is everything on the CPU; otherwise the
+    step counters of optimizers, and numbers that the program turned into tensors.
+    """
+
+    def __init__(self, models, optimizers=(), device="a100", name=""):
+        super().__init__()
+        self._models = models if isinstance(models, (list, tuple)) else [models]
+        self._optimizers = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+        self._device = find_device(device) if device is not None else None
+        parameters = [parameter for model in self._models for parameter in model.parameters()]
+        on_gpu = any(parameter.device.type != "cpu" for parameter in parameters)
+        fake = any(isinstance(parameter, FakeTensor) for parameter in parameters)
+        if self._device is None and (fake or on_gpu):
+            raise RecordingError("measured times need real tensors on the CPU; name a device to have them estimated")
+        self.program = Program()
+        self.program.meta = self._describe(name, fake)
+        self._storages = Storages(self.program, on_gpu)
+        self._position = Position(self._models, self._optimizers)
+        self._undefined = set()  # buffers that were allocated without content and not written since
+        self._last_op = None
+        self._iterations = 0
+        self._scope = ExitStack()
+
+    def __enter__(self):
+        gc.collect()
+        if gc.isenabled():
+            gc.disable()
+            self._scope.callback(gc.enable)
+        self._scope.enter_context(self._position)
+        for optimizer in self._optimizers:
+            hook = optimizer.register_step_pre_hook(lambda *_: self._find_kinds(self._storages.known))
+            self._scope.callback(hook.remove)
+        self._find_kinds(self._storages.find)
+        self._storages.following = True
+        self.iteration()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._storages.following = False
+        self._find_kinds(self._storages.known)
+        self._scope.close()
+
+    def iteration(self):
+        """Says that the next iteration begins. The first begins by itself."""
+        self.program.mark("iteration", str(self._iterations))
+        self._position.start_iteration()
+        self._iterations += 1
+
+    def save(self, path):
+        """Writes the trace as JSON lines, compressed if `path` ends in .gz."""
+        self.program.save(path)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        call = OpCall(func, args, kwargs or {})
+        if func.namespace in ("prim", "profiler"):
+            return call.run()
+        if call.short_name == "lift_fresh":
+            call.run()
+            self._bring_in(call)
+            return call.result
+        given = [(argument, tensor, self._storages.find(tensor)) for argument, tensor in call.tensors()]
+        started = time.perf_counter_ns()
+        call.run()
+        elapsed = time.perf_counter_ns() - started
+        self._record(call, given, elapsed if self._device is None else estimate_ns(self._device, call))
+        return call.result
+
+    def _record(self, call, given, duration_ns):
+        from_host = [tensor for _, tensor, buffer in given if buffer is HOST]
+        if given and len(from_host) == len(given) and all(tensor.device.type == "cpu" for tensor in call.outputs):
+            for tensor in call.outputs:
+                self._storages.add_host(tensor)
+            return
+
+        uses = self._uses(call, given)
+        module, phase = self._position.now()
+        made = self._new_buffers(call, _KIND_MADE_IN[phase])
+        if call.short_name in UNINITIALISED:
+            self._allocate(made)
+            self._undefined.update(made)
+            return
+        uses += [(buffer, "write") for buffer in made]
+        kind = "kernel"
+        if any(tensor.dim() > 0 for tensor in from_host):
+            kind = "source"
+        elif uses and call.short_name == "_local_scalar_dense":
+            kind = "host_wait"
+        elif uses and call.outputs and not any(self._storages.on_device(tensor) for tensor in call.outputs):
+            kind = "copy"
+        elif all(access == "read" for _, access in uses):
+            return  # a view, or a question about a tensor
+
+        op = Op(call.name, uses, module, phase, kind, call.is_random(), duration_ns)
+        self._define(op)
+        self._allocate(made)
+        self._run(op)
+        if call.updates_running_statistics():
+            self._update_running_statistics(call, op)
+
+    def _uses(self, call, given):
+        """(buffer, access) of the arguments, each buffer once: read here and written there is a read_write."""
+        found = {}
+        for argument, tensor, buffer in given:
+            if not isinstance(buffer, Buffer):
+                continue
+            size = tensor.untyped_storage().nbytes()
+            if size != buffer.size:
+                raise RecordingError(f"{call.name} changes the size of a buffer from {buffer.size} to {size} bytes; "
+                                     "a trace holds buffers of one size")
+            access = call.access(argument, tensor)
+            if access is not None and found.setdefault(buffer, access) != access:
+                found[buffer] = "read_write"
+        return list(found.items())
+
+    def _new_buffers(self, call, kind):
+        """Buffers for the storages that the op made, among them those of `out=` tensors that were empty before."""
+        made = [self._storages.add(tensor, kind) for tensor in call.outputs if self._storages.known(tensor) is None]
+        return [buffer for buffer in made if isinstance(buffer, Buffer)]
+
+    def _allocate(self, buffers):
+        for buffer in buffers:
+            self.program.alloc(buffer)
+
+    def _run(self, op):
+        if op.phase == "backward" and self._last_op is not None and self._last_op.name == "aten::ones_like":
+            self._last_op.phase = "backward"  # the gradient of the loss, made just before autograd starts
+            for buffer, _ in self._last_op.uses:
+                buffer.kind = "gradient"
+        self.program.run(op)
+        self._last_op = op
+        self._undefined.difference_update(buffer for buffer, access in op.uses if access != "read")
+
+    def _define(self, op):
+        """Whoever reads what was never written, or writes a part of it, finds arbitrary content there. That is made by
+        an op without time, so that it can be made again."""
+        for buffer, access in op.uses:
+            if buffer in self._undefined and access != "write":
+                self._run(Op("aten::empty", [(buffer, "write")], op.module, op.phase))
+
+    def _update_running_statistics(self, call, op):
+        """The second half of a normalisation in training mode: the running statistics move towards those of the batch.
+        An op of its own, because the output does not depend on the old statistics; as one op, nothing before it could
+        be computed again. Its time is in the first half."""
+        batch = [(tensor, "read") for tensor in call.outputs[1:3]]
+        running = [(call.value(name), "read_write") for name in ("running_mean", "running_var")]
+        uses = [(self._storages.find(tensor), access) for tensor, access in batch + running if tensor is not None]
+        self._run(Op(op.name + ".running_stats", uses, op.module, op.phase))
+
+    def _bring_in(self, call):
+        """torch.tensor(...): a number stays with the host; anything larger comes to the device as a source."""
+        for tensor in call.outputs:
+            if tensor.dim() == 0:
+                self._storages.add_host(tensor)
+                continue
+            buffer = self._storages.add(tensor, kind="input")
+            if isinstance(buffer, Buffer):
+                self.program.alloc(buffer)
+                self._run(Op(call.name, [(buffer, "write")], *self._position.now(), "source"))
+
+    def _find_kinds(self, look_up):
+        """Gives names and kinds to what belongs to models and optimizers. `look_up` finds the buffer of a tensor, or
+        None for those that shall stay as they are."""
+        names = {}
+        for model in self._models:
+            for name, parameter in model.named_parameters():
+                names.setdefault(parameter, name)
+                _classify(look_up(parameter), "parameter", name)
+                if parameter.grad is not None:
+                    _classify(look_up(parameter.grad), "gradient", name + ".grad")
+            for name, tensor in model.named_buffers():
+                _classify(look_up(tensor), "parameter", name)
+        for optimizer in self._optimizers:
+            for parameter, key, value in _optimizer_state(optimizer, self._storages):
+                _classify(look_up(value), "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+
+    def _describe(self, name, fake):
+        """Metadata: nothing that differs between two runs of one program."""
+        meta = {"source": "torch", "torch": torch.__version__.split("+")[0]}
+        meta["capture"] = "dispatch mode, fake tensors" if fake else "dispatch mode, real tensors"
+        if name:
+            meta["model"] = name
+        meta["device"] = self._device.name if self._device else "cpu"
+        meta["time"] = "estimated" if self._device else "measured"
+        meta["notes"] = _NOTES
+        return meta
+
+
+def _classify(buffer, kind, name):
+    if isinstance(buffer, Buffer) and not buffer.name:
+        buffer.kind = kind
+        buffer.name = name
+
+
+def _optimizer_state(optimizer, storages):
+    """(parameter, key, tensor) of the state on the device. Step counters are on the host unless the optimizer asks for
+    them on the device."""
+    for group in optimizer.param_groups:
+        on_device = group.get("capturable", False) or group.get("fused", False)
+        for parameter in group["params"]:
+            for key, value in optimizer.state.get(parameter, {}).items():
+                if not isinstance(value, torch.Tensor):
+                    continue
+                if value.dim() == 0 and not on_device:
+                    storages.add_host(value)
+                else:
+                    yield parameter, key, value

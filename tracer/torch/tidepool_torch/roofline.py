@@ -1,0 +1,111 @@
+"""Op times that nobody measured: a roofline of a named device.
+
+    time = max(floating-point operations / peak rate of the type, bytes read and written / memory bandwidth) + floor
+
+Operations are counted for matrix products, convolutions, attention and recurrent layers (torch.utils.flop_counter and
+the formulas below); every other op is bound by its bytes. This is the best that the device could do: caches, launch
+gaps, and kernels that miss the peak are not in it. Relative times of ops are more trustworthy than the sum.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch.utils.flop_counter import flop_registry
+
+from .schema import SHAPE_ONLY, distinct_bytes
+
+FLOOR_NS = 2_000  # what a kernel occupies its stream for at least; an assumption, the same for all devices
+
+
+@dataclass(frozen=True)
+class Device:
+    """Peak rates of a device: dense (not sparse) floating-point operations per second by type, bytes per second.
+    `float32` is the rate without TF32, which PyTorch does not use for matrix products unless asked."""
+
+    name: str
+    float64: float
+    float32: float
+    float16: float
+    bfloat16: float
+    bandwidth: float
+    source: str
+
+    def peak(self, dtype):
+        """Operations per second for a type; types without an entry (complex, integers) count as float32."""
+        return getattr(self, str(dtype).removeprefix("torch."), self.float32)
+
+
+DEVICES = {
+    device.name: device
+    for device in [
+        Device("titan-x", 0.343e12, 10.97e12, 0.171e12, 0.171e12, 480e9,
+               "TITAN X (Pascal), 3584 cores at 1531 MHz boost, float64 at 1/32, float16 at 1/64; bfloat16 as float16"),
+        Device("v100", 7.8e12, 15.7e12, 125e12, 15.7e12, 900e9,
+               "NVIDIA V100 data sheet, SXM2; no bfloat16 units, counted as float32"),
+        Device("a100-40gb", 9.7e12, 19.5e12, 312e12, 312e12, 1555e9, "NVIDIA A100 data sheet, SXM4 40 GB"),
+        Device("a100", 9.7e12, 19.5e12, 312e12, 312e12, 2039e9, "NVIDIA A100 data sheet, SXM4 80 GB"),
+        Device("h100", 34e12, 67e12, 989e12, 989e12, 3350e9, "NVIDIA H100 data sheet, SXM5, dense"),
+        Device("h200", 34e12, 67e12, 989e12, 989e12, 4800e9, "NVIDIA H200 data sheet, SXM, dense"),
+    ]
+}
+
+
+def find_device(name):
+    """The device of that name. Raises ValueError naming the known ones."""
+    if name not in DEVICES:
+        raise ValueError(f"no device named {name!r}; known: {', '.join(sorted(DEVICES))}")
+    return DEVICES[name]
+
+
+def estimate_ns(device, call):
+    """Nanoseconds of one op (an OpCall) on a device."""
+    seconds = max(flops(call) / device.peak(_dtype(call.outputs)), moved_bytes(call) / device.bandwidth)
+    return FLOOR_NS + round(seconds * 1e9)
+
+
+def flops(call):
+    """Floating-point operations of an op; 0 for those that memory bounds anyway."""
+    packet = call.func._overloadpacket
+    if packet in flop_registry:
+        return flop_registry[packet](*call.args, **call.kwargs, out_val=call.result)
+    if call.short_name == "lstm_layer":
+        return _recurrent_flops(call)
+    if call.short_name == "lstm_layer_backward":
+        return 2 * _recurrent_flops(call)  # for the input and for the weights
+    return 0
+
+
+def _recurrent_flops(call):
+    """Two matrix products each time step: gates by input and gates by hidden state. input: [time, batch, features]."""
+    steps, batch = call.value("input").shape[:2]
+    return 2 * steps * batch * sum(weight.numel() for weight in call.value("weights")[:2])
+
+
+def moved_bytes(call):
+    """Bytes read and written, each tensor once. A table look-up reads the rows that it returns, not the table."""
+    if call.short_name in SHAPE_ONLY:
+        return sum(distinct_bytes(tensor) for tensor in call.outputs)
+    made = sum(distinct_bytes(tensor) for tensor in call.outputs if not _is_argument(call, tensor))
+    total = made
+    for argument, tensor in call.tensors():
+        access = call.access(argument, tensor)
+        size = distinct_bytes(tensor)
+        if argument.name in _TABLES.get(call.short_name, ()):
+            size = min(size, made)
+        if access is not None:
+            total += 2 * size if access == "read_write" else size
+    return total
+
+
+_TABLES = {"embedding": ("weight",), "index_select": ("self",), "gather": ("self",), "index": ("self",)}
+
+
+def _is_argument(call, tensor):
+    return any(given is tensor for _, given in call.tensors())
+
+
+def _dtype(outputs):
+    for tensor in outputs:
+        if tensor.dtype.is_floating_point:
+            return tensor.dtype
+    return torch.float32

@@ -1,0 +1,77 @@
+"""Which buffer a tensor is: follows storages from the op that makes them, or from first sight, to their end."""
+
+import weakref
+
+from .errors import RecordingError
+from .program import Buffer
+
+HOST = object()  # stands for the buffer of a storage in host memory: it is followed, but not recorded
+EMPTY = object()  # the same for a storage without bytes
+
+
+class Storages:
+    """Live storages and the buffers that they are in a program. Views of one storage are one buffer.
+
+    program  receives buffers that existed before, and the ends of buffers
+    on_gpu   CPU tensors are host memory; otherwise they stand for device memory
+    """
+
+    def __init__(self, program, on_gpu):
+        self._program = program
+        self._on_gpu = on_gpu
+        self._buffers = {}  # address of a StorageImpl -> Buffer, HOST or EMPTY, while the storage lives
+        self._deaths = {}  # the same -> weak reference that tells of its end
+        self.following = False
+
+    def on_device(self, tensor):
+        return not self._on_gpu or tensor.device.type != "cpu"
+
+    def known(self, tensor):
+        """The buffer of a tensor, None if its storage was not seen before."""
+        storage = _storage(tensor)
+        buffer = self._buffers.get(storage._cdata)
+        return None if buffer is EMPTY and storage.nbytes() > 0 else buffer
+
+    def find(self, tensor):
+        """The buffer of a tensor. A storage that was not seen before was there before the recording."""
+        buffer = self.known(tensor)
+        if buffer is None:
+            buffer = self.add(tensor, kind="input")
+            if isinstance(buffer, Buffer):
+                self._program.add_existing(buffer)
+        return buffer
+
+    def add(self, tensor, kind="activation", name=""):
+        """A buffer for a storage that nobody saw before."""
+        size = _storage(tensor).nbytes()
+        if not self.on_device(tensor):
+            return self._follow(tensor, HOST)
+        if size == 0:
+            return self._follow(tensor, EMPTY)
+        return self._follow(tensor, Buffer(size, kind, name, tensor.device.index or 0))
+
+    def add_host(self, tensor):
+        """The storage of this tensor is in host memory, whatever its device says."""
+        if self.known(tensor) is None:
+            self._follow(tensor, HOST)
+
+    def _follow(self, tensor, buffer):
+        storage = _storage(tensor)
+        key = storage._cdata
+
+        def ended(_reference):
+            del self._buffers[key], self._deaths[key]
+            if isinstance(buffer, Buffer) and self.following:
+                self._program.free(buffer)
+
+        self._buffers[key] = buffer
+        self._deaths[key] = weakref.ref(storage, ended)
+        return buffer
+
+
+def _storage(tensor):
+    try:
+        return tensor.untyped_storage()
+    except NotImplementedError:
+        message = f"a tensor of layout {tensor.layout} has no single storage; record strided tensors"
+        raise RecordingError(message) from None
