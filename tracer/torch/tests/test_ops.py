@@ -137,6 +137,30 @@ class Randomness(unittest.TestCase):
         self.assertEqual([(short(op.name), op.random) for op in program.ops()], [("rand", True), ("ones", False)])
 
 
+class HostMemory(unittest.TestCase):
+    def test_with_a_model_on_a_gpu_host_tensors_are_left_out_and_copies_cross(self):
+        def make():
+            try:
+                model = nn.Linear(4, 2, device="cuda")
+            except (RuntimeError, AssertionError) as error:
+                raise unittest.SkipTest(f"this PyTorch makes no fake CUDA tensors: {error}")
+            batch = torch.randn(3, 4)
+
+            def step():
+                with torch.no_grad():
+                    (model((batch + 1).to("cuda")) * torch.tensor(2.0)).to("cpu").add_(1)
+
+            return model, None, step
+
+        program = record(make)
+        self.assertEqual([(short(op.name), op.kind, accesses(op)) for op in program.ops()], [
+            ("_to_copy", "source", ["write"]),
+            ("addmm", "kernel", ["read", "read", "read", "write"]),
+            ("mul", "kernel", ["read", "write"]),
+            ("_to_copy", "copy", ["read"])])
+        self.assertEqual([b.kind for b in program.existing], ["parameter", "parameter"])
+
+
 class Recurrence(unittest.TestCase):
     def test_an_lstm_layer_is_one_op_and_keeps_gates_and_cells_for_backward(self):
         # 7 steps, batch 3, hidden 5: reserve 7 x 3 x (5 x 5) x 4 B = 2100 B
