@@ -47,7 +47,7 @@ install_missing() {
 parallel_jobs() {
   local cores fit
   cores=$(nproc)
-  fit=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)
+  fit=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo 2>/dev/null || echo "$cores")
   [ "$fit" -ge 1 ] || fit=1
   echo $((cores < fit ? cores : fit))
 }
