@@ -63,6 +63,12 @@ void Driver::start_iteration(int iteration) {
   op_ = 0;
   if (iteration > 0) {
     drop_temporaries(0);
+    for (std::size_t i = 0; i < current_.size(); ++i) {
+      if (!trace_.buffers()[i].outlives || !trace_.buffers()[i].born_before) continue;
+      if (VersionState& s = state(current_[i]); !s.filled && !s.on_host) bring_back(current_[i]), s.pinned = true;
+      else if (!s.on_host) s.pinned = true;
+      changed(current_[i]);
+    }
     while (!leaving_.empty()) settle_front();
     for (std::size_t i = 0; i < current_.size(); ++i)
       if (const Buffer& buffer = trace_.buffers()[i]; buffer.outlives && !buffer.born_before) end_version(current_[i]);
@@ -163,6 +169,7 @@ void Driver::alloc_buffer(BufferId buffer) {
   act(Verb::kAlloc, v.value(), find_place(v));
   if (!s.filled) return;
   s.created = true;
+  s.pinned = assume_.pin_sources;
   now_evictable(v);
 }
 

@@ -38,7 +38,7 @@ class Walk {
 
   Bytes run() {
     for (index_ = 0; index_ < plan_.actions.size(); ++index_) apply(plan_.actions[index_]);
-    check_outputs();
+    check_outputs(false);
     return peak_;
   }
 
@@ -311,9 +311,11 @@ class Walk {
     backend_.submit({kind, lane, self.number, index_, op, waits_, reads, writes});
   }
 
-  void check_outputs() {
+  /// @param carried_only  an iteration follows: what was born in the step has ended with it
+  void check_outputs(bool carried_only) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);
+      if (carried_only && !trace_.buffer(trace_.version(root).buffer).born_before) continue;
       const State& s = state(root);
       if (s.place == kNone && s.host == kNone && trace_.size(root) > Bytes{})
         throw PlanError{
@@ -326,7 +328,7 @@ class Walk {
   }
 
   void next_iteration() {
-    check_outputs();
+    check_outputs(true);
     std::vector<std::pair<VersionId, State>> carried;
     const std::vector<VersionId> last = last_versions(trace_);
     for (std::size_t i = 0; i < last.size(); ++i)

@@ -5,6 +5,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
+#include "validator/host_backend.hpp"
 
 using namespace tidepool;
 using tidepool::tests::random_trace;
@@ -18,6 +19,15 @@ const Machine kMachine{.name = "test",
                        .segment_alloc = 10_us,
                        .segment_free = 20_us,
                        .source = "made up for tests"};
+
+/// Every byte that an op or the step's end reads must be what the program without any policy would have read.
+void check_bytes(const Trace& trace, const RunSpec& spec, const Plan& plan, bool threads) {
+  HostOptions options{.copy_on_write = spec.assume.copy_on_write, .threads = threads, .arena = 1_MiB};
+  const HostReport report = execute_on_host(trace, plan, options);
+  INFO(report.message);
+  CHECK(report.outcome == HostOutcome::kOk);
+  CHECK(report.corrupt == Bytes{});
+}
 
 void check_run(const Trace& trace, const RunSpec& spec) {
   const Result result = simulate(trace, spec, true);
@@ -36,6 +46,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
   // Several streams may start on the next iteration before the slowest has finished the last one.
   if (spec.iterations == 1 || trace.data().streams.size() == 1) CHECK(result.totals.makespan >= result.baseline);
   CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
+  check_bytes(trace, spec, result.realised, false);
 }
 
 }  // namespace
@@ -51,6 +62,37 @@ TEST_CASE("every policy on every pool keeps the invariants on random traces") {
           spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
           check_run(trace, spec);
         }
+  }
+}
+
+TEST_CASE("every policy keeps the invariants under the assumptions of the DTR simulator") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 20);
+    for (const PolicyInfo* policy : all_policies()) {
+      if (policy->kind == PolicyKind::kSwap) continue;  // the DTR simulator has no host
+      for (const double fraction : {0.3, 0.5, 0.8, 1.0}) {
+        INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
+        RunSpec spec{
+            .pool = "ideal", .policy = policy->name, .machine = kMachine, .assume = Assumptions::find("simrd")};
+        spec.overhead_limit = 2.0;
+        const Bytes peak = ideal_peak(trace, spec.assume);
+        spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(peak.count()))};
+        check_run(trace, spec);
+      }
+    }
+  }
+}
+
+TEST_CASE("lanes that run side by side read the same bytes") {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Trace trace = random_trace(seed, 120);
+    for (const PolicyInfo* policy : all_policies()) {
+      INFO(fmt::format("seed {} policy {}", seed, policy->name));
+      RunSpec spec{.policy = policy->name, .machine = kMachine};
+      spec.capacity = trace.ideal_peak() / 10 * 7;
+      const Result result = simulate(trace, spec, true);
+      if (result.outcome == Outcome::kOk) check_bytes(trace, spec, result.realised, true);
+    }
   }
 }
 
