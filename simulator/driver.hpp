@@ -22,13 +22,13 @@ namespace tidepool {
 /// the program is let go. When a place cannot be found: wait for a copy-out that is under way, else ask the policies in
 /// the order of the chain, else the run is out of memory.
 ///
-/// Content that could not be recomputed because something it depends on is about to be lost for good (a source that ends
-/// or is overwritten in place) is recomputed before that happens.
+/// Content that could not be recomputed because something it depends on is about to be lost for good (a source that
+/// ends or is overwritten in place) is recomputed before that happens.
 class Driver final : private Device {
  public:
   /// `policies` may be empty. At most 8.
-  Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool, std::vector<std::unique_ptr<Policy>>& policies,
-         bool may_swap, bool keep_plan);
+  Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
+         std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan);
 
   Result run();
 
@@ -113,25 +113,25 @@ class Driver final : private Device {
   const bool may_swap_, keep_plan_;
   std::vector<VersionState> states_;
   Timeline timeline_;
-  Nanos clock_;                  // what policies see as now
-  std::uint32_t op_ = 0;         // the op of the program that is being prepared
-  OpId before_;                  // the same, for actions
-  OpId begun_;                   // the op whose inputs have been gathered
+  Nanos clock_;           // what policies see as now
+  std::uint32_t op_ = 0;  // the op of the program that is being prepared
+  OpId before_;           // the same, for actions
+  OpId begun_;            // the op whose inputs have been gathered
   std::uint32_t last_order_ = 0;
   std::array<Changes, 8> changes_;
-  std::uint8_t watching_ = 0;    // bit i: policy i wants dropped() and computed()
+  std::uint8_t watching_ = 0;  // bit i: policy i wants dropped() and computed()
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
-  std::deque<VersionId> leaving_;        // copies to the host under way, in the order of their ends
+  std::deque<VersionId> leaving_;  // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
-  std::vector<VersionId> temporaries_;   // brought back for others, of no further use to the program
-  std::vector<VersionId> filled_;        // newly filled by the op just run
-  std::vector<VersionId> current_;       // by buffer: its content in the program
-  std::vector<bool> started_on_host_;    // by buffer
-  std::vector<VersionId> overwritten_;   // in place, by the op that is about to run
-  std::vector<Block> ending_;            // places that end with the op that is about to run
-  std::vector<bool> lost_;               // by version: gone and not regenerable
+  std::vector<VersionId> temporaries_;  // brought back for others, of no further use to the program
+  std::vector<VersionId> filled_;       // newly filled by the op just run
+  std::vector<VersionId> current_;      // by buffer: its content in the program
+  std::vector<bool> started_on_host_;   // by buffer
+  std::vector<VersionId> overwritten_;  // in place, by the op that is about to run
+  std::vector<Block> ending_;           // places that end with the op that is about to run
+  std::vector<bool> lost_;              // by version: gone and not regenerable
   bool anything_dropped_ = false;
   Bytes reserved_, next_address_;
   Plan plan_;

@@ -1,0 +1,235 @@
+// The driver's part that finds places, asks policies and keeps what would be lost for good.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/driver.hpp"
+
+namespace tidepool {
+
+Block Driver::find_place(VersionId v) {
+  const Request request{trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v};
+  for (;;) {
+    if (const std::optional<Block> block = pool_.place(request)) return *block;
+    if (const std::size_t kept = temporaries_.size(); kept > 0)
+      if (drop_temporaries(0); temporaries_.size() < kept) continue;
+    if (!leaving_.empty())
+      settle_front();  // a copy under way gives memory without a further decision
+    else if (!ask_policies(request))
+      out_of_memory(request);
+  }
+}
+
+bool Driver::ask_policies(const Request& request) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    wishes_.clear();
+    policies_[i]->make_room(view(i), request, wishes_);
+    if (!wishes_.empty() && carry_out(wishes_)) return true;
+  }
+  return false;
+}
+
+/// Turns what a policy wants into actions. False if nothing came of it.
+bool Driver::carry_out(const std::vector<Action>& wishes) {
+  bool done = false;
+  for (const Action& wish : wishes) {
+    const auto refuse = [&](std::string_view reason) {
+      Action named = wish;
+      named.before = before_;
+      throw PlanError{fmt::format("{}: {}", to_text(named), reason)};
+    };
+    if (wish.subject >= (wish.verb == Verb::kRun ? trace_.ops().size() : trace_.versions().size()))
+      refuse("no such id");
+    const VersionId v{wish.subject};
+    switch (wish.verb) {
+      case Verb::kDrop:
+      case Verb::kSwapOut: {
+        VersionState& s = state(v);
+        if (!s.filled || s.leaving) break;  // gone already, or on its way
+        if (s.locks > 0 || s.pinned) refuse("it is in use");
+        if (wish.verb == Verb::kSwapOut && !s.on_host) {
+          act(Verb::kSwapOut, v.value());
+          s.leaving = true;
+          leaving_.push_back(v);
+          changed(v);
+        } else {
+          if (!s.on_host && s.wanted && !s.regenerable) refuse("it could not be recomputed and is not on the host");
+          take_place_away(v, Verb::kDrop);
+        }
+        done = true;
+        break;
+      }
+      case Verb::kSwapIn:
+        done |= prefetch(v);
+        break;
+      case Verb::kRun:
+        for (const VersionId made : trace_.made(OpId{wish.subject}))
+          if (state(made).created && state(made).wanted && !state(made).filled) {
+            bring_back(made);
+            done = true;
+          }
+        break;
+      default:
+        refuse("a policy cannot decide this");
+    }
+  }
+  return done;
+}
+
+/// Brings a version back early if there is room without asking anybody.
+bool Driver::prefetch(VersionId v) {
+  VersionState& s = state(v);
+  if (s.filled || !s.on_host || !s.created) return false;
+  const std::optional<Block> block = pool_.place({trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v});
+  if (!block) return false;
+  act(Verb::kSwapIn, v.value(), *block);
+  now_evictable(v);
+  filled_.assign(1, v);
+  tell_computed();
+  return true;
+}
+
+void Driver::settle_front() {
+  const VersionId v = leaving_.front();
+  leaving_.pop_front();
+  if (!state(v).leaving) return;  // it was wanted again before it had left
+  state(v).leaving = false;
+  take_place_away(v, Verb::kDrop);
+}
+
+void Driver::settle_past() {
+  while (!leaving_.empty() && state(leaving_.front()).host_ready <= clock_) settle_front();
+}
+
+void Driver::take_place_away(VersionId v, Verb verb) {
+  VersionState& s = state(v);
+  const Block block{s.offset, s.held};
+  const bool had_content = s.filled;
+  act(verb, v.value());
+  pool_.release(block);
+  if (assume_.replay_views)
+    for (const OpId viewer : trace_.viewers(v)) {
+      if (viewer.value() > op_) break;
+      for (const Use& use : trace_.uses(viewer))
+        if (use.access == Access::kView && trace_.root(use.out) == v) state(use.out).defined = false;
+    }
+  anything_dropped_ |= verb == Verb::kDrop || s.regenerable;
+  changed(v);
+  if (had_content) tell_dropped(v);
+}
+
+void Driver::out_of_memory(const Request& request) {
+  const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
+  Bytes needed{};
+  if (before_.valid()) {
+    std::vector<VersionId> working_set;
+    for (const Use& use : trace_.uses(before_)) {
+      if (use.in.valid()) working_set.push_back(trace_.root(use.in));
+      if (use.out.valid() && (assume_.copy_on_write || !trace_.version(use.out).parent.valid()))
+        working_set.push_back(trace_.root(use.out));
+    }
+    std::sort(working_set.begin(), working_set.end());
+    working_set.erase(std::unique(working_set.begin(), working_set.end()), working_set.end());
+    for (const VersionId v : working_set) needed += trace_.size(v);
+  }
+  const bool never = needed > spec_.capacity && assume_.name.empty();
+  throw Stop{
+      never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
+      fmt::format("{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}, and no policy makes room{}",
+                  before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
+                                  : "the end of the step",
+                  to_text(request.size), trace_.version(request.version).buffer.value(),
+                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
+                  to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_.largest_hole()),
+                  never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
+}
+
+void Driver::check_limit() {
+  if (!spec_.overhead_limit) return;
+  const double extra = static_cast<double>((timeline_.recompute() + timeline_.stalled()).count());
+  if (extra > (*spec_.overhead_limit - 1) * static_cast<double>(baseline_.count()))
+    throw Stop{Outcome::kTimeLimit,
+               fmt::format("recomputation and stalls exceed {} of the step's {} before op {} of {}",
+                           to_text(timeline_.recompute() + timeline_.stalled()), to_text(baseline_), op_,
+                           trace_.ops().size())};
+}
+
+std::optional<Bytes> Driver::reserve(Bytes size) {
+  const Bytes address = next_address_;
+  if (!map(address, size)) return std::nullopt;
+  next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+Bytes Driver::reserve_addresses(Bytes size) {
+  const Bytes address = next_address_;
+  next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+bool Driver::map(Bytes address, Bytes size) {
+  if (reserved_ + size > spec_.capacity) return false;
+  reserved_ += size;
+  emit({Verb::kReserve, before_, 0, address, size});
+  return true;
+}
+
+void Driver::release(Bytes address, Bytes size) {
+  reserved_ -= size;
+  emit({Verb::kRelease, before_, 0, address, size});
+}
+
+/// Whether content is gone for good when its place ends: it cannot be recomputed.
+bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
+
+/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible. What is
+/// there already and depends on `v` must stay from now on.
+void Driver::before_loss(VersionId v) {
+  if (!anything_dropped_) return;
+  std::vector<VersionId> reached{v}, wanted;
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    for (const OpId reader : trace_.readers(reached[i])) {
+      if (reader.value() > op_) break;
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created || !s.regenerable) continue;
+        s.regenerable = false;
+        changed(made);
+        if (s.placed || s.on_host) continue;
+        reached.push_back(made);
+        if (s.wanted) wanted.push_back(made);
+      }
+    }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.insert(wanted.begin(), v);
+  for (const VersionId w : wanted) {
+    if (w != v && !state(w).filled) bring_back(w);
+    lock(w);  // together they must outlast the loss
+  }
+  for (const VersionId w : wanted)
+    if (--state(w).locks == 0) changed(w);
+}
+
+/// `v` is gone for good: what was made from it directly cannot be recomputed any more, and what of that is absent is
+/// gone too.
+void Driver::after_loss(VersionId v) {
+  std::vector<VersionId> gone{v};
+  while (!gone.empty()) {
+    const VersionId lost = gone.back();
+    gone.pop_back();
+    if (lost_[lost.index()]) continue;
+    lost_[lost.index()] = true;
+    for (const OpId reader : trace_.readers(lost)) {
+      if (reader.value() > op_) break;
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created) continue;
+        s.regenerable = false;
+        changed(made);
+        if (!s.filled && !s.placed && !s.on_host) gone.push_back(made);
+      }
+    }
+  }
+}
+
+}  // namespace tidepool

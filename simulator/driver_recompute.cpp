@@ -1,0 +1,206 @@
+// The driver's part that brings back what an op reads and runs it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/driver.hpp"
+
+namespace tidepool {
+
+/// The name under which a version must be usable: where views need no replay, that of the bytes.
+VersionId Driver::handle(VersionId named) const { return assume_.replay_views ? named : trace_.root(named); }
+
+bool Driver::defined(VersionId named) const {
+  const VersionId h = handle(named);
+  return trace_.version(h).kind == VersionKind::kView ? state(h).defined : state(h).filled;
+}
+
+/// Makes a version usable outside of any op's inputs.
+void Driver::bring_back(VersionId named) {
+  const std::size_t base = frames_.size();
+  const std::size_t first_temporary = temporaries_.size();
+  while (!defined(named)) {
+    const VersionId root = trace_.root(named);
+    if (!state(root).filled && state(root).on_host) {
+      swap_in(root);
+    } else {
+      enter(trace_.version(handle(named)).producer, handle(named));
+      gather(base);
+    }
+  }
+  drop_temporaries(first_temporary);
+}
+
+/// Notes that `op` wants its inputs and locks those that are there.
+void Driver::enter(OpId op, VersionId target) {
+  if (!op.valid() || (target.valid() && trace_.op(op).kind == OpKind::kSource))
+    throw Stop{Outcome::kError, fmt::format("version {} is gone and cannot be recomputed", target.value())};
+  const std::span uses = trace_.uses(op);
+  frames_.push_back({op, target, pending_inputs_.size(), pending_inputs_.size(), temporaries_.size()});
+  for (const Use& use : uses)
+    if (use.in.valid()) {
+      const VersionId root = trace_.root(use.in);
+      state(root).last_access = clock_;
+      changed(root);
+    }
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (!uses[i].in.valid()) continue;
+    if (defined(uses[i].in))
+      lock(trace_.root(uses[i].in));
+    else
+      pending_inputs_.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+/// Works on the top frame until the frames above `base` are done.
+void Driver::gather(std::size_t base) {
+  while (frames_.size() > base) {
+    if (!advance(frames_.back())) continue;
+    const Frame frame = frames_.back();
+    frames_.pop_back();
+    if (frame.target.valid()) execute(frame.op, frame.target, frame.first_temporary);
+  }
+}
+
+/// Brings the next absent input back. False: another frame must be worked on first.
+bool Driver::advance(Frame& frame) {
+  const std::span uses = trace_.uses(frame.op);
+  while (frame.next_pending < pending_inputs_.size()) {
+    const VersionId named = uses[pending_inputs_[frame.next_pending]].in;
+    const VersionId root = trace_.root(named);
+    if (!state(root).filled && state(root).on_host) swap_in(root);
+    if (!defined(named)) {
+      enter(trace_.version(handle(named)).producer, handle(named));
+      return false;
+    }
+    lock(root);
+    ++frame.next_pending;
+  }
+  pending_inputs_.resize(frame.first_pending);
+  drop_temporaries(frame.first_temporary);
+  return true;
+}
+
+/// Gives one output of an op that is about to run the place it needs.
+void Driver::place_output(OpId op, VersionId out) {
+  VersionState& s = state(out);
+  if (s.placed && !s.filled) return;  // the program's own alloc
+  const Version& version = trace_.version(out);
+  if (!assume_.copy_on_write && version.parent.valid() && state(version.parent).placed) {
+    VersionState& replaced = state(version.parent);
+    std::uint32_t own_locks = 0;
+    for (const Use& use : trace_.uses(op)) own_locks += use.in.valid() && trace_.root(use.in) == version.parent;
+    if (replaced.locks == own_locks) {
+      if (s.filled) ending_.push_back({replaced.offset, replaced.held});
+      if (replaced.filled) overwritten_.push_back(version.parent);
+      replaced.locks = 0;  // it ends with this run
+      replaced.leaving = false;
+      return;
+    }
+    if (!s.filled) {
+      act(Verb::kAlloc, out.value(), find_place(out));
+      if (version.kind == VersionKind::kUpdate) act(Verb::kCopy, out.value());
+      return;
+    }
+  }
+  const Block block = find_place(out);
+  act(s.filled ? Verb::kScratch : Verb::kAlloc, out.value(), block);
+  if (s.filled) ending_.push_back(block);
+}
+
+/// Notes in filled_ what the next run will fill: the one that it is for comes last.
+void Driver::note_filled(OpId op, VersionId target) {
+  VersionId last = target;
+  if (!last.valid())
+    for (const Use& use : trace_.uses(op))
+      if (use.out.valid() && !last.valid()) last = use.out;
+  filled_.clear();
+  for (const VersionId made : trace_.made(op))
+    if (made != last && !state(made).filled) filled_.push_back(made);
+  if (last.valid() && trace_.version(last).kind != VersionKind::kView && !state(last).filled) filled_.push_back(last);
+}
+
+/// Runs an op whose inputs are there and locked: the program's run, or again for `target`.
+void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
+  const std::span uses = trace_.uses(op);
+  const bool again = target.valid();
+  if (!again && !assume_.copy_on_write)
+    for (const VersionId made : trace_.made(op))
+      if (const VersionId replaced = trace_.version(made).parent; replaced.valid()) {
+        state(replaced).wanted = false;
+        if (anchored(replaced)) before_loss(replaced);
+      }
+  note_filled(op, target);
+
+  ending_.clear();
+  overwritten_.clear();
+  for (const VersionId out : trace_.made(op))
+    if (state(out).filled) lock(out);  // it will be written a second time and must stay until then
+  for (const VersionId out : trace_.made(op)) place_output(op, out);
+  for (const VersionId out : trace_.made(op))
+    if (state(out).filled && --state(out).locks == 0) changed(out);
+  act(Verb::kRun, op.value());
+  for (const Block& block : ending_) pool_.release(block);
+  drop_temporaries(first_temporary);
+
+  for (const Use& use : uses) {
+    if (!use.out.valid()) continue;
+    state(use.out).defined = true;
+    if (again) continue;
+    state(trace_.root(use.out)).last_access = clock_;
+    changed(trace_.root(use.out));
+  }
+  for (const VersionId made : filled_) {
+    VersionState& s = state(made);
+    if (!again) {
+      s.wanted = true;
+      s.regenerable = trace_.op(op).kind != OpKind::kSource;
+      s.pinned = assume_.pin_sources && trace_.op(op).kind == OpKind::kSource;
+      current_[trace_.version(made).buffer.index()] = made;
+    } else if (!s.wanted && !assume_.keep_recomputed) {
+      temporaries_.push_back(made);
+    }
+    now_evictable(made);
+  }
+  for (const VersionId v : overwritten_) {
+    changed(v);
+    if (!again && anchored(v)) after_loss(v);
+    tell_dropped(v);
+  }
+  if (!filled_.empty()) tell_computed();
+  unlock_inputs(op);
+  if (again) check_limit();
+}
+
+void Driver::unlock_inputs(OpId op) {
+  for (const Use& use : trace_.uses(op)) {
+    if (!use.in.valid()) continue;
+    const VersionId root = trace_.root(use.in);
+    VersionState& s = state(root);
+    if (s.locks > 0 && --s.locks == 0) now_evictable(root);
+  }
+}
+
+/// Lets go of what was brought back for others, once nobody holds it.
+void Driver::drop_temporaries(std::size_t first) {
+  if (temporaries_.size() <= first) return;
+  std::size_t kept = first;
+  for (std::size_t i = first; i < temporaries_.size(); ++i) {
+    const VersionId v = temporaries_[i];
+    if (!state(v).filled || state(v).wanted) continue;
+    if (state(v).locks > 0 || state(v).pinned)
+      temporaries_[kept++] = v;
+    else
+      take_place_away(v, Verb::kFree);
+  }
+  temporaries_.resize(kept);
+}
+
+void Driver::swap_in(VersionId v) {
+  act(Verb::kSwapIn, v.value(), find_place(v));
+  now_evictable(v);
+  filled_.assign(1, v);
+  tell_computed();
+}
+
+}  // namespace tidepool
