@@ -1,0 +1,255 @@
+#include "simulator/plan_file.hpp"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <array>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "traces/error.hpp"
+#include "traces/jsonl/json_lines.hpp"
+#include "traces/names.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::array<std::string_view, 11> kVerbs{"reserve", "release",  "alloc",   "scratch", "free", "run",
+                                                  "copy",    "swap_out", "swap_in", "drop",    "next"};
+
+}  // namespace
+
+template <>
+std::span<const std::string_view> words<Verb>() {
+  return kVerbs;
+}
+
+namespace {
+
+constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+
+std::string_view subject_key(Verb verb) {
+  switch (verb) {
+    case Verb::kReserve:
+    case Verb::kRelease:
+      return {};
+    case Verb::kRun:
+      return "op";
+    case Verb::kNext:
+      return "iteration";
+    default:
+      return "version";
+  }
+}
+
+bool gives_place(Verb verb) {
+  return verb == Verb::kReserve || verb == Verb::kRelease || verb == Verb::kAlloc || verb == Verb::kScratch ||
+         verb == Verb::kSwapIn;
+}
+
+nlohmann::ordered_json to_json(const Machine& machine) {
+  return {{"name", machine.name},
+          {"capacity_bytes", machine.capacity.count()},
+          {"h2d_bytes_per_second", machine.h2d.rate.count()},
+          {"h2d_latency_ns", machine.h2d.latency.count()},
+          {"d2h_bytes_per_second", machine.d2h.rate.count()},
+          {"d2h_latency_ns", machine.d2h.latency.count()},
+          {"device_copy_bytes_per_second", machine.device_copy.count()},
+          {"segment_alloc_ns", machine.segment_alloc.count()},
+          {"segment_free_ns", machine.segment_free.count()},
+          {"source", machine.source}};
+}
+
+Machine read_machine(JsonFields& fields) {
+  Machine machine;
+  const auto rate = [&](std::string_view key) { return BytesPerSecond{fields.required_integer(key, 1)}; };
+  const auto nanos = [&](std::string_view key) { return Nanos{fields.required_integer(key, 0, kFarthest)}; };
+  machine.name = fields.text("name", "");
+  machine.capacity = Bytes{fields.required_integer("capacity_bytes")};
+  machine.h2d = {rate("h2d_bytes_per_second"), nanos("h2d_latency_ns")};
+  machine.d2h = {rate("d2h_bytes_per_second"), nanos("d2h_latency_ns")};
+  machine.device_copy = rate("device_copy_bytes_per_second");
+  machine.segment_alloc = nanos("segment_alloc_ns");
+  machine.segment_free = nanos("segment_free_ns");
+  machine.source = fields.text("source", "");
+  return machine;
+}
+
+nlohmann::ordered_json to_json(const Totals& totals) {
+  return {{"makespan_ns", totals.makespan.count()},
+          {"peak_bytes", totals.peak.count()},
+          {"footprint_bytes", totals.footprint.count()},
+          {"recompute_ns", totals.recompute.count()},
+          {"recompute_count", totals.recompute_count},
+          {"eviction_count", totals.eviction_count},
+          {"swap_out_bytes", totals.swap_out.count()},
+          {"swap_in_bytes", totals.swap_in.count()},
+          {"stall_compute_ns", totals.stall.compute.count()},
+          {"stall_h2d_ns", totals.stall.h2d.count()},
+          {"stall_d2h_ns", totals.stall.d2h.count()},
+          {"stall_memory_ns", totals.stall.memory.count()},
+          {"actions", totals.actions}};
+}
+
+Totals read_totals(JsonFields& fields) {
+  Totals totals;
+  totals.makespan = Nanos{fields.required_integer("makespan_ns")};
+  totals.peak = Bytes{fields.required_integer("peak_bytes")};
+  totals.footprint = Bytes{fields.required_integer("footprint_bytes")};
+  totals.recompute = Nanos{fields.integer("recompute_ns", 0)};
+  totals.recompute_count = fields.integer("recompute_count", 0);
+  totals.eviction_count = fields.integer("eviction_count", 0);
+  totals.swap_out = Bytes{fields.integer("swap_out_bytes", 0)};
+  totals.swap_in = Bytes{fields.integer("swap_in_bytes", 0)};
+  totals.stall.compute = Nanos{fields.integer("stall_compute_ns", 0)};
+  totals.stall.h2d = Nanos{fields.integer("stall_h2d_ns", 0)};
+  totals.stall.d2h = Nanos{fields.integer("stall_d2h_ns", 0)};
+  totals.stall.memory = Nanos{fields.integer("stall_memory_ns", 0)};
+  totals.actions = fields.integer("actions", 0);
+  return totals;
+}
+
+nlohmann::ordered_json header(const PlanFile& file) {
+  const RunSpec& spec = file.spec;
+  nlohmann::ordered_json json{{"tidepool_plan", kFormat},
+                              {"version", TIDEPOOL_VERSION},
+                              {"trace_hash", file.trace_hash},
+                              {"pool", spec.pool},
+                              {"policy", spec.policy}};
+  if (spec.capacity != kNoLimit) json["capacity_bytes"] = spec.capacity.count();
+  json["machine"] = to_json(spec.machine);
+  json["seed"] = std::to_string(spec.seed);
+  if (!spec.assume.name.empty()) json["assume"] = spec.assume.name;
+  if (spec.overhead_limit) json["overhead_limit"] = fmt::format("{}", *spec.overhead_limit);
+  if (spec.iterations != 1) json["iterations"] = spec.iterations;
+  json["predicted"] = to_json(file.predicted);
+  json["actions"] = file.plan.actions.size();
+  return json;
+}
+
+/// Reads a text that must be a number as a whole.
+double read_number(std::string_view key, std::string_view text) {
+  const std::string copy{text};
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  if (copy.empty() || *end != '\0' || !(value >= 0) || value > 1e9)
+    throw InputError{fmt::format("'{}' is \"{}\"; expected a number from 0 to 1e9", key, copy)};
+  return value;
+}
+
+std::uint64_t read_seed(std::string_view text) {
+  std::uint64_t seed = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || __builtin_mul_overflow(seed, std::uint64_t{10}, &seed) ||
+        __builtin_add_overflow(seed, static_cast<std::uint64_t>(c - '0'), &seed))
+      throw InputError{fmt::format("'seed' is \"{}\"; expected 0 to 18446744073709551615", text)};
+  }
+  return seed;
+}
+
+/// @return  how many actions follow
+std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) {
+  if (const std::int64_t format = fields.required_integer("tidepool_plan"); format != kFormat)
+    throw InputError{fmt::format("plan format {}; this tidepool reads format {}", format, kFormat)};
+  fields.text("version", "");
+  file.trace_hash = fields.text("trace_hash", "");
+  if (trace != nullptr && file.trace_hash != trace->hash())
+    throw InputError{fmt::format("made for trace {}; expected the trace given, {}", file.trace_hash, trace->hash())};
+  RunSpec& spec = file.spec;
+  spec.pool = fields.text("pool", "");
+  spec.policy = fields.text("policy", "");
+  spec.capacity = Bytes{fields.integer("capacity_bytes", kNoLimit.count())};
+  fields.nested("machine", [&](JsonFields& inner) { spec.machine = read_machine(inner); });
+  spec.seed = read_seed(fields.text("seed", "1"));
+  spec.assume = Assumptions::find(std::string{fields.text("assume", "")});
+  if (fields.has("overhead_limit"))
+    spec.overhead_limit = read_number("overhead_limit", fields.text("overhead_limit", ""));
+  spec.iterations = static_cast<int>(fields.integer("iterations", 1, 1, std::numeric_limits<int>::max()));
+  fields.nested("predicted", [&](JsonFields& inner) { file.predicted = read_totals(inner); });
+  return static_cast<std::size_t>(fields.required_integer("actions"));
+}
+
+Action read_action(JsonFields& fields, const Trace* trace) {
+  constexpr std::int64_t kAnyId = std::numeric_limits<std::uint32_t>::max() - 1;
+  const auto last = [&](std::size_t count) { return trace == nullptr ? kAnyId : static_cast<std::int64_t>(count) - 1; };
+  const std::int64_t last_op = last(trace == nullptr ? 0 : trace->ops().size());
+  Action action;
+  if (!fields.has("do")) throw InputError{"no 'do'; it is required"};
+  action.verb = fields.word<Verb>("do", Verb::kRun);
+  if (const std::string_view key = subject_key(action.verb); !key.empty()) {
+    const std::int64_t most = key == "op"        ? last_op
+                              : key == "version" ? last(trace == nullptr ? 0 : trace->versions().size())
+                                                 : kAnyId;
+    action.subject = static_cast<std::uint32_t>(fields.required_integer(key, 0, most));
+    if (trace != nullptr && key == "version" && trace->version(VersionId{action.subject}).kind == VersionKind::kView)
+      throw InputError{fmt::format("version {} is a view; expected the version it is a view of, {}", action.subject,
+                                   trace->root(VersionId{action.subject}).value())};
+  }
+  if (fields.has("before"))
+    action.before = OpId{static_cast<std::size_t>(fields.required_integer("before", 0, last_op))};
+  const bool place = gives_place(action.verb);
+  action.offset = Bytes{place ? fields.required_integer("offset_bytes", -1, kFarthest)
+                              : fields.integer("offset_bytes", 0, -1, kFarthest)};
+  action.size = Bytes{place ? fields.required_integer("size_bytes", 0, kFarthest)
+                            : fields.integer("size_bytes", 0, 0, kFarthest)};
+  return action;
+}
+
+}  // namespace
+
+std::string plan_text(const PlanFile& file) {
+  fmt::memory_buffer text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "{}\n", header(file).dump());
+  for (const Action& action : file.plan.actions) {
+    fmt::format_to(out, "{{\"do\":\"{}\"", word(action.verb));
+    if (const std::string_view key = subject_key(action.verb); !key.empty())
+      fmt::format_to(out, ",\"{}\":{}", key, action.subject);
+    if (action.before.valid()) fmt::format_to(out, ",\"before\":{}", action.before.value());
+    const bool place = gives_place(action.verb);
+    if (place || action.offset != Bytes{}) fmt::format_to(out, ",\"offset_bytes\":{}", action.offset.count());
+    if (place || action.size != Bytes{}) fmt::format_to(out, ",\"size_bytes\":{}", action.size.count());
+    fmt::format_to(out, "}}\n");
+  }
+  return fmt::to_string(text);
+}
+
+void write_plan(const std::string& path, const PlanFile& file) {
+  std::string text = plan_text(file);
+  if (path.ends_with(".zst")) {
+    std::string packed(ZSTD_compressBound(text.size()), '\0');
+    const std::size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
+    if (ZSTD_isError(size) != 0) throw InputError{fmt::format("{}: {}", path, ZSTD_getErrorName(size))};
+    packed.resize(size);
+    text = std::move(packed);
+  }
+  write_file(path, text);
+}
+
+PlanFile parse_plan(const Input& input, const Trace* trace) {
+  PlanFile file;
+  std::size_t expected = 0;
+  bool begun = false;
+  for_each_json_line(input, [&](JsonFields& fields) {
+    if (!begun) {
+      expected = read_header(fields, trace, file);
+      begun = true;
+    } else if (file.plan.actions.size() == expected) {
+      throw InputError{fmt::format("one action more than the {} that the first line says", expected)};
+    } else {
+      file.plan.actions.push_back(read_action(fields, trace));
+    }
+  });
+  if (!begun) throw InputError{fmt::format("{}: is empty; expected a plan", input.path())};
+  if (file.plan.actions.size() != expected)
+    throw InputError{fmt::format("{}: ends after {} of {} actions; expected a complete file", input.path(),
+                                 file.plan.actions.size(), expected)};
+  return file;
+}
+
+PlanFile read_plan(const std::string& path, const Trace* trace) { return parse_plan(read_input(path), trace); }
+
+}  // namespace tidepool
