@@ -43,8 +43,8 @@ Result Driver::run() {
     for (int iteration = 0; iteration < spec_.iterations; ++iteration) {
       start_iteration(iteration);
       for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
+      finish_program();
     }
-    finish_program();
   } catch (const Stop& stop) {
     result.outcome = stop.outcome;
     result.message = stop.message;
@@ -60,6 +60,7 @@ void Driver::start_iteration(int iteration) {
   before_ = trace_.ops().empty() ? OpId{} : OpId{0};
   op_ = 0;
   if (iteration > 0) {
+    for (const VersionId output : trace_.outputs()) state(trace_.root(output)).pinned = false;
     drop_temporaries(0);
     for (std::size_t i = 0; i < current_.size(); ++i) {
       if (!trace_.buffers()[i].outlives || !trace_.buffers()[i].born_before) continue;

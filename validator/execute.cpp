@@ -32,13 +32,15 @@ class Walk {
         issued_(lanes_.count()),
         waited_(lanes_.count(), LaneNumbers(lanes_.count())),
         need_(lanes_.count()),
-        last_run_(trace.data().orders.empty() ? 0 : trace.ops().size()) {
+        last_run_(trace.data().orders.empty() ? 0 : trace.ops().size()),
+        is_output_(trace.versions().size()) {
+    for (const VersionId output : trace.outputs()) is_output_[trace.root(output).index()] = true;
     for (const Action& action : plan.actions) has_segments_ |= action.verb == Verb::kReserve;
   }
 
   Bytes run() {
     for (index_ = 0; index_ < plan_.actions.size(); ++index_) apply(plan_.actions[index_]);
-    check_outputs(false);
+    check_outputs(true);
     return peak_;
   }
 
@@ -48,6 +50,7 @@ class Walk {
     std::uint32_t host = kNone;   ///< copy on the host
     bool filled = false;          ///< an op or copy has written it
     bool met = false;             ///< has had a place in this iteration
+    bool checked = false;         ///< was left behind as it should be
   };
   struct Scratch {
     VersionId version;
@@ -70,6 +73,7 @@ class Walk {
         scratch_.push_back({v, open(action, v)});
         return;
       case Verb::kFree:
+        if (is_output_[v.index()]) check(v);
         end_place(v);
         end_host(v);
         return;
@@ -311,24 +315,31 @@ class Walk {
     backend_.submit({kind, lane, self.number, index_, op, waits_, reads, writes});
   }
 
-  /// @param carried_only  an iteration follows: what was born in the step has ended with it
-  void check_outputs(bool carried_only) {
+  void check(VersionId v) {
+    State& s = state(v);
+    if (s.place == kNone && s.host == kNone) return;
+    submit(TaskKind::kCheck, lanes_.upkeep(), {{v, s.place != kNone ? s.place : s.host}}, {});
+    s.checked = true;
+  }
+
+  /// What the step leaves behind must be there when it ends; between two iterations it may be freed at once.
+  void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);
-      if (carried_only && !trace_.buffer(trace_.version(root).buffer).born_before) continue;
       const State& s = state(root);
-      if (s.place == kNone && s.host == kNone && trace_.size(root) > Bytes{})
+      const bool there = s.place != kNone || s.host != kNone;
+      if (there)
+        check(root);
+      else if (trace_.size(root) > Bytes{} && (all_are_there || !s.checked))
         throw PlanError{
             fmt::format("version {}, which the step leaves behind, is neither on the device nor on the host "
                         "when the step ends",
                         root.value())};
-      if (s.place != kNone || s.host != kNone)
-        submit(TaskKind::kCheck, lanes_.upkeep(), {{root, s.place != kNone ? s.place : s.host}}, {});
     }
   }
 
   void next_iteration() {
-    check_outputs(true);
+    check_outputs(false);
     std::vector<std::pair<VersionId, State>> carried;
     const std::vector<VersionId> last = last_versions(trace_);
     for (std::size_t i = 0; i < last.size(); ++i)
@@ -360,6 +371,7 @@ class Walk {
   std::vector<LaneNumbers> waited_;  ///< [lane][other]: tasks of the other lane known to end before its next one
   LaneNumbers need_;                 ///< of the task being made
   LaneNumbers last_run_;             ///< by op: its latest run; only where the trace has orders
+  std::vector<bool> is_output_;      ///< by version
   std::vector<Operand> reads_, writes_;
   std::vector<VersionId> replaced_;
   std::vector<Wait> waits_;
