@@ -225,7 +225,7 @@ class RandomProgram {
   void free(std::size_t i) {
     live_[i].dead = true;
     builder_.free(live_[i].id);
-    recent_.erase(std::find(recent_.begin(), recent_.end(), i));
+    recent_.erase(std::find(recent_.rbegin(), recent_.rend(), i).base() - 1);  // it is among the last
   }
 
   void free_some(int op) {

@@ -13,11 +13,20 @@ namespace {
 
 using Unit = std::pair<std::string_view, std::int64_t>;
 
-constexpr std::array<Unit, 7> kSizeUnits{
-    {{"B", 1}, {"kB", 1'000}, {"MB", 1'000'000}, {"GB", 1'000'000'000}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}};
+constexpr std::array<Unit, 7> kSizeUnits{{{"B", 1},
+                                          {"kB", 1'000},
+                                          {"MB", 1'000'000},
+                                          {"GB", 1'000'000'000},
+                                          {"KiB", 1 << 10},
+                                          {"MiB", 1 << 20},
+                                          {"GiB", 1 << 30}}};
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
-constexpr std::array<Unit, 6> kRateUnits{
-    {{"kB/s", 1'000}, {"MB/s", 1'000'000}, {"GB/s", 1'000'000'000}, {"KiB/s", 1 << 10}, {"MiB/s", 1 << 20}, {"GiB/s", 1 << 30}}};
+constexpr std::array<Unit, 6> kRateUnits{{{"kB/s", 1'000},
+                                          {"MB/s", 1'000'000},
+                                          {"GB/s", 1'000'000'000},
+                                          {"KiB/s", 1 << 10},
+                                          {"MiB/s", 1 << 20},
+                                          {"GiB/s", 1 << 30}}};
 
 /// The scale of a unit, or 0 for an unknown one.
 template <std::size_t N>
@@ -57,7 +66,8 @@ Bytes parse_bytes(std::string_view text) {
 Nanos parse_nanos(std::string_view text) {
   const std::int64_t time = parse_whole(kTimeUnits, text);
   if (time < 0)
-    throw InputError{fmt::format("'{}' is not a duration; expected a whole number and ns, us, ms or s, as in 10us", text)};
+    throw InputError{
+        fmt::format("'{}' is not a duration; expected a whole number and ns, us, ms or s, as in 10us", text)};
   return Nanos{time};
 }
 

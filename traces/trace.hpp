@@ -218,7 +218,6 @@ class Trace {
                               std::size_t index) const {
     return std::span{values}.subspan(start[index], start[index + 1] - start[index]);
   }
-  void check() const;
   void index();
 
   TraceData data_;

@@ -1,0 +1,13 @@
+// One number for the whole content of a trace.
+#pragma once
+
+#include <string>
+
+namespace tidepool {
+
+struct TraceData;
+
+/// xxh3-64 of every field of every record, as 16 hexadecimal digits. What follows from other fields is left out.
+std::string trace_hash(const TraceData& data);
+
+}  // namespace tidepool
