@@ -21,9 +21,10 @@ class DtrReader {
  public:
   explicit DtrReader(const Input& input) : lines_{input.path(), input.bytes()} {}
 
-  DtrLog run() {
+  DtrLog run(const std::string& file) {
     skip_to_start();
     while (next_object()) read_instruction();
+    if (log_.instructions.empty()) throw InputError{file + ": no instruction; expected one JSON object per line"};
     return std::move(log_);
   }
 
@@ -220,6 +221,6 @@ class DtrReader {
 
 }  // namespace
 
-DtrLog parse_dtr_log(const Input& input) { return DtrReader{input}.run(); }
+DtrLog parse_dtr_log(const Input& input) { return DtrReader{input}.run(input.path()); }
 
 }  // namespace tidepool

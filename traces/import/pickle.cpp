@@ -279,7 +279,7 @@ class PickleMachine {
   std::size_t top(std::size_t count, std::string_view opcode) const {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() - floor < count)
-      refuse("{} needs {} values; the stack has {}", opcode, count, stack_.size() - floor);
+      refuse("{} takes {} from the stack; it has {}", opcode, count, stack_.size() - floor);
     return stack_.size() - count;
   }
 

@@ -1,0 +1,46 @@
+// For tests of readers: texts in, traces or messages out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "traces/error.hpp"
+#include "traces/import/readers.hpp"
+
+namespace tidepool::tests {
+
+/// What `read` says about `bytes`, as if they stood in the file "t.log"; "" if it takes them.
+template <class Read>
+std::string complaint(Read read, std::string_view bytes) {
+  try {
+    read(Input{"t.log", bytes});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The steps of a trace in short: "alloc 0", "run add", "free 0", "forget 2".
+inline std::vector<std::string> program(const Trace& trace) {
+  std::vector<std::string> lines;
+  for (const Step& step : trace.steps()) {
+    const std::string id = std::to_string(step.id);
+    switch (step.kind) {
+      case StepKind::kAlloc:
+        lines.push_back("alloc " + id);
+        break;
+      case StepKind::kFree:
+        lines.push_back("free " + id);
+        break;
+      case StepKind::kForget:
+        lines.push_back("forget " + id);
+        break;
+      case StepKind::kRun:
+        lines.push_back("run " + std::string{trace.text(trace.op(OpId{step.id}).name)});
+        break;
+    }
+  }
+  return lines;
+}
+
+}  // namespace tidepool::tests

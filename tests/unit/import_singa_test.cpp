@@ -1,0 +1,77 @@
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/importing.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+using tests::program;
+
+namespace {
+
+Trace read(std::string_view text) { return read_singa(Input{"t.log", text}); }
+
+}  // namespace
+
+TEST_CASE("a memInfo log gives lifetimes with device addresses") {
+  for (const std::string_view text :
+       {"Malloc 0x100 9600\nMalloc 0x2700 128\nFree 0x100\nFree 0x2700\n",
+        "Malloc 0x100 9600 1512\nMalloc 0x2700 128 1512\nFree 0x100 1513\nFree 0x2700 1514"}) {
+    const Trace trace = read(text);
+    CHECK(program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "free 0", "free 1"});
+    CHECK(trace.buffer(BufferId{1}).address == 0x2700);
+    CHECK(trace.ideal_peak() == 9728_B);
+  }
+}
+
+TEST_CASE("a vec_block log gives ops that last until the next one, so that they fill its clock") {
+  const Trace trace = read(
+      "Malloc 0xa 64 1000\n"
+      "Mutable 0xa 64 1010\n"  // 0 to 35, since the first event was at 1000
+      "Malloc 0xb 32 1020\n"
+      "Read 0xa 64 1035\n"   // 35 to 40
+      "Layer 0xb 32 1040\n"  // 40 to 55, the last event
+      "Free 0xa 64 1055\n");
+  REQUIRE(trace.ops().size() == 3);
+  CHECK(trace.op(OpId{0}).duration == 35_ns);
+  CHECK(trace.op(OpId{1}).duration == 5_ns);
+  CHECK(trace.op(OpId{1}).start == 35_ns);
+  CHECK(trace.op(OpId{2}).duration == 15_ns);
+  CHECK(trace.uses(OpId{0})[0].access == Access::kReadWrite);
+  CHECK(trace.uses(OpId{1})[0].access == Access::kRead);
+  CHECK(trace.uses(OpId{2})[0].evidence == Evidence::kInferred);
+  CHECK(trace.buffer(BufferId{0}).address == -1);  // the block is a host object
+  CHECK(trace.text(trace.buffer(BufferId{0}).name) == "0xa");
+  CHECK(program(trace) ==
+        std::vector<std::string>{"alloc 0", "run Mutable", "alloc 1", "run Read", "run Layer", "free 0"});
+}
+
+TEST_CASE("the index of a vec_run log does not matter") {
+  const Trace trace = read("-2 Malloc 0xa 64 10\n-1 Read 0xa 64 11\n0 Free 0xa 64 12\n");
+  CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run Read", "free 0"});
+}
+
+TEST_CASE("a block that a clipped log uses before it is allocated was there before") {
+  const Trace trace = read("Read 0xa 64 10\nFree 0xb 16 11\nMalloc 0xb 8 12\n");
+  REQUIRE(trace.buffers().size() == 3);
+  CHECK((trace.buffer(BufferId{0}).born_before && trace.buffer(BufferId{0}).outlives));
+  CHECK((trace.buffer(BufferId{1}).born_before && trace.buffer(BufferId{1}).size == 16_B));
+  CHECK_FALSE(trace.buffer(BufferId{2}).born_before);
+}
+
+TEST_CASE("a clock that steps back counts as no time and is noted") {
+  const Trace trace = read("Malloc 0xa 1 100\nRead 0xa 1 110\nRead 0xa 1 70\nRead 0xa 1 75\n");
+  CHECK(trace.op(OpId{0}).duration == 10_ns);  // from the first event on
+  CHECK(trace.op(OpId{1}).duration == 5_ns);
+  CHECK(trace.op(OpId{2}).duration == 0_ns);
+  CHECK(trace.data().losses.clock_residual_ns == 40);
+}
+
+TEST_CASE("iterations of a SINGA log are marked") {
+  std::string text = "Malloc 0x99 7\n";
+  for (int i = 0; i < 4; ++i) text += "Malloc 0x1 10\nMalloc 0x2 20\nFree 0x1\nMalloc 0x3 30\nFree 0x2\nFree 0x3\n";
+  const Trace trace = read(text);
+  REQUIRE(trace.data().marks.size() == 4);
+  CHECK(trace.data().marks[0].step == 1);
+  CHECK(trace.data().marks[3].step == 19);
+}

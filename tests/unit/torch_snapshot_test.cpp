@@ -1,0 +1,216 @@
+#include "traces/import/torch_snapshot.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/importing.hpp"
+#include "tests/pickle_writer.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+using tests::complaint;
+using tests::Pickled;
+using tests::program;
+
+namespace {
+
+Pickled event(std::string_view action, std::int64_t address, std::int64_t size, std::int64_t time_us = 1) {
+  return Pickled::dict({{"action", Pickled::text(action)},
+                        {"addr", Pickled::whole(address)},
+                        {"size", Pickled::whole(size)},
+                        {"stream", Pickled::whole(7)},
+                        {"time_us", Pickled::whole(time_us)},
+                        {"frames", Pickled::list({})}});
+}
+
+Pickled block(std::int64_t address, std::int64_t size, std::int64_t requested, std::string_view state) {
+  return Pickled::dict({{"address", Pickled::whole(address)},
+                        {"size", Pickled::whole(size)},
+                        {"requested_size", Pickled::whole(requested)},
+                        {"state", Pickled::text(state)}});
+}
+
+Pickled segment(Pickled blocks, std::int64_t device = 0) {
+  return Pickled::dict({{"device", Pickled::whole(device)},
+                        {"address", Pickled::whole(4096)},
+                        {"total_size", Pickled::whole(2 << 20)},
+                        {"stream", Pickled::whole(7)},
+                        {"segment_type", Pickled::text("small")},
+                        {"segment_pool_id", Pickled::tuple({Pickled::whole(0), Pickled::whole(3)})},
+                        {"is_expandable", Pickled::none()},
+                        {"blocks", blocks}});
+}
+
+std::string file(Pickled segments, Pickled traces) {
+  return Pickled::dict({{"segments", segments}, {"device_traces", traces}}).pickle();
+}
+
+Trace trace_of(Pickled segments, Pickled traces) {
+  return read_torch_snapshot(Input{"s.pickle", file(segments, traces)});
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot's segments, blocks and events keep what the file says") {
+  const TorchSnapshot found = parse_torch_snapshot(file(
+      Pickled::list({segment(Pickled::list({block(4096, 1024, 600, "active_allocated"), block(5120, 512, 0, "inactive"),
+                                            block(5632, 512, 9, "active_awaiting_free")}))}),
+      Pickled::list({Pickled::list({event("segment_alloc", 4096, 2 << 20), event("alloc", 4096, 600, 5)})})));
+  REQUIRE(found.segments.size() == 1);
+  const SnapshotSegment& first = found.segments[0];
+  CHECK((first.small && !first.expandable && first.stream == 7 && first.size == 2_MiB));
+  CHECK(first.pool == SnapshotPool{0, 3});
+  REQUIRE(first.blocks.size() == 3);
+  CHECK((first.blocks[0].requested == 600_B && first.blocks[0].size == 1_KiB));
+  CHECK(first.blocks[0].state == BlockState::kActive);
+  CHECK(first.blocks[1].state == BlockState::kInactive);
+  CHECK(first.blocks[2].state == BlockState::kPendingFree);
+  REQUIRE(found.device_traces.size() == 1);
+  REQUIRE(found.device_traces[0].size() == 2);
+  CHECK(found.device_traces[0][0].action == SnapshotAction::kSegmentAlloc);
+  CHECK((found.device_traces[0][1].address == 4096 && found.device_traces[0][1].time_us == 5));
+  CHECK_FALSE(found.settings.recorded);
+}
+
+TEST_CASE("blocks of 2023 have no address: it is summed up from the segment's") {
+  const auto old_block = [](std::int64_t size) {
+    return Pickled::dict({{"size", Pickled::whole(size)},
+                          {"requested_size", Pickled::whole(1)},
+                          {"state", Pickled::text("active_allocated")},
+                          {"history", Pickled::list({Pickled::dict({{"addr", Pickled::whole(9)}})})}});
+  };
+  const TorchSnapshot found = parse_torch_snapshot(
+      file(Pickled::list({segment(Pickled::list({old_block(512), old_block(1024)}))}), Pickled::list({})));
+  CHECK(found.segments[0].blocks[0].address == 4096);
+  CHECK(found.segments[0].blocks[1].address == 4608);
+}
+
+TEST_CASE("an out-of-memory event holds the bytes that were free on the device") {
+  const Pickled oom = Pickled::dict({{"action", Pickled::text("oom")},
+                                     {"device_free", Pickled::whole(95)},
+                                     {"size", Pickled::whole(500)},
+                                     {"stream", Pickled::whole(0)}});
+  const TorchSnapshot found = parse_torch_snapshot(file(Pickled::list({}), Pickled::list({Pickled::list({oom})})));
+  CHECK(found.device_traces[0][0].action == SnapshotAction::kOom);
+  CHECK(found.device_traces[0][0].address == 95);
+  CHECK(found.device_traces[0][0].time_us == -1);
+}
+
+TEST_CASE("a snapshot's settings are read, however an unlimited split size is written") {
+  for (const Pickled& unlimited :
+       {Pickled::whole(-1), Pickled::raw(std::string{"\x8a\x09"} + std::string(8, '\xff') + '\0')}) {
+    const std::string bytes =
+        Pickled::dict({{"segments", Pickled::list({})},
+                       {"device_traces", Pickled::list({})},
+                       {"allocator_settings",
+                        Pickled::dict({{"PYTORCH_CUDA_ALLOC_CONF", Pickled::text("expandable_segments:True")},
+                                       {"max_split_size", unlimited},
+                                       {"garbage_collection_threshold",
+                                        Pickled::raw(std::string{"G\x3f\xe0"} + std::string(6, '\0'))},
+                                       {"expandable_segments", Pickled::boolean(true)},
+                                       {"roundup_power2_divisions", Pickled::dict({{"4", Pickled::whole(8)}})}})}})
+            .pickle();
+    const SnapshotSettings settings = parse_torch_snapshot(bytes).settings;
+    CHECK(settings.recorded);
+    CHECK(settings.max_split_size == Bytes{-1});
+    CHECK(settings.garbage_collection_threshold == 0.5);
+    CHECK(settings.expandable_segments);
+    CHECK(settings.roundup_power2_divisions[1] == 0);
+    CHECK(settings.roundup_power2_divisions[2] == 8);  // sizes from 4 MiB
+  }
+}
+
+TEST_CASE("allocations of a snapshot become buffers that end when the free is completed") {
+  const Trace trace = trace_of(
+      Pickled::list({segment(Pickled::list({block(8192, 512, 100, "active_allocated")}))}),
+      Pickled::list(
+          {Pickled::list({event("alloc", 4096, 600), event("alloc", 8192, 100), event("free_requested", 4096, 600),
+                          event("free_completed", 4096, 600), event("alloc", 4096, 50), event("snapshot", 0, 150)})}));
+  CHECK(program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "free 0", "alloc 2"});
+  CHECK(trace.buffer(BufferId{0}).size == 600_B);
+  CHECK(trace.buffer(BufferId{0}).address == 4096);
+  CHECK(trace.ideal_peak() == 700_B);
+  CHECK(trace.data().losses == Losses{});
+  CHECK(trace.data().streams[trace.buffer(BufferId{0}).stream.index()] == "7");
+}
+
+TEST_CASE("what was there before the events of a snapshot is born before") {
+  const Trace trace = trace_of(
+      Pickled::list(
+          {segment(Pickled::list({block(8192, 512, 100, "active_allocated"),
+                                  block(9216, 512, 300, "active_pending_free"), block(9728, 512, 5, "inactive")}))}),
+      Pickled::list({Pickled::list({event("free_completed", 4096, 600), event("alloc", 4096, 10)})}));
+  REQUIRE(trace.buffers().size() == 4);
+  CHECK((trace.buffer(BufferId{0}).born_before && trace.buffer(BufferId{0}).size == 600_B));
+  CHECK((trace.buffer(BufferId{1}).outlives && trace.buffer(BufferId{1}).size == 100_B));
+  CHECK((trace.buffer(BufferId{2}).born_before && trace.buffer(BufferId{2}).size == 300_B));
+  CHECK_FALSE(trace.buffer(BufferId{3}).born_before);
+  CHECK(trace.ideal_peak() == 1000_B);
+}
+
+TEST_CASE("what a snapshot has lost is counted") {
+  const Trace trace =
+      trace_of(Pickled::list({}),
+               Pickled::list({Pickled::list({event("alloc", 1, 10), event("free_completed", 1, 10),
+                                             event("free_completed", 1, 10),                // freed twice
+                                             event("alloc", 2, 10), event("alloc", 2, 20),  // its free is missing
+                                             event("from_the_future", 0, 0), event("user_defined", 0, 0)})}));
+  CHECK(trace.data().losses.unmatched_frees == 1);
+  CHECK(trace.data().losses.dropped_records == 2);
+}
+
+TEST_CASE("devices of a snapshot are merged by time and keep their streams apart") {
+  const Trace trace = trace_of(Pickled::list({}),
+                               Pickled::list({Pickled::list({event("alloc", 1, 10, 100), event("alloc", 2, 10, 300)}),
+                                              Pickled::list({event("alloc", 1, 20, 200)})}));
+  REQUIRE(trace.buffers().size() == 3);
+  CHECK((trace.buffer(BufferId{1}).device == 1 && trace.buffer(BufferId{1}).size == 20_B));
+  CHECK(trace.buffer(BufferId{0}).stream != trace.buffer(BufferId{1}).stream);
+}
+
+TEST_CASE("segments alone are a snapshot without events") {
+  const std::string bytes =
+      Pickled::list({segment(Pickled::list({block(4096, 512, 100, "active_allocated")}))}).pickle();
+  CHECK(read_torch_snapshot(Input{"s.pickle", bytes}).buffers().size() == 1);
+}
+
+TEST_CASE("a malformed record of a snapshot is named") {
+  const auto said = [](Pickled segments, Pickled events) {
+    return complaint(read_torch_snapshot, file(segments, Pickled::list({events})));
+  };
+  const Pickled nothing = Pickled::list({});
+  CHECK(complaint(read_torch_snapshot, Pickled::dict({}).pickle()) ==
+        "t.log: snapshot: no 'segments'; expected the dict that torch.cuda.memory._dump_snapshot writes");
+  CHECK(complaint(read_torch_snapshot, Pickled::none().pickle()) == "t.log: snapshot: expected a dict");
+  CHECK(complaint(read_torch_snapshot, std::string{"\x80\x04NNR."}) ==
+        "t.log: byte 4: opcode REDUCE ('R') would run code; a snapshot needs none");
+  CHECK(said(nothing, Pickled::list({event("alloc", 1, 1), Pickled::dict({{"action", Pickled::text("alloc")}})})) ==
+        "t.log: device 0, trace entry 1: no 'addr'; expected a whole number");
+  CHECK(said(nothing, Pickled::list({Pickled::dict({})})) ==
+        "t.log: device 0, trace entry 0: no 'action'; expected a text");
+  CHECK(said(nothing, Pickled::list({event("alloc", 1, -5)})) ==
+        "t.log: device 0, trace entry 0: 'size' is -5; expected 0 to 2305843009213693952");
+  CHECK(said(nothing, Pickled::none()) == "t.log: device 0: expected a list of trace entries");
+  CHECK(said(Pickled::list({Pickled::whole(3)}), nothing) == "t.log: segment 0: expected a dict");
+  CHECK(said(Pickled::list({segment(nothing), segment(Pickled::none())}), nothing) ==
+        "t.log: segment 1: no 'blocks'; expected a list");
+  CHECK(said(Pickled::list({segment(nothing, 300)}), nothing) ==
+        "t.log: segment 0: 'device' is 300; expected 0 to 255");
+  CHECK(said(Pickled::list({segment(Pickled::list({block(1, 2, 3, "inactive"), block(1, 2, 3, "gone")}))}), nothing) ==
+        "t.log: segment 0, block 1: 'state' is 'gone'; expected active_allocated, active_pending_free, "
+        "active_awaiting_free or inactive");
+}
+
+TEST_CASE("a snapshot that repeats one record through the memo does not grow without bound") {
+  // One list of 40 references to one list of 40 references to one event, and so on: more records than bytes.
+  std::string events = event("alloc", 1, 1).pickle().substr(2);
+  events.pop_back();
+  std::string list = "](" + events + "q\x01";
+  for (int i = 0; i < 200; ++i) list += "h\x01";
+  list += "eq\x02";
+  std::string traces = "](" + list;
+  for (int i = 0; i < 200; ++i) traces += "h\x02";
+  const std::string bytes =
+      Pickled::dict({{"segments", Pickled::list({})}, {"device_traces", Pickled::raw(traces + "e")}}).pickle();
+  CHECK_THAT(complaint(read_torch_snapshot, bytes), ContainsSubstring("more records than the file has room for"));
+}
