@@ -72,6 +72,12 @@ std::string_view to_text(Outcome outcome) {
   return "error";
 }
 
+Outcome find_outcome(std::string_view text) {
+  for (const Outcome outcome : {Outcome::kOk, Outcome::kOutOfMemory, Outcome::kInfeasible, Outcome::kTimeLimit, Outcome::kError})
+    if (to_text(outcome) == text) return outcome;
+  throw InputError{fmt::format("no outcome named '{}'", text)};
+}
+
 SpecNames names_of(const RunSpec& spec) {
   SpecNames names;
   const auto add = [&](const auto& info, const Spec& one, std::string& name, char separator) {

@@ -40,6 +40,8 @@ struct RunSpec {
 
 enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kInfeasible, kTimeLimit, kError };
 std::string_view to_text(Outcome outcome);
+/// The outcome with this text. @throws InputError  for any other text
+Outcome find_outcome(std::string_view text);
 
 /// Time that lanes spent waiting although they had something to do.
 struct Stall {

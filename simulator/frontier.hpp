@@ -1,0 +1,56 @@
+// What memory costs in time: the runs of a sweep over one trace on one machine, ordered for tables and plots.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// One run.
+struct Point {
+  std::string policy, pool;  ///< as the user wrote them
+  bool addresses = true;     ///< false: the pool only counts bytes
+  Bytes capacity;
+  Outcome outcome = Outcome::kOk;
+  double overhead = 0;  ///< makespan / baseline - 1; of outcome ok only
+};
+
+/// One pool and policy at one capacity: the median over seeds, where a run that did not end well is worse than any that
+/// did; of an even number, the worse of the two in the middle.
+struct Cell {
+  bool tried = false;
+  Outcome outcome = Outcome::kOk;
+  double overhead = 0;
+  /// Whether this is the less costly of two.
+  bool better_than(const Cell& other) const;
+};
+
+/// One pool and policy.
+struct Line {
+  std::string policy, pool;
+  bool addresses = true;
+  std::vector<Cell> cells;  ///< by capacity
+};
+
+struct Frontier {
+  std::string trace, machine;
+  Bytes ideal_peak;
+  Nanos baseline;
+  std::vector<Bytes> capacities;  ///< ascending; no limit comes last
+  std::vector<Line> lines;        ///< in the order in which they were first seen
+};
+
+/// Fills capacities and lines. Assumes nothing about the order of `points`.
+void arrange(std::span<const Point> points, Frontier& frontier);
+
+/// For every policy the best of its pools at every capacity, without those that only count bytes if there are others.
+std::vector<Line> best_pools(const Frontier& frontier);
+
+/// "0.5x", "12.3x" of the peak, or "none".
+std::string fraction_text(Bytes capacity, Bytes ideal_peak);
+
+}  // namespace tidepool

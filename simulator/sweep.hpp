@@ -1,0 +1,46 @@
+// Many runs on a few threads, into a database that keeps what was done.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "simulator/database.hpp"
+#include "simulator/grid.hpp"
+#include "simulator/result_row.hpp"
+
+namespace tidepool {
+
+/// A trace, which all threads share, and what to run it under.
+struct SweepPart {
+  NamedTrace trace;
+  Grid grid;
+};
+
+struct SweepProgress {
+  std::size_t runs = 0;     ///< that the grids ask for
+  std::size_t present = 0;  ///< of them, in the database before this sweep
+  std::size_t done = 0;     ///< of them, done by this sweep and in the database
+  std::size_t failed = 0;   ///< of those done: outcome error
+  std::string first_failure;
+  std::int64_t actions = 0;  ///< of those done
+  double seconds = 0;
+};
+
+struct SweepOptions {
+  int threads = 1;
+  /// Called about five times a second and at the end, by the thread that called sweep().
+  std::function<void(const SweepProgress&)> progress;
+  /// When true, runs in progress are finished and written, and no other is begun.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Does every run that the database does not have yet, or has as failed. The rows are the same for any number of
+/// threads and after any number of interruptions, but for the columns that tell wall time. A run that fails is a row
+/// with outcome error and ends nothing else.
+/// @throws std::runtime_error  if the database cannot be written
+SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options);
+
+}  // namespace tidepool

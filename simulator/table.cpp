@@ -1,0 +1,81 @@
+#include "simulator/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kCellWidth = 7;
+
+struct Word {
+  Outcome outcome;
+  const char* text;
+  const char* meaning;
+};
+constexpr Word kWords[] = {{Outcome::kOutOfMemory, "OOM", "out of memory"},
+                           {Outcome::kInfeasible, "inf", "cannot be done"},
+                           {Outcome::kTimeLimit, "slow", "over the time limit"},
+                           {Outcome::kError, "ERROR", "failed"}};
+
+std::string percent(double overhead) {
+  const double value = overhead * 100;
+  if (value >= 99'999.5) return fmt::format("{:.0e}", value);
+  return value >= 999.95 ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+}
+
+std::string cell_text(const Cell& cell, std::set<Outcome>& seen) {
+  if (!cell.tried) return "-";
+  if (cell.outcome == Outcome::kOk) return percent(cell.overhead);
+  seen.insert(cell.outcome);
+  for (const Word& word : kWords)
+    if (word.outcome == cell.outcome) return word.text;
+  return "?";
+}
+
+std::string pool_text(const Line& line) { return line.pool + (line.addresses ? "" : "*"); }
+
+}  // namespace
+
+std::string table(const Frontier& frontier, std::size_t width) {
+  std::size_t policy_width = 6, pool_width = 4;
+  for (const Line& line : frontier.lines) {
+    policy_width = std::max(policy_width, line.policy.size());
+    pool_width = std::max(pool_width, pool_text(line).size());
+  }
+  const std::size_t label = policy_width + pool_width + 2;
+  const std::size_t fit = width > label + kCellWidth ? (width - label) / kCellWidth : 1;
+
+  std::string out =
+      fmt::format("{} on {}: peak {}, {} without limit\noverhead in % by capacity (x: times the peak)\n",
+                  frontier.trace, frontier.machine, to_text(frontier.ideal_peak), to_text(frontier.baseline));
+  std::set<Outcome> seen;
+  for (std::size_t first = 0; first < frontier.capacities.size(); first += fit) {
+    const std::size_t last = std::min(first + fit, frontier.capacities.size());
+    out += fmt::format("{:<{}}  {:<{}}", "policy", policy_width, "pool", pool_width);
+    for (std::size_t i = first; i < last; ++i)
+      out += fmt::format("{:>{}}", fraction_text(frontier.capacities[i], frontier.ideal_peak), kCellWidth);
+    out += '\n';
+    const std::string* above = nullptr;
+    for (const Line& line : frontier.lines) {
+      const bool again = above && *above == line.policy;
+      out += fmt::format("{:<{}}  {:<{}}", again ? "" : line.policy, policy_width, pool_text(line), pool_width);
+      for (std::size_t i = first; i < last; ++i)
+        out += fmt::format("{:>{}}", cell_text(line.cells[i], seen), kCellWidth);
+      out += '\n';
+      above = &line.policy;
+    }
+  }
+  std::string notes;
+  for (const Word& word : kWords)
+    if (seen.contains(word.outcome))
+      notes += fmt::format("{}{}: {}", notes.empty() ? "" : "; ", word.text, word.meaning);
+  if (std::any_of(frontier.lines.begin(), frontier.lines.end(), [](const Line& line) { return !line.addresses; }))
+    notes += fmt::format("{}*: counts bytes, knows no addresses", notes.empty() ? "" : "; ");
+  if (!notes.empty()) out += notes + '\n';
+  return out;
+}
+
+}  // namespace tidepool
