@@ -30,7 +30,8 @@ void Checker::refuse(const Action& action, const std::string& reason) const {
 
 Checker::Place& Checker::at(const Action& action) {
   if (action.subject >= places_.size()) refuse(action, "no such version");
-  if (trace_.version(VersionId{action.subject}).kind == VersionKind::kView) refuse(action, "it is a view and has no place");
+  if (trace_.version(VersionId{action.subject}).kind == VersionKind::kView)
+    refuse(action, "it is a view and has no place");
   return places_[action.subject];
 }
 
@@ -48,19 +49,23 @@ void Checker::occupy(const Action& action, VersionId v) {
     if (end > spec_.capacity) refuse(action, fmt::format("it would end at {}, beyond the capacity", to_text(end)));
   } else {
     auto segment = segments_.upper_bound(action.offset);
-    if (segment == segments_.begin() || std::prev(segment)->second < end) refuse(action, "it would lie outside of reserved memory");
+    if (segment == segments_.begin() || std::prev(segment)->second < end)
+      refuse(action, "it would lie outside of reserved memory");
   }
   if (action.size == Bytes{}) return;
   const auto next = live_.lower_bound(action.offset);
-  if (next != live_.end() && next->first < end) refuse(action, fmt::format("it would overlap version {}", next->second.second.value()));
+  if (next != live_.end() && next->first < end)
+    refuse(action, fmt::format("it would overlap version {}", next->second.second.value()));
   if (next != live_.begin() && std::prev(next)->second.first > action.offset)
     refuse(action, fmt::format("it would overlap version {}", std::prev(next)->second.second.value()));
   live_.emplace_hint(next, action.offset, std::pair{end, v});
 }
 
 void Checker::vacate(const Place& place) {
-  if (place.offset == kNoAddress) counted_ -= place.size;
-  else if (place.size != Bytes{}) live_.erase(place.offset);
+  if (place.offset == kNoAddress)
+    counted_ -= place.size;
+  else if (place.size != Bytes{})
+    live_.erase(place.offset);
 }
 
 void Checker::run(const Action& action) {
@@ -99,12 +104,14 @@ void Checker::run(const Action& action) {
                                  trace_.version(made).buffer.value()));
     }
   }
-  if (!scratch_.empty()) refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));
+  if (!scratch_.empty())
+    refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));
   if (!again) ran_[id.index()] = true, ++next_op_;
 }
 
 void Checker::next_iteration(const Action& action) {
   if (next_op_ != ran_.size()) refuse(action, fmt::format("op {} has not run yet", next_op_));
+  check_outputs(true);
   std::vector<VersionId> last(trace_.buffers().size());
   for (std::size_t i = 0; i < trace_.versions().size(); ++i)
     if (trace_.versions()[i].kind != VersionKind::kView) last[trace_.versions()[i].buffer.index()] = VersionId{i};
@@ -115,13 +122,12 @@ void Checker::next_iteration(const Action& action) {
     const Buffer& buffer = trace_.buffers()[i];
     if (!buffer.born_before || !buffer.outlives) continue;
     Place& from = old[last[i].index()];
-    if (!from.filled && !from.on_host) refuse(action, fmt::format("buffer {} is neither on the device nor on the host", i));
     places_[trace_.first_version(BufferId{i}).index()] = from;
     if (!from.placed) began_on_host_[i] = true;
     from.placed = false;
   }
-  for (std::size_t i = 0; i < old.size(); ++i)
-    if (old[i].placed) refuse(action, fmt::format("version {} still has a place", i));
+  for (const Place& place : old)
+    if (place.placed) vacate(place);
   start_places();
   std::fill(ran_.begin(), ran_.end(), false);
   next_op_ = 0;
@@ -130,8 +136,10 @@ void Checker::next_iteration(const Action& action) {
 
 void Checker::check(const Action& action) {
   switch (action.verb) {
-    case Verb::kRun: return run(action);
-    case Verb::kNext: return next_iteration(action);
+    case Verb::kRun:
+      return run(action);
+    case Verb::kNext:
+      return next_iteration(action);
     case Verb::kAlloc: {
       Place& place = at(action);
       const VersionId v{action.subject};
@@ -190,7 +198,8 @@ void Checker::check(const Action& action) {
     }
     case Verb::kReserve: {
       reserved_ += action.size;
-      if (reserved_ > spec_.capacity) refuse(action, fmt::format("{} reserved exceed the capacity", to_text(reserved_)));
+      if (reserved_ > spec_.capacity)
+        refuse(action, fmt::format("{} reserved exceed the capacity", to_text(reserved_)));
       const auto next = segments_.lower_bound(action.offset);
       if ((next != segments_.end() && next->first < action.offset + action.size) ||
           (next != segments_.begin() && std::prev(next)->second > action.offset))
@@ -198,7 +207,8 @@ void Checker::check(const Action& action) {
       // Neighbouring pieces that were mapped page by page are one piece of address space.
       Bytes first = action.offset, end = action.offset + action.size;
       if (next != segments_.end() && next->first == end) end = next->second, segments_.erase(next);
-      if (const auto before = segments_.lower_bound(first); before != segments_.begin() && std::prev(before)->second == first) {
+      if (const auto before = segments_.lower_bound(first);
+          before != segments_.begin() && std::prev(before)->second == first) {
         first = std::prev(before)->first;
         segments_.erase(std::prev(before));
       }
@@ -211,7 +221,8 @@ void Checker::check(const Action& action) {
       if (piece == segments_.begin() || std::prev(piece)->second < end) refuse(action, "it is not reserved");
       --piece;
       const auto in_use = live_.lower_bound(first);
-      if ((in_use != live_.end() && in_use->first < end) || (in_use != live_.begin() && std::prev(in_use)->second.first > first))
+      if ((in_use != live_.end() && in_use->first < end) ||
+          (in_use != live_.begin() && std::prev(in_use)->second.first > first))
         refuse(action, "it is in use");
       const auto [piece_first, piece_end] = *piece;
       segments_.erase(piece);
@@ -224,16 +235,20 @@ void Checker::check(const Action& action) {
   refuse(action, "unknown verb");
 }
 
-void Checker::finish() const {
-  if (next_op_ != ran_.size()) throw PlanError{fmt::format("the plan ends before op {}", next_op_)};
+void Checker::check_outputs(bool host_will_do) const {
   for (const VersionId named : trace_.outputs()) {
     const VersionId root = trace_.root(named);
     const Place& place = places_[root.index()];
-    const bool may_stay = began_on_host_[trace_.version(root).buffer.index()] || iterations_ > 1;
+    const bool may_stay = host_will_do || began_on_host_[trace_.version(root).buffer.index()];
     if (!place.filled && !(may_stay && place.on_host))
-      throw PlanError{fmt::format("the plan ends without version {} of buffer {}, which the step hands on", root.value(),
+      throw PlanError{fmt::format("the step ends without version {} of buffer {}, which it hands on", root.value(),
                                   trace_.version(root).buffer.value())};
   }
+}
+
+void Checker::finish() const {
+  if (next_op_ != ran_.size()) throw PlanError{fmt::format("the plan ends before op {}", next_op_)};
+  check_outputs(iterations_ > 1);
 }
 
 }  // namespace tidepool

@@ -1,4 +1,5 @@
-// Refuses actions that could not be carried out. Independent of pools, policies and the driver, and dumber than they are.
+// Refuses actions that could not be carried out. Independent of pools, policies and the driver, and dumber than they
+// are.
 #pragma once
 
 #include <map>
@@ -11,8 +12,8 @@
 namespace tidepool {
 
 /// Follows a plan action by action with its own idea of what is where. check() throws PlanError for: overlap of live
-/// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out of
-/// program order, outputs without a place, copies of what is not there, and plans that end before the program does.
+/// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out
+/// of program order, outputs without a place, copies of what is not there, and plans that end before the program does.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
@@ -31,6 +32,7 @@ class Checker {
   void run(const Action& action);
   void next_iteration(const Action& action);
   void start_places();
+  void check_outputs(bool host_will_do) const;
   Place& at(const Action& action);
   [[noreturn]] void refuse(const Action& action, const std::string& reason) const;
 
@@ -41,7 +43,7 @@ class Checker {
   std::map<Bytes, Bytes> segments_;                    // by first address: end
   std::map<VersionId, Place> scratch_;                 // for the next run
   std::vector<bool> ran_;
-  std::vector<bool> began_on_host_;                    // by buffer
+  std::vector<bool> began_on_host_;  // by buffer
   std::size_t next_op_ = 0;
   int iterations_ = 1;
   Bytes counted_{}, reserved_{};

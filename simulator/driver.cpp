@@ -43,8 +43,8 @@ Result Driver::run() {
     for (int iteration = 0; iteration < spec_.iterations; ++iteration) {
       start_iteration(iteration);
       for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
-      finish_program();
     }
+    bring_back_outputs(true);
   } catch (const Stop& stop) {
     result.outcome = stop.outcome;
     result.message = stop.message;
@@ -59,29 +59,7 @@ Result Driver::run() {
 void Driver::start_iteration(int iteration) {
   before_ = trace_.ops().empty() ? OpId{} : OpId{0};
   op_ = 0;
-  if (iteration > 0) {
-    for (const VersionId output : trace_.outputs()) state(trace_.root(output)).pinned = false;
-    drop_temporaries(0);
-    for (std::size_t i = 0; i < current_.size(); ++i) {
-      if (!trace_.buffers()[i].outlives || !trace_.buffers()[i].born_before) continue;
-      if (VersionState& s = state(current_[i]); !s.filled && !s.on_host) bring_back(current_[i]), s.pinned = true;
-      else if (!s.on_host) s.pinned = true;
-      changed(current_[i]);
-    }
-    while (!leaving_.empty()) settle_front();
-    for (std::size_t i = 0; i < current_.size(); ++i)
-      if (const Buffer& buffer = trace_.buffers()[i]; buffer.outlives && !buffer.born_before) end_version(current_[i]);
-    // What a policy brought back or kept although the program has ended it does not live on.
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      if (states_[i].placed && !states_[i].wanted) take_place_away(VersionId{i}, Verb::kFree);
-    act(Verb::kNext, static_cast<std::uint32_t>(iteration));
-    std::fill(lost_.begin(), lost_.end(), false);
-    std::fill(next_draft_.begin(), next_draft_.end(), 0);
-    for (Changes& changes : changes_) changes.ids.clear();
-    anything_dropped_ = false;
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
-  }
+  if (iteration > 0) end_iteration(iteration);
   begun_ = OpId{};
   for (std::size_t i = 0; i < current_.size(); ++i) {
     if (!trace_.buffers()[i].born_before) continue;
@@ -100,6 +78,26 @@ void Driver::start_iteration(int iteration) {
       out_of_memory(request);
     }
   }
+}
+
+void Driver::end_iteration(int iteration) {
+  drop_temporaries(0);
+  bring_back_outputs(false);
+  while (!leaving_.empty()) settle_front();
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const VersionId v{i};
+    const BufferId buffer = trace_.version(v).buffer;
+    const bool stays =
+        trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
+    if (states_[i].placed && !stays) pool_.release({states_[i].offset, states_[i].held});
+  }
+  act(Verb::kNext, static_cast<std::uint32_t>(iteration));
+  std::fill(lost_.begin(), lost_.end(), false);
+  std::fill(next_draft_.begin(), next_draft_.end(), 0);
+  for (Changes& changes : changes_) changes.ids.clear();
+  anything_dropped_ = false;
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
 }
 
 void Driver::step(std::size_t position) {
@@ -198,11 +196,15 @@ void Driver::end_version(VersionId v) {
   if (loses) after_loss(v);
 }
 
-void Driver::finish_program() {
+/// What the step hands on must be there when it ends. What was on the host when it began may be there again, and so may
+/// anything if the step is followed by another.
+void Driver::bring_back_outputs(bool last) {
   before_ = OpId{};
   for (const VersionId named : trace_.outputs()) {
     const VersionId root = trace_.root(named);
-    if (started_on_host_[trace_.version(root).buffer.index()] && state(root).on_host && !state(root).filled) continue;
+    const bool may_stay_on_host =
+        !last || spec_.iterations > 1 || started_on_host_[trace_.version(root).buffer.index()];
+    if (may_stay_on_host && state(root).on_host && !state(root).filled) continue;
     if (!defined(named)) bring_back(named);
     state(root).pinned = true;
     changed(root);

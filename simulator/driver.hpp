@@ -50,7 +50,8 @@ class Driver final : private Device {
   void start_iteration(int iteration);
   void step(std::size_t position);
   void begin(OpId op);
-  void finish_program();
+  void end_iteration(int iteration);
+  void bring_back_outputs(bool last);
   void alloc_buffer(BufferId buffer);
   void free_buffer(BufferId buffer);
   void end_version(VersionId v);

@@ -25,16 +25,16 @@ enum class Verb : std::uint8_t {
   kSwapOut,  ///< version `subject` is copied to the host; it stays on the device
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
   kDrop,     ///< the place of version `subject` ends although it is still of use: it comes back by kSwapIn or kRun
-  kNext,     ///< iteration `subject` begins: what outlives the step becomes what existed before it, and all else is gone
+  kNext,  ///< iteration `subject` begins: what outlives the step becomes what existed before it, and all else is gone
 };
 
 /// One decision, a value. What stands before op `before` is issued when the op before it on its stream has ended.
 struct Action {
   Verb verb = Verb::kRun;
-  OpId before = {};                ///< the op of the program in front of which this is done; none: after the last op
+  OpId before = {};           ///< the op of the program in front of which this is done; none: after the last op
   std::uint32_t subject = 0;  ///< kRun: an op; kNext: a number; kReserve, kRelease: unused; otherwise a root version
-  Bytes offset = {};               ///< device address, or kNoAddress in a model that only counts bytes
-  Bytes size = {};                 ///< bytes occupied there, at least the version's size
+  Bytes offset = {};          ///< device address, or kNoAddress in a model that only counts bytes
+  Bytes size = {};            ///< bytes occupied there, at least the version's size
   bool operator==(const Action&) const = default;
 };
 

@@ -28,7 +28,8 @@ Nanos baseline_time(const Trace& trace) {
     if (trace.buffers()[i].born_before)
       timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{i}).value(), Bytes{}, Bytes{}});
   for (const Step& step : trace.steps())
-    if (step.kind == StepKind::kRun) timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
+    if (step.kind == StepKind::kRun)
+      timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
     else if (step.kind == StepKind::kAlloc)
       timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
   return timeline.totals().makespan;
@@ -63,17 +64,23 @@ void join(std::string& text, char separator, const std::string& part) {
 
 std::string_view to_text(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kOk: return "ok";
-    case Outcome::kOutOfMemory: return "out_of_memory";
-    case Outcome::kInfeasible: return "infeasible";
-    case Outcome::kTimeLimit: return "time_limit";
-    case Outcome::kError: return "error";
+    case Outcome::kOk:
+      return "ok";
+    case Outcome::kOutOfMemory:
+      return "out_of_memory";
+    case Outcome::kInfeasible:
+      return "infeasible";
+    case Outcome::kTimeLimit:
+      return "time_limit";
+    case Outcome::kError:
+      return "error";
   }
   return "error";
 }
 
 Outcome find_outcome(std::string_view text) {
-  for (const Outcome outcome : {Outcome::kOk, Outcome::kOutOfMemory, Outcome::kInfeasible, Outcome::kTimeLimit, Outcome::kError})
+  for (const Outcome outcome :
+       {Outcome::kOk, Outcome::kOutOfMemory, Outcome::kInfeasible, Outcome::kTimeLimit, Outcome::kError})
     if (to_text(outcome) == text) return outcome;
   throw InputError{fmt::format("no outcome named '{}'", text)};
 }
@@ -134,13 +141,18 @@ Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
   for (std::size_t i = 0; i < trace.buffers().size(); ++i)
     if (trace.buffers()[i].born_before) begin(trace.first_version(BufferId{i}));
   for (const Step& step : trace.steps()) switch (step.kind) {
-      case StepKind::kAlloc: begin(trace.first_version(BufferId{step.id})); break;
+      case StepKind::kAlloc:
+        begin(trace.first_version(BufferId{step.id}));
+        break;
       case StepKind::kRun:
         for (const Use& use : trace.uses(OpId{step.id}))
-          if (use.out.valid() && use.access != Access::kView && !live[use.out.index()] && trace.version(use.out).parent.valid())
+          if (use.out.valid() && use.access != Access::kView && !live[use.out.index()] &&
+              trace.version(use.out).parent.valid())
             begin(use.out);
         break;
-      case StepKind::kForget: end(VersionId{step.id}); break;
+      case StepKind::kForget:
+        end(VersionId{step.id});
+        break;
       case StepKind::kFree:
         for (VersionId v = current[step.id]; v.valid(); v = trace.version(v).parent) end(v);
         break;

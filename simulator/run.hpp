@@ -18,8 +18,8 @@ struct Assumptions {
   bool replay_views = false;   ///< evicting a version undefines its views, and each must be run again
   bool keep_recomputed = false;  ///< a version recomputed for others stays until it is chosen, although the program has
                                  ///< freed it
-  bool pin_sources = false;    ///< sources and what existed before are never evicted
-  Nanos clock_start;           ///< the clock does not start at 0
+  bool pin_sources = false;      ///< sources and what existed before are never evicted
+  Nanos clock_start;             ///< the clock does not start at 0
 
   /// @throws InputError  for an unknown name
   static Assumptions find(const std::string& name);
@@ -34,8 +34,9 @@ struct RunSpec {
   Machine machine = {};
   std::uint64_t seed = 1;
   Assumptions assume = {};
-  std::optional<double> overhead_limit = {};  ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
-  int iterations = 1;                    ///< the step is run this often, one after the other; times are of the last
+  std::optional<double> overhead_limit =
+      {};              ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
+  int iterations = 1;  ///< the step is run this often, one after the other; times are of the last
 };
 
 enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kInfeasible, kTimeLimit, kError };
@@ -73,7 +74,7 @@ struct Result {
   Nanos baseline;       ///< time of the step without policy and limit
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
-  Nanos plan_time;      ///< wall time of planning and running
+  Nanos plan_time;  ///< wall time of planning and running
 };
 
 /// What a spec names, apart from options, and the canonical text of the options that differ from their defaults.
@@ -95,7 +96,8 @@ Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false)
 
 /// Executes `plan` as it stands and checks every action: no overlap of live places, nothing beyond the capacity, no use
 /// of what is not there. Clocks in ns, sizes in bytes, equal to what simulate() reported if it made this plan.
-/// @throws PlanError  naming the action and the reason, as in "alloc version 7 before op 12: it would overlap version 3"
+/// @throws PlanError  naming the action and the reason, as in "alloc version 7 before op 12: it would overlap version
+/// 3"
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 /// The trace's peak under the assumptions: ideal_peak() unless in-place writes are copies.

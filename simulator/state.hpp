@@ -12,27 +12,27 @@ namespace tidepool {
 /// State of one root version during a run. Views (kView) have a state too, but only `defined` means anything there.
 struct VersionState {
   // Written by the Timeline.
-  Nanos ready;        ///< when its content is there (end of the op or copy that made it)
-  Nanos last_use;     ///< end of the last op or copy that reads or writes its place
-  Nanos host_ready;   ///< when the host copy is complete
-  Bytes offset;       ///< where it is
-  Bytes held;         ///< bytes held there, 0 if it has no place
-  bool placed = false;   ///< has a place on the device
-  bool filled = false;   ///< and its content is there
-  bool on_host = false;  ///< has a copy on the host
+  Nanos ready;             ///< when its content is there (end of the op or copy that made it)
+  Nanos last_use;          ///< end of the last op or copy that reads or writes its place
+  Nanos host_ready;        ///< when the host copy is complete
+  Bytes offset;            ///< where it is
+  Bytes held;              ///< bytes held there, 0 if it has no place
+  bool placed = false;     ///< has a place on the device
+  bool filled = false;     ///< and its content is there
+  bool on_host = false;    ///< has a copy on the host
   bool from_host = false;  ///< its content was last brought from the host
   // Written by the Driver.
-  bool created = false;      ///< the op that makes it has been reached
-  bool wanted = false;       ///< the program may still read it: it is the content of a live buffer
-  bool regenerable = false;  ///< could be recomputed from what can no longer be lost
-  bool defined = false;      ///< usable by name; differs from `filled` only for views that must be replayed
-  bool pinned = false;       ///< never evictable again
-  bool leaving = false;      ///< is being copied to the host and will be dropped when that has ended
-  std::uint8_t journaled = 0;    ///< bit i: is in the list of changes of policy i
-  std::uint32_t locks = 0;   ///< held by running or waiting ops
-  std::uint32_t order = 0;   ///< position in the order in which versions became evictable; larger is later
-  Nanos last_access;         ///< clock when an op last asked for it as an input, or when it was first made
-  Nanos cost;                ///< time to run its producer again (with its views where those must be replayed)
+  bool created = false;        ///< the op that makes it has been reached
+  bool wanted = false;         ///< the program may still read it: it is the content of a live buffer
+  bool regenerable = false;    ///< could be recomputed from what can no longer be lost
+  bool defined = false;        ///< usable by name; differs from `filled` only for views that must be replayed
+  bool pinned = false;         ///< never evictable again
+  bool leaving = false;        ///< is being copied to the host and will be dropped when that has ended
+  std::uint8_t journaled = 0;  ///< bit i: is in the list of changes of policy i
+  std::uint32_t locks = 0;     ///< held by running or waiting ops
+  std::uint32_t order = 0;     ///< position in the order in which versions became evictable; larger is later
+  Nanos last_access;           ///< clock when an op last asked for it as an input, or when it was first made
+  Nanos cost;                  ///< time to run its producer again (with its views where those must be replayed)
 };
 
 /// Versions whose state changed in a way that matters to a policy's index, each once until it is drained.
@@ -71,9 +71,9 @@ class View {
   }
   Bytes size(VersionId v) const { return trace_->size(v); }
 
-  /// Calls visit(VersionId) for every root version whose evictability, last access, order or cost may have changed since
-  /// the last call, each once. Every policy of a chain has its own list. A policy that keeps an index brings it up to date
-  /// with this when it is asked, and pays nothing while it is not.
+  /// Calls visit(VersionId) for every root version whose evictability, last access, order or cost may have changed
+  /// since the last call, each once. Every policy of a chain has its own list. A policy that keeps an index brings it
+  /// up to date with this when it is asked, and pays nothing while it is not.
   template <class Visit>
   void drain_changes(Visit visit) const {
     for (const VersionId v : changes_->ids) {

@@ -4,7 +4,8 @@
 
 namespace tidepool {
 
-Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states)
+Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume,
+                   std::vector<VersionState>& states)
     : trace_{trace},
       machine_{machine},
       copy_on_write_{assume.copy_on_write},
@@ -83,8 +84,10 @@ void Timeline::run(OpId id) {
   for (const VersionId made : trace_.made(id)) {
     const VersionState& out = states_[made.index()];
     const VersionId parent = trace_.version(made).parent;
-    if (out.placed && !out.filled) wait_for(out.ready, &totals_.stall.d2h);
-    else if (parent.valid() && !copy_on_write_) wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
+    if (out.placed && !out.filled)
+      wait_for(out.ready, &totals_.stall.d2h);
+    else if (parent.valid() && !copy_on_write_)
+      wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
   }
   for (const Scratch& scratch : scratch_)
     wait_for(scratch.offset == kNoAddress ? counted_free_from_ : free_from_.take(scratch.offset, scratch.size),
@@ -153,17 +156,23 @@ void Timeline::next_iteration() {
     if (trace_.versions()[i].kind != VersionKind::kView) last[trace_.versions()[i].buffer.index()] = VersionId{i};
   for (std::size_t i = 0; i < last.size(); ++i) {
     const Buffer& buffer = trace_.buffers()[i];
-    if (buffer.born_before && buffer.outlives) carried.emplace_back(trace_.first_version(BufferId{i}), states_[last[i].index()]);
+    if (buffer.born_before && buffer.outlives)
+      carried.emplace_back(trace_.first_version(BufferId{i}), states_[last[i].index()]);
   }
-  for (VersionState& state : states_) {
-    if (state.placed) held_ -= trace_.size(VersionId{static_cast<std::size_t>(&state - states_.data())});
-    state = VersionState{};
+  for (const auto& [first, state] : carried) held_ -= state.placed ? trace_.size(first) : Bytes{};
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const BufferId buffer = trace_.versions()[i].buffer;
+    const bool stays =
+        last[buffer.index()] == VersionId{i} && trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives;
+    if (!stays) end_place(VersionId{i});
+    states_[i] = VersionState{};
   }
   for (const auto& [first, state] : carried) {
     VersionState& next = states_[first.index()];
     next.ready = state.ready, next.last_use = state.last_use, next.host_ready = state.host_ready;
     next.offset = state.offset, next.held = state.held;
-    next.placed = state.placed, next.filled = state.filled, next.on_host = state.on_host, next.from_host = state.from_host;
+    next.placed = state.placed, next.filled = state.filled, next.on_host = state.on_host,
+    next.from_host = state.from_host;
     if (next.placed) held_ += trace_.size(first);
   }
   for (std::size_t i = 0; i < trace_.buffers().size(); ++i) {
@@ -184,7 +193,9 @@ void Timeline::apply(const Action& action) {
   ++totals_.actions;
   const VersionId v{action.subject};
   switch (action.verb) {
-    case Verb::kRun: run(OpId{action.subject}); break;
+    case Verb::kRun:
+      run(OpId{action.subject});
+      break;
     case Verb::kAlloc: {
       give_place(v, action);
       VersionState& state = states_[v.index()];
@@ -194,8 +205,10 @@ void Timeline::apply(const Action& action) {
     case Verb::kScratch:
       scratch_.push_back({v, action.offset, action.size});
       hold(trace_.size(v));
-      if (action.offset == kNoAddress) totals_.footprint = totals_.peak;
-      else if (reserved_ == Bytes{}) totals_.footprint = std::max(totals_.footprint, action.offset + action.size);
+      if (action.offset == kNoAddress)
+        totals_.footprint = totals_.peak;
+      else if (reserved_ == Bytes{})
+        totals_.footprint = std::max(totals_.footprint, action.offset + action.size);
       break;
     case Verb::kFree:
       end_place(v);
@@ -246,7 +259,9 @@ void Timeline::apply(const Action& action) {
       totals_.stall.memory += machine_.segment_free;
       break;
     }
-    case Verb::kNext: next_iteration(); break;
+    case Verb::kNext:
+      next_iteration();
+      break;
   }
 }
 

@@ -14,11 +14,11 @@ namespace tidepool {
 
 /// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
 /// A lane does one thing after the other; lanes wait for each other where one needs what another makes:
-///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer used;
-///   a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
-/// Memory is strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for the
-/// last op or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1),
-/// plus O(log n) for places whose last use is still under way.
+///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer
+///   used; a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
+/// Memory is strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for
+/// the last op or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else
+/// O(1), plus O(log n) for places whose last use is still under way.
 class Timeline {
  public:
   Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
@@ -51,8 +51,8 @@ class Timeline {
   Nanos h2d_, d2h_;
   Nanos iteration_start_;
   Availability free_from_;
-  Nanos counted_free_from_;       // the same for places without addresses
-  std::vector<Nanos> op_end_;     // only where the trace has order edges
+  Nanos counted_free_from_;    // the same for places without addresses
+  std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
   std::size_t next_order_ = 0;
   struct Scratch {

@@ -40,8 +40,9 @@ class Tournament {
   void play(std::size_t slot) {
     for (std::size_t node = (leaves_ + slot) / 2; node > 0; node /= 2) {
       const std::uint32_t left = winners_[2 * node], right = winners_[2 * node + 1];
-      const std::uint32_t best =
-          left == kNone ? right : right == kNone || !keys_[right].before(keys_[left]) ? left : right;
+      const std::uint32_t best = left == kNone                                         ? right
+                                 : right == kNone || !keys_[right].before(keys_[left]) ? left
+                                                                                       : right;
       if (best == winners_[node] && best != slot) return;  // the slot that changed did not matter here before or now
       winners_[node] = best;
     }

@@ -16,8 +16,10 @@ class EvictLeast : public Policy {
 
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) {
-      if (kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v)) index_.set(v.index(), Key{view, v});
-      else index_.clear(v.index());
+      if (kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v))
+        index_.set(v.index(), Key{view, v});
+      else
+        index_.clear(v.index());
     });
     ++evaluations_;
     if (index_.winner() != Tournament<Key>::kNone) out.push_back({.verb = kVerb, .subject = index_.winner()});
