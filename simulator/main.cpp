@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -20,6 +21,14 @@ void load_plugins(const std::vector<std::string>& given) {
   for (const std::string& path : given) tidepool::load_plugin(path);
 }
 
+/// @throws InputError  if the first word is no command
+void require_command(const char* word) {
+  std::vector<std::string> known;
+  for (const tidepool::Command& command : tidepool::all_commands()) known.push_back(command.name);
+  if (*word != '-' && std::find(known.begin(), known.end(), word) == known.end())
+    throw tidepool::InputError{tidepool::unknown_name("command", word, known)};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,6 +45,7 @@ int main(int argc, char** argv) {
     sub->callback([&chosen, run = command.declare(*sub)] { chosen = run; });
   }
   try {
+    if (argc > 1) require_command(argv[1]);
     app.parse(argc, argv);
     load_plugins(plugins);
     return chosen();
