@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traces/error.hpp"
 #include "traces/import/readers.hpp"

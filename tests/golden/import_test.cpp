@@ -1,4 +1,5 @@
 // Real logs by other people, against what they or independent tools say about them.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>

@@ -46,6 +46,26 @@ TEST_CASE("a vec_block log gives ops that last until the next one, so that they 
         std::vector<std::string>{"alloc 0", "run Mutable", "alloc 1", "run Read", "run Layer", "free 0"});
 }
 
+TEST_CASE("a single number of a use is a size, or a time if it is too large for a size") {
+  const Trace trace = read(
+      "Malloc 0x1000 64 1515390661841 (data_&size)\n"
+      "Mutable 0x1000 64\n"
+      "Read 0x1000 1515390661843\n"
+      "Free 0x1000 1515390661844\n");
+  CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run Mutable", "run Read", "free 0"});
+  CHECK(trace.op(OpId{0}).duration == 2_ms);  // times since 1970 of this size are in ms
+  CHECK(trace.op(OpId{1}).duration == 1_ms);
+}
+
+TEST_CASE("pointers that never overlap while they are allocated are device addresses") {
+  const std::string apart =
+      "Malloc 0x1000 64 1\nMalloc 0x1040 8 2\nRead 0x1000 64 3\nFree 0x1000 64 4\nMalloc 0x1020 8 5\n";
+  CHECK(read(apart).buffer(BufferId{1}).address == 0x1040);
+  const Trace overlapping = read(apart + "Malloc 0x1044 8 6\n");
+  CHECK(overlapping.buffer(BufferId{1}).address == -1);
+  CHECK(overlapping.text(overlapping.buffer(BufferId{1}).name) == "0x1040");
+}
+
 TEST_CASE("the index of a vec_run log does not matter") {
   const Trace trace = read("-2 Malloc 0xa 64 10\n-1 Read 0xa 64 11\n0 Free 0xa 64 12\n");
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run Read", "free 0"});

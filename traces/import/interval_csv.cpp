@@ -3,7 +3,9 @@
 // since what they ask for would be lost.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_set>
+#include <vector>
 
 #include "traces/builder.hpp"
 #include "traces/import/lines.hpp"

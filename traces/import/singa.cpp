@@ -1,12 +1,17 @@
 // Memory logs of SINGA, recorded by the authors of SmartPool and AutoSwap (Zhang et al., arXiv 1903.06631). One event
-// per line, in three forms that are told apart line by line, since each says what the shorter ones leave out:
-//   Malloc ptr size [ms] | Free ptr [ms]        memInfo: ptr is the device address
-//   event block size ns                         vec_block: block is a host object, not an address
-//   index event block size ns                   vec_run
+// per line; the forms are told apart line by line, since each says what the shorter ones leave out:
+//   Malloc ptr size [time] | Free ptr [time]                       memInfo
+//   Malloc ptr size time | Read ptr size | Mutable ptr time | ...  blockInfo
+//   event block size time                                          vec_block
+//   index event block size time                                    vec_run
 // with the events Malloc, Free, Read, Mutable (the block's bytes are asked for to be changed) and Layer (a layer names
-// it).
+// it). A remark in parentheses may end a line. Times are ns, or ms since 1970.
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "traces/builder.hpp"
@@ -28,6 +33,9 @@ std::optional<EventKind> event_kind(std::string_view word) {
   return {};
 }
 
+/// Of a time in ms since 1970, as of 1973; no block is as large.
+constexpr std::int64_t kLeastSince1970 = 100'000'000'000;
+
 bool uses(EventKind kind) { return kind != EventKind::kMalloc && kind != EventKind::kFree; }
 
 struct Event {
@@ -43,13 +51,14 @@ struct SingaLog {
   std::vector<Event> events;
 };
 
-/// Up to six words of a line; more are never right.
+/// Up to six words of a line, without a remark at its end; more are never right.
 struct Words {
   std::array<std::string_view, 6> word;
   std::size_t count = 0;
 };
 
 Words split(std::string_view line) {
+  line = line.substr(0, line.find('('));
   Words found;
   while (found.count < found.word.size()) {
     const std::size_t begin = line.find_first_not_of(" \t");
@@ -62,7 +71,7 @@ Words split(std::string_view line) {
 }
 
 SingaLog parse_singa_log(const Input& input) {
-  constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+  constexpr std::int64_t kMostTime = std::int64_t{1} << 61;
   SingaLog log;
   std::unordered_map<std::string_view, std::uint32_t> ids;
   Total sizes;
@@ -84,13 +93,15 @@ SingaLog parse_singa_log(const Input& input) {
         lines.refuse("the {} is '{}'; expected a whole number, at least 0", what, excerpt(words.word[skip + 2 + i]));
       return *value;
     };
+    const auto is_size = [&] { return parse_whole(words.word[skip + 2]).value_or(0) < kLeastSince1970; };
     Event event;
     event.kind = *kind;
     event.line = lines.number();
     const auto [entry, added] = ids.try_emplace(words.word[skip + 1], static_cast<std::uint32_t>(log.blocks.size()));
     if (added) log.blocks.push_back(words.word[skip + 1]);
     event.block = entry->second;
-    const bool sized = numbers == 2 || (numbers == 1 && *kind == EventKind::kMalloc);
+    // A single number is a size for a Malloc and a time for a Free; for a use it is a size if it could be one.
+    const bool sized = numbers == 2 || (numbers == 1 && (*kind == EventKind::kMalloc || (uses(*kind) && is_size())));
     if (sized) event.size = number(0, "size", kMostTime);
     if (numbers == 2 || (numbers == 1 && !sized)) event.time = number(numbers - 1, "time", kMostTime);
     try {
@@ -108,6 +119,7 @@ class SingaImport {
  public:
   SingaImport(const SingaLog& log, const Lines& lines) : log_{log}, lines_{lines}, blocks_(log.blocks.size()) {
     for (const Event& event : log.events) timed_ = timed_ || uses(event.kind);
+    find_addresses();
   }
 
   Trace run() {
@@ -135,6 +147,28 @@ class SingaImport {
     throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(lines_.position(at.line));
   }
 
+  /// The blocks are named by device addresses if blocks that are allocated at the same time never overlap; otherwise
+  /// they are objects on the host.
+  void find_addresses() {
+    constexpr std::int64_t kMost = std::int64_t{1} << 61;
+    for (const std::string_view name : log_.blocks) addresses_.push_back(parse_whole(name).value_or(-1));
+    std::map<std::int64_t, std::int64_t> live;  // begin, end
+    for (const Event& event : log_.events) {
+      const std::int64_t begin = addresses_[event.block];
+      const bool known = live.contains(begin);
+      if (event.kind == EventKind::kFree) {
+        live.erase(begin);
+      } else if (event.size >= 0 && !known) {
+        const auto next = live.upper_bound(begin);
+        const bool address = begin >= 0 && begin <= kMost;
+        const bool apart = address && (next == live.end() || next->first >= begin + event.size) &&
+                           (next == live.begin() || std::prev(next)->second <= begin);
+        if (!apart) return addresses_.assign(log_.blocks.size(), -1);
+        live[begin] = begin + event.size;
+      }
+    }
+  }
+
   /// Events are equal for the loop if they do the same to blocks of one size.
   void find_iterations() {
     std::vector<std::int64_t> sizes(log_.blocks.size(), -1);
@@ -153,11 +187,15 @@ class SingaImport {
 
   /// The clock at each event since the first one. Steps backwards count as no time; the largest is noted as a loss.
   void read_clock() {
-    std::int64_t now = 0, last = -1;
+    constexpr std::int64_t kMostMilliseconds = 100'000'000'000'000;  // since 1970, in the year 5138
+    std::int64_t now = 0, last = -1, unit = 0;
     Total total;
     for (const Event& event : log_.events) {
       if (timed_ && event.time >= 0) {
-        const std::int64_t step = last < 0 ? 0 : event.time - last;
+        if (last < 0) unit = event.time >= kLeastSince1970 && event.time < kMostMilliseconds ? 1'000'000 : 1;
+        std::int64_t step = last < 0 ? 0 : event.time - last;
+        if (__builtin_mul_overflow(step, unit, &step))
+          refuse(event, "the time is {}, far from the one before", event.time);
         last = event.time;
         if (step < 0) builder_.losses().clock_residual_ns = std::max(builder_.losses().clock_residual_ns, -step);
         try {
@@ -212,10 +250,8 @@ class SingaImport {
     Buffer buffer;
     buffer.size = Bytes{event.size};
     const std::string_view name = log_.blocks[event.block];
-    if (timed_)
-      buffer.name = builder_.text(name);
-    else
-      buffer.address = parse_whole(name).value_or(-1);
+    buffer.address = addresses_[event.block];
+    if (buffer.address < 0) buffer.name = builder_.text(name);
     return buffer;
   }
 
@@ -224,7 +260,8 @@ class SingaImport {
   const SingaLog& log_;
   const Lines& lines_;
   TraceBuilder builder_;
-  bool timed_ = false;  // the log has uses: blocks are host objects and the clock counts ns
+  bool timed_ = false;                   // the log has uses
+  std::vector<std::int64_t> addresses_;  // by block; -1 for all where there are none
   std::vector<Block> blocks_;
   std::vector<std::size_t> marks_;  // events with which iterations begin
   std::size_t next_mark_ = 0;

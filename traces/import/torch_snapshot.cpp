@@ -1,6 +1,7 @@
 #include "traces/import/torch_snapshot.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "traces/import/lines.hpp"
 #include "traces/import/pickle.hpp"

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
