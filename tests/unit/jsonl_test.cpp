@@ -1,0 +1,107 @@
+#include "traces/jsonl/jsonl.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/jsonl/relabel.hpp"
+
+using namespace tidepool;
+using tests::Random;
+using tests::random_trace;
+
+namespace {
+
+Trace read(std::string_view text) { return read_jsonl(Input{"t.jsonl", text}); }
+
+std::vector<std::uint32_t> identity(std::size_t size) {
+  std::vector<std::uint32_t> numbers(size);
+  for (std::size_t i = 0; i < size; ++i) numbers[i] = static_cast<std::uint32_t>(i);
+  return numbers;
+}
+
+/// The same trace with its buffers in a random order, and neighbouring versions exchanged where neither needs the
+/// other.
+Trace renumbered(const Trace& trace, std::uint64_t seed) {
+  Random random{seed};
+  std::vector<std::uint32_t> buffers = identity(trace.buffers().size());
+  for (std::size_t i = buffers.size(); i > 1; --i) std::swap(buffers[i - 1], buffers[random.below(i)]);
+  std::vector<std::uint32_t> versions = identity(trace.versions().size());
+  for (std::size_t i = 1; i + 1 < versions.size(); ++i) {
+    const VersionId parent = trace.versions()[i + 1].parent, own_parent = trace.versions()[i].parent;
+    if (parent == VersionId{i} || (own_parent.valid() && versions[own_parent.index()] >= i)) continue;
+    std::swap(versions[i], versions[i + 1]);
+    ++i;
+  }
+  return relabel(trace, buffers, versions);
+}
+
+}  // namespace
+
+TEST_CASE("JSON lines keep every field and every id") {
+  for (const int ops : {0, 1, 10, 300})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Trace trace = random_trace(seed, ops);
+      CHECK(read(to_jsonl(trace)).data() == trace.data());
+    }
+}
+
+TEST_CASE("JSON lines keep ids that are not those of appearance") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Trace trace = renumbered(random_trace(seed, 100), seed);
+    CHECK(read(to_jsonl(trace)).data() == trace.data());
+  }
+}
+
+TEST_CASE("JSON lines keep outputs, texts and streams in any order") {
+  TraceBuilder build{{"compute", "copy"}};
+  build.text("never used");
+  const BufferId a = build.existing({.size = 1_B}), b = build.existing({.size = 2_B, .stream = StreamId{1}});
+  build.output(build.current(b));
+  build.output(build.current(a));
+  const Trace trace = build.finish();
+  CHECK(read(to_jsonl(trace)).data() == trace.data());
+
+  build.existing({.size = 1_B});
+  build.only_given_outputs();
+  const Trace none = build.finish();
+  CHECK(read(to_jsonl(none)).data() == none.data());
+}
+
+TEST_CASE("JSON lines keep any text") {
+  TraceBuilder build;
+  build.meta()["a \"key\""] = "back\\slash, new\nline, tab\t, nul \0, snowman \xe2\x98\x83";
+  build.mark(MarkKind::kRangeBegin, std::string_view{"\x01\x1f\x7f\0.", 5});
+  const Trace trace = build.finish();
+  CHECK(read(to_jsonl(trace)).data() == trace.data());
+}
+
+TEST_CASE("a step can be written by hand") {
+  // y = x * w, then y is updated in place, read through a view, and freed.
+  const Trace trace = read(R"({"tidepool":1,"meta":{"source":"hand"}}
+{"buffer":0,"born_before":true,"size_bytes":100,"kind":"parameter","name":"w"}
+{"buffer":1,"born_before":true,"size_bytes":10,"kind":"input"}
+
+{"mark":"iteration","name":"0"}
+{"alloc":2,"size_bytes":50}
+{"run":"mul","uses":[[1,"read","schema"],[0,"read","schema"],[2,"write","schema"]],"duration_ns":7}
+{"run":"relu_","uses":[[2,"read_write","schema"]],"duration_ns":2}
+{"forget":2}
+{"run":"t","uses":[[2,"view","schema"]]}
+{"run":"sum","uses":[[2,"read","schema",4],[0,"read_write","inferred"]],"stream":"side","waits_for":[1,2]}
+{"free":2}
+{"output_buffers":[0]}
+{"losses":{"unmatched_frees":3}}
+)");
+  CHECK(trace.ideal_peak() == 160_B);
+  REQUIRE(trace.ops().size() == 4);
+  CHECK(trace.text(trace.op(OpId{1}).name) == "relu_");
+  CHECK(trace.version(VersionId{3}).kind == VersionKind::kUpdate);
+  CHECK(trace.version(VersionId{3}).parent == VersionId{2});
+  CHECK(trace.root(VersionId{4}) == VersionId{3});
+  CHECK(trace.readers(VersionId{3}).size() == 2);  // the view and the sum
+  CHECK(trace.data().orders == std::vector<Order>{{OpId{1}, OpId{3}}, {OpId{2}, OpId{3}}});
+  CHECK(trace.data().streams == std::vector<std::string>{"0", "side"});
+  CHECK(trace.outputs().size() == 1);
+  CHECK(trace.version(trace.outputs()[0]).kind == VersionKind::kUpdate);
+  CHECK(trace.data().losses.unmatched_frees == 3);
+  CHECK(trace.data().marks.size() == 1);
+}

@@ -1,0 +1,135 @@
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/error.hpp"
+#include "traces/file/format.hpp"
+#include "traces/file/frame.hpp"
+#include "traces/file/reader.hpp"
+#include "traces/file/writer.hpp"
+
+using namespace tidepool;
+using tests::random_trace;
+
+namespace {
+
+Trace read(std::string_view bytes) { return read_trace_file(Input{"t.tide", bytes}); }
+
+/// Three steps of program in three chunks, as a recorder would write them, without an end.
+std::string three_chunks() {
+  std::string bytes;
+  TraceFileWriter writer{[&](std::string_view next) { bytes += next; }};
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 100_B, .kind = BufferKind::kParameter});
+  writer.append(build.so_far());
+  const BufferId a = build.alloc({.size = 10_B});
+  build.run({.name = build.text("relu")}, {{weight, Access::kRead}, {a, Access::kWrite}});
+  writer.append(build.so_far());
+  build.free(a);
+  writer.append(build.so_far());
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a trace comes back from its file as it was") {
+  for (const int ops : {0, 1, 10, 1'000})
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const Trace trace = random_trace(seed, ops);
+      const Trace back = read(to_trace_file(trace));
+      CHECK(back.data() == trace.data());
+      CHECK(back.hash() == trace.hash());
+    }
+}
+
+TEST_CASE("a trace of several chunks comes back from its file as it was") {
+  const Trace trace = random_trace(7, 20'000);
+  REQUIRE(trace.steps().size() > 2 * 16'384);  // the writer cuts after so many steps
+  CHECK(read(to_trace_file(trace)).data() == trace.data());
+}
+
+TEST_CASE("every prefix of a trace file is refused or gives a shorter trace that says so") {
+  const Trace trace = random_trace(3, 20);
+  const std::string bytes = to_trace_file(trace);
+  std::size_t refused = 0, recovered = 0;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    try {
+      const Trace part = read(std::string_view{bytes}.substr(0, size));
+      if (part.data() == trace.data()) continue;  // only the index is missing
+      CHECK(part.data().meta.count("recovered") == 1);
+      CHECK(part.data().losses.dropped_records > 0);
+      ++recovered;
+    } catch (const InputError& error) {
+      CHECK_THAT(error.what(), ContainsSubstring("t.tide:byte "));
+      ++refused;
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(recovered > 100);
+}
+
+TEST_CASE("a file without its index is whole") {
+  const Trace trace = random_trace(3, 20);
+  const std::string bytes = to_trace_file(trace);
+  CHECK(read(std::string_view{bytes}.substr(0, bytes.size() - 1)).data() == trace.data());
+}
+
+TEST_CASE("a recording that stops is recovered to its last whole chunk") {
+  const std::string bytes = three_chunks();
+  const Trace whole = read(bytes);
+  CHECK(whole.steps().size() == 3);
+  CHECK(whole.outputs().size() == 1);  // the weight; a is freed
+  CHECK(whole.data().losses.dropped_records == 1);
+
+  const Trace part = read(std::string_view{bytes}.substr(0, bytes.size() - 1));  // within the third chunk
+  CHECK(part.steps().size() == 2);
+  CHECK(part.buffer(BufferId{1}).outlives);  // its free was lost
+  CHECK(part.outputs().size() == 2);
+  CHECK(part.data().losses.dropped_records == 2);  // the free, and what came after it
+}
+
+TEST_CASE("chunks appended one after the other end as the same trace") {
+  std::string bytes;
+  TraceFileWriter writer{[&](std::string_view next) { bytes += next; }};
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 100_B});
+  writer.append(build.so_far());
+  build.run({.name = build.text("step")}, {{weight, Access::kReadWrite}});
+  build.meta()["source"] = "test";
+  const Trace trace = build.finish();
+  writer.finish(trace);
+  CHECK(read(bytes).data() == trace.data());
+}
+
+TEST_CASE("no flipped bit crashes the reader or gives another trace unnoticed") {
+  const Trace trace = random_trace(11, 30);
+  const std::string bytes = to_trace_file(trace);
+  std::size_t refused = 0;
+  for (std::size_t byte = 0; byte < bytes.size(); ++byte) {
+    std::string damaged = bytes;
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << byte % 8));
+    try {
+      const Trace read_back = read(damaged);
+      // The four unused bytes of the header, zstd's own framing, or the index.
+      CHECK((read_back.data() == trace.data() || read_back.data().meta.count("recovered") == 1));
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > bytes.size() / 2);
+}
+
+TEST_CASE("a frame that compresses too well is filled up, so that small files cannot ask for much memory") {
+  const std::string raw(1 << 20, '\0');
+  std::string bytes;
+  file::append_frame(file::Section::kSteps, 1, raw, bytes);
+  CHECK(bytes.size() >= raw.size() / file::kMostShrink);
+  file::FrameReader reader{bytes};
+  CHECK(reader.raw(0, reader.header(0)) == raw);
+}
+
+TEST_CASE("the hash is that of the content, not of the way it was stored") {
+  TraceData data = random_trace(2, 50).data();
+  const std::string hash = Trace{data}.hash();
+  CHECK(hash == read(to_trace_file(Trace{data})).hash());
+  data.ops[7].duration += 1_ns;
+  CHECK(Trace{data}.hash() != hash);
+}
