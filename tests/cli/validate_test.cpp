@@ -1,0 +1,145 @@
+#include <nlohmann/json.hpp>
+
+#include "simulator/plan_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "tests/program.hpp"
+#include "traces/builder.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// op0 writes a | op1 writes b | op2 reads a and b, writes c: 1 ms each, 4 KiB each.
+struct Files {
+  VersionId a, b, c;
+  Trace trace = make();
+  ScratchFolder folder;
+  std::string trace_path = folder.file("run.jsonl"), plan_path = folder.file("run.plan");
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId first = build.alloc({.size = 4096_B}), second = build.alloc({.size = 4096_B});
+    const BufferId third = build.alloc({.size = 4096_B});
+    a = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
+    b = build.run({.duration = 1_ms}, {{second, Access::kWrite}})[0];
+    c = build.run({.duration = 1_ms}, {{first}, {second}, {third, Access::kWrite}})[2];
+    return build.finish();
+  }
+
+  /// b lives at `b_at`, swapped out and in again: 4096 of a, 4096 to and from the host.
+  PlanFile plan(Bytes b_at) const {
+    PlanWriter writer{trace};
+    writer.alloc(a, 0_B).run(OpId{0}).alloc(b, b_at).run(OpId{1}).swap_out(b).drop(b).swap_in(b, b_at);
+    writer.alloc(c, 16_KiB).run(OpId{2});
+    PlanFile file{trace.hash(), {}, {}, writer.plan()};
+    file.spec.capacity = kNoLimit;
+    file.spec.machine = find_machine("titan-x-pcie3");
+    if (b_at >= 4096_B) file.predicted = replay(trace, file.spec, file.plan);
+    return file;
+  }
+
+  void write(const PlanFile& file) const {
+    write_file(trace_path, to_jsonl(trace));
+    write_plan(plan_path, file);
+  }
+
+  ProgramResult validate(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"validate", plan_path, "--trace", trace_path};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("validate runs a plan on the host and says what it found") {
+  const Files files;
+  files.write(files.plan(8192_B));
+  const ProgramResult result = files.validate({"--backend", "host", "--json", "--detail"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(result.err.empty());
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["backend"] == "host");
+  CHECK(json["outcome"] == "ok");
+  CHECK(json["trace_hash"] == files.trace.hash());
+  CHECK(json["corrupt_bytes"] == 0);
+  CHECK(json["predicted_peak_bytes"] == 12288);
+  CHECK(json["measured_peak_bytes"] == 12288);
+  CHECK(json["predicted_ns"] == files.plan(8192_B).predicted.makespan.count());
+  CHECK_FALSE(json.contains("measured_ns"));
+  CHECK_FALSE(json.contains("error"));
+  CHECK(json["read_bytes"] == 2 * 4096 + 3 * 4096);  // op 2 reads a and b; a, b and c are outputs
+  CHECK(json["lanes"].size() == 4);
+  REQUIRE(json["transfers"].size() == 2);
+  CHECK(json["transfers"][0]["direction"] == "d2h");
+  CHECK(json["transfers"][0]["bytes"] == 4096);
+
+  CHECK_THAT(files.validate().out, ContainsSubstring("outcome         ok\n"));
+}
+
+TEST_CASE("validate measures time when told how fast it may go") {
+  const Files files;
+  files.write(files.plan(8192_B));
+  const ProgramResult result = files.validate({"--json", "--time-scale", "2"});
+  REQUIRE(result.code == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["measured_ns"].get<std::int64_t>() >= json["predicted_ns"].get<std::int64_t>());  // nothing is too early
+  CHECK(json["error"].get<double>() >= 0);
+  CHECK(json["wall_ns"].get<std::int64_t>() >= 2 * json["predicted_ns"].get<std::int64_t>());
+}
+
+TEST_CASE("validate fails when bytes are wrong, a plan cannot be executed or costs something else") {
+  const Files files;
+  files.write(files.plan(2048_B));  // over the last half of a
+  const ProgramResult corrupt = files.validate({"--json"});
+  CHECK(corrupt.code == 1);
+  const auto json = nlohmann::json::parse(corrupt.out);
+  CHECK(json["outcome"] == "corrupt");
+  CHECK(json["corrupt_bytes"] == 2048 + 2048 + 4096);  // a for op 2 and as an output, and c made from it
+  CHECK_THAT(json["message"].get<std::string>(),
+             ContainsSubstring("run op 2 before op 2: reads version 0 (buffer 0): byte 2048 is wrong; expected "));
+
+  PlanFile early = files.plan(8192_B);
+  std::swap(early.plan.actions[0], early.plan.actions[1]);
+  files.write(early);
+  const ProgramResult refused = files.validate({"--json"});
+  CHECK(refused.code == 1);
+  CHECK(nlohmann::json::parse(refused.out)["outcome"] == "error");
+  CHECK(nlohmann::json::parse(refused.out)["message"] ==
+        "run op 0 before op 0: version 0 has no place to be written to");
+
+  PlanFile boast = files.plan(8192_B);
+  const std::int64_t makespan = boast.predicted.makespan.count();
+  boast.predicted.makespan = 1_ms;
+  files.write(boast);
+  const ProgramResult wrong = files.validate();
+  CHECK(wrong.code == 1);
+  CHECK_THAT(wrong.out, ContainsSubstring("its actions take " + std::to_string(makespan) +
+                                          " ns and 12288 bytes; the plan predicts 1000000 ns and 12288 bytes"));
+}
+
+TEST_CASE("validate refuses a plan for another trace and a backend that is not there") {
+  const Files files;
+  PlanFile other = files.plan(8192_B);
+  other.trace_hash = "0123456789abcdef";
+  files.write(other);
+  const ProgramResult mismatch = files.validate();
+  CHECK(mismatch.code == 2);
+  CHECK(mismatch.err == "tidepool: " + files.plan_path +
+                            ":1: made for trace 0123456789abcdef; expected the trace given, " + files.trace.hash() +
+                            "\n");
+  const ProgramResult cuda = files.validate({"--backend", "cuda"});
+  CHECK(cuda.code == 2);
+  CHECK(cuda.err == "tidepool: --backend: this build has no CUDA backend; expected host\n");
+  const ProgramResult quantum = files.validate({"--backend", "quantum"});
+  CHECK(quantum.code == 2);
+  CHECK(quantum.err == "tidepool: --backend: 'quantum' is not a backend; expected host or cuda\n");
+  files.write(files.plan(8192_B));
+  const ProgramResult arena = files.validate({"--arena", "12"});
+  CHECK(arena.code == 2);
+  CHECK_THAT(arena.err, ContainsSubstring("tidepool: --arena: '12' is not a size; "));
+}
