@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -24,8 +23,17 @@ Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
 }
 
-void sleep_until(Clock::time_point start, double nanos) {
-  std::this_thread::sleep_until(start + std::chrono::nanoseconds{static_cast<std::int64_t>(nanos)});
+/// Sleeps most of the time, because lanes may be more than cores, and spins at the end, because a sleep is imprecise.
+void wait_until(Clock::time_point start, Nanos time) {
+  const auto end = start + std::chrono::nanoseconds{time.count()};
+  constexpr std::chrono::microseconds kImprecision{200};
+  if (end - Clock::now() > 2 * kImprecision) std::this_thread::sleep_until(end - kImprecision);
+  while (Clock::now() < end) std::this_thread::yield();
+}
+
+/// `time` in a run whose ops take `scale` times as long as they should.
+Nanos scaled(Nanos time, double scale) {
+  return Nanos{static_cast<std::int64_t>(scale * static_cast<double>(time.count()))};
 }
 
 /// An operand with the memory behind it.
@@ -113,9 +121,7 @@ class HostBackend final : public Backend {
     report.wall = since(start_);
     report.peak = peak;
     report.unit = scale_.unit();
-    if (options_.time_scale > 0)
-      report.measured =
-          Nanos{static_cast<std::int64_t>(static_cast<double>(report.wall.count()) / options_.time_scale)};
+    if (options_.time_scale > 0 && options_.threads) report.measured = scaled(report.wall, 1 / options_.time_scale);
     collect(report);
     if (stuck) {
       report.outcome = HostOutcome::kStuck;
@@ -173,16 +179,15 @@ class HostBackend final : public Backend {
     for (const Op& op : trace_.ops()) longest = std::max(longest, op.duration);
     for (const Buffer& buffer : trace_.buffers())
       longest = std::max({longest, options_.machine.h2d.time(buffer.size), options_.machine.d2h.time(buffer.size)});
-    return options_.patience +
-           Nanos{static_cast<std::int64_t>(options_.time_scale * static_cast<double>(longest.count()))};
+    return options_.patience + scaled(longest, options_.time_scale);
   }
 
   void perform(const Job& job) {
     const auto start = Clock::now();
     LaneLog& log = logs_[job.lane];
     const bool transfer = job.kind == TaskKind::kSwapOut || job.kind == TaskKind::kSwapIn;
-    if (transfer && threads_ && options_.faults.late_copies > Nanos{})
-      sleep_until(start, static_cast<double>(options_.faults.late_copies.count()));
+    if (transfer && options_.threads && options_.faults.late_copies > Nanos{})
+      wait_until(start, options_.faults.late_copies);
     switch (job.kind) {
       case TaskKind::kFill:
         fill_words(job.writes[0].words, job.writes[0].count, job.expected->content[job.writes[0].version.index()]);
@@ -203,8 +208,7 @@ class HostBackend final : public Backend {
         compare(job, job.reads[0], log);
         break;
     }
-    if (options_.time_scale > 0 && threads_)
-      sleep_until(start, options_.time_scale * static_cast<double>(time(job).count()));
+    if (options_.time_scale > 0 && options_.threads) wait_until(start, scaled(time(job), options_.time_scale));
     const Nanos took = since(start);
     ++log.tasks;
     log.busy += took;
@@ -230,8 +234,7 @@ class HostBackend final : public Backend {
   }
 
   void log_transfer(const Job& job, LaneLog& log, Nanos took) const {
-    if (options_.time_scale > 0)
-      took = Nanos{static_cast<std::int64_t>(static_cast<double>(took.count()) / options_.time_scale)};
+    if (options_.time_scale > 0) took = scaled(took, 1 / options_.time_scale);
     log.transfers.push_back({job.action, job.kind == TaskKind::kSwapOut ? Verb::kSwapOut : Verb::kSwapIn,
                              job.reads[0].version, trace_.size(job.reads[0].version), took});
   }
