@@ -17,8 +17,8 @@ struct GridText {
   std::string capacity = "machine";  ///< as parse_capacities
   std::string machine = "a100-pcie4";
   std::string seed = "1";  ///< as parse_seeds
-  std::string assume;
-  std::string overhead_limit;
+  std::string assume = {};
+  std::string overhead_limit = {};
   std::string iterations = "1";
 };
 

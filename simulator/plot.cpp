@@ -118,7 +118,8 @@ std::string memory_axis(const Scale& scale) {
     const Bytes at = places == 1 ? scale.first : scale.first + (scale.last - scale.first) * i / (places - 1);
     const std::size_t column = scale.column(at);
     ticks[column] = '+';
-    const std::string label = fmt::format("{:.3g}", static_cast<double>(at.count()) / divisor);
+    const double size = static_cast<double>(at.count()) / divisor;
+    const std::string label = size < 999.5 ? fmt::format("{:.3g}", size) : fmt::format("{:.0f}", size);
     labels.replace(kMargin + 1 + column - label.size() / 2, label.size(), label);
   }
   labels.erase(labels.find_last_not_of(' ') + 1);

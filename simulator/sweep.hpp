@@ -32,7 +32,7 @@ struct SweepProgress {
 struct SweepOptions {
   int threads = 1;
   /// Called about five times a second and at the end, by the thread that called sweep().
-  std::function<void(const SweepProgress&)> progress;
+  std::function<void(const SweepProgress&)> progress = {};
   /// When true, runs in progress are finished and written, and no other is begun.
   const std::atomic<bool>* stop = nullptr;
 };

@@ -169,9 +169,9 @@ int run(const Arguments& arguments) {
   if (isatty(STDERR_FILENO)) options.progress = show_progress;
   const SweepProgress end = sweep(parts, database, options);
   if (interrupted) {
-    fmt::print(stderr, "\ninterrupted: {} of {} runs are in {}; the same command goes on from there\n",
-               grouped(static_cast<std::int64_t>(end.present + end.done)), grouped(static_cast<std::int64_t>(end.runs)),
-               arguments.output);
+    fmt::print(stderr, "{}interrupted: {} of {} runs are in {}; the same command goes on from there\n",
+               isatty(STDERR_FILENO) ? "\n" : "", grouped(static_cast<std::int64_t>(end.present + end.done)),
+               grouped(static_cast<std::int64_t>(end.runs)), arguments.output);
     return kInterruptedCode;
   }
   print_results(parts, database, arguments);

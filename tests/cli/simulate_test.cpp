@@ -1,0 +1,150 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "traces/builder.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Three ops of 1 ms on buffers of 100 MiB: op0 makes a, op1 makes b, op2 reads a. Peak 200 MiB.
+std::string small_trace(const ScratchFolder& scratch) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{b, Access::kWrite}});
+  build.run({.duration = 1_ms}, {{a, Access::kRead}});
+  build.free(a);
+  build.free(b);
+  const std::string path = scratch.file("small.jsonl");
+  std::ofstream{path} << to_jsonl(build.finish());
+  return path;
+}
+
+void check_key(const Json& run, const std::string& key, Json::value_t type) {
+  INFO(key);
+  REQUIRE(run.contains(key));
+  CHECK(run[key].type() == type);
+}
+
+}  // namespace
+
+TEST_CASE("tidepool simulate --json prints every key with its type") {
+  const ScratchFolder scratch;
+  const ProgramResult result =
+      run_program({"simulate", small_trace(scratch), "--capacity", "200MiB", "--overhead-limit", "2.0", "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const Json run = Json::parse(result.out);
+  for (const char* key : {"trace", "trace_hash", "pool", "policy", "options", "machine", "machine_hash", "assume",
+                          "version", "outcome", "bound_kind"})
+    check_key(run, key, Json::value_t::string);
+  for (const char* key : {"capacity_bytes", "seed", "iterations", "ideal_peak_bytes", "peak_bytes", "footprint_bytes",
+                          "baseline_ns", "makespan_ns", "recompute_ns", "recompute_count", "eviction_count",
+                          "swap_out_bytes", "swap_in_bytes", "cost_evaluations", "plan_ns", "actions", "bound_ns"})
+    check_key(run, key, Json::value_t::number_unsigned);
+  for (const char* key : {"overhead_limit", "fragmentation", "overhead_ratio", "actions_per_second", "gap"})
+    check_key(run, key, Json::value_t::number_float);
+  for (const char* key : {"compute", "h2d", "d2h", "memory"})
+    check_key(run["stall_ns"], key, Json::value_t::number_unsigned);
+  CHECK(run["outcome"] == "ok");
+  CHECK(run["capacity_bytes"] == 200 << 20);
+  CHECK(run["ideal_peak_bytes"] == 200 << 20);
+  CHECK(run["peak_bytes"] == 200 << 20);
+  CHECK(run["footprint_bytes"] == 200 << 20);
+  CHECK(run["fragmentation"] == 0.0);
+  CHECK(run["makespan_ns"] == 3'000'000);
+  CHECK(run["overhead_ratio"] == 1.0);
+  CHECK(run["gap"] == 0.0);
+  CHECK_FALSE(run.contains("message"));
+}
+
+TEST_CASE("what has no meaning is absent") {
+  const ScratchFolder scratch;
+  const ProgramResult result =
+      run_program({"simulate", small_trace(scratch), "--pool", "ideal", "--capacity", "none", "--json"});
+  const Json run = Json::parse(result.out);
+  for (const char* key : {"capacity_bytes", "footprint_bytes", "fragmentation", "overhead_limit", "message"})
+    CHECK_FALSE(run.contains(key));
+  CHECK(run["addresses"] == false);
+}
+
+TEST_CASE("out of memory is a result, with clocks up to where the run came") {
+  const ScratchFolder scratch;
+  const ProgramResult result = run_program({"simulate", small_trace(scratch), "--capacity", "0.5x", "--json"});
+  CHECK(result.code == 0);
+  const Json run = Json::parse(result.out);
+  CHECK(run["outcome"] == "out_of_memory");
+  CHECK(run["capacity_bytes"] == 100 << 20);
+  CHECK(run["makespan_ns"] == 1'000'000);
+  CHECK(run["overhead_ratio"].get<double>() == 1.0 / 3);
+  CHECK_FALSE(run["message"].get<std::string>().empty());
+  CHECK_FALSE(run.contains("gap"));
+}
+
+TEST_CASE("lists make one line for each run") {
+  const ScratchFolder scratch;
+  const ProgramResult result = run_program(
+      {"simulate", small_trace(scratch), "--pool", "best-fit,ideal", "--capacity", "0.5x..1.0x/3", "--json"});
+  CHECK(result.code == 0);
+  std::istringstream lines{result.out};
+  std::vector<std::string> seen;
+  for (std::string line; std::getline(lines, line);) {
+    const Json run = Json::parse(line);
+    seen.push_back(run["pool"].get<std::string>() + " " + std::to_string(run["capacity_bytes"].get<int>() >> 20));
+  }
+  CHECK(seen == std::vector<std::string>{"best-fit 100", "best-fit 150", "best-fit 200", "ideal 100", "ideal 150",
+                                         "ideal 200"});
+}
+
+TEST_CASE("people get a table of what happened and the rate") {
+  const ScratchFolder scratch;
+  const std::string trace = small_trace(scratch);
+  const ProgramResult result = run_program({"simulate", trace, "--policy", "lru-swap", "--capacity", "none"});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const std::string told =
+      trace +
+      ": lru-swap on best-fit, a100-pcie4, no limit\n"
+      "outcome     ok\n"
+      "memory      peak 200 MiB, footprint 200 MiB, fragmentation 0.0 %\n"
+      "time        3 ms, 3 ms without policy and limit: +0.00 %\n"
+      "evicted     0 versions\n"
+      "recomputed  0 ns in 0 runs\n"
+      "swapped     0 B out, 0 B in\n"
+      "stalls      compute waited 0 ns: 0 ns for copies in, 0 ns for places being copied out, 0 ns for other ops\n"
+      "7 actions in ";
+  CHECK(result.out.substr(0, told.size()) == told);
+  CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);
+}
+
+TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message") {
+  const ScratchFolder scratch;
+  const std::string trace = small_trace(scratch);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    arguments.insert(arguments.begin(), {"simulate", trace});
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err == "tidepool: " + message + "\n");
+  };
+  refused({"--capacity", "1xb"},
+          "--capacity: '1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB");
+  refused({"--pool", "best-fit(alignmnt=1B)"},
+          "best-fit: unknown option 'alignmnt', did you mean 'alignment'? (tidepool policies best-fit lists them)");
+  refused({"--assume", "simd"}, "no assumptions named 'simd', did you mean 'simrd'?; known: simrd");
+  const ProgramResult pool = run_program({"simulate", trace, "--pool", "best-fitt"});
+  CHECK(pool.code == 2);
+  CHECK(pool.err.starts_with("tidepool: no pool named 'best-fitt', did you mean 'best-fit'?; known: "));
+  const ProgramResult policy = run_program({"simulate", trace, "--policy", "lru-swapp"});
+  CHECK(policy.code == 2);
+  CHECK(policy.err.starts_with("tidepool: no policy named 'lru-swapp', did you mean 'lru-swap'?; known: "));
+  const ProgramResult machine = run_program({"simulate", trace, "--machine", "a100-pcie5"});
+  CHECK(machine.code == 2);
+  CHECK(machine.err.starts_with("tidepool: no machine named 'a100-pcie5', did you mean 'a100-pcie4'?; known: "));
+  CHECK(run_program({"simulate", trace, "--polcy", "lru"}).code == 2);
+}

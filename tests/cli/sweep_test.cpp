@@ -1,0 +1,198 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string write_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
+  const std::string path = scratch.file("random-" + std::to_string(seed) + ".jsonl");
+  std::ofstream{path} << to_jsonl(tests::random_trace(seed, ops));
+  return path;
+}
+
+/// Starts the program and does not wait for it. Its stderr goes to `err`.
+pid_t start_program(std::vector<std::string> arguments, const std::string& err) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  arguments.insert(arguments.begin(), TIDEPOOL_PROGRAM);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+  dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+  execv(TIDEPOOL_PROGRAM, argv.data());
+  _exit(127);
+}
+
+/// What a query says, a line for each row; "" while the database cannot be read.
+std::string query(const std::string& path, const char* sql) {
+  sqlite3* handle = nullptr;
+  std::string text;
+  if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) {
+    sqlite3_busy_timeout(handle, 10'000);
+    const auto add = [](void* out, int count, char** values, char**) {
+      for (int i = 0; i < count; ++i) *static_cast<std::string*>(out) += std::string{values[i] ? values[i] : ""} + "|";
+      *static_cast<std::string*>(out) += '\n';
+      return 0;
+    };
+    sqlite3_exec(handle, sql, add, &text, nullptr);
+  }
+  sqlite3_close(handle);
+  return text;
+}
+
+/// Everything but what tells wall time.
+std::string dump(const std::string& path) {
+  std::string columns = query(path,
+                              "SELECT group_concat(name) FROM pragma_table_info('runs') WHERE name NOT IN "
+                              "('plan_ns', 'actions_per_second')");
+  columns = columns.substr(0, columns.find('|'));
+  return query(path, ("SELECT " + columns + " FROM runs ORDER BY run_key").c_str());
+}
+
+std::size_t count(const std::string& path) {
+  const std::string text = query(path, "SELECT count(*) FROM runs");
+  return text.empty() ? 0 : std::stoul(text);
+}
+
+bool wait_for_rows(const std::string& path, std::size_t rows) {
+  for (int i = 0; i < 3'000; ++i) {
+    if (count(path) >= rows) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  return false;
+}
+
+/// A sweep of 240 runs, each a few milliseconds long.
+std::vector<std::string> long_sweep(const std::string& trace, const std::string& database,
+                                    const std::string& threads = "2") {
+  return {"sweep",
+          trace,
+          "--pool",
+          "best-fit,first-fit,ideal",
+          "--policy",
+          "lru-swap,largest",
+          "--capacity",
+          "0.5x..1.0x/40",
+          "--overhead-limit",
+          "3.0",
+          "-j",
+          threads,
+          "--json",
+          "-o",
+          database};
+}
+
+}  // namespace
+
+TEST_CASE("a sweep that is killed goes on to the same results as one that is not") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 6, 3'000);
+  const std::string whole = scratch.file("whole.sqlite"), killed = scratch.file("killed.sqlite");
+  const ProgramResult at_once = run_program(long_sweep(trace, whole));
+  REQUIRE(at_once.code == 0);
+  REQUIRE(count(whole) == 240);
+
+  const pid_t child = start_program(long_sweep(trace, killed, "1"), scratch.file("err"));
+  const bool began = wait_for_rows(killed, 1);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(began);
+  REQUIRE(WIFSIGNALED(status));
+  const std::size_t kept = count(killed);
+  REQUIRE(kept < 240);
+
+  const ProgramResult resumed = run_program(long_sweep(trace, killed));
+  CHECK(resumed.code == 0);
+  CHECK(resumed.err.find(std::to_string(240 - kept) + " runs in ") == 0);
+  CHECK(resumed.err.find("; " + std::to_string(kept) + " were there already; ") != std::string::npos);
+  CHECK(dump(killed) == dump(whole));
+}
+
+TEST_CASE("Ctrl-C keeps what was done and says how to go on") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 6, 3'000), database = scratch.file("r.sqlite");
+  const pid_t child = start_program(long_sweep(trace, database, "1"), scratch.file("err"));
+  const bool began = wait_for_rows(database, 1);
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(began);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(content_of(scratch.file("err")) == "interrupted: " + std::to_string(count(database)) + " of 240 runs are in " +
+                                               database + "; the same command goes on from there\n");
+}
+
+TEST_CASE("tidepool sweep prints a table and a plot for each trace") {
+  const ScratchFolder scratch;
+  const std::string one = write_trace(scratch, 1, 60), two = write_trace(scratch, 2, 60);
+  const ProgramResult result =
+      run_program({"sweep", one, two, one, "--policy", "none,lru-swap", "--capacity", "0.4x..1.2x/5", "-j", "2"});
+  CHECK(result.code == 0);
+  CHECK(result.err.starts_with(one + ": the same step as " + one + "; left out\n20 runs in "));
+  CHECK(result.err.ends_with("; nothing is kept without -o FILE\n"));
+  for (const char* name : {"random-1.jsonl", "random-2.jsonl"}) {
+    CHECK(result.out.find("\n" + std::string{name} + " on a100-pcie4: peak ") != std::string::npos);
+    CHECK(result.out.find("\n" + std::string{name} + " on a100-pcie4: overhead against memory") != std::string::npos);
+  }
+  std::istringstream lines{result.out};
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+}
+
+TEST_CASE("tidepool sweep --json prints each run on a line, in the same order on any number of threads") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60);
+  const auto lines_with = [&](const std::string& threads) {
+    const ProgramResult result =
+        run_program({"sweep", trace, "--pool", "best-fit,ideal", "--policy", "none,lru-swap,random", "--capacity",
+                     "0.4x,1x", "-j", threads, "--json"});
+    CHECK(result.code == 0);
+    std::vector<std::string> lines;
+    std::istringstream text{result.out};
+    for (std::string line; std::getline(text, line);) {
+      Json run = Json::parse(line);
+      run.erase("plan_ns");
+      run.erase("actions_per_second");
+      lines.push_back(run.dump());
+    }
+    return lines;
+  };
+  const std::vector<std::string> lines = lines_with("1");
+  CHECK(lines.size() == 12);
+  CHECK(lines_with("4") == lines);
+}
+
+TEST_CASE("bad arguments of sweep are refused before anything runs") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), notes = scratch.file("notes.txt");
+  std::ofstream{notes} << std::string(5000, 'x');
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    arguments.insert(arguments.begin(), {"sweep", trace});
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err == "tidepool: " + message + "\n");
+  };
+  refused({"-j", "0"}, "-j: '0' is not a number of threads; expected 1 to 1024");
+  refused({"-o", notes}, notes + ": not a database of sweep results; expected a new file or one that sweep wrote");
+  refused({"--capacity", "0.3x..1.0x"},
+          "--capacity: '0.3x..1.0x' is not a range; expected FIRST..LAST/COUNT, two fractions or two sizes and a whole "
+          "number "
+          "from 2 to 10000, as in 0.3x..1.0x/8");
+}
