@@ -64,6 +64,7 @@ class Driver final : private Device {
   void note_filled(OpId op, VersionId target);
   void execute(OpId op, VersionId target, std::size_t first_temporary);
   void place_output(OpId op, VersionId out);
+  void place_outputs_apart(OpId op);
   void unlock_inputs(OpId op);
   void drop_temporaries(std::size_t first);
   void swap_in(VersionId v);
@@ -131,6 +132,7 @@ class Driver final : private Device {
   std::vector<VersionId> current_;      // by buffer: its content in the program
   std::vector<bool> started_on_host_;   // by buffer
   std::vector<VersionId> overwritten_;  // in place, by the op that is about to run
+  std::vector<Block> blocks_;           // for the outputs of the op that is about to run
   std::vector<Block> ending_;           // places that end with the op that is about to run
   std::vector<bool> lost_;              // by version: gone and not regenerable
   bool anything_dropped_ = false;

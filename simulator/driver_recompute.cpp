@@ -86,7 +86,7 @@ void Driver::place_output(OpId op, VersionId out) {
   VersionState& s = state(out);
   if (s.placed && !s.filled) return;  // the program's own alloc
   const Version& version = trace_.version(out);
-  if (!assume_.copy_on_write && version.parent.valid() && state(version.parent).placed) {
+  if (version.parent.valid() && state(version.parent).placed) {
     VersionState& replaced = state(version.parent);
     std::uint32_t own_locks = 0;
     for (const Use& use : trace_.uses(op)) own_locks += use.in.valid() && trace_.root(use.in) == version.parent;
@@ -106,6 +106,23 @@ void Driver::place_output(OpId op, VersionId out) {
   const Block block = find_place(out);
   act(s.filled ? Verb::kScratch : Verb::kAlloc, out.value(), block);
   if (s.filled) ending_.push_back(block);
+}
+
+/// Gives all outputs of an op that is about to run, which writes nothing in place, the places they need. Room is found
+/// for all of them before it is settled which are written a second time: those are in nobody's way until then.
+void Driver::place_outputs_apart(OpId op) {
+  const std::span made = trace_.made(op);
+  blocks_.clear();
+  for (const VersionId out : made) {
+    const VersionState& s = state(out);
+    blocks_.push_back(s.placed && !s.filled ? Block{} : find_place(out));  // the program may have given it a place
+  }
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const VersionState& s = state(made[i]);
+    if (s.placed && !s.filled) continue;
+    act(s.filled ? Verb::kScratch : Verb::kAlloc, made[i].value(), blocks_[i]);
+    if (s.filled) ending_.push_back(blocks_[i]);
+  }
 }
 
 /// Notes in filled_ what the next run will fill: the one that it is for comes last.
@@ -130,15 +147,18 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
         state(replaced).wanted = false;
         if (anchored(replaced)) before_loss(replaced);
       }
-  note_filled(op, target);
-
   ending_.clear();
   overwritten_.clear();
-  for (const VersionId out : trace_.made(op))
-    if (state(out).filled) lock(out);  // it will be written a second time and must stay until then
-  for (const VersionId out : trace_.made(op)) place_output(op, out);
-  for (const VersionId out : trace_.made(op))
-    if (state(out).filled && --state(out).locks == 0) changed(out);
+  if (assume_.copy_on_write) {
+    place_outputs_apart(op);
+  } else {
+    for (const VersionId out : trace_.made(op))
+      if (state(out).filled) lock(out);  // it will be written a second time and must stay until then
+    for (const VersionId out : trace_.made(op)) place_output(op, out);
+    for (const VersionId out : trace_.made(op))
+      if (state(out).filled && --state(out).locks == 0) changed(out);
+  }
+  note_filled(op, target);
   act(Verb::kRun, op.value());
   for (const Block& block : ending_) pool_.release(block);
   drop_temporaries(first_temporary);
