@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "simulator/cost_victims.hpp"
+#include "simulator/neighbours.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/staleness_index.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Dynamic Tensor Rematerialization with union-find in place of the exact evicted neighbourhood: drops the buffer with
+/// the least
+///   h_eq(b) = (cost(b) + sum over the classes of b's absent neighbours of the class's cost) / (size(b) *
+///   staleness(b)),
+/// costs in ns, size in bytes, staleness in ns since an op last asked for b. A buffer that is evicted makes a class of
+/// its cost and is united with the classes of its absent neighbours (their costs add up); when it is recomputed its
+/// cost is taken off its class and it leaves, but the class is not split. So a class may cost too much, or too little.
+/// Outputs of the op that is about to run count as absent, with a class of cost 0.
+/// O(neighbours whose class changed) per eviction and recomputation, each O(its neighbours + log n).
+/// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 and appendix (h_DTR^eq).
+class WithClasses {
+ public:
+  static constexpr bool kWatches = true;
+
+  void start(const View& view) {
+    const Trace& trace = view.trace();
+    if (!neighbours_) neighbours_.emplace(trace);
+    places_.assign(trace.versions().size(), Place{});
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      places_[i].resident = trace.versions()[i].kind == VersionKind::kInitial;
+    nodes_.clear();
+    stale_.clear();
+    // A view that reads more than its base gives the base new neighbours without any other event.
+    for (std::size_t i = 0; i < trace.ops().size(); ++i)
+      for (const Use& use : trace.uses(OpId{i})) {
+        if (use.access != Access::kView) continue;
+        for (const Use& other : trace.uses(OpId{i})) {
+          if (!other.in.valid() || trace.root(other.in) == trace.root(use.in)) continue;
+          places_[trace.root(use.in).index()].grows = true;
+          places_[trace.root(other.in).index()].grows = true;
+        }
+      }
+  }
+
+  void dropped(const View& view, VersionId v) {
+    places_[v.index()].resident = false;
+    const std::uint32_t own = places_[v.index()].node = add_node(view.state(v).cost);
+    for_each_neighbour(view, v, [&](VersionId n) {
+      if (places_[n.index()].resident) {
+        mark_stale(n);
+        return;
+      }
+      if (places_[n.index()].node == kNone) {
+        places_[n.index()].node = add_node(Nanos{});
+        for_each_neighbour(view, n, [&](VersionId at_edge) {
+          if (places_[at_edge.index()].resident) mark_stale(at_edge);
+        });
+      }
+      unite(places_[n.index()].node, own);
+    });
+  }
+
+  void computed(const View& view, std::span<const VersionId> versions) {
+    for (const VersionId v : versions) {
+      Place& place = places_[v.index()];
+      place.resident = true;
+      mark_stale(v);
+      if (place.node == kNone) continue;
+      const std::uint32_t root = find(place.node);
+      place.node = kNone;
+      nodes_[root].cost -= view.state(v).cost;
+      notify(root);
+    }
+  }
+
+  template <class Visit>
+  void touched(const View&, Visit visit) {
+    for (std::size_t i = 0; i < stale_.size(); ++i) visit(stale_[i]);
+    stale_.clear();
+  }
+
+  Nanos of(const View& view, VersionId v) {
+    Place& place = places_[v.index()];
+    if (place.stale || place.grows) {
+      place.stale = false;
+      place.around = {};
+      ++place.asked;
+      roots_.clear();
+      for_each_neighbour(view, v, [&](VersionId n) {
+        const Place& near = places_[n.index()];
+        if (near.resident || near.node == kNone) return;
+        const std::uint32_t root = find(near.node);
+        if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) roots_.push_back(root);
+      });
+      for (const std::uint32_t root : roots_) {
+        place.around += nodes_[root].cost;
+        nodes_[root].dependants.push_back({v, place.asked});
+      }
+    }
+    return view.state(v).cost + place.around;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  struct Place {
+    Nanos around;                // cost of the classes next to it, as last asked for
+    std::uint32_t node = kNone;  // where it is absent
+    std::uint32_t asked = 0;     // how often `around` was made
+    bool resident = false;
+    bool stale = true;
+    bool grows = false;
+  };
+  struct Dependant {
+    VersionId version;
+    std::uint32_t asked;
+  };
+  struct Node {
+    std::uint32_t parent;
+    Nanos cost;                         // of the class, at its root
+    std::vector<Dependant> dependants;  // whose cost contains the class's, at its root
+  };
+
+  template <class Visit>
+  void for_each_neighbour(const View& view, VersionId v, Visit visit) const {
+    neighbours_->for_each(Neighbours::Side::kParents, v, view.op(), visit);
+    neighbours_->for_each(Neighbours::Side::kChildren, v, view.op(), visit);
+  }
+
+  void mark_stale(VersionId v) {
+    Place& place = places_[v.index()];
+    if (place.stale) return;
+    place.stale = true;
+    stale_.push_back(v);
+  }
+
+  /// The cost of a class has changed.
+  void notify(std::uint32_t root) {
+    for (const Dependant& dependant : nodes_[root].dependants)
+      if (places_[dependant.version.index()].asked == dependant.asked) mark_stale(dependant.version);
+    nodes_[root].dependants.clear();
+  }
+
+  std::uint32_t add_node(Nanos cost) {
+    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost, {}});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+
+  std::uint32_t find(std::uint32_t node) {
+    while (nodes_[node].parent != node) node = nodes_[node].parent = nodes_[nodes_[node].parent].parent;
+    return node;
+  }
+
+  void unite(std::uint32_t a, std::uint32_t b) {
+    a = find(a), b = find(b);
+    if (a == b) return;
+    nodes_[a].parent = b;
+    nodes_[b].cost += nodes_[a].cost;
+    notify(a);
+    notify(b);
+  }
+
+  std::optional<Neighbours> neighbours_;
+  std::vector<Place> places_;  // by version
+  std::vector<Node> nodes_;
+  std::vector<VersionId> stale_;
+  std::vector<std::uint32_t> roots_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "dtr-eq",
+     .kind = PolicyKind::kRemat,
+     .summary = "drops by cost of the classes of evicted neighbours, size and staleness",
+     .paper = "Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, 4.1 (h_DTR eq)",
+     .options = {},
+     .make = [](const Options&) { return std::make_unique<DropLeastCost<WithClasses, StalenessIndex>>(); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,74 @@
+// The candidate with the least cost per byte and per time since its last use, while time passes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
+///   cost / (size * (now - last access)),
+/// by these rules: quotients are rounded to the nearest double and equal doubles tie; of equal quotients the one with
+/// the largest order wins, but among quotients of 0 the one with the smallest order, and it hides negative quotients
+/// of a larger order; a size or age of 0 makes the quotient infinite, and infinite quotients come last.
+/// (That is a scan in order that keeps the last minimum and stops at the first zero.)
+///
+/// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
+/// wins. Every node of the tree keeps the winner below it and until when that is certain. Lines are compared in
+/// floating point with an error that is far below `kTied`; the winner's near ties are then compared exactly. set() and
+/// clear() are O(log n); least() is O(log n) amortised over changes and overtakings. Negative costs, which only
+/// estimates with errors have, are kept aside and scanned.
+class StalenessIndex {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  /// Empties all of `slots` slots and begins at time 0.
+  void reset(std::size_t slots);
+  void set(std::uint32_t slot, Nanos cost, Bytes size, Nanos last_access, std::uint32_t order);
+  void clear(std::uint32_t slot);
+  /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
+  std::uint32_t least(Nanos now);
+  /// How often a line was evaluated.
+  std::int64_t evaluations() const { return evaluations_; }
+
+ private:
+  static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+  static constexpr double kTied = 1e-9;  // relative
+
+  struct Line {
+    double slope;  // size / cost; infinite for a cost of 0, 0 for a size of 0
+    std::int64_t since;
+    std::int64_t cost, size;
+    std::uint32_t order;
+  };
+  struct Node {
+    std::uint32_t winner = kNone;
+    std::int64_t until = kForever;  // the winners here and below stay the same up to this time
+  };
+
+  double height(const Line& line) const {
+    const std::int64_t age = now_ - line.since;
+    return age > 0 ? line.slope * static_cast<double>(age) : 0;
+  }
+  double quotient_of(std::uint32_t slot) const;
+  Node play(std::uint32_t left, std::uint32_t right);
+  void climb(std::size_t leaf);
+  void repair(std::size_t node);
+  std::uint32_t best_of_tied(std::uint32_t winner);
+  void visit_tied(std::size_t node, double threshold);
+  std::uint32_t with_negatives(std::uint32_t best) const;
+
+  std::size_t leaves_ = 1;
+  std::int64_t now_ = 0;
+  std::vector<Line> lines_;
+  std::vector<Node> nodes_ = std::vector<Node>(2);
+  std::vector<std::uint32_t> negatives_;    // slots with a negative cost
+  std::vector<std::uint32_t> negative_at_;  // by slot: position in negatives_
+  std::vector<std::uint32_t> tied_;
+  std::int64_t evaluations_ = 0;
+};
+
+}  // namespace tidepool
