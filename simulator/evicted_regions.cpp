@@ -13,10 +13,9 @@ void EvictedRegions::start(const View& view) {
   const Trace& trace = view.trace();
   if (!neighbours_) neighbours_.emplace(trace);
   for (auto& regions : regions_) regions.assign(trace.versions().size(), Region{});
-  resident_.assign(trace.versions().size(), false);
-  for (std::size_t i = 0; i < trace.versions().size(); ++i)
-    resident_[i] = trace.versions()[i].kind == VersionKind::kInitial;
-  marks_.assign(trace.versions().size(), 0);
+  nodes_.assign(trace.versions().size(), Node{});
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    nodes_[i].resident = trace.versions()[i].kind == VersionKind::kInitial;
   mark_ = 0;
   changed_.clear();
 }
@@ -28,21 +27,20 @@ void EvictedRegions::rebuild(const View& view, Side side, VersionId base) {
   region.cost = {};
   ++mark_;
   mark(base);
-  for (VersionId from = base;;) {
-    neighbours_->for_each(side, from, view.op(), [&](VersionId v) {
-      if (!mark(v)) return;
-      if (resident_[v.index()]) {
-        region.frontier.push_back(v);
-      } else {
-        region.inside.push_back(v);
-        region.cost += view.state(v).cost;
-        stack_.push_back(v);
-      }
-    });
-    if (stack_.empty()) break;
-    from = stack_.back();
-    stack_.pop_back();
-  }
+  const auto visit = [&](VersionId v) {
+    Node& node = nodes_[v.index()];
+    if (node.mark == mark_) return;
+    node.mark = mark_;
+    if (node.resident) {
+      if (!node.pinned) region.frontier.push_back(v);
+    } else {
+      region.inside.push_back(v);
+      region.cost += view.state(v).cost;
+    }
+  };
+  neighbours_->for_each(side, base, view.op(), visit);
+  for (std::size_t i = 0; i < region.inside.size(); ++i)
+    neighbours_->for_each(side, region.inside[i], view.op(), visit);
   changed_.push_back(base);
 }
 
@@ -68,14 +66,17 @@ void EvictedRegions::absorb(const View& view, Side side, VersionId base, Version
 }
 
 void EvictedRegions::dropped(const View& view, VersionId v) {
-  resident_[v.index()] = false;
+  nodes_[v.index()].resident = false;
   for (const Side side : kSides)
     for (const VersionId base : regions_[index(other(side))][v.index()].frontier) absorb(view, side, base, v);
   for (const Side side : kSides) regions_[index(side)][v.index()] = Region{};
 }
 
 void EvictedRegions::computed(const View& view, std::span<const VersionId> versions) {
-  for (const VersionId v : versions) resident_[v.index()] = true;
+  for (const VersionId v : versions) {
+    nodes_[v.index()].resident = true;
+    nodes_[v.index()].pinned = view.state(v).pinned;
+  }
   for (const VersionId v : versions)
     for (const Side side : kSides) rebuild(view, side, v);
   for (const Side side : kSides) {

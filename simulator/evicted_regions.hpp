@@ -38,20 +38,24 @@ class EvictedRegions {
     std::vector<VersionId> inside, frontier;
     Nanos cost;
   };
+  struct Node {
+    std::uint32_t mark = 0;
+    bool resident = false;
+    bool pinned = false;  // resident for good: its own regions are of no interest
+  };
   static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
   static Side other(Side side) { return side == Side::kParents ? Side::kChildren : Side::kParents; }
 
   void rebuild(const View& view, Side side, VersionId base);
   void absorb(const View& view, Side side, VersionId base, VersionId evicted);
   /// Whether `v` was not marked yet since the last new mark.
-  bool mark(VersionId v) { return std::exchange(marks_[v.index()], mark_) != mark_; }
+  bool mark(VersionId v) { return std::exchange(nodes_[v.index()].mark, mark_) != mark_; }
 
   std::optional<Neighbours> neighbours_;
   std::array<std::vector<Region>, 2> regions_;  // by side and version
-  std::vector<bool> resident_;
-  std::vector<std::uint32_t> marks_;
+  std::vector<Node> nodes_;                     // by version
   std::uint32_t mark_ = 0;
-  std::vector<VersionId> stack_, affected_;
+  std::vector<VersionId> affected_;
   std::vector<VersionId> changed_;
 };
 

@@ -47,7 +47,7 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::p
   std::vector<std::map<std::string, std::string>> rows;
   while (std::getline(file, line)) {
     auto row = row_of(header, line);
-    if (row["runtime"] == "RuntimeV2EagerOptimized" && row["heuristic"] != "RandomStorage")
+    if (row["impl"] == "pypy" && row["runtime"] == "RuntimeV2EagerOptimized" && row["heuristic"] != "RandomStorage")
       rows.push_back(std::move(row));
   }
   return rows;
