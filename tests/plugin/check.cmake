@@ -39,6 +39,34 @@ expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${V
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
 
+# It decides like any other policy. Room for two buffers of 1 MiB: making b drops a, which is made again (1 us) for d.
+file(WRITE ${SCRATCH}/step.jsonl [==[
+{"tidepool":1}
+{"alloc":0,"size_bytes":1048576}
+{"run":"load","kind":"source","uses":[[0,"write","schema"]]}
+{"alloc":1,"size_bytes":1048576}
+{"run":"a","uses":[[0,"read","schema"],[1,"write","schema"]],"duration_ns":1000}
+{"alloc":2,"size_bytes":1048576}
+{"run":"b","uses":[[0,"read","schema"],[2,"write","schema"]],"duration_ns":1000}
+{"alloc":3,"size_bytes":512}
+{"run":"c","uses":[[2,"read","schema"],[3,"write","schema"]],"duration_ns":1000}
+{"free":2}
+{"alloc":4,"size_bytes":512}
+{"run":"d","uses":[[1,"read","schema"],[4,"write","schema"]],"duration_ns":1000}
+{"output_buffers":[3,4]}
+]==])
+execute_process(COMMAND ${program} simulate ${SCRATCH}/step.jsonl --policy example-fifo --capacity 2052KiB --json
+  --plugin ${right} OUTPUT_VARIABLE result ERROR_VARIABLE errors)
+foreach(pair outcome=ok baseline_ns=4000 makespan_ns=5000 recompute_count=1 recompute_ns=1000)
+  string(REPLACE "=" ";" pair ${pair})
+  list(GET pair 0 key)
+  list(GET pair 1 expected)
+  string(JSON seen ERROR_VARIABLE no_json GET "${result}" ${key})
+  if(NOT seen STREQUAL expected)
+    message(FATAL_ERROR "${key} is ${seen}, expected ${expected}\n${result}${errors}")
+  endif()
+endforeach()
+
 # The policy that README.md shows compiles as it stands there.
 file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md readme)
 string(REGEX MATCH "```cpp\n([^`]*)```" found "${readme}")
