@@ -1,5 +1,8 @@
 #include "traces/jsonl/jsonl.hpp"
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/jsonl/relabel.hpp"
@@ -104,4 +107,16 @@ TEST_CASE("a step can be written by hand") {
   CHECK(trace.version(trace.outputs()[0]).kind == VersionKind::kUpdate);
   CHECK(trace.data().losses.unmatched_frees == 3);
   CHECK(trace.data().marks.size() == 1);
+}
+
+TEST_CASE("the whole trace in FORMAT.md is one") {
+  std::ifstream file{TIDEPOOL_SOURCE_DIR "/traces/FORMAT.md"};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const std::string before = "A whole trace:\n```json\n";
+  const std::size_t start = text.find(before);
+  REQUIRE(start != std::string::npos);
+  const std::size_t first = start + before.size();
+  const Trace trace = read(text.substr(first, text.find("```", first) - first));
+  CHECK(trace.ops().size() == 4);
+  CHECK(trace.ideal_peak() == 880_B);  // the weight, its gradient, the input and what relu_ left
 }
