@@ -47,7 +47,8 @@ TEST_CASE("what could not have happened is refused with the records that say so"
   TraceData data;
   data.strings = {""}, data.streams = {"0"};
   data.buffers = {{.size = 1_B, .name = StringId{0}, .stream = StreamId{0}}};
-  data.versions = {{.buffer = BufferId{0}, .kind = VersionKind::kInitial, .producer = {}, .parent = {}, .root = VersionId{0}}};
+  data.versions = {
+      {.buffer = BufferId{0}, .kind = VersionKind::kInitial, .producer = {}, .parent = {}, .root = VersionId{0}}};
   data.steps = {{StepKind::kAlloc, 0}, {StepKind::kFree, 0}, {StepKind::kFree, 0}};
   CHECK_THROWS_WITH(Trace{data}, "step 2: free of buffer 0, which is not allocated");
   data.steps = {{StepKind::kAlloc, 0}, {StepKind::kFree, 3}};
@@ -56,4 +57,46 @@ TEST_CASE("what could not have happened is refused with the records that say so"
   CHECK_NOTHROW(Trace{data});
   data.versions[0].parent = VersionId{0};
   CHECK_THROWS_WITH(Trace{data}, "version 0: its parent 0 does not come before it");
+}
+
+TEST_CASE("what a reader of a trace may rely on is checked") {
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 1_B});
+  build.run({}, {{a, Access::kReadWrite}});
+  build.mark(MarkKind::kIteration, "0");
+  build.mark(MarkKind::kIteration, "1");
+  const TraceData good = build.finish().data();
+  const auto refused = [&](auto change, const char* message) {
+    TraceData data = good;
+    change(data);
+    CHECK_THROWS_WITH(Trace{data}, message);
+  };
+  refused([](TraceData& d) { d.strings[1] = "\xff"; }, "string 1: is not UTF-8");
+  refused([](TraceData& d) { d.strings[2] = "0"; }, "string 2: is the same as string 1; expected each once");
+  refused([](TraceData& d) { d.streams.emplace_back("0"); }, "stream 1: is the same as stream 0; expected each once");
+  refused([](TraceData& d) { d.meta["key"] = "\xff"; }, "meta 'key': is not UTF-8");
+  refused([](TraceData& d) { d.buffers[0].address = -2; },
+          "buffer 0: address is -2; expected at least 0, or -1 if not recorded");
+  refused([](TraceData& d) { d.buffers[0].size = Bytes{std::int64_t{1} << 62} + 1_B; },
+          "buffer 0: size is 4611686018427387905; all sizes together exceed 4 EiB");
+  refused([](TraceData& d) { d.ops[0].start = Nanos{-2}; },
+          "op 0: start is -2; expected 0 to 4611686018427387904, or -1 if not recorded");
+  refused([](TraceData& d) { d.ops[0].duration = Nanos{(std::int64_t{1} << 62) + 1}; },
+          "op 0: duration is 4611686018427387905; all durations together exceed 146 years");
+  refused([](TraceData& d) { d.marks[0].step = 1, d.marks[1].step = 0; }, "mark 1: not sorted by step");
+  refused([](TraceData& d) { d.losses.unmatched_frees = -1; }, "losses: unmatched_frees is -1; expected at least 0");
+  refused([](TraceData& d) { d.versions[1].kind = VersionKind::kWrite; },
+          "op 0 makes version 1 of another kind than its use says");
+  refused([](TraceData& d) { d.versions.erase(d.versions.begin()), d.versions[0].parent = {}; },
+          "version 0: an update or view needs a parent");
+}
+
+TEST_CASE("a view is read only after it was made") {
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 1_B});
+  build.run({}, {{a, Access::kRead}});
+  const VersionId view = build.run({}, {{a, Access::kView}})[0];
+  TraceData data = build.finish().data();
+  data.uses[0].in = view;
+  CHECK_THROWS_WITH(Trace{data}, "op 0 reads view 1, which is not made before it");
 }

@@ -1,0 +1,116 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/builder.hpp"
+#include "traces/importer.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+/// A parameter of 100 B and an activation of 10 B; two kernels, one of them random, and a copy; 3 + 4 + 5 ns.
+Trace small_trace() {
+  TraceBuilder build;
+  build.meta()["source"] = "hand";
+  const BufferId weight = build.existing({.size = 100_B, .kind = BufferKind::kParameter});
+  build.mark(MarkKind::kIteration, "0");
+  const BufferId a = build.alloc({.size = 10_B, .kind = BufferKind::kActivation});
+  build.run({.random = true, .duration = 3_ns},
+            {{weight, Access::kRead, Evidence::kSchema}, {a, Access::kWrite, Evidence::kSchema}});
+  build.run({.stream = build.stream("7"), .kind = OpKind::kCopy, .duration = 4_ns},
+            {{a, Access::kRead, Evidence::kCopy}});
+  build.run({.duration = 5_ns}, {{a, Access::kView}});
+  build.free(a);
+  build.losses().unmatched_frees = 2;
+  return build.finish();
+}
+
+std::string small_file(const ScratchFolder& scratch) {
+  const std::string path = scratch.file("small.jsonl");
+  write_file(path, to_jsonl(small_trace()));
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool info --json prints every key that the contract names") {
+  const ScratchFolder scratch;
+  const ProgramResult result = run_program({"info", small_file(scratch), "--json"});
+  CHECK(result.code == 0);
+  const Json info = Json::parse(result.out);
+  CHECK(info["buffers"] == 2);
+  CHECK(info["versions"] == 3);
+  CHECK(info["views"] == 1);
+  CHECK(info["ops"] == 3);
+  CHECK(info["kernels"] == 2);
+  CHECK(info["copies"] == 1);
+  CHECK(info["random_ops"] == 1);
+  CHECK(info["iterations"] == 1);
+  CHECK(info["ideal_peak_bytes"] == 110);
+  CHECK(info["kind_bytes"]["parameter"] == 100);
+  CHECK(info["duration_ns"] == 12);
+  CHECK(info["streams"] == 2);
+  CHECK(info["devices"] == 1);
+  CHECK(info["evidence"] ==
+        Json{{"schema", 2}, {"copy", 1}, {"const", 0}, {"instrumented", 0}, {"parameter", 0}, {"inferred", 1}});
+  CHECK(info["losses"] ==
+        Json{{"dropped_records", 0}, {"unmatched_frees", 2}, {"unknown_pointers", 0}, {"clock_residual_ns", 0}});
+  CHECK(info["source"] == "hand");
+  CHECK(info["trace_hash"] == small_trace().hash());
+  CHECK_THAT(result.err, ContainsSubstring("small.jsonl: 2 frees of memory whose allocation was not seen\n"));
+}
+
+TEST_CASE("a trace goes through import and export and comes back the same") {
+  const ScratchFolder scratch;
+  const std::string tide = scratch.file("a.tide"), text = scratch.file("b.jsonl");
+  const Trace trace = tests::random_trace(9, 200);
+  write_file(scratch.file("a.jsonl"), to_jsonl(trace));
+  CHECK(run_program({"import", scratch.file("a.jsonl"), "-o", tide}).code == 0);
+  CHECK(run_program({"export", tide, "--to", "jsonl", "-o", text}).code == 0);
+  CHECK(load_trace(tide).data() == trace.data());
+  CHECK(load_trace(text).data() == trace.data());
+}
+
+TEST_CASE("exported lifetimes have the ideal peak as their largest load") {
+  const ScratchFolder scratch;
+  const ProgramResult result = run_program({"export", small_file(scratch), "--to", "csv"});
+  // Five steps: alloc, three runs, free. The weight is there from before the first to after the last.
+  CHECK(result.out == "id,lower,upper,size\n0,0,6,100\n1,1,5,10\n");
+}
+
+TEST_CASE("what import and export cannot do is refused with exit code 2") {
+  const ScratchFolder scratch;
+  const std::string file = small_file(scratch);
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, ContainsSubstring(message));
+  };
+  refused({"export", file, "--to", "jsonn"}, "tidepool: no form named 'jsonn'; known: ");
+  refused({"import", file, "--format", "dtrr", "-o", scratch.file("x")}, "tidepool: no format named 'dtrr'; known: ");
+  refused({"info", scratch.file("nothing")}, "nothing: cannot be opened: No such file or directory\n");
+  write_file(scratch.file("text"), "neither this nor that\n");
+  refused({"info", scratch.file("text")}, "text: in no form that tidepool reads; known: ");
+  refused({"import", file, "-o", scratch.file("no/folder")},
+          "no/folder: cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("a file that was cut off says so where it is used") {
+  const ScratchFolder scratch;
+  const std::string bytes = [&] {
+    run_program({"import", small_file(scratch), "-o", scratch.file("whole.tide")});
+    return std::string{read_input(scratch.file("whole.tide")).bytes()};
+  }();
+  write_file(scratch.file("cut.tide"), std::string_view{bytes}.substr(0, bytes.size() - 150));
+  const ProgramResult result = run_program({"info", scratch.file("cut.tide"), "--json"});
+  CHECK(result.code == 0);
+  CHECK(Json::parse(result.out)["losses"]["dropped_records"] == 1);
+  CHECK_THAT(result.err, ContainsSubstring("cut.tide: recovered 5 steps, to the last whole chunk; byte "));
+  CHECK_THAT(result.err, ContainsSubstring("cut.tide: 1 or more records were lost\n"));
+}

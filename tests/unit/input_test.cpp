@@ -1,0 +1,72 @@
+#include "traces/input.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// "tidepool\n" a thousand times, packed by a program of that name.
+std::string packed_by(const std::string& program, const ScratchFolder& scratch) {
+  std::string text;
+  for (int i = 0; i < 1'000; ++i) text += "tidepool\n";
+  write_file(scratch.file("text"), text);
+  const std::string out = scratch.file("packed");
+  if (std::system((program + " -c " + scratch.file("text") + " > " + out + " 2> /dev/null").c_str()) != 0) return "";
+  std::ifstream file{out, std::ios::binary};
+  return std::string{std::istreambuf_iterator<char>{file}, {}};
+}
+
+}  // namespace
+
+TEST_CASE("compressed inputs are read as they are, cut ones are refused with the place") {
+  const ScratchFolder scratch;
+  for (const auto& [program, form] : {std::pair{"gzip", "gzip"}, std::pair{"xz", "xz"}, std::pair{"zstd", "zstd"}}) {
+    const std::string packed = packed_by(program, scratch);
+    if (packed.empty()) {
+      WARN(program << " is not installed; nothing is tried with it");
+      continue;
+    }
+    INFO(program);
+    CHECK(decompressed(Input{"x", packed}).bytes().size() == 9'000);
+    CHECK(decompressed(Input{"x", packed + packed}).bytes().size() == 18'000);
+    const std::size_t cut = packed.size() - 10;
+    CHECK_THROWS_WITH(decompressed(Input{"x", packed.substr(0, cut)}),
+                      "x:byte " + std::to_string(cut) + ": " + form + " data ends early; expected a complete file");
+    std::string damaged = packed;
+    damaged[packed.size() / 2] = static_cast<char>(damaged[packed.size() / 2] ^ 0x55);
+    CHECK_THROWS_WITH(decompressed(Input{"x", damaged}), ContainsSubstring(std::string{form} + " data is damaged ("));
+  }
+}
+
+TEST_CASE("what is not compressed is read as it is, with padding behind it") {
+  const Input input = decompressed(Input{"x", "plain"});
+  CHECK(input.bytes() == "plain");
+  for (std::size_t i = 0; i < Input::kPadding; ++i) CHECK(input.bytes().data()[input.bytes().size() + i] == '\0');
+}
+
+TEST_CASE("a file is written whole or not at all") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("out");
+  write_file(path, "first");
+  write_file(path, "second");
+  CHECK(read_input(path).bytes() == "second");
+  CHECK_THROWS_WITH(write_file(scratch.file("no/out"), "x"),
+                    ContainsSubstring("cannot be written: No such file or directory"));
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{path}.parent_path()})
+    files += entry.is_regular_file();
+  CHECK(files == 1);  // nothing temporary is left
+}
+
+TEST_CASE("the form of an input is found by its first bytes") {
+  CHECK(find_importer(Input{"x", R"({"tidepool":1})"}, "auto").name == "jsonl");
+  CHECK(find_importer(Input{"x", "\x89TIDE\r\n\x1a"}, "auto").name == "tide");
+  CHECK(find_importer(Input{"x", ""}, "jsonl").name == "jsonl");
+}
