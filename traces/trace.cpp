@@ -8,27 +8,41 @@
 namespace tidepool {
 namespace {
 
-/// Compressed rows: row i has the ops that `visit` gives with key i, each once, in the order of giving. `visit` is
-/// called twice with a function of (key, op) and gives the same both times; equal pairs follow each other within a row.
-template <class Visit>
-void make_rows(std::size_t rows, std::vector<OpId>& values, std::vector<std::uint32_t>& start, Visit visit) {
-  std::vector<OpId> last;
-  const auto each_once = [&](auto action) {
-    last.assign(rows, OpId{});
-    visit([&](std::size_t key, OpId value) {
-      if (last[key] == value) return;
-      last[key] = value;
-      action(key, value);
-    });
-  };
-  // Counted two places further on, summed up, then filled one place further on: each start ends where its row begins.
-  start.assign(rows + 2, 0);
-  each_once([&](std::size_t key, OpId) { ++start[key + 2]; });
-  for (std::size_t i = 0; i < rows; ++i) start[i + 2] += start[i + 1];
-  values.resize(start[rows + 1]);
-  each_once([&](std::size_t key, OpId value) { values[start[key + 1]++] = value; });
-  start.pop_back();
-}
+/// Compressed rows of ops by version, filled in two passes that see the same pairs in the same order: first count() for
+/// each, then sum_up(), then fill() for each. A pair that comes again, with no other op for its version between, counts
+/// once.
+class Rows {
+ public:
+  Rows(std::size_t rows, std::vector<OpId>& values, std::vector<std::uint32_t>& start)
+      : values_{values}, start_{start}, last_(rows) {
+    start_.assign(rows + 2, 0);
+  }
+
+  void count(std::size_t row, OpId value) {
+    if (is_new(row, value)) ++start_[row + 2];  // two places further on ...
+  }
+  void sum_up() {
+    for (std::size_t i = 2; i < start_.size(); ++i) start_[i] += start_[i - 1];
+    values_.resize(start_.back());
+    last_.assign(last_.size(), OpId{});
+  }
+  void fill(std::size_t row, OpId value) {
+    if (is_new(row, value))
+      values_[start_[row + 1]++] = value;  // ... filled one place further on: ends where it begins
+  }
+  void finish() { start_.pop_back(); }
+
+ private:
+  bool is_new(std::size_t row, OpId value) {
+    if (last_[row] == value) return false;
+    last_[row] = value;
+    return true;
+  }
+
+  std::vector<OpId>& values_;
+  std::vector<std::uint32_t>& start_;
+  std::vector<OpId> last_;
+};
 
 }  // namespace
 
@@ -46,27 +60,35 @@ void Trace::index() {
     if (d.versions[i].kind != VersionKind::kView) first_version_[d.versions[i].buffer.index()] = VersionId{i};
   // An initial version may have been noted after a write of another buffer, but never after one of its own buffer.
 
-  make_rows(d.versions.size(), readers_, reader_start_, [&](auto add) {
-    for (std::size_t i = 0; i < d.ops.size(); ++i)
-      for (const Use& use : uses(OpId{i}))
-        if (use.in.valid()) add(root(use.in).index(), OpId{i});
-  });
-  make_rows(d.versions.size(), viewers_, viewer_start_, [&](auto add) {
-    for (std::size_t i = 0; i < d.ops.size(); ++i)
-      for (const Use& use : uses(OpId{i}))
-        if (use.access == Access::kView) add(root(use.out).index(), OpId{i});
-  });
-
+  Rows readers{d.versions.size(), readers_, reader_start_}, viewers{d.versions.size(), viewers_, viewer_start_};
+  std::vector<std::uint8_t> is_made(d.versions.size());
+  made_start_.reserve(d.ops.size() + 1);
   made_start_.assign(1, 0);
-  std::vector<std::uint8_t> made(d.versions.size());
   for (std::size_t i = 0; i < d.ops.size(); ++i) {
     for (const Use& use : uses(OpId{i})) {
-      if (!use.out.valid() || use.access == Access::kView || made[use.out.index()]) continue;
-      made[use.out.index()] = 1;
-      made_.push_back(use.out);
+      if (use.in.valid()) {
+        const std::size_t read = root(use.in).index();
+        readers.count(read, OpId{i});
+        if (use.access == Access::kView) viewers.count(read, OpId{i});
+      }
+      if (use.out.valid() && use.access != Access::kView && !is_made[use.out.index()]) {
+        is_made[use.out.index()] = 1;
+        made_.push_back(use.out);
+      }
     }
     made_start_.push_back(static_cast<std::uint32_t>(made_.size()));
   }
+  readers.sum_up();
+  viewers.sum_up();
+  for (std::size_t i = 0; i < d.ops.size(); ++i)
+    for (const Use& use : uses(OpId{i})) {
+      if (!use.in.valid()) continue;
+      const std::size_t read = root(use.in).index();
+      readers.fill(read, OpId{i});
+      if (use.access == Access::kView) viewers.fill(read, OpId{i});
+    }
+  readers.finish();
+  viewers.finish();
 
   position_.resize(d.ops.size());
   allocated_for_.resize(d.steps.size());
