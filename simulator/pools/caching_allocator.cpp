@@ -67,14 +67,20 @@ bool CachingAllocator::has_cached(Bytes requested, const Source& source) const {
   return cache != nullptr && choose(*cache, size).valid();
 }
 
-std::optional<Block> CachingAllocator::used_block(Bytes address) const {
+Bytes CachingAllocator::room_at(Bytes address) const {
   const std::uint32_t id = used_.find(address);
   if (id == kNone) return {};
-  return Block{blocks_[id].address, blocks_[id].size};
+  const std::uint32_t next = blocks_[id].next;
+  const bool free_behind = next != kNone && !blocks_[next].used && blocks_[next].mapped;
+  return blocks_[id].size + (free_behind ? blocks_[next].size : Bytes{});
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  Bytes largest = limit_ - reserved_;
+  // What is left of the device serves small requests from 2 MiB on and large ones from a whole segment on.
+  const Bytes left = limit_ - reserved_;
+  Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
+                  : left >= kCachingSmallSegment                                      ? kCachingSmallSize
+                                                                                      : Bytes{};
   for (const Cache& cache : caches_) largest = std::max(largest, cache.free.largest());
   return largest;
 }

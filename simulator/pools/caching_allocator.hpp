@@ -54,8 +54,8 @@ class CachingAllocator {
 
   /// Whether malloc() would find a cached block.
   bool has_cached(Bytes requested, const Source& source) const;
-  /// Size and pool of the block in use at `address`; none if there is none.
-  std::optional<Block> used_block(Bytes address) const;
+  /// Size of the block in use at `address` and of the free block behind it, 0 if there is none in use.
+  Bytes room_at(Bytes address) const;
   Bytes reserved() const { return reserved_; }
   Bytes largest_hole() const;
   const CachingConfig& config() const { return config_; }

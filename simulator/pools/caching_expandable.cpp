@@ -45,7 +45,9 @@ std::uint32_t CachingAllocator::find_expandable(std::uint32_t cache, Bytes size)
     if (room >= size) return first;
   }
   const Bytes page = caches_[cache].key.small ? kCachingSmallSegment : config_.large_segment_size;
-  const Bytes whole = limit_ < kLargestRange ? limit_ + limit_ / 8 : kLargestRange;
+  const Bytes whole = config_.range_size != CachingConfig::kUnlimited ? config_.range_size
+                      : limit_ < kLargestRange                        ? limit_ + limit_ / 8
+                                                                      : kLargestRange;
   const Bytes length = round_up(std::max(whole, size), page);
   return add_range(cache, {device_->reserve_addresses(length), length});
 }

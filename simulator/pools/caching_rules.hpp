@@ -18,6 +18,7 @@ struct CachingConfig {
   std::array<int, 16> roundup_power2_divisions{};  ///< [i] for sizes from 2^i MiB, the last for all above; 0 = off
   Bytes large_segment_size{20 << 20};              ///< for requests from 1 to 10 MiB, and large expandable pages
   bool expandable_segments = false;
+  Bytes range_size = kUnlimited;  ///< addresses of one expandable segment; unlimited: 1 1/8 of what the device has
 };
 
 inline constexpr Bytes kCachingMinBlock{512};

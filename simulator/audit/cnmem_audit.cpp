@@ -1,0 +1,141 @@
+#include "simulator/audit/cnmem_audit.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "simulator/pools/cnmem.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+constexpr std::int64_t kMostAddress = std::int64_t{1} << 61;
+
+/// Hands out the logged segments; where none are logged, CnMem's own answers say them: a block of a new segment begins
+/// where the segment does.
+class LoggedDevice final : public Device {
+ public:
+  LoggedDevice(Bytes first, std::span<const LoggedSegment> segments, DeviceAudit& audit)
+      : expected_{first}, segments_{segments}, audit_{audit} {}
+
+  /// Where the next block is, as logged.
+  void expect(Bytes address) { expected_ = address; }
+
+  std::optional<Bytes> reserve(Bytes size) override {
+    const Bytes address = segments_.empty() ? expected_ : next_logged(size);
+    const auto above = held_.lower_bound(address);
+    if (wrong_.empty() && ((above != held_.end() && above->first < address + size) ||
+                           (above != held_.begin() && std::prev(above)->first + std::prev(above)->second > address)))
+      wrong_ = fmt::format("the model asks the device for {} B; the log shows {:#x}, which is in a segment already",
+                           size.count(), address.count());
+    if (!wrong_.empty()) return {};
+    held_.emplace(address, size);
+    ++(segments_.empty() ? audit_.inferred_segments : audit_.segment_matched);
+    return address;
+  }
+  // CnMem gives nothing back and maps nothing.
+  void release(Bytes, Bytes) override {}
+  Bytes reserve_addresses(Bytes) override { return {}; }
+  void release_addresses(Bytes, Bytes) override {}
+  bool map(Bytes, Bytes) override { return false; }
+
+  /// What was asked for and is not in the log, or "".
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  Bytes next_logged(Bytes size) {
+    if (given_ == segments_.size()) {
+      wrong_ =
+          fmt::format("the model asks for segment {} of {} B; the log has {} segments", given_, size.count(), given_);
+      return {};
+    }
+    const LoggedSegment& segment = segments_[given_++];
+    const double asked = static_cast<double>(size.count()) / kMebibyte;
+    if (std::abs(asked - segment.mebibytes) > 1e-5 * segment.mebibytes)
+      wrong_ = fmt::format("the log shows segment {} of {:g} MiB at {:#x}; the model asks for {} B", given_ - 1,
+                           segment.mebibytes, segment.address.count(), size.count());
+    return segment.address;
+  }
+
+  Bytes expected_;
+  std::span<const LoggedSegment> segments_;
+  std::size_t given_ = 0;
+  DeviceAudit& audit_;
+  std::map<Bytes, Bytes> held_;  // sizes of segments by address
+  std::string wrong_;
+};
+
+Bytes first_address(const Trace& trace) {
+  for (const Step& step : trace.steps())
+    if (step.kind == StepKind::kAlloc && trace.buffers()[step.id].address >= 0)
+      return Bytes{trace.buffers()[step.id].address};
+  throw InputError{"no allocation has a recorded address; expected a log that was recorded under CnMem"};
+}
+
+/// @return what the model says that the log does not; "" if they agree
+std::string replay(const Trace& trace, CnMem& model, LoggedDevice& device, DeviceAudit& audit) {
+  if (!device.wrong().empty()) return device.wrong();
+  std::int64_t event = 0;
+  for (const Step& step : trace.steps()) {
+    if (step.kind != StepKind::kAlloc && step.kind != StepKind::kFree) continue;
+    const Buffer& buffer = trace.buffers()[step.id];
+    if (step.kind == StepKind::kAlloc) {
+      device.expect(Bytes{buffer.address});
+      const std::optional<Block> block = model.malloc(buffer.size);
+      if (!device.wrong().empty()) return fmt::format("event {}: {}", event, device.wrong());
+      if (block->offset.count() != buffer.address)
+        return fmt::format("event {}: the log shows {} B at {:#x}; the model gives {:#x}", event, buffer.size.count(),
+                           buffer.address, block->offset.count());
+      ++audit.matched;
+    } else if (!buffer.born_before && !model.free(Bytes{buffer.address})) {
+      return fmt::format("event {}: the log frees {:#x}, which is not in use", event, buffer.address);
+    }
+    ++event;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<LoggedSegment> parse_segments(std::string_view text) {
+  std::vector<LoggedSegment> segments;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::string_view row = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(row.size() + 1, text.size()));
+    if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const auto refuse = [&] {
+      return InputError{fmt::format(
+          "{}: '{}' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256", line, row)};
+    };
+    if (!row.starts_with("0x")) throw refuse();
+    std::int64_t address = 0;
+    const char* end = row.data() + row.size();
+    const auto [after, error] = std::from_chars(row.data() + 2, end, address, 16);
+    if (error != std::errc{} || after == end || *after != ' ' || address < 0 || address > kMostAddress) throw refuse();
+    double size = 0;
+    const auto [rest, bad] = std::from_chars(after + 1, end, size);
+    if (bad != std::errc{} || !(size > 0) || size > 1e9) throw refuse();
+    if (std::string_view{rest, end}.find_first_not_of(" \t\r") != std::string_view::npos) throw refuse();
+    segments.push_back({Bytes{address}, size});
+  }
+  return segments;
+}
+
+AuditReport audit_cnmem(const Trace& trace, Bytes initial, std::span<const LoggedSegment> segments) {
+  DeviceAudit audit;
+  for (const Step& step : trace.steps()) audit.allocations += step.kind == StepKind::kAlloc;
+  audit.segment_allocations = static_cast<std::int64_t>(segments.size());
+  LoggedDevice device{first_address(trace), segments, audit};
+  CnMem model{device, initial};
+  if (std::string what = replay(trace, model, device, audit); !what.empty()) audit.first_mismatch = std::move(what);
+  AuditReport report;
+  report.devices.push_back(std::move(audit));
+  return report;
+}
+
+}  // namespace tidepool

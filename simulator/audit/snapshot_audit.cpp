@@ -1,0 +1,323 @@
+#include "simulator/audit/snapshot_audit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "simulator/audit/expandable_ranges.hpp"
+#include "simulator/audit/snapshot_script.hpp"
+#include "simulator/audit/start_state.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr int kMostRestarts = 1'000;
+/// How far a range of addresses reaches when nothing follows it.
+constexpr Bytes kOpenEnd{std::int64_t{1} << 46};
+
+using Source = CachingAllocator::Source;
+
+/// One pass over a device's events from a given start state.
+class Replay {
+ public:
+  Replay(const TorchSnapshot& snapshot, const std::vector<SnapshotEvent>& events, const CachingConfig& config,
+         StartState& start, DeviceAudit& audit)
+      : events_{events},
+        start_{start},
+        audit_{audit},
+        script_{events, start.ranges, audit},
+        model_{config, script_, CachingConfig::kUnlimited} {
+    script_.attach(model_);
+    look_ahead();
+    for (const StartSegment& segment : start.segments) adopt(segment);
+    for (const SnapshotSegment& segment : snapshot.segments)
+      if (segment.device == audit.device && (segment.pool.owner != 0 || segment.pool.number != 0))
+        private_segments_.push_back(&segment);
+  }
+
+  /// @return false if a slack of the start state was set after a wrong answer: the pass has to be done again
+  bool run() {
+    std::size_t i = 0;
+    try {
+      while (i < events_.size()) {
+        script_.go_to(i);
+        step(i);
+        i = std::max(script_.position(), i + 1);
+      }
+    } catch (const Mismatch& mismatch) {
+      if (adjusted_) return false;
+      audit_.first_mismatch = fmt::format("trace entry {}: {}", script_.position(), mismatch.what);
+    }
+    return true;
+  }
+
+ private:
+  void adopt(const StartSegment& segment) {
+    std::vector<Block> used;
+    for (const StartBlock& block : segment.used) used.push_back({Bytes{block.address}, block.size});
+    if (segment.expandable) {
+      model_.adopt_range(segment.key, segment.place, segment.mapped, used);
+      script_.hold_range(segment.place.offset);
+      for (const Block& run : segment.mapped) script_.hold(run);
+    } else {
+      model_.adopt_segment(segment.key, segment.place, used);
+      script_.hold(segment.place);
+    }
+  }
+
+  void step(std::size_t i) {
+    switch (events_[i].action) {
+      case SnapshotAction::kAlloc:
+      case SnapshotAction::kOom:
+        return malloc(i);
+      case SnapshotAction::kSegmentAlloc:
+      case SnapshotAction::kSegmentMap:
+        if (outlook_[i].request != kNever) return malloc(outlook_[i].request);
+        throw Mismatch{fmt::format("{}, after which nothing is allocated", to_text(events_[i]))};
+      case SnapshotAction::kSegmentFree:
+      case SnapshotAction::kSegmentUnmap:
+        if (!run_retry(i)) model_.release_cached_blocks(private_segment(events_[i].address) != nullptr);
+        return;
+      case SnapshotAction::kFreeCompleted:
+        if (!run_retry(i) && !model_.free(Bytes{events_[i].address}))
+          throw Mismatch{to_text(events_[i]) + ", which is not in use"};
+        return;
+      default:
+        return;
+    }
+  }
+
+  /// Finds, for every event, what follows it within the same request.
+  void look_ahead() {
+    outlook_.resize(events_.size() + 1);
+    for (std::size_t i = events_.size(); i-- > 0;) {
+      Outlook& here = outlook_[i] = outlook_[i + 1];
+      switch (events_[i].action) {
+        case SnapshotAction::kAlloc:
+        case SnapshotAction::kOom:
+          here = {.request = i};
+          break;
+        case SnapshotAction::kFreeRequested:
+          here = {};
+          break;
+        case SnapshotAction::kSegmentAlloc:
+        case SnapshotAction::kSegmentMap:
+          here.ask = i;
+          break;
+        case SnapshotAction::kSegmentFree:
+        case SnapshotAction::kSegmentUnmap:
+          here.give = i;
+          if (here.last_give == kNever) here.last_give = i;
+          break;
+        case SnapshotAction::kFreeCompleted:
+          if (here.last_give == kNever) here.free = i;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  /// Whether the events from `i` on are what a refused request did: frees that it waited for, memory given back, and
+  /// then another attempt or a failure. Frees in front of an attempt, or after memory was given back, came before it.
+  bool retries(std::size_t i) const {
+    const Outlook& next = outlook_[i];
+    if (next.request == kNever) return false;
+    const bool fails = events_[next.request].action == SnapshotAction::kOom;
+    if (next.give == kNever) return fails && next.ask == kNever && misses(next.request);
+    if (next.ask < next.give || (next.ask == kNever && !fails) || next.free != kNever) return false;
+    return misses(next.request);
+  }
+  bool misses(std::size_t request) const { return !model_.has_cached(events_[request].size, source(request)); }
+
+  /// Runs the request that the events from `i` on belong to, if they are its retry. With a split limit, its retry and
+  /// an empty_cache in front of it may begin alike; then whether the model agrees decides.
+  bool run_retry(std::size_t i) {
+    if (!retries(i)) return false;
+    if (model_.config().max_split_size == CachingConfig::kUnlimited) {
+      malloc(outlook_[i].request);
+      return true;
+    }
+    const CachingAllocator model = model_;
+    const SnapshotScript script = script_;
+    const DeviceAudit audit = audit_;
+    try {
+      malloc(outlook_[i].request);
+      return true;
+    } catch (const Mismatch&) {
+      model_ = model;
+      script_ = script;
+      audit_ = audit;
+      adjusted_ = false;
+      return false;
+    }
+  }
+
+  const SnapshotSegment* private_segment(std::int64_t address) const {
+    for (const SnapshotSegment* segment : private_segments_)
+      if (segment->address <= address && address - segment->address < segment->size.count()) return segment;
+    return nullptr;
+  }
+
+  /// Where the trace does not name the pool of a request, the segment that it was served from does.
+  Source source(std::size_t i) const {
+    const SnapshotEvent& event = events_[i];
+    Source source{.stream = event.stream};
+    const SnapshotSegment* segment = event.action == SnapshotAction::kAlloc ? private_segment(event.address) : nullptr;
+    const SnapshotPool pool = event.pool ? *event.pool : segment ? segment->pool : SnapshotPool{};
+    source.owner = pool.owner;
+    source.number = pool.number;
+    source.expandable = segment == nullptr || segment->expandable;
+    return source;
+  }
+
+  void malloc(std::size_t target) {
+    const SnapshotEvent& event = events_[target];
+    const std::optional<Block> block = model_.malloc(event.size, source(target));
+    const std::size_t reached = script_.position();
+    if (event.action == SnapshotAction::kOom) {
+      if (block)
+        throw Mismatch{fmt::format("the trace shows {}; the model finds {:#x}", to_text(event), block->offset.count())};
+      expect_all_consumed(reached, target);
+      ++audit_.out_of_memory_matched;
+    } else {
+      if (!block) throw Mismatch{fmt::format("the trace shows {}; the model finds no memory", to_text(event))};
+      if (reached != target || block->offset.count() != event.address) {
+        adjusted_ = adjust(*block, event.size, target);
+        expect_all_consumed(reached, target);
+        throw Mismatch{fmt::format("the trace shows {}; the model gives {:#x}", to_text(event), block->offset.count())};
+      }
+      ++audit_.matched;
+    }
+    script_.go_to(target + 1);
+  }
+
+  /// Nothing that the trace shows between the begin and the end of a request may be left over.
+  void expect_all_consumed(std::size_t reached, std::size_t target) const {
+    if (reached < target)
+      throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
+  }
+
+  /// The model took a free block that it should not have taken. If the block in front of it has an unknown slack that
+  /// makes the free block too small for the request, it has at least that slack.
+  bool adjust(const Block& taken, Bytes requested, std::size_t now) {
+    const Bytes size = rounded_request(model_.config(), requested);
+    for (StartSegment& segment : start_.segments)
+      for (StartBlock& block : segment.used) {
+        if (block.most_slack == Bytes{} || Bytes{block.address} + block.size != taken.offset) continue;
+        if (block.freed && *block.freed < now) continue;
+        const Bytes slack = model_.room_at(taken.offset) - size + kCachingMinBlock;
+        if (slack > block.most_slack) return false;
+        block.size += slack;
+        block.most_slack -= slack;
+        return true;
+      }
+    return false;
+  }
+
+  static constexpr std::size_t kNever = SIZE_MAX;
+  /// The first events of each kind from here on, up to the request that they belong to.
+  struct Outlook {
+    std::size_t request = kNever;    ///< alloc or oom
+    std::size_t ask = kNever;        ///< of the device for memory
+    std::size_t give = kNever;       ///< back to the device
+    std::size_t last_give = kNever;  ///< the last of these
+    std::size_t free = kNever;       ///< a free after last_give
+  };
+
+  const std::vector<SnapshotEvent>& events_;
+  StartState& start_;
+  DeviceAudit& audit_;
+  SnapshotScript script_;
+  CachingAllocator model_;
+  std::vector<const SnapshotSegment*> private_segments_;
+  std::vector<Outlook> outlook_;  // by event
+  bool adjusted_ = false;
+};
+
+/// The number of MiB behind `key` in a text like "expandable_segments:True,large_segment_size_mb:12".
+std::optional<Bytes> mebibytes_in(std::string_view text, std::string_view key) {
+  const std::size_t found = text.find(key);
+  if (found == std::string_view::npos) return {};
+  constexpr int kMost = 1 << 20;
+  int value = 0;
+  const char* begin = text.data() + found + key.size();
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error != std::errc{} || value < 1 || value > kMost) return {};
+  return 1_MiB * value;
+}
+
+/// What the log holds, before anything is compared.
+DeviceAudit counted(int device, const std::vector<SnapshotEvent>& events) {
+  DeviceAudit audit;
+  audit.device = device;
+  for (const SnapshotEvent& event : events) switch (event.action) {
+      case SnapshotAction::kAlloc:
+        ++audit.allocations;
+        break;
+      case SnapshotAction::kSegmentAlloc:
+      case SnapshotAction::kSegmentMap:
+        ++audit.segment_allocations;
+        break;
+      case SnapshotAction::kSegmentFree:
+      case SnapshotAction::kSegmentUnmap:
+        ++audit.segment_releases;
+        break;
+      case SnapshotAction::kOom:
+        ++audit.out_of_memory;
+        break;
+      default:
+        break;
+    }
+  return audit;
+}
+
+/// The answer for one device, after as many passes as its start state takes.
+DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, const CachingConfig& config) {
+  const std::vector<SnapshotEvent>& events = snapshot.device_traces[static_cast<std::size_t>(device)];
+  StartState start = start_state(snapshot, device, config);
+  DeviceAudit audit;
+  for (int restarts = 0; restarts <= kMostRestarts; ++restarts) {
+    audit = counted(device, events);
+    if (Replay{snapshot, events, config, start, audit}.run()) break;
+  }
+  audit.start_state = start.text();
+  audit.ambiguous = start.ambiguous();
+  return audit;
+}
+
+}  // namespace
+
+AuditReport audit_snapshot(const TorchSnapshot& snapshot, const CachingConfig& config) {
+  CachingConfig open = config;
+  open.range_size = kOpenEnd;
+  CachingConfig close = config;
+  close.range_size = range_distance(find_ranges(snapshot, config, kOpenEnd));
+  AuditReport report;
+  for (std::size_t device = 0; device < snapshot.device_traces.size(); ++device) {
+    if (snapshot.device_traces[device].empty()) continue;
+    DeviceAudit audit = audit_device(snapshot, static_cast<int>(device), close);
+    if (!audit.exact() && close.range_size < open.range_size) {
+      DeviceAudit other = audit_device(snapshot, static_cast<int>(device), open);
+      if (other.exact() || other.matched > audit.matched) audit = std::move(other);
+    }
+    report.devices.push_back(std::move(audit));
+  }
+  return report;
+}
+
+CachingConfig recorded_config(const SnapshotSettings& settings) {
+  CachingConfig config;
+  if (settings.max_split_size > Bytes{}) config.max_split_size = settings.max_split_size;
+  config.roundup_power2_divisions = settings.roundup_power2_divisions;
+  config.expandable_segments = settings.expandable_segments;
+  // Older snapshots have these two only in the text that the user gave.
+  if (const auto text = mebibytes_in(settings.conf, "large_segment_size_mb:")) config.large_segment_size = *text;
+  if (settings.large_segment_size > Bytes{}) config.large_segment_size = *settings.large_segment_size;
+  if (const auto text = mebibytes_in(settings.conf, "max_non_split_rounding_mb:"))
+    config.max_non_split_rounding = *text;
+  return config;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,146 @@
+#include "simulator/audit/snapshot_script.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tidepool {
+namespace {
+
+std::string_view name_of(SnapshotAction action) {
+  switch (action) {
+    case SnapshotAction::kAlloc:
+      return "alloc";
+    case SnapshotAction::kFreeRequested:
+      return "free_requested";
+    case SnapshotAction::kFreeCompleted:
+      return "free_completed";
+    case SnapshotAction::kSegmentAlloc:
+      return "segment_alloc";
+    case SnapshotAction::kSegmentFree:
+      return "segment_free";
+    case SnapshotAction::kSegmentMap:
+      return "segment_map";
+    case SnapshotAction::kSegmentUnmap:
+      return "segment_unmap";
+    case SnapshotAction::kSnapshot:
+      return "snapshot";
+    case SnapshotAction::kOom:
+      return "oom";
+    case SnapshotAction::kOther:
+      return "event";
+  }
+  return "event";
+}
+
+}  // namespace
+
+std::string to_text(const SnapshotEvent& event) {
+  if (event.action == SnapshotAction::kOom) return fmt::format("oom for {} B", event.size.count());
+  return fmt::format("{} of {} B at {:#x}", name_of(event.action), event.size.count(), event.address);
+}
+
+std::size_t SnapshotScript::position() {
+  const auto is_mark = [](const SnapshotEvent& event) {
+    return event.action == SnapshotAction::kSnapshot || event.action == SnapshotAction::kOther;
+  };
+  while (position_ < events_->size() && is_mark((*events_)[position_])) ++position_;
+  return position_;
+}
+
+/// The next event if it is an `action`.
+const SnapshotEvent* SnapshotScript::next(SnapshotAction action) {
+  return position() < events_->size() && (*events_)[position_].action == action ? &(*events_)[position_] : nullptr;
+}
+
+std::string SnapshotScript::shown() {
+  return position() < events_->size() ? to_text((*events_)[position_]) : "its end";
+}
+
+/// Whether the trace shows a retry or a failure where the model asks for memory; frees that a wait completed are done.
+bool SnapshotScript::refused() {
+  while (const SnapshotEvent* event = next(SnapshotAction::kFreeCompleted)) {
+    if (!model_->free(Bytes{event->address})) throw Mismatch{to_text(*event) + ", which is not in use"};
+    ++position_;
+  }
+  return next(SnapshotAction::kSegmentFree) || next(SnapshotAction::kSegmentUnmap) || next(SnapshotAction::kOom);
+}
+
+std::optional<Bytes> SnapshotScript::reserve(Bytes size) {
+  const SnapshotEvent* event = next(SnapshotAction::kSegmentAlloc);
+  if (!event && refused()) return {};
+  if (!event || event->size != size)
+    throw Mismatch{fmt::format("the trace shows {}; the model asks for a segment of {} B", shown(), size.count())};
+  const Bytes address{event->address};
+  take(address, size);
+  return address;
+}
+
+bool SnapshotScript::map(Bytes address, Bytes size) {
+  const SnapshotEvent* event = next(SnapshotAction::kSegmentMap);
+  if (!event && refused()) return false;
+  if (!event || event->size != size || event->address != address.count())
+    throw Mismatch{
+        fmt::format("the trace shows {}; the model maps {} B at {:#x}", shown(), size.count(), address.count())};
+  take(address, size);
+  return true;
+}
+
+/// Consumes the event that gives memory to the model.
+void SnapshotScript::take(Bytes address, Bytes size) {
+  const auto next = held_.lower_bound(address);
+  if ((next != held_.end() && next->first < address + size) ||
+      (next != held_.begin() && std::prev(next)->first + std::prev(next)->second > address))
+    throw Mismatch{to_text((*events_)[position_]) + ", part of which is mapped already"};
+  held_.emplace(address, size);
+  ++audit_->segment_matched;
+  ++position_;
+}
+
+void SnapshotScript::release(Bytes address, Bytes size) {
+  const SnapshotEvent* event = next(SnapshotAction::kSegmentFree);
+  if (!event) event = next(SnapshotAction::kSegmentUnmap);
+  if (!event || event->address != address.count() || event->size != size)
+    throw Mismatch{
+        fmt::format("the trace shows {}; the model gives {} B at {:#x} back", shown(), size.count(), address.count())};
+  // Pages of one range may have been mapped one by one.
+  auto piece = held_.upper_bound(address);
+  if (piece != held_.begin()) --piece;
+  const Bytes last = address + size;
+  while (piece != held_.end() && piece->first < last) {
+    const Block held{piece->first, piece->second};
+    piece = held_.erase(piece);
+    if (held.offset < address) held_.emplace(held.offset, std::min(held.size, address - held.offset));
+    if (held.offset + held.size > last) held_.emplace(last, held.offset + held.size - last);
+  }
+  ++audit_->releases_matched;
+  ++position_;
+}
+
+/// The range that the next pages outside of every known range lie in.
+Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
+  for (std::size_t i = position_; i < events_->size(); ++i) {
+    if ((*events_)[i].action != SnapshotAction::kSegmentMap) continue;
+    const Bytes address{(*events_)[i].address};
+    const auto range = std::find_if(ranges_->begin(), ranges_->end(), [&](const Block& candidate) {
+      return candidate.offset <= address && address < candidate.offset + candidate.size;
+    });
+    if (range == ranges_->end() || std::find(begun_.begin(), begun_.end(), range->offset) != begun_.end()) continue;
+    begun_.push_back(range->offset);
+    return address;
+  }
+  // Nothing in the trace is ever mapped there: any addresses that are not in use will do.
+  if (unseen_ranges_ == 1'000)
+    throw Mismatch{"the model reserves more than 1,000 ranges of which the trace maps nothing"};
+  return Bytes{(std::int64_t{1} << 61) + (unseen_ranges_++ << 48)};
+}
+
+void SnapshotScript::release_addresses(Bytes address, Bytes /*size*/) {
+  std::erase_if(begun_, [&](Bytes begun) {
+    const auto range =
+        std::find_if(ranges_->begin(), ranges_->end(), [&](const Block& r) { return r.offset == begun; });
+    return range != ranges_->end() && begun <= address && address < begun + range->size;
+  });
+}
+
+}  // namespace tidepool

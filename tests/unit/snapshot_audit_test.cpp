@@ -1,0 +1,67 @@
+#include "simulator/audit/snapshot_audit.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/unit/recorded_allocator.hpp"
+
+using namespace tidepool;
+using tidepool::testing::RecordedAllocator;
+
+namespace {
+
+struct Kind {
+  const char* name;
+  bool expandable;
+  Bytes max_split_size;
+  std::uint32_t delay;  // one in so many frees waits for another stream
+
+  CachingConfig config() const {
+    CachingConfig config;
+    config.expandable_segments = expandable;
+    config.max_split_size = max_split_size;
+    return config;
+  }
+};
+constexpr Kind kKinds[] = {{" native ", false, CachingConfig::kUnlimited, 5},
+                           {" with a split limit ", false, 30_MiB, 0},
+                           {" expandable ", true, CachingConfig::kUnlimited, 5}};
+constexpr std::uint32_t kSeeds = 10;
+
+AuditReport audit(const TorchSnapshot& snapshot) {
+  return audit_snapshot(snapshot, recorded_config(snapshot.settings));
+}
+
+std::string describe(const DeviceAudit& audit) {
+  return audit.first_mismatch.value_or("no mismatch") + "; start state " + audit.start_state;
+}
+
+}  // namespace
+
+TEST_CASE("a log from its first event on is explained to the last") {
+  for (const Kind& kind : kKinds)
+    for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+      RecordedAllocator recorded{kind.config(), 500_MiB, seed};
+      recorded.run(3'000, 2, kind.delay);
+      CHECK(recorded.count(SnapshotAction::kOom) > 0);
+      CHECK(recorded.count(kind.expandable ? SnapshotAction::kSegmentUnmap : SnapshotAction::kSegmentFree) > 0);
+      const DeviceAudit total = audit(recorded.snapshot(0)).total();
+      INFO("seed " << seed << kind.name << describe(total));
+      CHECK(total.exact());
+      CHECK(total.start_state == "determined");
+      CHECK(total.allocations == static_cast<std::int64_t>(recorded.count(SnapshotAction::kAlloc)));
+    }
+}
+
+TEST_CASE("a log that begins anywhere is explained from there on") {
+  for (const Kind& kind : kKinds)
+    for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+      RecordedAllocator recorded{kind.config(), 500_MiB, seed};
+      recorded.run(2'000, 2, kind.delay);
+      for (std::size_t first = 1; first < recorded.events(); first += 97) {
+        // With a split limit, what a refused request has given back cannot be told from half of it.
+        while (kind.max_split_size != CachingConfig::kUnlimited && !recorded.begins_request(first)) ++first;
+        const DeviceAudit total = audit(recorded.snapshot(first)).total();
+        INFO("seed " << seed << kind.name << "from " << first << ": " << describe(total));
+        CHECK(total.exact());
+      }
+    }
+}
