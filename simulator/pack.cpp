@@ -1,0 +1,105 @@
+#include "simulator/pack.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "simulator/device.hpp"
+
+namespace tidepool {
+namespace {
+
+/// A buffer gets its place or loses it.
+struct Event {
+  std::uint32_t buffer = 0;
+  bool begins = false;
+};
+
+/// Of one device: what was there before the trace comes first.
+std::vector<Event> events_of(const Trace& trace, std::uint16_t device) {
+  std::vector<Event> events;
+  for (std::uint32_t id = 0; id < trace.buffers().size(); ++id)
+    if (trace.buffers()[id].device == device && trace.buffers()[id].born_before) events.push_back({id, true});
+  for (const Step& step : trace.steps())
+    if ((step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) && trace.buffers()[step.id].device == device)
+      events.push_back({step.id, step.kind == StepKind::kAlloc});
+  return events;
+}
+
+Bytes load_of(const Trace& trace, const std::vector<Event>& events) {
+  Bytes live, most;
+  for (const Event& event : events) {
+    const Bytes size = trace.buffers()[event.buffer].size;
+    live += event.begins ? size : -size;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+/// @return the event that found no place, or the number of events
+std::size_t place_all(const Trace& trace, const std::vector<Event>& events, Pool& pool, std::vector<Block>& places,
+                      Bytes& top) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event event = events[i];
+    if (!event.begins) {
+      pool.release(places[event.buffer]);
+      continue;
+    }
+    const Buffer& buffer = trace.buffers()[event.buffer];
+    const VersionId version = trace.first_version(BufferId{event.buffer});
+    const std::optional<Block> block = pool.place({buffer.size, buffer.stream, version});
+    if (!block) return i;
+    places[event.buffer] = *block;
+    top = std::max(top, block->offset + block->size);
+  }
+  return events.size();
+}
+
+std::string refusal(const Trace& trace, const Event& event, const Pool& pool) {
+  const Buffer& buffer = trace.buffers()[event.buffer];
+  const std::string_view name = trace.text(buffer.name);
+  return fmt::format("buffer {}{} of {} B finds no place; the largest hole has {} B", event.buffer,
+                     name.empty() ? "" : fmt::format(" ({})", name), buffer.size.count(), pool.largest_hole().count());
+}
+
+}  // namespace
+
+double Packing::gap() const {
+  if (lower_bound == Bytes{}) return 0;
+  return static_cast<double>(height.count()) / static_cast<double>(lower_bound.count()) - 1;
+}
+
+Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, Bytes capacity) {
+  Packing packing;
+  packing.addresses = info.has_addresses;
+  packing.buffers = static_cast<std::int64_t>(trace.buffers().size());
+  std::uint16_t last_device = 0;
+  for (const Buffer& buffer : trace.buffers()) last_device = std::max(last_device, buffer.device);
+  std::vector<Block> places(trace.buffers().size());
+  for (std::uint32_t device = 0; device <= last_device; ++device) {
+    const std::vector<Event> events = events_of(trace, static_cast<std::uint16_t>(device));
+    if (events.empty()) continue;
+    const Bytes load = load_of(trace, events);
+    packing.load += load;
+    SegmentDevice memory{capacity};
+    const std::unique_ptr<Pool> pool = info.make(options);
+    Bytes top;
+    const auto begin = std::chrono::steady_clock::now();
+    pool->start(trace, capacity, memory);
+    const std::size_t done = place_all(trace, events, *pool, places, top);
+    packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
+    packing.events += static_cast<std::int64_t>(done);
+    const bool has_segments = memory.most_reserved() > Bytes{};
+    packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : top;
+    if (done == events.size() || packing.outcome != Outcome::kOk) continue;
+    packing.outcome = Outcome::kOutOfMemory;
+    packing.message = refusal(trace, events[done], *pool);
+  }
+  packing.lower_bound = packing.load;
+  return packing;
+}
+
+}  // namespace tidepool

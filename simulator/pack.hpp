@@ -1,0 +1,36 @@
+// Lifetimes without time: where do the buffers of a trace go, and how much memory does that take?
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// What placing the buffers took.
+struct Packing {
+  Outcome outcome = Outcome::kOk;  ///< kOk or kOutOfMemory
+  std::string message;             ///< the request that found no place
+  bool addresses = true;           ///< false: the pool only counts bytes, and the height is the load
+  std::int64_t buffers = 0;
+  std::int64_t events = 0;  ///< places given and taken back
+  Bytes load;               ///< largest sum of live bytes
+  Bytes height;             ///< largest address in use or most reserved at once, until the end or the failure
+  Bytes lower_bound;        ///< no placement is lower: the load
+  Nanos wall;               ///< in the pool, all of the above
+
+  /// Height over the lower bound; 0 if there is nothing to place.
+  double gap() const;
+  /// Proved: no placement of these lifetimes is lower.
+  bool optimal() const { return outcome == Outcome::kOk && addresses && height == lower_bound; }
+};
+
+/// Gives every buffer of `trace` a place for its lifetime, in program order; what the trace ran has no part in it. Each
+/// device has its own pool of the given capacity, and the sizes are sums over the devices.
+/// @param make  the pool
+Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, Bytes capacity);
+
+}  // namespace tidepool
