@@ -6,6 +6,7 @@
 
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/numbers.hpp"
+#include "simulator/plan_file.hpp"
 #include "simulator/result_json.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -15,7 +16,7 @@ namespace tidepool {
 namespace {
 
 struct Arguments {
-  std::string trace;
+  std::string trace, plan_out;
   GridText grid;
   bool json = false;
 };
@@ -68,21 +69,36 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
              rate ? fmt::format(", {}/s", short_number(*rate)) : "");
 }
 
+/// Only a run that ended well has a plan. False: there is none.
+bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& spec, Result result) {
+  if (result.outcome != Outcome::kOk) {
+    fmt::print(stderr, "{}: not written; the run ended with {}, and only one that is ok has a plan\n", path,
+               to_text(result.outcome));
+    return false;
+  }
+  write_plan(path, {trace.hash(), spec, result.totals, std::move(result.realised)});
+  return true;
+}
+
 int run(const Arguments& arguments) {
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
   const Grid grid{arguments.grid, trace.trace};
+  const bool keep_plan = !arguments.plan_out.empty();
+  if (keep_plan && grid.size() != 1)
+    throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
   bool failed = false;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    const Result result = try_simulate(trace.trace, spec);
-    failed |= result.outcome == Outcome::kError;
+    Result result = try_simulate(trace.trace, spec, keep_plan);
     const Row row = make_row(trace, grid.ideal_peak(), spec, result);
+    failed |= result.outcome == Outcome::kError;
     if (arguments.json) {
       fmt::print("{}\n", to_json(row));
     } else {
       if (i > 0) fmt::print("\n");
       print_run(row, spec, grid.ideal_peak(), result);
     }
+    if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
   }
   return failed ? 1 : 0;
 }
@@ -94,6 +110,8 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
        declare_grid_options(app, arguments->grid);
+       app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
+           ->type_name("FILE");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -1,8 +1,10 @@
 #include <nlohmann/json.hpp>
 
+#include "simulator/plan_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"
+#include "traces/importer.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
@@ -120,6 +122,38 @@ TEST_CASE("people get a table of what happened and the rate") {
       "7 actions in ";
   CHECK(result.out.substr(0, told.size()) == told);
   CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);
+}
+
+TEST_CASE("the plan of a run is written as the run went") {
+  const ScratchFolder scratch;
+  const std::string path = small_trace(scratch), plan = scratch.file("small.plan");
+  const ProgramResult result = run_program({"simulate", path, "--policy", "lru-swap", "--capacity", "0.5x", "--machine",
+                                            "g10-a100", "--seed", "7", "--plan-out", plan, "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const Json run = Json::parse(result.out);
+  const Trace trace = load_trace(path);
+  const PlanFile file = read_plan(plan, &trace);
+  CHECK(file.spec.policy == "lru-swap");
+  CHECK(file.spec.machine.name == "g10-a100");
+  CHECK(file.spec.capacity == 100_MiB);
+  CHECK(file.spec.seed == 7);
+  CHECK(file.predicted.makespan.count() == run["makespan_ns"]);
+  CHECK(file.predicted.swap_out == 200_MiB);  // a when b comes, b when a comes back
+  CHECK(replay(trace, file.spec, file.plan) == file.predicted);
+}
+
+TEST_CASE("a run that did not end well has no plan to write") {
+  const ScratchFolder scratch;
+  const std::string trace = small_trace(scratch), plan = scratch.file("small.plan");
+  const ProgramResult result = run_program({"simulate", trace, "--capacity", "0.5x", "--plan-out", plan, "--json"});
+  CHECK(result.code == 1);
+  CHECK(Json::parse(result.out)["outcome"] == "out_of_memory");
+  CHECK(result.err == plan + ": not written; the run ended with out_of_memory, and only one that is ok has a plan\n");
+  CHECK(content_of(plan).empty());
+  const ProgramResult two = run_program({"simulate", trace, "--capacity", "0.5x,none", "--plan-out", plan});
+  CHECK(two.code == 2);
+  CHECK(two.err == "tidepool: --plan-out: the lists ask for 2 runs; expected one\n");
 }
 
 TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message") {
