@@ -8,8 +8,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kCellWidth = 7;
-
 struct Word {
   Outcome outcome;
   const char* text;
@@ -35,6 +33,18 @@ std::string cell_text(const Cell& cell, std::set<Outcome>& seen) {
   return "?";
 }
 
+/// Two characters between columns, or one if all of them fit then and not otherwise.
+std::size_t cell_width(const Frontier& frontier, std::size_t room) {
+  std::size_t widest = 1;
+  std::set<Outcome> seen;
+  for (const Bytes capacity : frontier.capacities)
+    widest = std::max(widest, fraction_text(capacity, frontier.ideal_peak).size());
+  for (const Line& line : frontier.lines)
+    for (const Cell& cell : line.cells) widest = std::max(widest, cell_text(cell, seen).size());
+  const std::size_t columns = frontier.capacities.size();
+  return columns * (widest + 2) > room && columns * (widest + 1) <= room ? widest + 1 : widest + 2;
+}
+
 std::string pool_text(const Line& line) { return line.pool + (line.addresses ? "" : "*"); }
 
 }  // namespace
@@ -46,7 +56,9 @@ std::string table(const Frontier& frontier, std::size_t width) {
     pool_width = std::max(pool_width, pool_text(line).size());
   }
   const std::size_t label = policy_width + pool_width + 2;
-  const std::size_t fit = width > label + kCellWidth ? (width - label) / kCellWidth : 1;
+  const std::size_t room = width > label ? width - label : 0;
+  const std::size_t cell = cell_width(frontier, room);
+  const std::size_t fit = std::max<std::size_t>(1, room / cell);
 
   std::string out =
       fmt::format("{} on {}: peak {}, {} without limit\noverhead in % by capacity (x: times the peak)\n",
@@ -56,14 +68,13 @@ std::string table(const Frontier& frontier, std::size_t width) {
     const std::size_t last = std::min(first + fit, frontier.capacities.size());
     out += fmt::format("{:<{}}  {:<{}}", "policy", policy_width, "pool", pool_width);
     for (std::size_t i = first; i < last; ++i)
-      out += fmt::format("{:>{}}", fraction_text(frontier.capacities[i], frontier.ideal_peak), kCellWidth);
+      out += fmt::format("{:>{}}", fraction_text(frontier.capacities[i], frontier.ideal_peak), cell);
     out += '\n';
     const std::string* above = nullptr;
     for (const Line& line : frontier.lines) {
       const bool again = above && *above == line.policy;
       out += fmt::format("{:<{}}  {:<{}}", again ? "" : line.policy, policy_width, pool_text(line), pool_width);
-      for (std::size_t i = first; i < last; ++i)
-        out += fmt::format("{:>{}}", cell_text(line.cells[i], seen), kCellWidth);
+      for (std::size_t i = first; i < last; ++i) out += fmt::format("{:>{}}", cell_text(line.cells[i], seen), cell);
       out += '\n';
       above = &line.policy;
     }
