@@ -84,7 +84,7 @@ std::string table(const Frontier& frontier, std::size_t width) {
     if (seen.contains(word.outcome))
       notes += fmt::format("{}{}: {}", notes.empty() ? "" : "; ", word.text, word.meaning);
   if (std::any_of(frontier.lines.begin(), frontier.lines.end(), [](const Line& line) { return !line.addresses; }))
-    notes += fmt::format("{}*: counts bytes, knows no addresses", notes.empty() ? "" : "; ");
+    notes += fmt::format("{}*: counts bytes, knows no addresses", notes.empty() ? "" : "\n");
   if (!notes.empty()) out += notes + '\n';
   return out;
 }

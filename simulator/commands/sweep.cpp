@@ -10,6 +10,7 @@
 #include <atomic>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -175,6 +176,7 @@ int run(const Arguments& arguments) {
     return kInterruptedCode;
   }
   print_results(parts, database, arguments);
+  std::fflush(stdout);  // what is told about it on stderr comes after it
   print_summary(end, arguments);
   return end.failed > 0 ? 1 : 0;
 }

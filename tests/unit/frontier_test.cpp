@@ -34,7 +34,7 @@ TEST_CASE("a table has a row for every policy and pool and a column for every ca
         "none      best-fit    OOM    OOM    0.0      -\n"
         "lru-swap  best-fit   slow   30.5    6.2      -\n"
         "          ideal*     99.0   10.0    0.0    0.0\n"
-        "OOM: out of memory; slow: over the time limit; *: counts bytes, knows no addresses\n");
+        "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
 TEST_CASE("columns move together if all of them fit then") {
@@ -45,7 +45,7 @@ TEST_CASE("columns move together if all of them fit then") {
         "none      best-fit    OOM   OOM   0.0     -\n"
         "lru-swap  best-fit   slow  30.5   6.2     -\n"
         "          ideal*     99.0  10.0   0.0   0.0\n"
-        "OOM: out of memory; slow: over the time limit; *: counts bytes, knows no addresses\n");
+        "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
 TEST_CASE("columns that do not fit go below") {
@@ -60,7 +60,7 @@ TEST_CASE("columns that do not fit go below") {
         "none      best-fit    0.0      -\n"
         "lru-swap  best-fit    6.2      -\n"
         "          ideal*      0.0    0.0\n"
-        "OOM: out of memory; slow: over the time limit; *: counts bytes, knows no addresses\n");
+        "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
 TEST_CASE("a plot shows overhead against memory with units on both axes") {
