@@ -21,12 +21,13 @@ const Machine kMachine{.name = "test",
                        .source = "made up for tests"};
 
 /// Every byte that an op or the step's end reads must be what the program without any policy would have read.
-void check_bytes(const Trace& trace, const RunSpec& spec, const Plan& plan, bool threads) {
+void check_bytes(const Trace& trace, const RunSpec& spec, const Result& result, bool threads) {
   HostOptions options{.copy_on_write = spec.assume.copy_on_write, .threads = threads, .arena = 1_MiB};
-  const HostReport report = execute_on_host(trace, plan, options);
+  const HostReport report = execute_on_host(trace, result.realised, options);
   INFO(report.message);
   CHECK(report.outcome == HostOutcome::kOk);
   CHECK(report.corrupt == Bytes{});
+  CHECK(report.peak == result.totals.peak);
 }
 
 void check_run(const Trace& trace, const RunSpec& spec) {
@@ -46,7 +47,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
   // Several streams may start on the next iteration before the slowest has finished the last one.
   if (spec.iterations == 1 || trace.data().streams.size() == 1) CHECK(result.totals.makespan >= result.baseline);
   CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
-  check_bytes(trace, spec, result.realised, false);
+  check_bytes(trace, spec, result, false);
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ TEST_CASE("lanes that run side by side read the same bytes") {
       RunSpec spec{.policy = policy->name, .machine = kMachine};
       spec.capacity = trace.ideal_peak() / 10 * 7;
       const Result result = simulate(trace, spec, true);
-      if (result.outcome == Outcome::kOk) check_bytes(trace, spec, result.realised, true);
+      if (result.outcome == Outcome::kOk) check_bytes(trace, spec, result, true);
     }
   }
 }
