@@ -132,11 +132,13 @@ Grid::Grid(const GridText& text, const Trace& trace)
   for (const std::string& name : names) machines_.push_back(find_machine(name));
   common_.assume = Assumptions::find(text.assume);
   ideal_peak_ = tidepool::ideal_peak(trace, common_.assume);
-  if (!text.overhead_limit.empty()) {
+  if (text.overhead_limit == "none") {
+    common_.overhead_limit.reset();
+  } else if (!text.overhead_limit.empty()) {
     common_.overhead_limit = read<double>(text.overhead_limit);
     if (!common_.overhead_limit || !(*common_.overhead_limit >= 1) || !std::isfinite(*common_.overhead_limit))
       throw InputError{fmt::format(
-          "--overhead-limit: '{}' is not a multiple; expected a number of at least 1, as in 2.0", text.overhead_limit)};
+          "--overhead-limit: '{}' is not a multiple; expected a number of at least 1, as in 2.0, or none", text.overhead_limit)};
   }
   const auto iterations = read<int>(text.iterations);
   if (!iterations || *iterations < 1)

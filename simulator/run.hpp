@@ -34,8 +34,9 @@ struct RunSpec {
   Machine machine = {};
   std::uint64_t seed = 1;
   Assumptions assume = {};
-  std::optional<double> overhead_limit =
-      {};              ///< ends the run when recomputation and stalls exceed (limit - 1) * baseline
+  /// Ends the run when recomputation and stalls exceed (limit - 1) * baseline; none: never. A policy that thrashes can
+  /// recompute without end, so there is a limit unless it is taken away.
+  std::optional<double> overhead_limit = 10.0;
   int iterations = 1;  ///< the step is run this often, one after the other; times are of the last
 };
 

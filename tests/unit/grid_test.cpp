@@ -114,7 +114,7 @@ TEST_CASE("what a list does not mean is refused by name, value and expectation")
       CHECK(refusal({.seed = seed}) ==
             "--seed: '" + seed + "' is not a whole number or a range of at most 10000; expected 7 or 1..3");
   CHECK(refusal({.overhead_limit = "0.5"}) ==
-        "--overhead-limit: '0.5' is not a multiple; expected a number of at least 1, as in 2.0");
+        "--overhead-limit: '0.5' is not a multiple; expected a number of at least 1, as in 2.0, or none");
   CHECK(refusal({.iterations = "0"}) == "--iterations: '0' is not a number of iterations; expected 1 or more");
   CHECK(refusal({.assume = "simrdd"}) == "no assumptions named 'simrdd', did you mean 'simrd'?; known: simrd");
   CHECK(refusal({.pool = ""}) == "--pool: '' is not a list; expected values with commas between them");
