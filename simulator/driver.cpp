@@ -98,6 +98,7 @@ void Driver::end_iteration(int iteration) {
   anything_dropped_ = false;
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
+  for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
 }
 
 void Driver::step(std::size_t position) {

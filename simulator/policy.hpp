@@ -26,7 +26,7 @@ class Policy {
   /// Offline: a draft made once before the run, sorted by `before`. What it leaves out happens on demand.
   virtual std::vector<Action> plan(const Trace&, const Machine&, Bytes /*capacity*/) { return {}; }
 
-  /// A run begins.
+  /// An iteration begins: every version is in its first state. Called once more for every further iteration.
   virtual void start(const View&) {}
 
   /// Online: `request` does not fit. Appends what should go; called again while it still does not fit. Appending

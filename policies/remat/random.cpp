@@ -14,7 +14,10 @@ class RandomDrop final : public Policy {
  public:
   explicit RandomDrop(std::uint64_t seed) : generator_{seed} {}
 
-  void start(const View& view) override { place_in_.assign(view.trace().versions().size(), kAbsent); }
+  void start(const View& view) override {
+    candidates_.clear();
+    place_in_.assign(view.trace().versions().size(), kAbsent);
+  }
 
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) {

@@ -1,0 +1,243 @@
+// The indexed policies of the DTR family decide as a plain scan over all candidates does.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "simulator/driver.hpp"
+#include "simulator/quotient.hpp"
+#include "simulator/registry.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+
+using namespace tidepool;
+using tidepool::tests::random_trace;
+
+namespace {
+
+using Versions = std::set<VersionId>;
+
+Versions parents(const View& view, VersionId v) {
+  Versions found;
+  view.for_each_parent(v, [&](VersionId parent) { found.insert(parent); });
+  return found;
+}
+
+Versions children(const View& view, VersionId v) {
+  Versions found;
+  view.for_each_child(v, [&](VersionId child) { found.insert(child); });
+  return found;
+}
+
+/// The formulas with sets and maps, and nothing kept that could be counted again.
+class Scan : public Policy {
+ public:
+  bool watches() const override { return true; }
+
+  void make_room(const View& view, const Request&, std::vector<Action>& out) override {
+    now_ = std::max(now_, view.now());
+    std::map<std::uint32_t, VersionId> candidates;
+    for (std::size_t i = 0; i < view.trace().versions().size(); ++i)
+      if (view.trace().versions()[i].kind != VersionKind::kView && view.droppable(VersionId{i}))
+        candidates.emplace(view.state(VersionId{i}).order, VersionId{i});
+    VersionId best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [order, v] : candidates) {
+      const double cost = quotient_for(view, v);
+      if (cost <= least) best = v, least = cost;
+      if (cost == 0) break;
+    }
+    if (best.valid()) out.push_back({.verb = Verb::kDrop, .subject = best.value()});
+  }
+
+ protected:
+  virtual Nanos cost(const View& view, VersionId v) { return view.state(v).cost; }
+  virtual double quotient_for(const View& view, VersionId v) {
+    const Int128 divisor = static_cast<Int128>(view.size(v).count()) * (now_ - view.state(v).last_access).count();
+    return divisor > 0 ? quotient(cost(view, v).count(), divisor) : std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  Nanos now_;
+};
+
+class ScanEq final : public Scan {
+ public:
+  void dropped(const View& view, VersionId v) override {
+    join(v);
+    classes_.at(class_of_.at(v)) += view.state(v).cost;
+    for (const VersionId n : absent_neighbours(view, v)) {
+      if (!class_of_.contains(n)) join(n);
+      const int from = class_of_.at(n), to = class_of_.at(v);
+      if (from == to) continue;
+      classes_[to] += classes_[from];
+      for (auto& [member, its_class] : class_of_)
+        if (its_class == from) its_class = to;
+    }
+  }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    for (const VersionId v : versions) {
+      if (class_of_.contains(v)) classes_[class_of_[v]] -= view.state(v).cost;
+      class_of_.erase(v);
+      made_.insert(v);
+    }
+  }
+
+ private:
+  Nanos cost(const View& view, VersionId v) override {
+    std::set<int> around;
+    for (const VersionId n : absent_neighbours(view, v))
+      if (class_of_.contains(n)) around.insert(class_of_[n]);
+    Nanos sum = view.state(v).cost;
+    for (const int one : around) sum += classes_[one];
+    return sum;
+  }
+  void join(VersionId v) {
+    made_.erase(v);
+    class_of_[v] = static_cast<int>(classes_.size());
+    classes_[class_of_[v]] = Nanos{};
+  }
+  Versions absent_neighbours(const View& view, VersionId v) {
+    Versions found = parents(view, v);
+    found.merge(children(view, v));
+    std::erase_if(found, [&](VersionId n) {
+      return made_.contains(n) || (view.trace().version(n).kind == VersionKind::kInitial && !class_of_.contains(n));
+    });
+    return found;
+  }
+
+  std::map<VersionId, int> class_of_;
+  std::map<int, Nanos> classes_;
+  Versions made_;
+};
+
+class ScanRegions final : public Scan {
+ public:
+  explicit ScanRegions(bool msps) : msps_{msps} {}
+
+  void dropped(const View& view, VersionId v) override {
+    absent_.insert(v);
+    const Region own = up_[v], own_down = down_[v];
+    for (const VersionId base : own_down.frontier) absorb(view, up_[base], v, own);
+    for (const VersionId base : own.frontier) absorb(view, down_[base], v, own_down);
+    up_.erase(v);
+    down_.erase(v);
+  }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    for (const VersionId v : versions) absent_.erase(v), made_.insert(v);
+    Versions above, below;
+    for (const VersionId v : versions) {
+      up_[v] = find(view, v, parents);
+      down_[v] = find(view, v, children);
+      above.insert(up_[v].frontier.begin(), up_[v].frontier.end());
+      below.insert(down_[v].frontier.begin(), down_[v].frontier.end());
+    }
+    for (const VersionId v : above) down_[v] = find(view, v, children);
+    for (const VersionId v : below) up_[v] = find(view, v, parents);
+  }
+
+ private:
+  struct Region {
+    Versions inside, frontier;
+    Nanos cost;
+  };
+
+  bool present(const View& view, VersionId v) const {
+    if (absent_.contains(v)) return false;
+    return made_.contains(v) || view.trace().version(v).kind == VersionKind::kInitial;
+  }
+  Region find(const View& view, VersionId base, const std::function<Versions(const View&, VersionId)>& next) const {
+    Region region;
+    std::vector<VersionId> open{base};
+    while (!open.empty()) {
+      const VersionId from = open.back();
+      open.pop_back();
+      for (const VersionId v : next(view, from)) {
+        if (v == base) continue;
+        if (present(view, v)) {
+          region.frontier.insert(v);
+        } else if (region.inside.insert(v).second) {
+          region.cost += view.state(v).cost;
+          open.push_back(v);
+        }
+      }
+    }
+    return region;
+  }
+  void absorb(const View& view, Region& region, VersionId evicted, const Region& own) const {
+    region.frontier.erase(evicted);
+    region.frontier.insert(own.frontier.begin(), own.frontier.end());
+    const auto add = [&](VersionId v) {
+      if (region.inside.insert(v).second) region.cost += view.state(v).cost;
+    };
+    add(evicted);
+    std::for_each(own.inside.begin(), own.inside.end(), add);
+  }
+
+  Nanos cost(const View& view, VersionId v) override {
+    return view.state(v).cost + up_[v].cost + (msps_ ? Nanos{} : down_[v].cost);
+  }
+  double quotient_for(const View& view, VersionId v) override {
+    if (!msps_) return Scan::quotient_for(view, v);
+    const Bytes size = view.size(v);
+    return size > Bytes{} ? quotient(cost(view, v).count(), size.count()) : std::numeric_limits<double>::infinity();
+  }
+
+  bool msps_;
+  std::map<VersionId, Region> up_, down_;
+  Versions absent_, made_;
+};
+
+Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
+  const std::unique_ptr<Pool> pool = find_pool(spec.pool).make(Options{spec.pool, {}, {}});
+  std::vector<std::unique_ptr<Policy>> chain;
+  chain.push_back(std::move(policy));
+  return Driver{trace, spec, 1_ms, *pool, chain, false, true}.run();
+}
+
+void compare(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan) {
+  int evictions = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Trace trace = random_trace(seed, 30 + 25 * static_cast<int>(seed));
+    for (const char* assumed : {"", "simrd"})
+      for (const double fraction : {0.3, 0.45, 0.6, 0.8}) {
+        INFO(fmt::format("{} seed {} {} at {}x", name, seed, assumed, fraction));
+        RunSpec spec;
+        spec.pool = "ideal";
+        spec.assume = Assumptions::find(assumed);
+        spec.overhead_limit = 500.0;
+        const double peak = static_cast<double>(ideal_peak(trace, spec.assume).count());
+        spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
+        const Result indexed = run(trace, spec, find_policy(name).make(Options{name, {}, {}}));
+        const Result scanned = run(trace, spec, scan());
+        CHECK(indexed.outcome == scanned.outcome);
+        CHECK((indexed.realised == scanned.realised));
+        evictions += static_cast<int>(indexed.totals.eviction_count);
+      }
+  }
+  CHECK(evictions > 1'000);  // or the runs above say nothing
+}
+
+}  // namespace
+
+TEST_CASE("dtr-local decides as a scan does") {
+  compare("dtr-local", [] { return std::make_unique<Scan>(); });
+}
+
+TEST_CASE("dtr-eq decides as a scan over plain classes does") {
+  compare("dtr-eq", [] { return std::make_unique<ScanEq>(); });
+}
+
+TEST_CASE("dtr decides as a scan over plain regions does") {
+  compare("dtr", [] { return std::make_unique<ScanRegions>(false); });
+}
+
+TEST_CASE("msps decides as a scan over plain regions does") {
+  compare("msps", [] { return std::make_unique<ScanRegions>(true); });
+}
