@@ -41,10 +41,10 @@ TEST_CASE("columns move together if all of them fit then") {
   CHECK(table(small_frontier(), 45) ==
         "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
         "overhead in % by capacity (x: times the peak)\n"
-        "policy    pool       0.5x 0.75x    1x  none\n"
-        "none      best-fit    OOM   OOM   0.0     -\n"
-        "lru-swap  best-fit   slow  30.5   6.2     -\n"
-        "          ideal*     99.0  10.0   0.0   0.0\n"
+        "policy    pool      0.5x 0.75x    1x  none\n"
+        "none      best-fit   OOM   OOM   0.0     -\n"
+        "lru-swap  best-fit  slow  30.5   6.2     -\n"
+        "          ideal*    99.0  10.0   0.0   0.0\n"
         "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
