@@ -102,15 +102,16 @@ std::string replay(const Trace& trace, CnMem& model, LoggedDevice& device, Devic
 
 }  // namespace
 
-std::vector<LoggedSegment> parse_segments(std::string_view text) {
+std::vector<LoggedSegment> parse_segments(const std::string& path, std::string_view text) {
   std::vector<LoggedSegment> segments;
   for (int line = 1; !text.empty(); ++line) {
     const std::string_view row = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(row.size() + 1, text.size()));
     if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const auto refuse = [&] {
-      return InputError{fmt::format(
-          "{}: '{}' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256", line, row)};
+      return InputError{
+          fmt::format("'{}' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256", row)}
+          .at(fmt::format("{}:{}", path, line));
     };
     if (!row.starts_with("0x")) throw refuse();
     std::int64_t address = 0;

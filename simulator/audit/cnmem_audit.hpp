@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,9 +19,10 @@ struct LoggedSegment {
 };
 
 /// Reads one segment per line, "0x7062c0000 256" or "0x726e40000 8.00049": the address and the size in MiB.
-/// @throws InputError  "3: '0x70270000 x' is not a segment; expected an address and a size in MiB, as in 0x7062c0000
-/// 256"
-std::vector<LoggedSegment> parse_segments(std::string_view text);
+/// @param path  for messages
+/// @throws InputError  "list.txt:3: '0x70270000 x' is not a segment; expected an address and a size in MiB, as in
+///                     0x7062c0000 256"
+std::vector<LoggedSegment> parse_segments(const std::string& path, std::string_view text);
 
 /// Replays the alloc and free steps of a trace with recorded addresses through CnMem and compares every address.
 /// @param initial   size of CnMem's first segment

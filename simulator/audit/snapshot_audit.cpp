@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "simulator/audit/expandable_ranges.hpp"
 #include "simulator/audit/snapshot_script.hpp"
 #include "simulator/audit/start_state.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr int kMostRestarts = 1'000;
+constexpr std::size_t kMostRestarts = 1'000;
+constexpr std::size_t kMostReplayed = 50'000'000;  ///< events, in all passes
+constexpr std::size_t kMostStreams = 1'000;
 /// How far a range of addresses reaches when nothing follows it.
 constexpr Bytes kOpenEnd{std::int64_t{1} << 46};
 
@@ -273,12 +277,34 @@ DeviceAudit counted(int device, const std::vector<SnapshotEvent>& events) {
   return audit;
 }
 
+/// Marks alone say nothing about memory.
+bool says_anything(const std::vector<SnapshotEvent>& events) {
+  return std::any_of(events.begin(), events.end(), [](const SnapshotEvent& event) {
+    return event.action != SnapshotAction::kSnapshot && event.action != SnapshotAction::kOther;
+  });
+}
+
+/// The model keeps much for every stream; no program has as many as a damaged file may claim.
+void check_streams(const TorchSnapshot& snapshot, int device) {
+  std::set<std::int64_t> streams;
+  for (const SnapshotSegment& segment : snapshot.segments)
+    if (segment.device == device) streams.insert({segment.stream, segment.pool.owner, segment.pool.number});
+  for (const SnapshotEvent& event : snapshot.device_traces[static_cast<std::size_t>(device)]) {
+    streams.insert(event.stream);
+    if (event.pool) streams.insert({event.pool->owner, event.pool->number});
+  }
+  if (streams.size() > kMostStreams)
+    throw InputError{
+        fmt::format("device {}: {} streams and pools; expected at most {}", device, streams.size(), kMostStreams)};
+}
+
 /// The answer for one device, after as many passes as its start state takes.
 DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, const CachingConfig& config) {
   const std::vector<SnapshotEvent>& events = snapshot.device_traces[static_cast<std::size_t>(device)];
   StartState start = start_state(snapshot, device, config);
   DeviceAudit audit;
-  for (int restarts = 0; restarts <= kMostRestarts; ++restarts) {
+  const std::size_t passes = std::clamp<std::size_t>(kMostReplayed / events.size(), 1, kMostRestarts);
+  for (std::size_t pass = 0; pass < passes; ++pass) {
     audit = counted(device, events);
     if (Replay{snapshot, events, config, start, audit}.run()) break;
   }
@@ -296,7 +322,8 @@ AuditReport audit_snapshot(const TorchSnapshot& snapshot, const CachingConfig& c
   close.range_size = range_distance(find_ranges(snapshot, config, kOpenEnd));
   AuditReport report;
   for (std::size_t device = 0; device < snapshot.device_traces.size(); ++device) {
-    if (snapshot.device_traces[device].empty()) continue;
+    if (!says_anything(snapshot.device_traces[device])) continue;
+    check_streams(snapshot, static_cast<int>(device));
     DeviceAudit audit = audit_device(snapshot, static_cast<int>(device), close);
     if (!audit.exact() && close.range_size < open.range_size) {
       DeviceAudit other = audit_device(snapshot, static_cast<int>(device), open);

@@ -16,6 +16,7 @@ namespace tidepool {
 /// have avoided sets it, and the replay starts again (at most once per ambiguous block, and 1,000 times).
 ///
 /// @param config  see recorded_config()
+/// @throws InputError  "device 0: 1203 streams and pools; expected at most 1000"
 AuditReport audit_snapshot(const TorchSnapshot& snapshot, const CachingConfig& config);
 
 /// The settings that a snapshot says, PyTorch's defaults where it does not.

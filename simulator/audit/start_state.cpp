@@ -62,6 +62,7 @@ class Rewind {
   }
 
   void map_piece(std::int64_t address, const Mapped& piece) {
+    if (piece.size <= Bytes{}) return;
     const auto next = mapped_.lower_bound(address);
     const bool overlaps =
         (next != mapped_.end() && next->first < address + piece.size.count()) ||

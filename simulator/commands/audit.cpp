@@ -26,13 +26,8 @@ bool is_snapshot(const Input& input) { return input.bytes().starts_with('\x80');
 
 AuditReport audit_log(const Arguments& arguments, const Options& options) {
   std::vector<LoggedSegment> segments;
-  if (!arguments.segments.empty()) {
-    try {
-      segments = parse_segments(read_input(arguments.segments).bytes());
-    } catch (const InputError& error) {
-      throw error.at(arguments.segments);
-    }
-  }
+  if (!arguments.segments.empty())
+    segments = parse_segments(arguments.segments, read_input(arguments.segments).bytes());
   try {
     return audit_cnmem(load_trace(arguments.path), options.bytes("init"), segments);
   } catch (const InputError& error) {

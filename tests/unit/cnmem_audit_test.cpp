@@ -25,7 +25,7 @@ TEST_CASE("addresses that CnMem would have given match, with segments logged or 
   CHECK(inferred.exact());
   CHECK(inferred.matched == 3);
   CHECK(inferred.inferred_segments == 2);
-  const DeviceAudit logged = audit_cnmem(log, 1_MiB, parse_segments("0x1000000 1\n0x5000000 2\n")).total();
+  const DeviceAudit logged = audit_cnmem(log, 1_MiB, parse_segments("list", "0x1000000 1\n0x5000000 2\n")).total();
   CHECK(logged.exact());
   CHECK(logged.segment_matched == 2);
   CHECK(logged.inferred_segments == 0);
@@ -45,16 +45,16 @@ TEST_CASE("a segment cannot begin where another is") {
 
 TEST_CASE("a logged segment of another size is named") {
   const Trace log = log_with(0x5000000, 0x1000200);
-  CHECK(audit_cnmem(log, 1_MiB, parse_segments("0x1000000 1\n0x5000000 3\n")).total().first_mismatch ==
+  CHECK(audit_cnmem(log, 1_MiB, parse_segments("list", "0x1000000 1\n0x5000000 3\n")).total().first_mismatch ==
         "device 0: event 1: the log shows segment 1 of 3 MiB at 0x5000000; the model asks for 2097152 B");
-  CHECK(audit_cnmem(log, 1_MiB, parse_segments("0x1000000 1")).total().first_mismatch ==
+  CHECK(audit_cnmem(log, 1_MiB, parse_segments("list", "0x1000000 1")).total().first_mismatch ==
         "device 0: event 1: the model asks for segment 1 of 2097152 B; the log has 1 segments");
 }
 
 TEST_CASE("a list of segments is refused where it is none, with the line") {
   for (const char* line : {"0x7g 1", "7062c0000 256", "0x10", "0x10 -1", "0x10 1MiB", "0x10 1e99"})
-    CHECK_THROWS_WITH(parse_segments("0x10 1\n" + std::string{line}),
-                      "2: '" + std::string{line} +
+    CHECK_THROWS_WITH(parse_segments("list", "0x10 1\n" + std::string{line}),
+                      "list:2: '" + std::string{line} +
                           "' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256");
 }
 

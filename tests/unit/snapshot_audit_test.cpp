@@ -65,3 +65,49 @@ TEST_CASE("a log that begins anywhere is explained from there on") {
       }
     }
 }
+
+TEST_CASE("a damaged log gets an answer") {
+  for (const Kind& kind : kKinds)
+    for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+      RecordedAllocator recorded{kind.config(), 500_MiB, seed};
+      recorded.run(300, 3, kind.delay);
+      TorchSnapshot snapshot = recorded.snapshot(seed);
+      std::mt19937 random{seed};
+      auto& events = snapshot.device_traces[0];
+      for (std::uint32_t i = 0; i < 1 + seed % 5; ++i) {
+        SnapshotEvent& event = events[random() % events.size()];
+        const SnapshotEvent& other = events[random() % events.size()];
+        switch (random() % 6) {
+          case 0:
+            event.action = other.action;
+            break;
+          case 1:
+            event.address = other.address;
+            break;
+          case 2:
+            event.size = other.size;
+            break;
+          case 3:
+            event.stream = other.stream;
+            break;
+          case 4:
+            event.address += static_cast<std::int64_t>(random() % 4'096);
+            break;
+          default:
+            if (!snapshot.segments.empty())
+              snapshot.segments[random() % snapshot.segments.size()].size = Bytes{static_cast<std::int64_t>(random())};
+        }
+      }
+      const DeviceAudit total = audit(snapshot).total();
+      CHECK(total.matched <= total.allocations);
+      CHECK(total.segment_matched <= total.segment_allocations);
+    }
+}
+
+TEST_CASE("a log of more streams than a program can have is refused") {
+  TorchSnapshot snapshot;
+  auto& events = snapshot.device_traces.emplace_back();
+  for (std::int64_t stream = 0; stream < 1'001; ++stream)
+    events.push_back({.action = SnapshotAction::kAlloc, .address = 0, .size = 1_B, .stream = stream, .pool = {}});
+  CHECK_THROWS_WITH(audit(snapshot), "device 0: 1001 streams and pools; expected at most 1000");
+}
