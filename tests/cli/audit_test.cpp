@@ -1,0 +1,74 @@
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Three blocks as CnMem places them in 256 MiB from 0x1000000 on, the third where the first was.
+std::string write_log(const ScratchFolder& folder, const std::string& third = "0x1000000") {
+  const std::string path = folder.file("log.text");
+  std::ofstream{path} << "Malloc 0x1000000 300\nMalloc 0x1000200 700\nFree 0x1000000\nMalloc " << third << " 512\n";
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool audit --json counts what matches, in total and by device") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program({"audit", write_log(folder), "--pool", "cnmem", "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("allocations") == 3);
+  CHECK(json.at("matched") == 3);
+  CHECK(json.at("first_mismatch").is_null());
+  CHECK(json.at("segment_allocations") == 0);
+  CHECK(json.at("segment_matched") == 0);
+  CHECK(json.at("inferred_segments") == 1);
+  CHECK(json.at("start_state") == "determined");
+  CHECK(json.at("devices").size() == 1);
+  CHECK(json.at("devices").at(0).at("matched") == 3);
+}
+
+TEST_CASE("tidepool audit ends with 1 when an address differs, and names it") {
+  const ScratchFolder folder;
+  const std::string path = write_log(folder, "0x1000600");
+  const ProgramResult result = run_program({"audit", path});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out,
+             ContainsSubstring("device 0: event 3: the log shows 512 B at 0x1000600; the model gives 0x1000000\n"));
+}
+
+TEST_CASE("tidepool audit takes CnMem's initial size and the logged segments") {
+  const ScratchFolder folder;
+  const std::string segments = folder.file("segments.txt");
+  std::ofstream{segments} << "0x1000000 1\n";
+  const ProgramResult result =
+      run_program({"audit", write_log(folder), "--pool", "cnmem(init=1MiB)", "--segments", segments, "--json"});
+  CHECK(result.code == 0);
+  CHECK(Json::parse(result.out).at("segment_matched") == 1);
+}
+
+TEST_CASE("tidepool audit refuses what it cannot compare") {
+  const ScratchFolder folder;
+  const std::string path = write_log(folder);
+  const auto message = [](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(message({"audit", path, "--pool", "pytorch"}) ==
+        "tidepool: " + path + ": no pickled PyTorch snapshot; expected one for --pool pytorch\n");
+  CHECK(message({"audit", path, "--pool", "best-fit"}) ==
+        "tidepool: --pool: no device records what 'best-fit' does; expected pytorch or cnmem\n");
+  const std::string segments = folder.file("segments.txt");
+  std::ofstream{segments} << "\n0x1000000 none\n";
+  CHECK(message({"audit", path, "--segments", segments}) ==
+        "tidepool: " + segments +
+            ":2: '0x1000000 none' is not a segment; expected an address and a size in MiB, as in 0x7062c0000 256\n");
+}
