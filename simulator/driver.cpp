@@ -23,7 +23,10 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       next_draft_(policies.size()),
       current_(trace.buffers().size()),
       started_on_host_(trace.buffers().size()),
-      lost_(trace.versions().size()) {
+      lost_(trace.versions().size()),
+      own_reads_(trace.versions().size()),
+      told_(trace.ops().size()) {
+  count_own_reads();
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     changes_[i].bit = static_cast<std::uint8_t>(1u << i);
     if (policies_[i]->watches()) watching_ |= changes_[i].bit;
@@ -189,12 +192,12 @@ void Driver::end_version(VersionId v) {
   if (s.pinned) return;
   s.leaving = false;
   const bool loses = anchored(v);
-  if (loses) before_loss(v);
+  if (loses) ++loss_, before_loss(v);
   if (s.placed)
     take_place_away(v, Verb::kFree);
   else if (s.on_host)
     act(Verb::kFree, v.value());
-  if (loses) after_loss(v);
+  if (loses) ++loss_, after_loss(v);
 }
 
 /// What the step hands on must be there when it ends. What was on the host when it began may be there again, and so may

@@ -63,7 +63,7 @@ class Driver final : private Device {
   bool advance(Frame& frame);
   void note_filled(OpId op, VersionId target);
   void execute(OpId op, VersionId target, std::size_t first_temporary);
-  void place_output(OpId op, VersionId out);
+  void place_output(VersionId out);
   void place_outputs_apart(OpId op);
   void unlock_inputs(OpId op);
   void drop_temporaries(std::size_t first);
@@ -83,6 +83,8 @@ class Driver final : private Device {
   void check_limit();
 
   // What is lost cannot be recomputed from.
+  void count_own_reads();
+  bool tell_of_loss(OpId reader);
   bool anchored(VersionId v) const;
   void before_loss(VersionId v);
   void after_loss(VersionId v);
@@ -127,14 +129,17 @@ class Driver final : private Device {
   std::deque<VersionId> leaving_;  // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
-  std::vector<VersionId> temporaries_;  // brought back for others, of no further use to the program
-  std::vector<VersionId> filled_;       // newly filled by the op just run
-  std::vector<VersionId> current_;      // by buffer: its content in the program
-  std::vector<bool> started_on_host_;   // by buffer
-  std::vector<VersionId> overwritten_;  // in place, by the op that is about to run
-  std::vector<Block> blocks_;           // for the outputs of the op that is about to run
-  std::vector<Block> ending_;           // places that end with the op that is about to run
-  std::vector<bool> lost_;              // by version: gone and not regenerable
+  std::vector<VersionId> temporaries_;    // brought back for others, of no further use to the program
+  std::vector<VersionId> filled_;         // newly filled by the op just run
+  std::vector<VersionId> current_;        // by buffer: its content in the program
+  std::vector<bool> started_on_host_;     // by buffer
+  std::vector<VersionId> overwritten_;    // in place, by the op that is about to run
+  std::vector<Block> blocks_;             // for the outputs of the op that is about to run
+  std::vector<Block> ending_;             // places that end with the op that is about to run
+  std::vector<bool> lost_;                // by version: gone and not regenerable
+  std::vector<std::uint32_t> own_reads_;  // by version: how often the op that makes it reads what it replaces
+  std::vector<std::uint32_t> told_;       // by op: the last loss_ that what it made was told of
+  std::uint32_t loss_ = 0;                // counts losses; those by one op at one time are one
   bool anything_dropped_ = false;
   Bytes reserved_, next_address_;
   Plan plan_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "simulator/driver.hpp"
 
@@ -182,6 +183,24 @@ void Driver::release(Bytes address, Bytes size) {
 /// Whether content is gone for good when its place ends: it cannot be recomputed.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
+void Driver::count_own_reads() {
+  std::vector<std::uint32_t> reads(trace_.versions().size());
+  for (std::size_t i = 0; i < trace_.ops().size(); ++i) {
+    const OpId op{i};
+    // An op may read and replace thousands of buffers: count all reads at once.
+    for (const Use& use : trace_.uses(op))
+      if (use.in.valid()) ++reads[trace_.root(use.in).index()];
+    for (const VersionId made : trace_.made(op))
+      if (const VersionId parent = trace_.version(made).parent; parent.valid())
+        own_reads_[made.index()] = reads[parent.index()];
+    for (const Use& use : trace_.uses(op))
+      if (use.in.valid()) reads[trace_.root(use.in).index()] = 0;
+  }
+}
+
+/// Whether what an op made must be told of the present loss; not twice, however many of its inputs are lost at once.
+bool Driver::tell_of_loss(OpId reader) { return std::exchange(told_[reader.index()], loss_) != loss_; }
+
 /// Brings back what the program still wants and could only be recomputed from `v`, while that is possible. What is
 /// there already and depends on `v` must stay from now on.
 void Driver::before_loss(VersionId v) {
@@ -190,6 +209,7 @@ void Driver::before_loss(VersionId v) {
   for (std::size_t i = 0; i < reached.size(); ++i)
     for (const OpId reader : trace_.readers(reached[i])) {
       if (reader.value() > op_) break;
+      if (!tell_of_loss(reader)) continue;
       for (const VersionId made : trace_.made(reader)) {
         VersionState& s = state(made);
         if (!s.created || !s.regenerable) continue;
@@ -221,6 +241,7 @@ void Driver::after_loss(VersionId v) {
     lost_[lost.index()] = true;
     for (const OpId reader : trace_.readers(lost)) {
       if (reader.value() > op_) break;
+      if (!tell_of_loss(reader)) continue;
       for (const VersionId made : trace_.made(reader)) {
         VersionState& s = state(made);
         if (!s.created) continue;

@@ -82,15 +82,13 @@ bool Driver::advance(Frame& frame) {
 }
 
 /// Gives one output of an op that is about to run the place it needs.
-void Driver::place_output(OpId op, VersionId out) {
+void Driver::place_output(VersionId out) {
   VersionState& s = state(out);
   if (s.placed && !s.filled) return;  // the program's own alloc
   const Version& version = trace_.version(out);
   if (version.parent.valid() && state(version.parent).placed) {
     VersionState& replaced = state(version.parent);
-    std::uint32_t own_locks = 0;
-    for (const Use& use : trace_.uses(op)) own_locks += use.in.valid() && trace_.root(use.in) == version.parent;
-    if (replaced.locks == own_locks) {
+    if (replaced.locks == own_reads_[out.index()]) {
       if (s.filled) ending_.push_back({replaced.offset, replaced.held});
       if (replaced.filled) overwritten_.push_back(version.parent);
       replaced.locks = 0;  // it ends with this run
@@ -141,6 +139,7 @@ void Driver::note_filled(OpId op, VersionId target) {
 void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   const std::span uses = trace_.uses(op);
   const bool again = target.valid();
+  ++loss_;
   if (!again && !assume_.copy_on_write)
     for (const VersionId made : trace_.made(op))
       if (const VersionId replaced = trace_.version(made).parent; replaced.valid()) {
@@ -154,7 +153,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   } else {
     for (const VersionId out : trace_.made(op))
       if (state(out).filled) lock(out);  // it will be written a second time and must stay until then
-    for (const VersionId out : trace_.made(op)) place_output(op, out);
+    for (const VersionId out : trace_.made(op)) place_output(out);
     for (const VersionId out : trace_.made(op))
       if (state(out).filled && --state(out).locks == 0) changed(out);
   }
@@ -182,6 +181,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
     }
     now_evictable(made);
   }
+  ++loss_;
   for (const VersionId v : overwritten_) {
     changed(v);
     if (!again && anchored(v)) after_loss(v);
