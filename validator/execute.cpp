@@ -13,6 +13,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr Bytes kFarthest{std::int64_t{1} << 62};  ///< beyond every address and every sum of sizes
 
 template <class... Args>
 [[noreturn]] void refuse(const Action& action, fmt::format_string<Args...> text, Args&&... args) {
@@ -109,6 +110,7 @@ class Walk {
     if (has_segments_ && action.offset != kNoAddress && action.size > Bytes{} &&
         !segments_.contain(action.offset, action.size))
       refuse(action, "[{}, +{}) is not within what is reserved", action.offset.count(), action.size.count());
+    if (trace_.size(v) >= kFarthest - held_) refuse(action, "all places together hold more than 2^62 bytes");
     const std::uint32_t place = places_.open(action.offset, action.size);
     backend_.open(place, action.offset, action.size, false);
     held_ += trace_.size(v);
@@ -386,11 +388,10 @@ std::string LaneTable::name(const Trace& trace, std::uint32_t lane) const {
 }
 
 void require_known(const Trace& trace, const Plan& plan) {
-  constexpr Bytes kFarthest{std::int64_t{1} << 62};
   for (const Action& action : plan.actions) {
     if (action.before.valid() && action.before.index() >= trace.ops().size())
       refuse(action, "op {} is unknown; the trace has {}", action.before.value(), trace.ops().size());
-    if (action.offset < kNoAddress || action.size < Bytes{} || action.offset > kFarthest || action.size > kFarthest)
+    if (action.offset < kNoAddress || action.size < Bytes{} || action.offset >= kFarthest || action.size >= kFarthest)
       refuse(action, "[{}, +{}) is no range of addresses", action.offset.count(), action.size.count());
     if (action.verb == Verb::kReserve || action.verb == Verb::kRelease) {
       if (action.offset == kNoAddress) refuse(action, "no address");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -34,6 +35,13 @@ void wait_until(Clock::time_point start, Nanos time) {
 /// `time` in a run whose ops take `scale` times as long as they should.
 Nanos scaled(Nanos time, double scale) {
   return Nanos{static_cast<std::int64_t>(scale * static_cast<double>(time.count()))};
+}
+
+/// Adds to a count that a hostile plan could make overflow; it stays at the largest number then.
+void count(Bytes& sum, Bytes more) {
+  std::int64_t result = 0;
+  sum = Bytes{__builtin_add_overflow(sum.count(), more.count(), &result) ? std::numeric_limits<std::int64_t>::max()
+                                                                         : result};
 }
 
 /// An operand with the memory behind it.
@@ -199,7 +207,7 @@ class HostBackend final : public Backend {
       case TaskKind::kSwapOut:
       case TaskKind::kSwapIn:
         copy_words(job.writes[0].words, job.reads[0].words, job.reads[0].count);
-        log.bytes += trace_.size(job.reads[0].version);
+        count(log.bytes, trace_.size(job.reads[0].version));
         break;
       case TaskKind::kClear:
         clear_words(job.writes[0].words, job.writes[0].held);
@@ -246,7 +254,7 @@ class HostBackend final : public Backend {
     const std::uint64_t content = op_content(job.op, found, job.draw, job.batch);
     for (const Bound& output : job.writes) {
       fill_words(output.words, output.count, output_content(content, output.version));
-      log.bytes += trace_.size(output.version);
+      count(log.bytes, trace_.size(output.version));
     }
   }
 
@@ -254,8 +262,8 @@ class HostBackend final : public Backend {
   std::uint64_t compare(const Job& job, const Bound& input, LaneLog& log) {
     const std::uint64_t expected = job.expected->content[input.version.index()];
     const Bytes size = trace_.size(input.version);
-    log.bytes += size;
-    log.read += size;
+    count(log.bytes, size);
+    count(log.read, size);
     std::size_t wrong = 0, first = input.count;
     for (std::size_t i = 0; i < input.count; ++i)
       if (load(input.words[i]) != word_of(expected, i)) {
@@ -265,7 +273,7 @@ class HostBackend final : public Backend {
     if (wrong == 0) return expected;
 
     Bytes bytes = scale_.unit() * static_cast<std::int64_t>(wrong);
-    log.corrupt += std::min(bytes, size);
+    count(log.corrupt, std::min(bytes, size));
     if (!log.first || job.action < log.first->action) {
       log.first = {job.action,
                    job.op,
@@ -287,8 +295,8 @@ class HostBackend final : public Backend {
     for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
       const LaneLog& log = logs_[lane];
       report.lanes.push_back({lanes_.name(trace_, lane), log.tasks, log.bytes, log.busy});
-      report.read += log.read;
-      report.corrupt += log.corrupt;
+      count(report.read, log.read);
+      count(report.corrupt, log.corrupt);
       report.transfers.insert(report.transfers.end(), log.transfers.begin(), log.transfers.end());
       if (log.first && (earliest == nullptr || log.first->action < earliest->first->action)) earliest = &log;
     }

@@ -1,20 +1,59 @@
-// Any bytes are a plan file that can be written again without loss, or are refused with a position.
+// Any bytes are a plan file that can be written again without loss, or are refused with a position. What was read is
+// executed, however wrong it is: it ends with a report or an error.
 #include "simulator/plan_file.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "traces/builder.hpp"
 #include "traces/error.hpp"
+#include "validator/host_backend.hpp"
+
+namespace {
+
+using namespace tidepool;
+
+/// Two streams, a weight from before, a batch that ends, updates in place, a view, two outputs of one op, a random op.
+Trace make_trace() {
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId weight = build.existing({.size = 4096_B}), batch = build.existing({.size = 512_B});
+  const BufferId a = build.alloc({.size = 1024_B}), b = build.alloc({.size = 100_B, .stream = side});
+  const OpId first = (build.run({}, {{weight}, {batch}, {a, Access::kWrite}}), build.last_op());
+  build.free(batch);
+  build.run({.stream = side, .random = true}, {{a}, {b, Access::kWrite}});
+  build.order(first, build.last_op());
+  build.run({}, {{a, Access::kView}});
+  const BufferId c = build.alloc({.size = 0_B}), d = build.alloc({.size = 2048_B});
+  build.run({}, {{a, Access::kReadWrite}, {c, Access::kWrite}, {d, Access::kWrite}});
+  build.free(a);
+  build.run({}, {{weight, Access::kReadWrite}, {b}, {d}});
+  return build.finish();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace tidepool;
   const std::string_view bytes{reinterpret_cast<const char*>(data), size};
+  PlanFile file;
   try {
-    const std::string text = plan_text(parse_plan(Input{"fuzz.plan", bytes}));
+    file = parse_plan(Input{"fuzz.plan", bytes});
+    const std::string text = plan_text(file);
     if (plan_text(parse_plan(Input{"again.plan", text})) != text) std::abort();
   } catch (const InputError& error) {
     if (std::string_view{error.what()}.substr(0, 9) != "fuzz.plan") std::abort();
+    return 0;
+  }
+  static const Trace trace = make_trace();
+  HostOptions options;
+  options.threads = false;
+  options.arena = options.arena_limit = 64_KiB;
+  options.copy_on_write = file.spec.assume.copy_on_write;
+  try {
+    execute_on_host(trace, file.plan, options);
+  } catch (const InputError&) {
+  } catch (const PlanError&) {
   }
   return 0;
 }

@@ -360,3 +360,25 @@ TEST_CASE("a large plan is scaled down as far as its addresses allow") {
   options.arena_limit = 64_MiB;
   CHECK(execute_both_ways(trace, crooked.plan(), options).unit == 512_B);
 }
+
+TEST_CASE("numbers that no memory has are refused before anything is taken for them") {
+  const ThreeOps step = ThreeOps::make();
+  const auto with_place = [&](Bytes offset, Bytes size) {
+    return Plan{{{Verb::kAlloc, OpId{0}, step.a.value(), offset, size}}};
+  };
+  const Bytes far{std::int64_t{1} << 62};
+  CHECK_THROWS_WITH(execute_on_host(step.trace, with_place(0_B, far)),
+                    "alloc version 0 before op 0: [0, +4611686018427387904) is no range of addresses");
+  CHECK_THROWS_WITH(execute_on_host(step.trace, with_place(Bytes{-2}, 4096_B)),
+                    "alloc version 0 before op 0: [-2, +4096) is no range of addresses");
+
+  TraceBuilder build;
+  const BufferId large = build.alloc({.size = far - 1_B}), other = build.alloc({.size = 1_B});
+  const VersionId a = build.run({}, {{large, Access::kWrite}})[0];
+  const VersionId b = build.run({}, {{other, Access::kWrite}})[0];
+  const Trace trace = build.finish();
+  PlanWriter plan{trace};
+  plan.alloc(a, kNoAddress).alloc(b, kNoAddress);
+  CHECK_THROWS_WITH(execute_on_host(trace, plan.plan()),
+                    "alloc version 1 before op 0: all places together hold more than 2^62 bytes");
+}
