@@ -29,6 +29,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
   count_own_reads();
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     changes_[i].bit = static_cast<std::uint8_t>(1u << i);
+    all_journals_ |= changes_[i].bit;
     if (policies_[i]->watches()) watching_ |= changes_[i].bit;
   }
 }
@@ -225,7 +226,7 @@ void Driver::act(Verb verb, std::uint32_t subject, Block block) {
   emit({verb, before_, subject, block.offset, block.size});
 }
 
-void Driver::changed(VersionId v) {
+void Driver::journal(VersionId v) {
   VersionState& s = state(v);
   for (std::size_t i = 0; i < policies_.size(); ++i)
     if ((s.journaled & changes_[i].bit) == 0) {

@@ -92,7 +92,11 @@ class Driver final : private Device {
   // Bookkeeping.
   void emit(Action action);
   void act(Verb verb, std::uint32_t subject, Block block = {});
-  void changed(VersionId v);
+  /// Notes for every policy that what it may know of `v` is out of date.
+  void changed(VersionId v) {
+    if (state(v).journaled != all_journals_) journal(v);
+  }
+  void journal(VersionId v);
   void tell_dropped(VersionId v);
   void tell_computed();
   void lock(VersionId v);
@@ -123,7 +127,8 @@ class Driver final : private Device {
   OpId begun_;            // the op whose inputs have been gathered
   std::uint32_t last_order_ = 0;
   std::array<Changes, 8> changes_;
-  std::uint8_t watching_ = 0;  // bit i: policy i wants dropped() and computed()
+  std::uint8_t all_journals_ = 0;  // the bits of all policies
+  std::uint8_t watching_ = 0;      // bit i: policy i wants dropped() and computed()
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
   std::deque<VersionId> leaving_;  // copies to the host under way, in the order of their ends

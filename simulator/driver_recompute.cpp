@@ -37,18 +37,17 @@ void Driver::enter(OpId op, VersionId target) {
     throw Stop{Outcome::kError, fmt::format("version {} is gone and cannot be recomputed", target.value())};
   const std::span uses = trace_.uses(op);
   frames_.push_back({op, target, pending_inputs_.size(), pending_inputs_.size(), temporaries_.size()});
-  for (const Use& use : uses)
-    if (use.in.valid()) {
-      const VersionId root = trace_.root(use.in);
-      state(root).last_access = clock_;
-      changed(root);
-    }
   for (std::size_t i = 0; i < uses.size(); ++i) {
     if (!uses[i].in.valid()) continue;
-    if (defined(uses[i].in))
-      lock(trace_.root(uses[i].in));
-    else
+    const VersionId root = trace_.root(uses[i].in);
+    state(root).last_access = clock_;
+    if (assume_.replay_views ? defined(uses[i].in) : state(root).filled) {
+      ++state(root).locks;
+      state(root).leaving = false;
+    } else {
       pending_inputs_.push_back(static_cast<std::uint32_t>(i));
+    }
+    changed(root);
   }
 }
 
