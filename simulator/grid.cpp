@@ -137,8 +137,9 @@ Grid::Grid(const GridText& text, const Trace& trace)
   } else if (!text.overhead_limit.empty()) {
     common_.overhead_limit = read<double>(text.overhead_limit);
     if (!common_.overhead_limit || !(*common_.overhead_limit >= 1) || !std::isfinite(*common_.overhead_limit))
-      throw InputError{fmt::format(
-          "--overhead-limit: '{}' is not a multiple; expected a number of at least 1, as in 2.0, or none", text.overhead_limit)};
+      throw InputError{
+          fmt::format("--overhead-limit: '{}' is not a multiple; expected a number of at least 1, as in 2.0, or none",
+                      text.overhead_limit)};
   }
   const auto iterations = read<int>(text.iterations);
   if (!iterations || *iterations < 1)

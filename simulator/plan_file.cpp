@@ -165,6 +165,7 @@ std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) 
   fields.nested("machine", [&](JsonFields& inner) { spec.machine = read_machine(inner); });
   spec.seed = read_seed(fields.text("seed", "1"));
   spec.assume = Assumptions::find(std::string{fields.text("assume", "")});
+  spec.overhead_limit.reset();
   if (fields.has("overhead_limit"))
     spec.overhead_limit = read_number("overhead_limit", fields.text("overhead_limit", ""));
   spec.iterations = static_cast<int>(fields.integer("iterations", 1, 1, std::numeric_limits<int>::max()));

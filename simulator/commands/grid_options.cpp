@@ -16,7 +16,8 @@ void declare_grid_options(CLI::App& app, GridText& text) {
       ->capture_default_str();
   app.add_option("--seed", text.seed, "for policies that draw random numbers: 7, 1..3")->capture_default_str();
   app.add_option("--assume", text.assume, "what one paper's own simulator assumed: simrd");
-  app.add_option("--overhead-limit", text.overhead_limit, "end a run whose time passes this multiple of the baseline (default: 10; none: never)");
+  app.add_option("--overhead-limit", text.overhead_limit,
+                 "end a run whose time passes this multiple of the baseline (default: 10; none: never)");
   app.add_option("--iterations", text.iterations, "run the step this often; times are of the last")
       ->capture_default_str();
 }

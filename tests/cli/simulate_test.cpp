@@ -67,8 +67,8 @@ TEST_CASE("tidepool simulate --json prints every key with its type") {
 
 TEST_CASE("what has no meaning is absent") {
   const ScratchFolder scratch;
-  const ProgramResult result =
-      run_program({"simulate", small_trace(scratch), "--pool", "ideal", "--capacity", "none", "--json"});
+  const ProgramResult result = run_program({"simulate", small_trace(scratch), "--pool", "ideal", "--capacity", "none",
+                                            "--overhead-limit", "none", "--json"});
   const Json run = Json::parse(result.out);
   for (const char* key : {"capacity_bytes", "footprint_bytes", "fragmentation", "overhead_limit", "message"})
     CHECK_FALSE(run.contains(key));

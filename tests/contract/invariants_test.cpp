@@ -4,10 +4,12 @@
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "tests/random_trace.hpp"
 #include "validator/host_backend.hpp"
 
 using namespace tidepool;
+using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
 
 namespace {
@@ -53,7 +55,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
 }  // namespace
 
 TEST_CASE("every policy on every pool keeps the invariants on random traces") {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 30 : 3); ++seed) {
     const Trace trace = random_trace(seed, 40 + static_cast<int>(seed) * 30);
     for (const PoolInfo* pool : all_pools())
       for (const PolicyInfo* policy : all_policies())
@@ -67,7 +69,7 @@ TEST_CASE("every policy on every pool keeps the invariants on random traces") {
 }
 
 TEST_CASE("every policy keeps the invariants under the assumptions of the DTR simulator") {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 3); ++seed) {
     const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 20);
     for (const PolicyInfo* policy : all_policies()) {
       if (policy->kind == PolicyKind::kSwap) continue;  // the DTR simulator has no host
@@ -85,7 +87,7 @@ TEST_CASE("every policy keeps the invariants under the assumptions of the DTR si
 }
 
 TEST_CASE("lanes that run side by side read the same bytes") {
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 8 : 2); ++seed) {
     const Trace trace = random_trace(seed, 120);
     for (const PolicyInfo* policy : all_policies()) {
       INFO(fmt::format("seed {} policy {}", seed, policy->name));
@@ -98,7 +100,7 @@ TEST_CASE("lanes that run side by side read the same bytes") {
 }
 
 TEST_CASE("every policy keeps the invariants over several iterations") {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 3); ++seed) {
     const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 10);
     for (const PolicyInfo* policy : all_policies())
       for (const double fraction : {0.5, 0.8, 1.2}) {

@@ -1,4 +1,5 @@
-// The same invariants on every bundled sample: under all pools and policies, down to capacities that cannot work.
+// The same invariants on every bundled sample, under every pool and policy: with best-fit from capacities that cannot
+// work to more than enough, with the other pools where it gets tight.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "traces/importer.hpp"
 #include "validator/host_backend.hpp"
 
@@ -23,11 +25,14 @@ void check_sample(const std::string& name) {
   const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
   for (const PoolInfo* pool : all_pools())
     for (const PolicyInfo* policy : all_policies())
-      for (const double fraction : {0.02, 0.5, 0.8, 1.1, 10.0}) {
+      for (const double fraction : {0.02, 0.5, 0.8, 0.9, 1.1, 10.0}) {
+        const bool in_short = pool->name == "pytorch" && fraction == 0.8;
+        const bool in_full = in_short || pool->name == "best-fit" || fraction == 0.9;
+        if (!(tests::kOptimised ? in_full : in_short)) continue;
         INFO(fmt::format("{} pool {} policy {} capacity {}x", name, pool->name, policy->name, fraction));
         RunSpec spec{.pool = pool->name, .policy = policy->name, .machine = find_machine("a100-pcie4")};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
-        spec.overhead_limit = 3.0;
+        spec.overhead_limit = 1.2;
         const Result result = simulate(trace, spec, true);
         INFO(result.message);
         REQUIRE(result.outcome != Outcome::kError);
@@ -37,6 +42,8 @@ void check_sample(const std::string& name) {
         REQUIRE(replay(trace, spec, result.realised) == result.totals);
         REQUIRE(result.totals.footprint <= spec.capacity);
         REQUIRE(result.totals.makespan >= result.baseline);
+        // A step of 15 GiB takes a second to execute: of those, one capacity and pool for each policy.
+        if (trace.ideal_peak() > 8_GiB && !(pool->name == "best-fit" && fraction == 0.9)) continue;
         const HostReport report = execute_on_host(trace, result.realised, {.threads = false, .arena = 4_MiB});
         INFO(report.message);
         REQUIRE(report.outcome == HostOutcome::kOk);

@@ -71,6 +71,7 @@ TEST_CASE("a plan file gives back all that was written") {
 
   PlanFile plain;
   plain.spec.capacity = kNoLimit;
+  plain.spec.overhead_limit.reset();
   const PlanFile back = parse_plan(as_input(plan_text(plain)));
   CHECK(back.spec.capacity == kNoLimit);
   CHECK_FALSE(back.spec.overhead_limit);
