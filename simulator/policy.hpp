@@ -40,7 +40,8 @@ class Policy {
   virtual bool watches() const { return false; }
   /// A version lost its place (dropped, or freed while it may still be recomputed for others).
   virtual void dropped(const View&, VersionId) {}
-  /// An op ran and these root versions, which had no place before, now have content. In the order of View::Driver.
+  /// An op ran, or a copy came in, and these root versions, which had no content before, now have it. The one that the
+  /// op was run for comes last.
   virtual void computed(const View&, std::span<const VersionId>) {}
 
   /// How often a cost was evaluated, for the report.
