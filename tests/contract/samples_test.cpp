@@ -32,7 +32,7 @@ void check_sample(const std::string& name) {
         INFO(fmt::format("{} pool {} policy {} capacity {}x", name, pool->name, policy->name, fraction));
         RunSpec spec{.pool = pool->name, .policy = policy->name, .machine = find_machine("a100-pcie4")};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
-        spec.overhead_limit = 1.2;
+        spec.overhead_limit = tests::kOptimised ? 1.2 : 1.02;
         const Result result = simulate(trace, spec, true);
         INFO(result.message);
         REQUIRE(result.outcome != Outcome::kError);
