@@ -32,6 +32,17 @@ class EvictLeast : public Policy {
   std::int64_t evaluations_ = 0;
 };
 
+/// Key: the version that was used longest ago; of several, the one that became evictable last.
+struct OldestFirst {
+  Nanos last_access;
+  std::uint32_t order = 0;
+  OldestFirst() = default;
+  OldestFirst(const View& view, VersionId v) : last_access{view.state(v).last_access}, order{view.state(v).order} {}
+  bool before(const OldestFirst& other) const {
+    return last_access != other.last_access ? last_access < other.last_access : order > other.order;
+  }
+};
+
 template <class Key>
 using DropLeast = EvictLeast<Key, Verb::kDrop>;
 template <class Key>

@@ -9,16 +9,6 @@ namespace {
 /// Drops the buffer that was used longest ago: h_LRU(b) = last access of b, least first. O(log n) per change of a
 /// buffer's state.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1.
-struct OldestFirst {
-  Nanos last_access;
-  std::uint32_t order = 0;
-  OldestFirst() = default;
-  OldestFirst(const View& view, VersionId v) : last_access{view.state(v).last_access}, order{view.state(v).order} {}
-  bool before(const OldestFirst& other) const {
-    return last_access != other.last_access ? last_access < other.last_access : order > other.order;
-  }
-};
-
 const RegisterPolicy kRegistered{{.name = "lru",
                                   .kind = PolicyKind::kRemat,
                                   .summary = "drops the buffer that was used longest ago",

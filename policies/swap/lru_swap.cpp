@@ -9,16 +9,6 @@ namespace {
 /// Swapping on demand: when a place is needed, copies the buffer that was used longest ago to the host; it is copied
 /// back when an op reads it. No prefetch: the baseline that swap planners improve on. O(log n) per change of a buffer's
 /// state. Source: least-recently-used replacement (Belady 1966), as in demand paging of unified memory.
-struct OldestFirst {
-  Nanos last_access;
-  std::uint32_t order = 0;
-  OldestFirst() = default;
-  OldestFirst(const View& view, VersionId v) : last_access{view.state(v).last_access}, order{view.state(v).order} {}
-  bool before(const OldestFirst& other) const {
-    return last_access != other.last_access ? last_access < other.last_access : order < other.order;
-  }
-};
-
 const RegisterPolicy kRegistered{
     {.name = "lru-swap",
      .kind = PolicyKind::kSwap,
