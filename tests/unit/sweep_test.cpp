@@ -19,7 +19,7 @@ namespace {
 
 std::vector<SweepPart> parts(const GridText& text) {
   std::vector<SweepPart> all;
-  for (const std::uint64_t seed : {3, 4}) {
+  for (const std::uint64_t seed : {std::uint64_t{3}, std::uint64_t{4}}) {
     NamedTrace trace{"random-" + std::to_string(seed), random_trace(seed, 200)};
     Grid grid{text, trace.trace};
     all.push_back({std::move(trace), std::move(grid)});
