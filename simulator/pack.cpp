@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulator/device.hpp"
+#include "simulator/packing/planned_pool.hpp"
 
 namespace tidepool {
 namespace {
@@ -65,6 +66,31 @@ std::string refusal(const Trace& trace, const Event& event, const Pool& pool) {
                      name.empty() ? "" : fmt::format(" ({})", name), buffer.size.count(), pool.largest_hole().count());
 }
 
+/// Lists of lifetimes are packed as they are, unless the option says otherwise.
+Bytes planner_alignment(const Trace& trace, const Options& options) {
+  const auto source = trace.data().meta.find("source");
+  const bool exact = source != trace.data().meta.end() && source->second == "csv";
+  return exact && options.bytes("alignment") == Bytes{} ? 1_B : trace_alignment(options);
+}
+
+void add_planned(Packing& packing, const Instance& instance, Planner& planner, const PackingLimits& limits) {
+  if (instance.items.empty()) return;
+  check(instance);
+  const auto begin = std::chrono::steady_clock::now();
+  const Layout layout = planner.plan(instance, limits);
+  packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
+  packing.events += static_cast<std::int64_t>(2 * instance.items.size());
+  packing.load += load_of(instance);
+  packing.lower_bound += layout.lower_bound;
+  packing.height += verified_height(instance, layout.offsets);
+  packing.proof = layout.proof;
+  if (layout.outcome == Outcome::kOk || packing.outcome != Outcome::kOk) return;
+  packing.outcome = layout.outcome;
+  packing.message =
+      fmt::format("the best layout found needs {} B, at least {} B are needed ({}); the capacity is {} B",
+                  layout.height.count(), layout.lower_bound.count(), layout.proof, limits.capacity.count());
+}
+
 }  // namespace
 
 double Packing::gap() const {
@@ -72,23 +98,30 @@ double Packing::gap() const {
   return static_cast<double>(height.count()) / static_cast<double>(lower_bound.count()) - 1;
 }
 
-Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, Bytes capacity) {
+Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, const PackingLimits& limits) {
   Packing packing;
   packing.addresses = info.has_addresses;
+  packing.proof = "load";
   packing.buffers = static_cast<std::int64_t>(trace.buffers().size());
   std::uint16_t last_device = 0;
   for (const Buffer& buffer : trace.buffers()) last_device = std::max(last_device, buffer.device);
   std::vector<Block> places(trace.buffers().size());
   for (std::uint32_t device = 0; device <= last_device; ++device) {
+    if (info.plan) {
+      add_planned(packing, lifetimes_of(trace, static_cast<std::uint16_t>(device), planner_alignment(trace, options)),
+                  *info.plan(options), limits);
+      continue;
+    }
     const std::vector<Event> events = events_of(trace, static_cast<std::uint16_t>(device));
     if (events.empty()) continue;
     const Bytes load = load_of(trace, events);
     packing.load += load;
-    SegmentDevice memory{capacity};
+    packing.lower_bound += load;
+    SegmentDevice memory{limits.capacity};
     const std::unique_ptr<Pool> pool = info.make(options);
     Bytes top;
     const auto begin = std::chrono::steady_clock::now();
-    pool->start(trace, capacity, memory);
+    pool->start(trace, limits.capacity, memory);
     const std::size_t done = place_all(trace, events, *pool, places, top);
     packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
     packing.events += static_cast<std::int64_t>(done);
@@ -98,7 +131,6 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, B
     packing.outcome = Outcome::kOutOfMemory;
     packing.message = refusal(trace, events[done], *pool);
   }
-  packing.lower_bound = packing.load;
   return packing;
 }
 

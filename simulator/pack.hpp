@@ -12,7 +12,7 @@ namespace tidepool {
 
 /// What placing the buffers took.
 struct Packing {
-  Outcome outcome = Outcome::kOk;  ///< kOk or kOutOfMemory
+  Outcome outcome = Outcome::kOk;  ///< of a planner also kInfeasible and kTimeLimit: see Layout
   std::string message;             ///< the request that found no place
   bool addresses = true;           ///< false: the pool only counts bytes, and the height is the load
   std::int64_t buffers = 0;
@@ -20,7 +20,8 @@ struct Packing {
   Bytes load;               ///< largest sum of live bytes
   Bytes height;             ///< largest address in use or most reserved at once, until the end or the failure
   Bytes lower_bound;        ///< no placement is lower: the load
-  Nanos wall;               ///< in the pool, all of the above
+  std::string proof;        ///< why no placement is lower than that: "load", ...
+  Nanos wall;               ///< in the pool or planner, all of the above
 
   /// Height over the lower bound; 0 if there is nothing to place.
   double gap() const;
@@ -29,8 +30,8 @@ struct Packing {
 };
 
 /// Gives every buffer of `trace` a place for its lifetime, in program order; what the trace ran has no part in it. Each
-/// device has its own pool of the given capacity, and the sizes are sums over the devices.
-/// @param make  the pool
-Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, Bytes capacity);
+/// device has its own pool of the capacity in `limits`, and the sizes are sums over the devices. Of a planner, every
+/// layout is verified.
+Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, const PackingLimits& limits);
 
 }  // namespace tidepool

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "simulator/packing/planned_pool.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -65,6 +66,10 @@ void require_unique(const std::deque<Info>& infos, std::string_view what, const 
 }  // namespace
 
 RegisterPool::RegisterPool(PoolInfo info, std::string_view built_for) {
+  if (info.plan && !info.make)
+    info.make = [name = info.name, plan = info.plan](const Options& options) {
+      return std::make_unique<PlannedPool>(name, plan(options), options);
+    };
   add(registry().pools, std::move(info), built_for);
 }
 RegisterPolicy::RegisterPolicy(PolicyInfo info, std::string_view built_for) {

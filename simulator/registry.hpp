@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulator/options.hpp"
+#include "simulator/packing/planner.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 
@@ -20,8 +21,10 @@ struct PoolInfo {
   std::string summary;
   std::string paper;  ///< source: paper with section, or product and version
   std::vector<OptionInfo> options;
-  std::function<std::unique_ptr<Pool>(const Options&)> make;
-  bool has_addresses = true;  ///< false: it only counts bytes
+  std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< left empty where there is a planner: see plan
+  bool has_addresses = true;                                  ///< false: it only counts bytes
+  /// Offline planners: all lifetimes are known beforehand. As a pool, the planned offsets are served.
+  std::function<std::unique_ptr<Planner>(const Options&)> plan = {};
 };
 
 struct PolicyInfo {

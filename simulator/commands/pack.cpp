@@ -19,6 +19,7 @@ struct Arguments {
   std::string trace;
   std::string pools = "best-fit";
   std::string capacities = "none";
+  std::string time_limit;
   bool json = false;
 };
 
@@ -29,6 +30,7 @@ void print_json(const Packing& packing, const std::string& pool, Bytes capacity)
                                 {"lower_bound_bytes", packing.lower_bound.count()},
                                 {"gap", packing.gap()},
                                 {"optimal", packing.optimal()},
+                                {"proof", packing.proof},
                                 {"outcome", to_text(packing.outcome)},
                                 {"wall_ns", packing.wall.count()},
                                 {"pool", pool},
@@ -49,9 +51,10 @@ void print_text(const Packing& packing, const std::string& pool) {
   const std::string place =
       packing.outcome == Outcome::kOk && !packing.addresses
           ? fmt::format("the load, {}: it counts bytes and gives no places", to_text(packing.height))
-      : packing.outcome == Outcome::kOk ? fmt::format("height {}, {:+.3f} % above the load{}", to_text(packing.height),
-                                                      packing.gap() * 100, packing.optimal() ? ", optimal" : "")
-                                        : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
+      : packing.outcome == Outcome::kOk
+          ? fmt::format("height {}, {:+.3f} % above the lower bound ({}){}", to_text(packing.height),
+                        packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")
+          : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
   fmt::print("{:<20}  {}; {} events in {}{}\n", pool, place, grouped(packing.events), to_text(packing.wall), rate);
 }
 
@@ -68,7 +71,9 @@ int run(const Arguments& arguments) {
       const Spec spec = parse_spec(pool);
       const PoolInfo& info = find_pool(spec.name);
       const Bytes capacity = parse_capacity(capacity_text, trace.ideal_peak());
-      const Packing packing = pack(trace, info, Options{info.name, info.options, spec.options}, capacity);
+      PackingLimits limits{.capacity = capacity};
+      if (!arguments.time_limit.empty()) limits.time = parse_nanos(arguments.time_limit);
+      const Packing packing = pack(trace, info, Options{info.name, info.options, spec.options}, limits);
       if (arguments.json) {
         print_json(packing, pool, capacity);
         continue;
@@ -89,6 +94,8 @@ const RegisterCommand kRegistered{
            ->capture_default_str();
        app.add_option("--capacity", arguments->capacities, "16GiB, 1.1x (of the load) or none; lists and ranges too")
            ->capture_default_str();
+       app.add_option("--time-limit", arguments->time_limit,
+                      "30s: how long a planner may search; without it, by its own option of effort");
        app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

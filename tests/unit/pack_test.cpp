@@ -12,7 +12,7 @@ namespace {
 Packing pack_with(const Trace& trace, const std::string& text, Bytes capacity = kNoLimit) {
   const Spec spec = parse_spec(text);
   const PoolInfo& info = find_pool(spec.name);
-  return pack(trace, info, Options{info.name, info.options, spec.options}, capacity);
+  return pack(trace, info, Options{info.name, info.options, spec.options}, {.capacity = capacity});
 }
 
 /// 1, 2 and 1 KiB; the middle one ends, and 3 KiB come: 4 KiB live before, 5 KiB after.

@@ -1,0 +1,28 @@
+// The order in which the items of an instance come and go.
+#pragma once
+
+#include <compare>
+
+#include "simulator/packing/instance.hpp"
+
+namespace tidepool {
+
+/// An interval of an item begins or ends.
+struct PackingEvent {
+  std::int64_t position = 0;
+  std::uint32_t item = 0;
+  bool begins = false;
+
+  /// Ends come before beginnings at one position, since intervals are half-open.
+  auto operator<=>(const PackingEvent& other) const {
+    if (const auto order = position <=> other.position; order != 0) return order;
+    if (const auto order = begins <=> other.begins; order != 0) return order;
+    return item <=> other.item;
+  }
+  bool operator==(const PackingEvent&) const = default;
+};
+
+/// All of them, in order.
+std::vector<PackingEvent> events_of(const Instance& instance);
+
+}  // namespace tidepool

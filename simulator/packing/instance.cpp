@@ -1,0 +1,135 @@
+#include "simulator/packing/instance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "simulator/packing/events.hpp"
+#include "simulator/run.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+void check_item(const Instance& instance, const Item& item) {
+  const auto refuse = [&](const std::string& text) { throw InputError{fmt::format("buffer {}: {}", item.id, text)}; };
+  if (item.size < Bytes{}) refuse(fmt::format("size is {} B; expected at least 0 B", item.size.count()));
+  if (item.alignment < 1_B) refuse(fmt::format("alignment is {} B; expected at least 1 B", item.alignment.count()));
+  if (item.fixed && *item.fixed < Bytes{})
+    refuse(fmt::format("is fixed at {} B; expected at least 0 B", item.fixed->count()));
+  if (item.fixed && item.fixed->count() % item.alignment.count() != 0)
+    refuse(fmt::format("is fixed at {} B, which is no multiple of its alignment, {} B", item.fixed->count(),
+                       item.alignment.count()));
+  const Interval* before = nullptr;
+  for (const Interval& life : instance.lives(item)) {
+    if (life.lower >= life.upper)
+      refuse(fmt::format("lives [{}, {}); expected a lifetime that ends after it begins", life.lower, life.upper));
+    if (before && before->upper >= life.lower)
+      refuse(fmt::format("lives [{}, {}) and then [{}, {}); expected ascending lifetimes with a gap between them",
+                         before->lower, before->upper, life.lower, life.upper));
+    before = &life;
+  }
+}
+
+/// No layout needs more than everything stacked on the highest fixed item, with each alignment wasted once.
+void check_total(const Instance& instance) {
+  Int128 highest = 0, sum = 0;
+  for (const Item& item : instance.items) {
+    sum += static_cast<Int128>(item.size.count()) + item.alignment.count() - 1;
+    if (item.fixed) highest = std::max<Int128>(highest, item.fixed->count());
+    if (highest + sum > kNoLimit.count())
+      throw InputError{fmt::format("buffer {}: the sizes up to here exceed {} B", item.id, kNoLimit.count())};
+  }
+}
+
+void check_fixed(const Instance& instance) {
+  std::map<Bytes, const Item*> live;  // by offset, disjoint
+  for (const PackingEvent& event : events_of(instance)) {
+    const Item& item = instance.items[event.item];
+    if (!item.fixed || item.size == Bytes{}) continue;
+    if (!event.begins) {
+      live.erase(*item.fixed);
+      continue;
+    }
+    const auto clash = [&](const Item& other) {
+      throw InputError{
+          fmt::format("buffers {} and {}: both live at position {} and are fixed at [{}, {}) B and [{}, {}) B",
+                      other.id, item.id, event.position, other.fixed->count(), (*other.fixed + other.size).count(),
+                      item.fixed->count(), (*item.fixed + item.size).count())};
+    };
+    const auto above = live.lower_bound(*item.fixed);
+    if (above != live.end() && *above->second->fixed < *item.fixed + item.size) clash(*above->second);
+    if (above != live.begin())
+      if (const Item& below = *std::prev(above)->second; *below.fixed + below.size > *item.fixed) clash(below);
+    live.emplace(*item.fixed, &item);
+  }
+}
+
+}  // namespace
+
+Item& Instance::add(Bytes size, std::int64_t lower, std::int64_t upper) {
+  const Interval life{lower, upper};
+  return add(size, std::span{&life, 1});
+}
+
+Item& Instance::add(Bytes size, std::span<const Interval> lives) {
+  Item& item = items.emplace_back();
+  item.id = static_cast<std::uint32_t>(items.size() - 1);
+  item.size = size;
+  item.first = static_cast<std::uint32_t>(intervals.size());
+  intervals.insert(intervals.end(), lives.begin(), lives.end());
+  item.last = static_cast<std::uint32_t>(intervals.size());
+  return item;
+}
+
+void check(const Instance& instance) {
+  for (const Item& item : instance.items) check_item(instance, item);
+  check_total(instance);
+  check_fixed(instance);
+}
+
+std::vector<PackingEvent> events_of(const Instance& instance) {
+  std::vector<PackingEvent> events;
+  events.reserve(2 * instance.intervals.size());
+  for (std::uint32_t i = 0; i < instance.items.size(); ++i)
+    for (const Interval& life : instance.lives(instance.items[i])) {
+      events.push_back({life.lower, i, true});
+      events.push_back({life.upper, i, false});
+    }
+  std::sort(events.begin(), events.end());
+  return events;
+}
+
+Bytes load_of(const Instance& instance) {
+  Bytes live, most;
+  for (const PackingEvent& event : events_of(instance)) {
+    const Bytes size = instance.items[event.item].size;
+    live += event.begins ? size : -size;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment) {
+  Instance instance;
+  const std::span<const Buffer> buffers = trace.buffers();
+  std::vector<std::int64_t> born(buffers.size(), 0), died(buffers.size(), -1);
+  std::int64_t position = 0;
+  for (const Step& step : trace.steps()) {
+    if ((step.kind != StepKind::kAlloc && step.kind != StepKind::kFree) || buffers[step.id].device != device) continue;
+    (step.kind == StepKind::kAlloc ? born : died)[step.id] = position++;
+  }
+  for (std::uint32_t id = 0; id < buffers.size(); ++id) {
+    if (buffers[id].device != device) continue;
+    // An instance has room for a last position after the last alloc.
+    const std::int64_t upper = died[id] >= 0 ? died[id] : position + 1;
+    Item& item = instance.add(std::max(round_up(buffers[id].size, alignment), alignment), born[id], upper);
+    item.alignment = alignment;
+    item.id = id;
+  }
+  return instance;
+}
+
+}  // namespace tidepool

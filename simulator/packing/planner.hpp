@@ -1,0 +1,47 @@
+// Offline placement: all lifetimes are known before the first buffer is placed.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/packing/instance.hpp"
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// When to stop. Without a time limit a planner's answer depends on the instance and its options only.
+struct PackingLimits {
+  Bytes capacity = kNoLimit;                ///< a layout that is higher is of no use
+  std::optional<Nanos> time = {};           ///< wall time; overrides the planner's own limit of effort
+  const std::atomic<bool>* stop = nullptr;  ///< set by another thread: return the best so far
+};
+
+/// Offsets and what is known about them.
+struct Layout {
+  /// kOk: `offsets` fit the capacity. kInfeasible: proved that nothing does (`lower_bound` exceeds it). kTimeLimit:
+  /// neither was found within the limits. kOutOfMemory: a heuristic, which proves nothing, ended above the capacity.
+  Outcome outcome = Outcome::kOk;
+  std::vector<Bytes> offsets;  ///< one for each item: the best layout found, also when it exceeds the capacity
+  Bytes height;                ///< of `offsets`
+  Bytes lower_bound;           ///< no layout is lower
+  std::string proof;           ///< why: "load", "search", ...
+
+  bool optimal() const { return height == lower_bound; }
+};
+
+/// Thread-compatible: one thread uses one planner.
+class Planner {
+ public:
+  virtual ~Planner() = default;
+
+  /// A layout of `instance`, which check() has accepted. Fixed items keep their offsets.
+  virtual Layout plan(const Instance& instance, const PackingLimits& limits) = 0;
+};
+
+/// Height of the layout. @throws std::logic_error  naming two items that overlap, or one that is misaligned or not
+/// where it is fixed: a planner's mistake, found by a sweep that shares nothing with the planners
+Bytes verified_height(const Instance& instance, const std::vector<Bytes>& offsets);
+
+}  // namespace tidepool
