@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simulator/packing/events.hpp"
+#include "simulator/packing/stream_ends.hpp"
 #include "simulator/run.hpp"
 #include "traces/error.hpp"
 
@@ -115,17 +116,18 @@ Bytes load_of(const Instance& instance) {
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment) {
   Instance instance;
   const std::span<const Buffer> buffers = trace.buffers();
-  std::vector<std::int64_t> born(buffers.size(), 0), died(buffers.size(), -1);
+  std::vector<std::int64_t> births(buffers.size(), 0);
+  const std::vector<std::int64_t> ends = stream_ends(trace, device);
   std::int64_t position = 0;
   for (const Step& step : trace.steps()) {
     if ((step.kind != StepKind::kAlloc && step.kind != StepKind::kFree) || buffers[step.id].device != device) continue;
-    (step.kind == StepKind::kAlloc ? born : died)[step.id] = position++;
+    if (step.kind == StepKind::kAlloc) births[step.id] = position;
+    ++position;
   }
   for (std::uint32_t id = 0; id < buffers.size(); ++id) {
     if (buffers[id].device != device) continue;
-    // An instance has room for a last position after the last alloc.
-    const std::int64_t upper = died[id] >= 0 ? died[id] : position + 1;
-    Item& item = instance.add(std::max(round_up(buffers[id].size, alignment), alignment), born[id], upper);
+    const Bytes size = std::max(round_up(buffers[id].size, alignment), alignment);
+    Item& item = instance.add(size, births[id], ends[id] >= 0 ? ends[id] : position + 1);
     item.alignment = alignment;
     item.id = id;
   }

@@ -63,7 +63,8 @@ void check(const Instance& instance);
 Bytes load_of(const Instance& instance);
 
 /// The lifetimes of the buffers of one device of a trace, in program order, with their ids. Positions count the
-/// device's allocs and frees; what exists before the trace lives from 0, what outlives it until the last position.
+/// device's allocs and frees; what exists before the trace lives from 0, what outlives it until behind the last
+/// position, and what several streams use until all of them are done with it: see stream_ends().
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment);
 

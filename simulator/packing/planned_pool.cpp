@@ -63,65 +63,29 @@ void PlannedPool::start(const Trace& trace, Bytes capacity, Device&) {
   capacity_ = capacity;
   planned_ = remembered(trace.hash() + ' ' + owner_, trace, alignment_, *planner_);
   height_ = {};
-  for (std::size_t id = 0; id < planned_->size(); ++id)
-    height_ = std::max(height_, (*planned_)[id] + round_up(trace.buffers()[id].size, alignment_));
-  holes_.clear();
-  sizes_.clear();
-  if (capacity > Bytes{}) add_free({}, capacity);
+  for (std::size_t id = 0; id < planned_->size(); ++id) {
+    const Bytes size = std::max(round_up(trace.buffers()[id].size, alignment_), alignment_);
+    height_ = std::max(height_, (*planned_)[id] + size);
+  }
+  holes_.emplace(capacity);
 }
 
 std::optional<Block> PlannedPool::place(const Request& request) {
   if (request.size > capacity_) return {};
   const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
   if (request.version.valid()) {
-    const Bytes wanted = (*planned_)[trace_->version(request.version).buffer.index()];
-    if (const auto above = holes_.upper_bound(wanted); above != holes_.begin())
-      if (const auto hole = std::prev(above); hole->first + hole->second >= wanted + size)
-        return take(hole, wanted, size);
+    const Bytes planned = (*planned_)[trace_->version(request.version).buffer.index()];
+    if (holes_->place_at(planned, size)) return Block{planned, size};
   }
-  if (const auto top = holes_.empty() ? holes_.end() : std::prev(holes_.end()); top != holes_.end()) {
-    const Bytes address = std::max(top->first, round_up(height_, alignment_));
-    if (top->first + top->second >= address + size) return take(top, address, size);
-  }
-  const auto found = sizes_.lower_bound({size, Bytes{}});
-  if (found == sizes_.end()) return {};
-  return take(holes_.find(found->second), found->second, size);
+  std::optional<Bytes> address = holes_->place_above(height_, size);
+  if (!address) address = holes_->place_best(size);
+  if (!address) return {};
+  return Block{*address, size};
 }
 
-void PlannedPool::release(const Block& block) {
-  Bytes address = block.offset, size = block.size;
-  if (const auto above = holes_.lower_bound(address); above != holes_.end() && above->first == address + size) {
-    size += above->second;
-    erase_free(above);
-  }
-  if (const auto above = holes_.lower_bound(address); above != holes_.begin())
-    if (const auto below = std::prev(above); below->first + below->second == address) {
-      address = below->first;
-      size += below->second;
-      erase_free(below);
-    }
-  add_free(address, size);
-}
+void PlannedPool::release(const Block& block) { holes_->release(block); }
 
-Bytes PlannedPool::largest_hole() const { return sizes_.empty() ? Bytes{} : sizes_.rbegin()->first; }
-
-void PlannedPool::add_free(Bytes address, Bytes size) {
-  holes_.emplace(address, size);
-  sizes_.emplace(size, address);
-}
-
-void PlannedPool::erase_free(std::map<Bytes, Bytes>::iterator hole) {
-  sizes_.erase({hole->second, hole->first});
-  holes_.erase(hole);
-}
-
-Block PlannedPool::take(std::map<Bytes, Bytes>::iterator hole, Bytes address, Bytes size) {
-  const auto [first, length] = *hole;
-  erase_free(hole);
-  if (address > first) add_free(first, address - first);
-  if (first + length > address + size) add_free(address + size, first + length - address - size);
-  return {address, size};
-}
+Bytes PlannedPool::largest_hole() const { return holes_->largest(); }
 
 OptionInfo alignment_option() {
   return {"alignment", "0B", "bytes",

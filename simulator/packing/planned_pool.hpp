@@ -1,16 +1,14 @@
 // Serves the offsets that a planner found, as a pool.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "simulator/options.hpp"
 #include "simulator/packing/planner.hpp"
 #include "simulator/pool.hpp"
+#include "simulator/pools/hole_map.hpp"
 
 namespace tidepool {
 
@@ -29,18 +27,13 @@ class PlannedPool final : public Pool {
   Bytes largest_hole() const override;
 
  private:
-  void add_free(Bytes address, Bytes size);
-  void erase_free(std::map<Bytes, Bytes>::iterator hole);
-  Block take(std::map<Bytes, Bytes>::iterator hole, Bytes address, Bytes size);
-
   std::string owner_;
   std::unique_ptr<Planner> planner_;
   Bytes alignment_;
   const Trace* trace_ = nullptr;
   Bytes capacity_, height_;
   std::shared_ptr<const std::vector<Bytes>> planned_;  // by buffer
-  std::map<Bytes, Bytes> holes_;                       // size by address
-  std::set<std::pair<Bytes, Bytes>> sizes_;            // (size, address) of the same
+  std::optional<HoleMap> holes_;
 };
 
 /// What offsets and sizes are multiples of: the option "alignment", where 0B stands for 512B in a trace and for what

@@ -1,0 +1,99 @@
+#include "simulator/packing/stream_ends.hpp"
+
+#include "simulator/packing/instance.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// x (position 0) is written on the compute stream and read by a copy on the side stream; the host frees it (1) and
+/// makes a (2), b (4) and c (6), each freed at once, for kernels of the compute stream.
+struct SideCopy {
+  TraceBuilder build{{"compute", "side"}};
+  OpId copy;
+
+  SideCopy() {
+    const BufferId x = build.alloc({.size = 1_KiB});
+    op(0, x, Access::kWrite);
+    copy = op(1, x, Access::kRead);
+    build.free(x);
+  }
+  OpId op(std::size_t stream, BufferId buffer, Access access) {
+    build.run({.stream = StreamId{stream}}, {{.buffer = buffer, .access = access}});
+    return build.last_op();
+  }
+  OpId next(std::size_t stream = 0) {
+    const BufferId buffer = build.alloc({.size = 1_KiB});
+    const OpId id = op(stream, buffer, Access::kWrite);
+    build.free(buffer);
+    return id;
+  }
+  std::vector<std::int64_t> ends() { return stream_ends(build.finish(), 0); }
+};
+
+}  // namespace
+
+TEST_CASE("a buffer of one stream ends where the host frees it") {
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 1_KiB});
+  build.run({}, {{.buffer = x, .access = Access::kWrite}});
+  build.free(x);
+  const BufferId outlives = build.alloc({.size = 1_KiB});
+  build.run({}, {{.buffer = outlives, .access = Access::kWrite}});
+  CHECK(stream_ends(build.finish(), 0) == std::vector<std::int64_t>{1, -1});
+}
+
+TEST_CASE("a buffer that another stream reads ends where the later users are ordered behind it") {
+  SideCopy trace;
+  trace.next();
+  const OpId waits = trace.next();
+  trace.next();
+  trace.build.order(trace.copy, waits);
+  // The wait stands behind the alloc of b, at position 5: a and b may not lie on x, c may.
+  CHECK(trace.ends() == std::vector<std::int64_t>{5, 3, 5, 7});
+}
+
+TEST_CASE("a buffer that another stream reads ends with the last later buffer if nothing waits") {
+  SideCopy trace;
+  trace.next();
+  trace.next();
+  trace.next();
+  CHECK(trace.ends() == std::vector<std::int64_t>{7, 3, 5, 7});
+}
+
+TEST_CASE("a stream that uses no later buffer need not wait") {
+  SideCopy trace;
+  trace.next(1);  // only the side stream goes on: it is behind its own copy, and the write was behind that
+  CHECK(trace.ends() == std::vector<std::int64_t>{1, 3});
+}
+
+TEST_CASE("waiting for an op is waiting for what its stream had waited for") {
+  TraceBuilder build{{"compute", "copy", "third"}};
+  const auto run = [&](std::size_t stream, BufferId buffer, Access access) {
+    build.run({.stream = StreamId{stream}}, {{.buffer = buffer, .access = access}});
+    return build.last_op();
+  };
+  const BufferId x = build.alloc({.size = 1_KiB});       // 0
+  const BufferId signal = build.alloc({.size = 1_KiB});  // 1
+  const OpId reads = run(2, x, Access::kRead);
+  build.free(x);                                       // 2
+  const OpId middle = run(1, signal, Access::kWrite);  // ordered behind the third stream's read
+  build.order(reads, middle);
+  const BufferId early = build.alloc({.size = 1_KiB});  // 3
+  run(0, early, Access::kWrite);
+  run(0, signal, Access::kRead);                       // reads what the middle made
+  const BufferId late = build.alloc({.size = 1_KiB});  // 4
+  run(0, late, Access::kWrite);
+  CHECK(stream_ends(build.finish(), 0) == std::vector<std::int64_t>{4, -1, -1, -1});
+}
+
+TEST_CASE("planners see the ends of the streams") {
+  SideCopy trace;
+  trace.next();
+  const Instance instance = lifetimes_of(trace.build.finish(), 0, 512_B);
+  REQUIRE(instance.items.size() == 2);
+  CHECK(instance.lives(instance.items[0])[0] == Interval{0, 3});
+  CHECK(load_of(instance) == 2_KiB);
+}
