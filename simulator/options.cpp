@@ -40,7 +40,7 @@ void check_value(const std::string& owner, const OptionInfo& option, const std::
     if (!read_number(value)) throw expected("a number");
   } else if (option.unit == "on/off") {
     if (value != "on" && value != "off") throw expected("on or off");
-  } else {
+  } else if (option.unit != "file") {
     const std::vector<std::string> words = split_list(option.unit, '|');
     if (std::find(words.begin(), words.end(), value) == words.end())
       throw expected(fmt::format("{}", fmt::join(words, ", ")));

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// One declared option. `unit` is "bytes", "ns", "number", "on/off" or the list of words, as in "first|best"; values
-/// are written as people write them: 2MiB, 10us, 0.5, on, best.
+/// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file" or the list of words, as in "first|best";
+/// values are written as people write them: 2MiB, 10us, 0.5, on, step.layout, best.
 struct OptionInfo {
   std::string name;
   std::string default_value;
@@ -31,7 +31,7 @@ class Options {
   Nanos nanos(const std::string& name) const;
   double number(const std::string& name) const;
   bool flag(const std::string& name) const;
-  const std::string& word(const std::string& name) const;
+  const std::string& word(const std::string& name) const;  ///< also a file's path
   /// Seed of the run, for policies that draw random numbers.
   std::uint64_t seed() const { return seed_; }
   /// Canonical text: "name=value,..." of every option that differs from its default.

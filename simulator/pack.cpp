@@ -73,7 +73,9 @@ Bytes planner_alignment(const Trace& trace, const Options& options) {
   return exact && options.bytes("alignment") == Bytes{} ? 1_B : trace_alignment(options);
 }
 
-void add_planned(Packing& packing, const Instance& instance, Planner& planner, const PackingLimits& limits) {
+void add_planned(Packing& packing, const Trace& trace, std::uint16_t device, Bytes alignment, Planner& planner,
+                 const PackingLimits& limits) {
+  const Instance instance = lifetimes_of(trace, device, alignment);
   if (instance.items.empty()) return;
   check(instance);
   const auto begin = std::chrono::steady_clock::now();
@@ -84,6 +86,7 @@ void add_planned(Packing& packing, const Instance& instance, Planner& planner, c
   packing.lower_bound += layout.lower_bound;
   packing.height += verified_height(instance, layout.offsets);
   packing.proof = layout.proof;
+  packing.layouts.push_back(layout_file(trace, device, alignment, layout));
   if (layout.outcome == Outcome::kOk || packing.outcome != Outcome::kOk) return;
   packing.outcome = layout.outcome;
   packing.message =
@@ -108,7 +111,7 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
   std::vector<Block> places(trace.buffers().size());
   for (std::uint32_t device = 0; device <= last_device; ++device) {
     if (info.plan) {
-      add_planned(packing, lifetimes_of(trace, static_cast<std::uint16_t>(device), planner_alignment(trace, options)),
+      add_planned(packing, trace, static_cast<std::uint16_t>(device), planner_alignment(trace, options),
                   *info.plan(options), limits);
       continue;
     }
@@ -125,6 +128,7 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     const std::size_t done = place_all(trace, events, *pool, places, top);
     packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
     packing.events += static_cast<std::int64_t>(done);
+    packing.counts = pool->counts();
     const bool has_segments = memory.most_reserved() > Bytes{};
     packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : top;
     if (done == events.size() || packing.outcome != Outcome::kOk) continue;

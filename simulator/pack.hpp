@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "simulator/packing/layout_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
@@ -22,6 +24,9 @@ struct Packing {
   Bytes lower_bound;        ///< no placement is lower: the load
   std::string proof;        ///< why no placement is lower than that: "load", ...
   Nanos wall;               ///< in the pool or planner, all of the above
+
+  std::vector<Count> counts;        ///< Pool::counts(), of the last device
+  std::vector<LayoutFile> layouts;  ///< of a planner, by device
 
   /// Height over the lower bound; 0 if there is nothing to place.
   double gap() const;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "traces/trace.hpp"
 
@@ -40,6 +42,12 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+/// Something that a pool counts besides bytes, under its JSON key.
+struct Count {
+  std::string_view name;
+  std::int64_t value = 0;
+};
+
 class Pool {
  public:
   virtual ~Pool() = default;
@@ -56,6 +64,9 @@ class Pool {
 
   /// Largest request that place() would satisfy now without help, for messages. May be approximate from above.
   virtual Bytes largest_hole() const = 0;
+
+  /// What a report should say about this run besides its bytes.
+  virtual std::vector<Count> counts() const { return {}; }
 };
 
 }  // namespace tidepool

@@ -10,7 +10,9 @@
 #include "simulator/grid.hpp"
 #include "simulator/numbers.hpp"
 #include "traces/command.hpp"
+#include "traces/error.hpp"
 #include "traces/importer.hpp"
+#include "traces/input.hpp"
 
 namespace tidepool {
 namespace {
@@ -20,6 +22,7 @@ struct Arguments {
   std::string pools = "best-fit";
   std::string capacities = "none";
   std::string time_limit;
+  std::string layout_out;
   bool json = false;
 };
 
@@ -41,6 +44,7 @@ void print_json(const Packing& packing, const std::string& pool, Bytes capacity)
     object["message"] = packing.message;
   }
   if (capacity != kNoLimit) object["capacity_bytes"] = capacity.count();
+  for (const Count& count : packing.counts) object["counts"][std::string{count.name}] = count.value;
   fmt::print("{}\n", object.dump());
 }
 
@@ -56,6 +60,14 @@ void print_text(const Packing& packing, const std::string& pool) {
                         packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")
           : fmt::format("{}: {}", to_text(packing.outcome), packing.message);
   fmt::print("{:<20}  {}; {} events in {}{}\n", pool, place, grouped(packing.events), to_text(packing.wall), rate);
+  for (const Count& count : packing.counts) fmt::print("{:<20}  {} {}\n", "", grouped(count.value), count.name);
+}
+
+void write_layout(const std::string& path, const Packing& packing, const std::string& pool) {
+  if (packing.layouts.size() != 1)
+    throw InputError{fmt::format("--layout-out: {} made {} layouts; expected a planner and one device", pool,
+                                 packing.layouts.size())};
+  write_file(path, layout_text(packing.layouts.front()));
 }
 
 int run(const Arguments& arguments) {
@@ -74,6 +86,7 @@ int run(const Arguments& arguments) {
       PackingLimits limits{.capacity = capacity};
       if (!arguments.time_limit.empty()) limits.time = parse_nanos(arguments.time_limit);
       const Packing packing = pack(trace, info, Options{info.name, info.options, spec.options}, limits);
+      if (!arguments.layout_out.empty()) write_layout(arguments.layout_out, packing, pool);
       if (arguments.json) {
         print_json(packing, pool, capacity);
         continue;
@@ -96,6 +109,9 @@ const RegisterCommand kRegistered{
            ->capture_default_str();
        app.add_option("--time-limit", arguments->time_limit,
                       "30s: how long a planner may search; without it, by its own option of effort");
+       app.add_option(
+           "--layout-out", arguments->layout_out,
+           "writes the layout of the last planner in --pool; --pool 'layout(file=...)' serves another step by it");
        app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -52,6 +52,18 @@ class HoleMap {
     return address;
   }
 
+  /// The same, of the holes that begin below `limit` and what is below it of them. Walks the holes that are large
+  /// enough.
+  std::optional<Bytes> place_best_below(Bytes limit, Bytes size) {
+    for (auto found = sizes_.lower_bound({size, Bytes{}}); found != sizes_.end(); ++found) {
+      const Bytes address = found->second;
+      if (address + size > limit) continue;
+      take(holes_.find(address), address, size);
+      return address;
+    }
+    return {};
+  }
+
   /// Takes back what was placed.
   void release(const Block& block) {
     Bytes address = block.offset, size = block.size;
