@@ -1,0 +1,35 @@
+// Any bytes are a layout file that can be written again without loss, or are refused with a position. A step that
+// deviates from it is followed, and every request is taken for one of its own size.
+#include "simulator/packing/layout_file.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "simulator/packing/follower.hpp"
+#include "traces/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tidepool;
+  LayoutFile file;
+  try {
+    file = parse_layout(Input{"fuzz.layout", {reinterpret_cast<const char*>(data), size}});
+  } catch (const InputError& error) {
+    if (!std::string_view{error.what()}.starts_with("fuzz.layout")) std::abort();
+    return 0;
+  }
+  const std::string text = layout_text(file);
+  if (parse_layout(Input{"again.layout", text}) != file) std::abort();
+
+  // A job that leaves out every third request, asks for every fourth twice and is told a planned request each time.
+  Follower follower{file.requests, file.existing};
+  for (std::size_t i = 0; i < 2 * file.requests.size(); ++i) {
+    if (i % 3 == 2) continue;
+    for (int times = i % 4 == 0 ? 2 : 1; times > 0; --times) {
+      const Bytes wanted = file.requests[i % file.requests.size()].size;
+      const std::optional<std::size_t> taken_for = follower.next(wanted);
+      if (taken_for && (*taken_for >= file.requests.size() || file.requests[*taken_for].size != wanted)) std::abort();
+    }
+  }
+  return 0;
+}
