@@ -1,62 +1,90 @@
-// What would have to be recomputed for, or because of, every resident version: the evicted versions around it.
+// What would have to be recomputed for, or because of, a resident version: the evicted versions around it.
 #pragma once
 
 #include <array>
-#include <optional>
+#include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
-#include "simulator/neighbours.hpp"
 #include "simulator/state.hpp"
 
 namespace tidepool {
 
-/// For every resident version and each direction: the absent versions that are reachable through absent versions only
-/// (the region), the resident ones at its edge (the frontier), and the summed cost of the region. Kept up to date from
-/// the events of a run, as the DTR authors do it: when a version is evicted, the regions at its frontier absorb its
-/// own; when versions are computed, the regions at their frontier are found anew. An op's outputs belong to the regions
-/// that are found anew between the start of the op and its end, and to no others. O(regions of the frontier) per event.
+/// The region of a resident version in one direction: the absent versions that are reachable through absent versions
+/// only. It is not kept but found when its cost is asked for, because far more happens to regions than is asked about
+/// them; bounds from below say which need not be found.
+///
+/// The regions are those of the DTR authors' simulator, which keeps them up to date from the events of a run: what is
+/// evicted joins the regions at whose edge it was, and the regions around what is computed are found anew. That differs
+/// from the graph as it is only while an op waits for its inputs: what it will make, and what it will add to the cost
+/// of a base that it views, counts in the regions that were found anew since the op began to wait, and in no others.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (evicted neighborhood e*).
 class EvictedRegions {
  public:
-  using Side = Neighbours::Side;
+  enum class Side : std::uint8_t { kParents, kChildren };
 
   void start(const View& view);
+  /// `op` begins to wait for the inputs of its first run. O(its uses), unless it makes a view of what is absent.
+  void begun(const View& view, OpId op);
+  /// O(1), but O(uses in and around the region of parents) where what an op that waits will make counts already.
   void dropped(const View& view, VersionId v);
+  /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op).
   void computed(const View& view, std::span<const VersionId> versions);
 
-  /// Summed cost of the region of a resident version.
-  Nanos cost(Side side, VersionId v) const { return regions_[index(side)][v.index()].cost; }
-  /// Takes the list of versions whose regions have changed since the last call; may name one twice.
-  void take_changed(std::vector<VersionId>& out) {
-    out.clear();
-    out.swap(changed_);
-  }
+  /// Summed cost of the region of a resident version. O(uses in and around the region).
+  Nanos cost(const View& view, Side side, VersionId v);
+  /// The versions whose region on one of these sides may have become cheaper since this was asked last, some of them
+  /// twice; what was a bound for another stays one. O(uses in and around the regions of what was computed).
+  void take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out);
+
+  /// Makes bound() true for all versions. O(all uses).
+  void find_bounds(const View& view);
+  /// At most cost() at the time of find_bounds(): the costliest path through the region, where downwards every op on
+  /// the path counts with all of its absent outputs.
+  Nanos bound(const View& view, Side side, VersionId v) const;
+
+  /// How many uses were looked at, to weigh what a search costs.
+  std::int64_t looked_at() const { return looked_at_; }
 
  private:
-  struct Region {
-    std::vector<VersionId> inside, frontier;
-    Nanos cost;
-  };
   struct Node {
-    std::uint32_t mark = 0;
+    std::uint32_t mark = 0;  // the last walk that came by
     bool resident = false;
-    bool pinned = false;  // resident for good: its own regions are of no interest
+    bool computed = false;            // is in computed_
+    std::uint32_t above_waiting = 0;  // the last search for what the op that waits would be run again for
+    std::uint32_t sees = 0;           // the number of the waiting op, if what it will make counts among the children
+    std::array<std::uint32_t, 2> outdated = {};  // by side: the number of the waiting op, if the base that it views
+                                                 // counts with its cost of before
   };
   static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
   static Side other(Side side) { return side == Side::kParents ? Side::kChildren : Side::kParents; }
 
-  void rebuild(const View& view, Side side, VersionId base);
-  void absorb(const View& view, Side side, VersionId base, VersionId evicted);
-  /// Whether `v` was not marked yet since the last new mark.
-  bool mark(VersionId v) { return std::exchange(nodes_[v.index()].mark, mark_) != mark_; }
+  /// Calls inside(v) for every absent version that can be reached from `bases` through absent ones and at_edge(v) for
+  /// every resident one at the edge, each once, over the edges that ops below `end` have made.
+  template <class Inside, class AtEdge>
+  void walk(const Trace& trace, Side side, std::span<const VersionId> bases, std::uint32_t end, Inside inside,
+            AtEdge at_edge);
+  template <class AtOp>
+  static void for_each_op(const Trace& trace, Side side, VersionId v, std::uint32_t end, AtOp at_op);
+  /// The end of the ops that all regions know.
+  std::uint32_t known_to_all(const View& view) const { return view.op().value() + (waits_ ? 0 : 1); }
+  void find_anew(const View& view, std::span<const VersionId> versions);
 
-  std::optional<Neighbours> neighbours_;
-  std::array<std::vector<Region>, 2> regions_;  // by side and version
-  std::vector<Node> nodes_;                     // by version
+  std::vector<Node> nodes_;              // by version
+  std::vector<std::uint32_t> op_marks_;  // by op: the last walk that came by
   std::uint32_t mark_ = 0;
-  std::vector<VersionId> affected_;
-  std::vector<VersionId> changed_;
+  std::vector<VersionId> reached_;  // by a walk
+  bool waits_ = false;              // an op waits: it has begun and not run
+  std::uint32_t waiting_ = 0;       // its number, counted from 1
+  std::uint32_t above_waiting_ = 0;
+  VersionId viewed_;           // the absent base that it views
+  Nanos viewed_cost_;          // of before
+  std::vector<Nanos> above_;   // by op: bound for each of what it makes
+  std::vector<Nanos> below_;   // by op: bound for each of what it reads
+  std::uint32_t bounded_ = 0;  // the end of the ops in them
+  std::int64_t looked_at_ = 0;
+  std::vector<VersionId> computed_;  // since cheaper regions were asked for, each once
 };
 
 }  // namespace tidepool

@@ -67,7 +67,10 @@ BENCHMARK_CAPTURE(half_the_peak, largest, "largest")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, lru_swap, "lru-swap")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, dtr_local, "dtr-local")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, dtr_eq, "dtr-eq")->Apply(sizes);
+BENCHMARK_CAPTURE(half_the_peak, dtr, "dtr")->Apply(sizes);
+BENCHMARK_CAPTURE(half_the_peak, msps, "msps")->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, lru_swap, "lru-swap")->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, dtr_eq, "dtr-eq")->Apply(sizes);
+BENCHMARK_CAPTURE(random_program, dtr, "dtr")->Apply(sizes);
 
 }  // namespace

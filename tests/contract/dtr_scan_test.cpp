@@ -11,13 +11,18 @@
 #include <vector>
 
 #include "simulator/driver.hpp"
+#include "simulator/evicted_regions.hpp"
 #include "simulator/quotient.hpp"
 #include "simulator/registry.hpp"
+#include "tests/bench/training_trace.hpp"
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "tests/random_trace.hpp"
 
 using namespace tidepool;
+using tidepool::tests::kOptimised;
 using tidepool::tests::random_trace;
+using tidepool::tests::training_trace;
 
 namespace {
 
@@ -117,7 +122,7 @@ class ScanEq final : public Scan {
   Versions made_;
 };
 
-class ScanRegions final : public Scan {
+class ScanRegions : public Scan {
  public:
   explicit ScanRegions(bool msps) : msps_{msps} {}
 
@@ -190,8 +195,51 @@ class ScanRegions final : public Scan {
   }
 
   bool msps_;
-  std::map<VersionId, Region> up_, down_;
   Versions absent_, made_;
+
+ protected:
+  std::map<VersionId, Region> up_, down_;
+};
+
+/// Decides as the scan does, and compares what EvictedRegions says of every candidate whenever room is needed.
+class CheckRegions final : public ScanRegions {
+ public:
+  CheckRegions() : ScanRegions{false} {}
+  void start(const View& view) override { regions_.start(view); }
+  void before_run(const View& view, OpId op, std::vector<Action>&) override { regions_.begun(view, op); }
+  void dropped(const View& view, VersionId v) override {
+    ScanRegions::dropped(view, v);
+    regions_.dropped(view, v);
+  }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    ScanRegions::computed(view, versions);
+    regions_.computed(view, versions);
+  }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    constexpr auto kParents = EvictedRegions::Side::kParents, kChildren = EvictedRegions::Side::kChildren;
+    regions_.find_bounds(view);
+    std::vector<VersionId> cheaper;
+    regions_.take_cheaper(view, {kParents, kChildren}, cheaper);
+    for (const VersionId v : cheaper) last_.erase(v);
+    bool same = true, bounded = true, grown = true;
+    for (std::size_t i = 0; i < view.trace().versions().size(); ++i) {
+      const VersionId v{i};
+      if (view.trace().versions()[i].kind == VersionKind::kView || !view.droppable(v)) continue;
+      const Nanos above = regions_.cost(view, kParents, v), below = regions_.cost(view, kChildren, v);
+      same &= above == up_[v].cost && below == down_[v].cost;
+      bounded &= regions_.bound(view, kParents, v) <= above && regions_.bound(view, kChildren, v) <= below;
+      grown &= last_[v] <= above + below;
+      last_[v] = above + below;
+    }
+    CHECK(same);
+    CHECK(bounded);
+    CHECK(grown);
+    ScanRegions::make_room(view, request, out);
+  }
+
+ private:
+  EvictedRegions regions_;
+  std::map<VersionId, Nanos> last_;  // what regions cost when room was needed before, unless they may be cheaper since
 };
 
 Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
@@ -201,27 +249,58 @@ Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> poli
   return Driver{trace, spec, 1_ms, *pool, chain, false, true}.run();
 }
 
-void compare(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan) {
-  int evictions = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    const Trace trace = random_trace(seed, 30 + 25 * static_cast<int>(seed));
-    for (const char* assumed : {"", "simrd"})
-      for (const double fraction : {0.3, 0.45, 0.6, 0.8}) {
-        INFO(fmt::format("{} seed {} {} at {}x", name, seed, assumed, fraction));
-        RunSpec spec;
-        spec.pool = "ideal";
-        spec.assume = Assumptions::find(assumed);
-        spec.overhead_limit = 500.0;
-        const double peak = static_cast<double>(ideal_peak(trace, spec.assume).count());
-        spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
-        const Result indexed = run(trace, spec, find_policy(name).make(Options{name, {}, {}}));
-        const Result scanned = run(trace, spec, scan());
-        CHECK(indexed.outcome == scanned.outcome);
-        CHECK((indexed.realised == scanned.realised));
-        evictions += static_cast<int>(indexed.totals.eviction_count);
-      }
+/// The same program, where making a view takes time too.
+Trace with_costing_views(const Trace& trace) {
+  TraceData data = trace.data();
+  for (Op& op : data.ops)
+    if (op.duration == Nanos{}) op.duration = 7_us;
+  return Trace{std::move(data)};
+}
+
+/// @return  how many versions were evicted
+std::int64_t compare(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan, const Trace& trace,
+                     const char* assumed, double fraction) {
+  RunSpec spec;
+  spec.pool = "ideal";
+  spec.assume = Assumptions::find(assumed);
+  spec.overhead_limit = 500.0;
+  const double peak = static_cast<double>(ideal_peak(trace, spec.assume).count());
+  spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
+  const Result indexed = run(trace, spec, find_policy(name).make(Options{name, {}, {}}));
+  const Result scanned = run(trace, spec, scan());
+  CHECK(indexed.outcome == scanned.outcome);
+  CHECK((indexed.realised == scanned.realised));
+  return indexed.totals.eviction_count;
+}
+
+void compare_on_random_traces(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan,
+                              std::uint64_t seeds, int growth) {
+  std::int64_t evictions = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const Trace trace = random_trace(seed, 30 + growth * static_cast<int>(seed));
+    for (const bool views_cost : {false, true})
+      for (const char* assumed : {"", "simrd"})
+        for (const double fraction : {0.3, 0.45, 0.6, 0.8}) {
+          INFO(fmt::format("{} seed {} {}{} at {}x", name, seed, assumed, views_cost ? ", views cost" : "", fraction));
+          evictions += compare(name, scan, views_cost ? with_costing_views(trace) : trace, assumed, fraction);
+        }
   }
-  CHECK(evictions > 1'000);  // or the runs above say nothing
+  CHECK(evictions > 2'000);  // or the runs above say nothing
+}
+
+/// With regions as large as the step.
+void compare_on_training_steps(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan) {
+  for (const int ops : {40, 120, 240})
+    for (const char* assumed : {"", "simrd"})
+      for (const double fraction : {0.35, 0.4, 0.45, 0.5, 0.7}) {
+        INFO(fmt::format("{} training step of {} ops, {} at {}x", name, ops, assumed, fraction));
+        compare(name, scan, training_trace(ops), assumed, fraction);
+      }
+}
+
+void compare(const std::string& name, const std::function<std::unique_ptr<Policy>()>& scan) {
+  compare_on_random_traces(name, scan, 12, 25);
+  compare_on_training_steps(name, scan);
 }
 
 }  // namespace
@@ -236,6 +315,12 @@ TEST_CASE("dtr-eq decides as a scan over plain classes does") {
 
 TEST_CASE("dtr decides as a scan over plain regions does") {
   compare("dtr", [] { return std::make_unique<ScanRegions>(false); });
+}
+
+TEST_CASE("evicted regions cost what plain regions do, at least their bounds, and more until said otherwise") {
+  const auto check = [] { return std::make_unique<CheckRegions>(); };
+  compare_on_random_traces("dtr", check, kOptimised ? 150 : 40, 2);
+  compare_on_training_steps("dtr", check);
 }
 
 TEST_CASE("msps decides as a scan over plain regions does") {
