@@ -1,0 +1,39 @@
+// Time without what does not matter for a layout: the moments at which the most items live together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/packing/instance.hpp"
+
+namespace tidepool {
+
+/// Sections [first, last).
+struct SectionRange {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  bool operator==(const SectionRange&) const = default;
+};
+
+/// A section is a set of items that live together and to which no item could be added: an end that follows a beginning
+/// closes one. Two items live together at some position exactly if they share a section, and there are at most as many
+/// sections as intervals (Moffitt & Pollack, "Optimal rectangle packing: a meta-CSP approach", ICAPS 2006, call them
+/// maximal cliques of the interval graph). Items of no bytes are in none.
+class Sections {
+ public:
+  explicit Sections(const Instance& instance);
+
+  std::uint32_t count() const { return count_; }
+  /// Ascending, with at least one section between two of them: gaps in which nothing new meets are closed.
+  std::span<const SectionRange> of(std::uint32_t item) const {
+    return std::span{ranges_}.subspan(first_[item], first_[item + 1] - first_[item]);
+  }
+
+ private:
+  std::uint32_t count_ = 0;
+  std::vector<SectionRange> ranges_;
+  std::vector<std::uint32_t> first_;
+};
+
+}  // namespace tidepool
