@@ -1,0 +1,64 @@
+// What SmartPool knows before it serves from its pool: where an iteration begins, and where its blocks go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// One malloc or free that SmartPool has seen, in the order of the host.
+struct SmartPoolEvent {
+  static constexpr std::size_t kIsMalloc = static_cast<std::size_t>(-1);
+
+  /// A malloc's size in bytes, a free's distance to its malloc in events. What repeats is this number, so a size that
+  /// equals a distance passes for it.
+  std::int64_t signature = 0;
+  std::size_t malloc = kIsMalloc;  ///< of a free: the event that allocated the block
+  bool operator==(const SmartPoolEvent&) const = default;
+};
+
+/// Events [location, location + length) come again right behind.
+struct SmartPoolPeriod {
+  std::size_t location = 0;
+  std::size_t length = 0;  ///< 0: nothing repeats
+  bool operator==(const SmartPoolPeriod&) const = default;
+};
+
+/// The longest part that comes twice in a row, the first one among equals; the last event of a part is not compared.
+/// The authors compare all pairs of parts, O(n^3); this finds the same one, as long as nothing behind the last event
+/// would have to be read, by looking at every length-th event only: O(n log n) unless much of the string is equal.
+SmartPoolPeriod longest_repetition(std::span<const SmartPoolEvent> events);
+
+/// The iteration that SmartPool settles on: the longest repetition, cut to the longest repetition inside it if that has
+/// more than 50 events; nothing if it has no more than 100 events.
+SmartPoolPeriod find_smartpool_period(std::span<const SmartPoolEvent> events);
+
+enum class SmartPoolFit : std::uint8_t { kFirst, kBest };
+
+/// A block of the iteration and its place.
+struct SmartPoolSlot {
+  std::size_t malloc = 0;  ///< event within the iteration
+  Bytes size;
+  Bytes offset;        ///< in the pool
+  bool cross = false;  ///< is not freed within the iteration: has a second copy at offset + SmartPoolPlan::cross
+};
+
+struct SmartPoolPlan {
+  std::vector<SmartPoolSlot> slots;
+  Bytes cross;   ///< height of one copy of the blocks that live into the next iteration; the pool begins with two
+  Bytes height;  ///< of the whole pool
+};
+
+/// Places the blocks of one iteration, the largest first, among equals the first: where they conflict with no block
+/// placed before, lowest hole (kFirst) or smallest (kBest), else on top. With kBest the hole below the lowest conflict
+/// is looked at only if the conflicts have no hole between them. Blocks that outlive the iteration are placed by
+/// themselves, twice, below all others. Byte-granular: nothing is aligned. O(n^2).
+/// Blocks of no bytes get no slot; the authors' arithmetic would wrap around for them. And unlike the authors', a block
+/// of one byte at offset 0 is seen by the others.
+SmartPoolPlan plan_smartpool(std::span<const SmartPoolEvent> events, SmartPoolPeriod period, SmartPoolFit fit);
+
+}  // namespace tidepool
