@@ -1,0 +1,66 @@
+// What planners that prove nothing share: orders of items, and the best of several layouts.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "simulator/packing/planner.hpp"
+
+namespace tidepool {
+
+/// All items in the order that `less(const Item&, const Item&)` asks for; what it holds for equal keeps its order.
+template <class Less>
+std::vector<std::uint32_t> order_items(const Instance& instance, const Less& less) {
+  std::vector<std::uint32_t> order(instance.items.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return less(instance.items[a], instance.items[b]); });
+  return order;
+}
+
+/// Positions during which an item lives.
+std::int64_t life_of(const Instance& instance, const Item& item);
+/// From its first to its last position, gaps included.
+std::int64_t span_of(const Instance& instance, const Item& item);
+
+/// Whether the limits ask a planner to come to its end.
+class EndOfTime {
+ public:
+  explicit EndOfTime(const PackingLimits& limits);
+  bool reached() const;
+
+ private:
+  const std::atomic<bool>* stop_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+};
+
+/// A layout with the load for a lower bound, and its outcome against the capacity.
+Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits);
+
+/// The lowest of the layouts that it is given, the first among equals.
+class BestLayout {
+ public:
+  BestLayout(const Instance& instance, const PackingLimits& limits);
+
+  void offer(std::vector<Bytes> offsets);
+  /// There is one, and nothing better can come (the load is reached) or the time is up.
+  bool done() const { return height_ && (*height_ == load_ || end_.reached()); }
+  /// At least one layout was offered.
+  Layout take() { return judged(instance_, std::move(offsets_), limits_); }
+
+ private:
+  const Instance& instance_;
+  const PackingLimits& limits_;
+  EndOfTime end_;
+  Bytes load_;
+  std::optional<Bytes> height_;
+  std::vector<Bytes> offsets_;
+};
+
+}  // namespace tidepool

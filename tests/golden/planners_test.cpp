@@ -1,0 +1,43 @@
+// Heights of published planners on published instances.
+#include "simulator/pack.hpp"
+#include "tests/catch.hpp"
+#include "tests/shared_data.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+struct Expected {
+  const char* file;
+  const char* pool;
+  std::int64_t height;
+};
+
+// The best of the ten passes, as far as others have measured it too: 0.758 % and 1.492 % above the load, and the load.
+constexpr Expected kHeights[] = {
+    {"pangu_2.6B.csv", "one-pass", 5'572'042'815},
+    {"pangu_2.6B.csv", "one-pass(order=size,fit=first)", 5'572'042'815},
+    {"singa_vgg_20itr.csv", "one-pass", 681'850'164},
+    {"singa_vgg_20itr.csv", "one-pass(order=size-life,fit=best)", 681'850'164},
+    {"singa_alex_20itr.csv", "one-pass", 187'883'116},
+    {"resnet50.csv", "one-pass", 1'520'092'676},
+    {"G_1.csv", "one-pass", 3'030'937'746},
+    {"pytorch_eor_nn.dev0.csv", "one-pass(order=size,fit=first)", 108'275'712},
+    {"pytorch_nothanmin_fwd.dev0.csv", "one-pass(order=size,fit=first)", 43'754'873'344},
+    {"pytorch_ftcourse.dev0.csv", "one-pass(order=size-life,fit=first)", 5'876'215'808},
+};
+
+}  // namespace
+
+TEST_CASE("passes over published instances end where others measured them") {
+  for (const Expected& expected : kHeights) {
+    const auto path = tests::shared_data(std::string{"static_alloc/"} + expected.file);
+    if (!path) continue;
+    INFO(expected.file << " " << expected.pool);
+    const Spec spec = parse_spec(expected.pool);
+    const PoolInfo& info = find_pool(spec.name);
+    const Packing packing = pack(load_trace(*path), info, Options{info.name, info.options, spec.options}, {});
+    CHECK(packing.height.count() == expected.height);
+  }
+}
