@@ -36,11 +36,13 @@ void check_value(const std::string& owner, const OptionInfo& option, const std::
   const auto expected = [&](std::string_view what) {
     return InputError{fmt::format("{}: option '{}' is '{}'; expected {}", owner, option.name, value, what)};
   };
-  if (option.unit == "number") {
+  if (option.unit == "text" || option.unit == "file") {
+    // its owner reads it
+  } else if (option.unit == "number") {
     if (!read_number(value)) throw expected("a number");
   } else if (option.unit == "on/off") {
     if (value != "on" && value != "off") throw expected("on or off");
-  } else if (option.unit != "file") {
+  } else {
     const std::vector<std::string> words = split_list(option.unit, '|');
     if (std::find(words.begin(), words.end(), value) == words.end())
       throw expected(fmt::format("{}", fmt::join(words, ", ")));
@@ -134,8 +136,8 @@ std::vector<std::string> split_list(std::string_view text, char separator) {
   std::size_t begin = 0;
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '(') ++depth;
-    if (text[i] == ')') --depth;
+    if (text[i] == '(' || text[i] == '[') ++depth;
+    if (text[i] == ')' || text[i] == ']') --depth;
     if (text[i] != separator || depth > 0) continue;
     parts.emplace_back(trimmed(text.substr(begin, i - begin)));
     begin = i + 1;

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file" or the list of words, as in "first|best";
-/// values are written as people write them: 2MiB, 10us, 0.5, on, step.layout, best.
+/// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file", "text" (its owner reads it) or the list of
+/// words, as in "first|best"; values are written as people write them: 2MiB, 10us, 0.5, on, a.layout, [256:1,>:4], best.
 struct OptionInfo {
   std::string name;
   std::string default_value;
@@ -53,7 +53,7 @@ struct Spec {
 /// Reads one spec. @throws InputError  "'coop(window': expected name(key=value,...)"
 Spec parse_spec(std::string_view text);
 
-/// Splits at commas outside parentheses, or at another separator.
+/// Splits at commas outside parentheses and brackets, or at another separator.
 std::vector<std::string> split_list(std::string_view text, char separator = ',');
 
 /// The known word with the least edit distance, or "" if none is near.

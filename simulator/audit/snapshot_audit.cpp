@@ -342,6 +342,7 @@ CachingConfig recorded_config(const SnapshotSettings& settings) {
   // Older snapshots have these two only in the text that the user gave.
   if (const auto text = mebibytes_in(settings.conf, "large_segment_size_mb:")) config.large_segment_size = *text;
   if (settings.large_segment_size > Bytes{}) config.large_segment_size = *settings.large_segment_size;
+  config.max_non_split_rounding = config.large_segment_size;
   if (const auto text = mebibytes_in(settings.conf, "max_non_split_rounding_mb:"))
     config.max_non_split_rounding = *text;
   return config;

@@ -2,49 +2,112 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <bit>
+#include <charconv>
 
 #include "traces/error.hpp"
 
 namespace tidepool {
+namespace {
+
+constexpr Bytes kMebibyte{1 << 20};
+constexpr Bytes kPage{2 << 20};  // what devices map at once
+constexpr std::uint64_t kMostDivisions = 1u << 30;
+
+/// Reads the settings of one pool and refuses what PyTorch refuses.
+class Reader {
+ public:
+  Reader(std::string owner, const Options& options) : owner_{std::move(owner)}, options_{options} {}
+
+  [[noreturn]] void refuse(const std::string& name, const std::string& expected) const {
+    throw InputError{fmt::format("{}: option '{}' is {}; expected {}", owner_, name, options_.word(name), expected)};
+  }
+
+  /// Whole MiB, as PyTorch's settings are, and `least` or more. @param unset  what 0B stands for, "" if nothing
+  Bytes mebibytes(const std::string& name, Bytes least, const std::string& unset) const {
+    const Bytes size = options_.bytes(name);
+    if (size == Bytes{} && !unset.empty()) return size;
+    if (size < least || round_up(size, kMebibyte) != size)
+      refuse(name, fmt::format("{}{}MiB or more, in whole MiB", unset.empty() ? "" : fmt::format("0B ({}) or ", unset),
+                               least / kMebibyte));
+    return size;
+  }
+
+  /// "4" for all sizes, or "[256:1,512:2,>:4]": from 256 MiB on, from 512 MiB on, from twice the last on; what is
+  /// below the first has the divisions of the first.
+  std::array<int, 16> divisions(const std::string& name) const {
+    const std::string& text = options_.word(name);
+    std::array<int, 16> divisions{};
+    if (text.empty() || text.front() != '[' || text.back() != ']') {
+      divisions.fill(static_cast<int>(power_of_two(name, text, true)));
+      return divisions;
+    }
+    std::size_t last = 0;
+    bool first = true;
+    for (const std::string& part : split_list(std::string_view{text}.substr(1, text.size() - 2))) {
+      const std::size_t colon = part.find(':');
+      if (colon == std::string::npos) refuse(name, kExpected);
+      const std::string size = part.substr(0, colon);
+      const int value = static_cast<int>(power_of_two(name, part.substr(colon + 1), true));
+      if (size == ">") {
+        std::fill(divisions.begin() + static_cast<std::ptrdiff_t>(last) + 1, divisions.end(), value);
+        continue;
+      }
+      last = std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(power_of_two(name, size, false))),
+                                   divisions.size() - 1);
+      if (std::exchange(first, false)) std::fill_n(divisions.begin(), last, value);
+      divisions[last] = value;
+    }
+    return divisions;
+  }
+
+ private:
+  static constexpr const char* kExpected =
+      "0, a power of two up to 2^30, or a list of sizes in MiB with such a number each, as in [256:1,512:2,>:4]";
+
+  std::uint64_t power_of_two(const std::string& name, std::string_view text, bool or_none) const {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value > kMostDivisions ||
+        !(std::has_single_bit(value) || (or_none && value == 0)))
+      refuse(name, kExpected);
+    return value;
+  }
+
+  std::string owner_;
+  const Options& options_;
+};
+
+}  // namespace
 
 std::vector<OptionInfo> caching_options() {
-  return {{"max_split_size", "0B", "bytes", "blocks of this size and more are never split; 0B: no limit"},
-          {"max_non_split_rounding", "20MiB", "bytes",
-           "a request that is not split may get a block larger by less than this"},
-          {"roundup_power2_divisions", "0", "number",
-           "round requests up to this many steps between powers of two; 0: to 512 B"},
-          {"garbage_collection_threshold", "0", "number",
-           "fraction of the capacity above which cached segments are given back; 0: never"},
-          {"large_segment_size", "20MiB", "bytes",
-           "segment for requests of 1 to 10 MiB, page of large expandable segments"}};
+  return {
+      {"max_split_size", "0B", "bytes", "blocks of this size and more are never split; 0B: no limit"},
+      {"max_non_split_rounding", "0B", "bytes",
+       "a request that is not split may get a block larger by less than this; 0B: large_segment_size"},
+      {"roundup_power2_divisions", "0", "text",
+       "round requests up to this many steps between powers of two; 0: to 512 B; by size in MiB: [256:1,512:2,>:4]"},
+      {"garbage_collection_threshold", "0", "number",
+       "fraction of the capacity above which cached segments are given back; 0: never"},
+      {"large_segment_size", "20MiB", "bytes",
+       "segment for requests of 1 to 10 MiB, page of large expandable segments"}};
 }
 
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable) {
+  const Reader reader{owner, options};
   CachingConfig config;
-  const auto refuse = [&](const std::string& name, const std::string& value, const std::string& expected) {
-    throw InputError{fmt::format("{}: option '{}' is {}; expected {}", owner, name, value, expected)};
-  };
   config.expandable_segments = expandable;
-  config.large_segment_size = options.bytes("large_segment_size");
-  if (config.large_segment_size < kCachingMinLargeAlloc ||
-      round_up(config.large_segment_size, kCachingRoundLarge) != config.large_segment_size)
-    refuse("large_segment_size", options.word("large_segment_size"), "a multiple of 2MiB, at least 10MiB");
-  config.max_non_split_rounding = options.bytes("max_non_split_rounding");
-  if (const Bytes limit = options.bytes("max_split_size"); limit != Bytes{}) {
-    if (limit <= config.large_segment_size)
-      refuse("max_split_size", options.word("max_split_size"),
-             fmt::format("0B (no limit) or more than {}", options.word("large_segment_size")));
-    config.max_split_size = limit;
-  }
-  const double divisions = options.number("roundup_power2_divisions");
-  if (divisions < 0 || divisions > 64 || std::floor(divisions) != divisions ||
-      (static_cast<int>(divisions) & (static_cast<int>(divisions) - 1)) != 0)
-    refuse("roundup_power2_divisions", options.word("roundup_power2_divisions"), "0 or a power of two up to 64");
-  config.roundup_power2_divisions.fill(static_cast<int>(divisions));
+  config.large_segment_size = reader.mebibytes("large_segment_size", kCachingMinLargeAlloc + kMebibyte, "");
+  if (expandable && round_up(config.large_segment_size, kPage) != config.large_segment_size)
+    reader.refuse("large_segment_size", "a multiple of 2MiB, which is what the device maps at once");
+  const Bytes limit = reader.mebibytes("max_split_size", config.large_segment_size, "no limit");
+  if (limit != Bytes{}) config.max_split_size = limit;
+  const Bytes rounding = reader.mebibytes("max_non_split_rounding", config.large_segment_size, "large_segment_size");
+  config.max_non_split_rounding = rounding != Bytes{} ? rounding : config.large_segment_size;
+  config.roundup_power2_divisions = reader.divisions("roundup_power2_divisions");
   config.garbage_collection_threshold = options.number("garbage_collection_threshold");
   if (config.garbage_collection_threshold < 0 || config.garbage_collection_threshold >= 1)
-    refuse("garbage_collection_threshold", options.word("garbage_collection_threshold"), "0 or more and less than 1");
+    reader.refuse("garbage_collection_threshold", "0 or more and less than 1");
   return config;
 }
 

@@ -1,5 +1,6 @@
 #include "simulator/pools/caching_rules.hpp"
 
+#include "simulator/pools/caching_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 
@@ -52,6 +53,16 @@ TEST_CASE("divisions are chosen by the power of two below the request, the last 
   CHECK(rounded_request(config, 64_GiB + 1_B) == 72_GiB);
 }
 
+TEST_CASE("a list of divisions names sizes in MiB, as in PyTorch's own test of its settings") {
+  // c10/test/core/AllocatorConfig_test.cpp: 64 and 128 MiB have 8, 256 MiB 16, 512 MiB 1, 1 GiB 0, 2 GiB 8, 4 GiB 2.
+  const Spec spec = parse_spec("pytorch(roundup_power2_divisions=[128:8,256:16,512:1,2048:8,>:2])");
+  const CachingConfig config = caching_config("pytorch", Options{"pytorch", caching_options(), spec.options}, false);
+  CHECK(config.roundup_power2_divisions == std::array{8, 8, 8, 8, 8, 8, 8, 8, 16, 1, 0, 8, 2, 2, 2, 2});
+  CHECK(rounded_request(config, 256_MiB + 1_B) == 272_MiB);
+  CHECK(rounded_request(config, 512_MiB + 1_B) == 512_MiB + 512_B);
+  CHECK(rounded_request(config, 4_GiB + 1_B) == 6_GiB);
+}
+
 TEST_CASE("settings that PyTorch refuses are refused") {
   using tidepool::testing::PoolUnderTest;
   const auto message = [](const std::string& spec) -> std::string {
@@ -62,13 +73,27 @@ TEST_CASE("settings that PyTorch refuses are refused") {
     }
     return "";
   };
-  CHECK(message("pytorch(max_split_size=20MiB)") ==
-        "pytorch: option 'max_split_size' is 20MiB; expected 0B (no limit) or more than 20MiB");
-  CHECK(message("pytorch(max_split_size=21MiB)") == "");
-  CHECK(message("pytorch(roundup_power2_divisions=3)") ==
-        "pytorch: option 'roundup_power2_divisions' is 3; expected 0 or a power of two up to 64");
+  CHECK(message("pytorch(max_split_size=19MiB)") ==
+        "pytorch: option 'max_split_size' is 19MiB; expected 0B (no limit) or 20MiB or more, in whole MiB");
+  CHECK(message("pytorch(max_split_size=20MiB)") == "");
+  CHECK(message("pytorch(max_split_size=20MiB,large_segment_size=22MiB)") ==
+        "pytorch: option 'max_split_size' is 20MiB; expected 0B (no limit) or 22MiB or more, in whole MiB");
+  CHECK(
+      message("pytorch(max_non_split_rounding=19MiB)") ==
+      "pytorch: option 'max_non_split_rounding' is 19MiB; expected 0B (large_segment_size) or 20MiB or more, in whole "
+      "MiB");
   CHECK(message("pytorch(garbage_collection_threshold=1)") ==
         "pytorch: option 'garbage_collection_threshold' is 1; expected 0 or more and less than 1");
-  CHECK(message("pytorch-expandable(large_segment_size=11MiB)") ==
-        "pytorch-expandable: option 'large_segment_size' is 11MiB; expected a multiple of 2MiB, at least 10MiB");
+  CHECK(message("pytorch(large_segment_size=10MiB)") ==
+        "pytorch: option 'large_segment_size' is 10MiB; expected 11MiB or more, in whole MiB");
+  CHECK(message("pytorch(large_segment_size=11MiB)") == "");
+  CHECK(
+      message("pytorch-expandable(large_segment_size=11MiB)") ==
+      "pytorch-expandable: option 'large_segment_size' is 11MiB; expected a multiple of 2MiB, which is what the device "
+      "maps at once");
+  for (const std::string wrong : {"3", "-4", "2147483648", "[256]", "[256:1,3:2]", "[256:1,>:3]", "[0:1]", "[256:1"})
+    CHECK(message("pytorch(roundup_power2_divisions=" + wrong + ")") ==
+          "pytorch: option 'roundup_power2_divisions' is " + wrong +
+              "; expected 0, a power of two up to 2^30, or a list of sizes in MiB with such a number each, as in "
+              "[256:1,512:2,>:4]");
 }
