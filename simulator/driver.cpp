@@ -23,6 +23,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       next_draft_(policies.size()),
       current_(trace.buffers().size()),
       started_on_host_(trace.buffers().size()),
+      users_(trace.data().streams.size() > 1 ? trace.versions().size() : 0),
       lost_(trace.versions().size()),
       own_reads_(trace.versions().size()),
       told_(trace.ops().size()) {
@@ -72,7 +73,7 @@ void Driver::start_iteration(int iteration) {
     s.created = s.wanted = s.defined = true;
     s.pinned = assume_.pin_sources;
     if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // carried over where it was
-    const Request request{trace_.size(v), trace_.buffers()[i].stream, v};
+    const Request request = request_for(v);
     if (const std::optional<Block> block = pool_.place(request)) {
       act(Verb::kAlloc, v.value(), *block);
       now_evictable(v);
@@ -93,7 +94,8 @@ void Driver::end_iteration(int iteration) {
     const BufferId buffer = trace_.version(v).buffer;
     const bool stays =
         trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
-    if (states_[i].placed && !stays) pool_.release({states_[i].offset, states_[i].held});
+    if (states_[i].placed && !stays) give_back(v, {states_[i].offset, states_[i].held}, users_of(v));
+    if (stays && !users_.empty()) users_[trace_.first_version(buffer).index()].swap(users_[i]);
   }
   act(Verb::kNext, static_cast<std::uint32_t>(iteration));
   std::fill(lost_.begin(), lost_.end(), false);
@@ -124,6 +126,7 @@ void Driver::step(std::size_t position) {
       break;
     case StepKind::kRun:
       if (begun_ != OpId{step.id}) begin(OpId{step.id});
+      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_.synchronized(before_, clock_);
       execute(OpId{step.id}, VersionId{}, temporaries_.size());
       break;
     case StepKind::kForget:
@@ -223,6 +226,7 @@ void Driver::emit(Action action) {
 }
 
 void Driver::act(Verb verb, std::uint32_t subject, Block block) {
+  if (!users_.empty() && (verb == Verb::kAlloc || verb == Verb::kSwapIn)) users_[subject].clear();
   emit({verb, before_, subject, block.offset, block.size});
 }
 

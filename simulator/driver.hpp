@@ -41,6 +41,12 @@ class Driver final : private Device {
     std::size_t next_pending = 0;
     std::size_t first_temporary = 0;  // in temporaries_
   };
+  using Users = std::vector<StreamId>;  // streams other than the buffer's own, sorted
+  struct Ending {
+    VersionId version;
+    Block block;
+    Users users;
+  };
   struct Stop {  // thrown to end a run; caught in run()
     Outcome outcome;
     std::string message;
@@ -73,6 +79,11 @@ class Driver final : private Device {
 
   // Memory.
   Block find_place(VersionId v);
+  Request request_for(VersionId v) const;
+  void give_back(VersionId v, const Block& block, const Users& users);
+  void note_user(Users& users, VersionId v, StreamId stream) const;
+  void note_users(OpId op);
+  Users users_of(VersionId v) const { return users_.empty() ? Users{} : users_[v.index()]; }
   bool ask_policies(const Request& request);
   bool carry_out(const std::vector<Action>& wishes);
   bool prefetch(VersionId v);
@@ -140,7 +151,8 @@ class Driver final : private Device {
   std::vector<bool> started_on_host_;     // by buffer
   std::vector<VersionId> overwritten_;    // in place, by the op that is about to run
   std::vector<Block> blocks_;             // for the outputs of the op that is about to run
-  std::vector<Block> ending_;             // places that end with the op that is about to run
+  std::vector<Ending> ending_;            // places that end with the op that is about to run
+  std::vector<Users> users_;              // by version, of its place; empty where there is only one stream
   std::vector<bool> lost_;                // by version: gone and not regenerable
   std::vector<std::uint32_t> own_reads_;  // by version: how often the op that makes it reads what it replaces
   std::vector<std::uint32_t> told_;       // by op: the last loss_ that what it made was told of

@@ -8,8 +8,35 @@
 
 namespace tidepool {
 
+Request Driver::request_for(VersionId v) const {
+  return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, before_, timeline_.now(before_)};
+}
+
+/// Takes a place of `v` back, which `users` besides its own stream have used.
+void Driver::give_back(VersionId v, const Block& block, const Users& users) {
+  const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
+  std::vector<StreamUse> uses;
+  for (const StreamId user : users) uses.push_back({user, timeline_.done(user)});
+  pool_.give_back(block, {own, before_, timeline_.done(own), uses});
+}
+
+/// Adds a stream to those that have used a place of `v` besides its own.
+void Driver::note_user(Users& users, VersionId v, StreamId stream) const {
+  if (trace_.buffer(trace_.version(v).buffer).stream == stream) return;
+  const auto at = std::lower_bound(users.begin(), users.end(), stream);
+  if (at == users.end() || *at != stream) users.insert(at, stream);
+}
+
+void Driver::note_users(OpId op) {
+  const StreamId stream = trace_.op(op).stream;
+  for (const Use& use : trace_.uses(op)) {
+    if (use.in.valid()) note_user(users_[trace_.root(use.in).index()], trace_.root(use.in), stream);
+    if (use.out.valid() && use.access != Access::kView) note_user(users_[use.out.index()], use.out, stream);
+  }
+}
+
 Block Driver::find_place(VersionId v) {
-  const Request request{trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v};
+  Request request = request_for(v);
   for (;;) {
     if (const std::optional<Block> block = pool_.place(request)) return *block;
     if (const std::size_t kept = temporaries_.size(); kept > 0)
@@ -18,6 +45,7 @@ Block Driver::find_place(VersionId v) {
       settle_front();  // a copy under way gives memory without a further decision
     else if (!ask_policies(request))
       out_of_memory(request);
+    request.now = timeline_.now(before_);
   }
 }
 
@@ -81,7 +109,7 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
   if (s.filled || !s.on_host || !s.created) return false;
-  const std::optional<Block> block = pool_.place({trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v});
+  const std::optional<Block> block = pool_.place(request_for(v));
   if (!block) return false;
   act(Verb::kSwapIn, v.value(), *block);
   now_evictable(v);
@@ -107,7 +135,7 @@ void Driver::take_place_away(VersionId v, Verb verb) {
   const Block block{s.offset, s.held};
   const bool had_content = s.filled;
   act(verb, v.value());
-  pool_.release(block);
+  give_back(v, block, users_of(v));
   if (assume_.replay_views)
     for (const OpId viewer : trace_.viewers(v)) {
       if (viewer.value() > op_) break;

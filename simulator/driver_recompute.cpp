@@ -88,7 +88,8 @@ void Driver::place_output(VersionId out) {
   if (version.parent.valid() && state(version.parent).placed) {
     VersionState& replaced = state(version.parent);
     if (replaced.locks == own_reads_[out.index()]) {
-      if (s.filled) ending_.push_back({replaced.offset, replaced.held});
+      if (s.filled) ending_.push_back({version.parent, {replaced.offset, replaced.held}, users_of(version.parent)});
+      if (!s.filled && !users_.empty()) users_[out.index()].swap(users_[version.parent.index()]);
       if (replaced.filled) overwritten_.push_back(version.parent);
       replaced.locks = 0;  // it ends with this run
       replaced.leaving = false;
@@ -102,7 +103,7 @@ void Driver::place_output(VersionId out) {
   }
   const Block block = find_place(out);
   act(s.filled ? Verb::kScratch : Verb::kAlloc, out.value(), block);
-  if (s.filled) ending_.push_back(block);
+  if (s.filled) ending_.push_back({out, block, {}});
 }
 
 /// Gives all outputs of an op that is about to run, which writes nothing in place, the places they need. Room is found
@@ -118,7 +119,7 @@ void Driver::place_outputs_apart(OpId op) {
     const VersionState& s = state(made[i]);
     if (s.placed && !s.filled) continue;
     act(s.filled ? Verb::kScratch : Verb::kAlloc, made[i].value(), blocks_[i]);
-    if (s.filled) ending_.push_back(blocks_[i]);
+    if (s.filled) ending_.push_back({made[i], blocks_[i], {}});
   }
 }
 
@@ -158,7 +159,11 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   }
   note_filled(op, target);
   act(Verb::kRun, op.value());
-  for (const Block& block : ending_) pool_.release(block);
+  if (!users_.empty()) note_users(op);
+  for (Ending& each : ending_) {
+    if (!users_.empty()) note_user(each.users, each.version, trace_.op(op).stream);
+    give_back(each.version, each.block, each.users);
+  }
   drop_temporaries(first_temporary);
 
   for (const Use& use : uses) {

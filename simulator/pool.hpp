@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,22 @@ struct Request {
   Bytes size = {};         ///< as the program asked; the pool rounds
   StreamId stream = {};    ///< the stream that will use it first
   VersionId version = {};  ///< what will live there
+  OpId before = {};        ///< the op in front of which the program asks; none: after the last, or no ops are run
+  Nanos now = {};          ///< time at which it asks: when the stream of that op is free
+};
+
+/// A stream that has used a block and is not the block's own, and when all that it has been given so far will be done.
+struct StreamUse {
+  StreamId stream = {};
+  Nanos done = {};
+};
+
+/// How the program gives a block up.
+struct Departure {
+  StreamId stream = {};             ///< the block's own stream
+  OpId before = {};                 ///< as in Request
+  Nanos done = {};                  ///< when all that the block's own stream has been given so far will be done
+  std::span<const StreamUse> uses;  ///< by other streams, in the order of their ids; each once
 };
 
 /// A place: [offset, offset + size), size as rounded by the pool. offset is kNoAddress in a pool without addresses.
@@ -59,8 +76,15 @@ class Pool {
   /// A free place for the request, or nothing: then the policies are asked to make room.
   virtual std::optional<Block> place(const Request& request) = 0;
 
-  /// Takes back a block that place() returned.
+  /// Takes back a block that place() returned; nobody uses it any more.
   virtual void release(const Block& block) = 0;
+
+  /// Takes back a block that streams may still be using, by what they have been given already. Whoever gets it next
+  /// waits for them in any case; a pool that does as its product does overrides this and holds the block back.
+  virtual void give_back(const Block& block, const Departure&) { release(block); }
+
+  /// The program's host waits until the device is done with everything, just before op `before`.
+  virtual void synchronized(OpId /*before*/, Nanos /*now*/) {}
 
   /// Largest request that place() would satisfy now without help, for messages. May be approximate from above.
   virtual Bytes largest_hole() const = 0;

@@ -27,6 +27,8 @@ class Timeline {
 
   /// Time at which the stream of an op is free (of all streams for no op).
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
+  /// Time at which a stream is done with all that it has been given.
+  Nanos done(StreamId stream) const { return streams_[stream.index()]; }
   /// Bytes held by versions now.
   Bytes held() const { return held_; }
   /// What the actions so far cost; makespan is up to the last end of any lane.

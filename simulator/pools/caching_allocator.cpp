@@ -61,6 +61,17 @@ bool CachingAllocator::free(Bytes address) {
   return true;
 }
 
+void CachingAllocator::free_after(Bytes address, std::span<const StreamUse> uses) {
+  if (uses.empty())
+    free(address);
+  else
+    pending_.add(address, uses);
+}
+
+void CachingAllocator::poll(Nanos now) {
+  pending_.poll(now, [&](Bytes address) { free(address); });
+}
+
 bool CachingAllocator::has_cached(Bytes requested, const Source& source) const {
   const Bytes size = rounded_request(config_, requested);
   const Cache* cache = find_cache(key_of(size, source));
@@ -219,6 +230,7 @@ bool CachingAllocator::release_oversize(std::uint32_t cache, Bytes size) {
 }
 
 void CachingAllocator::release_cached_blocks(bool private_pools) {
+  pending_.finish([&](Bytes address) { free(address); });
   release_family(private_pools, private_pools);
   release_family(private_pools, !private_pools);
 }

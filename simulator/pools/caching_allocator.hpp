@@ -10,6 +10,7 @@
 #include "simulator/pool.hpp"
 #include "simulator/pools/caching_rules.hpp"
 #include "simulator/pools/free_index.hpp"
+#include "simulator/pools/pending_frees.hpp"
 #include "simulator/pools/segment_blocks.hpp"
 
 namespace tidepool {
@@ -21,8 +22,9 @@ namespace tidepool {
 /// a split limit is set) and then all whole cached segments go back to it before the last attempt. Source:
 /// c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.0 to 2.10, DeviceCachingAllocator::malloc and what it calls.
 ///
-/// Blocks that other streams still use count as in use until free(): when their events complete is the caller's to
-/// know. During reserve() and map() the device may call free(), as the wait for such events does in PyTorch.
+/// A block that other streams have used is given up with free_after(): it counts as in use until poll() finds its
+/// events complete, or until release_cached_blocks() waits for them. Where a log says when a block came back, free()
+/// does it; during reserve() and map() the device may call that.
 class CachingAllocator {
  public:
   /// What keeps blocks apart. `owner` and `number` are those of a captured graph's or user's pool; 0, 0 for all others.
@@ -48,7 +50,12 @@ class CachingAllocator {
   std::optional<Block> malloc(Bytes requested, const Source& source);
   /// @return whether `address` was in use
   bool free(Bytes address);
-  /// Gives every whole cached segment and every whole page of cached expandable blocks back (torch.cuda.empty_cache).
+  /// Frees it when the streams that have used it are done; at once if there are none.
+  void free_after(Bytes address, std::span<const StreamUse> uses);
+  /// Asks for the events of free_after(), as PyTorch does in front of every malloc().
+  void poll(Nanos now);
+  /// Waits for all events of free_after(). Gives every whole cached segment and every whole page of cached expandable
+  /// blocks back (torch.cuda.empty_cache).
   /// @param private_pools  those of captured graphs and of users instead of the default pools
   void release_cached_blocks(bool private_pools = false);
 
@@ -116,6 +123,7 @@ class CachingAllocator {
   std::vector<Cache> caches_;
   std::vector<std::uint32_t> order_;  // of caches_, by key: large ones first
   std::vector<Range> ranges_;
+  PendingFrees pending_;
   std::int64_t searches_ = 0;  // in the large default pool, the clock of the garbage collector
 };
 

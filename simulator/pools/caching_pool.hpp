@@ -14,12 +14,16 @@ namespace tidepool {
 std::vector<OptionInfo> caching_options();
 
 /// Reads them. @param owner  the pool's name, for messages
-/// @throws InputError  "pytorch: option 'max_split_size' is 10MiB; expected 0B (no limit) or more than 20MiB", and the
-///                     like for every range that PyTorch checks
+/// @throws InputError  "pytorch: option 'max_split_size' is 10MiB; expected 0B (no limit) or 20MiB or more, in whole
+/// MiB",
+///                     and the like for every range that PyTorch 2.10 checks. Its predecessors differ: max_split_size
+///                     had to be above 20 MiB until 2.8, and in a list of roundup_power2_divisions the value for ">"
+///                     also replaced that of the last size.
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
 
-/// Requests of one stream do not get blocks of another. The device's capacity takes the part of the memory fraction
-/// that PyTorch's garbage collector wants to be set.
+/// Requests of one stream do not get blocks of another, and every use of a block by another stream counts as recorded
+/// (torch.Tensor.record_stream). The device's capacity takes the part of the memory fraction that PyTorch's garbage
+/// collector wants to be set.
 class CachingPool final : public Pool {
  public:
   explicit CachingPool(const CachingConfig& config) : config_{config} {}
@@ -30,9 +34,13 @@ class CachingPool final : public Pool {
   }
   std::optional<Block> place(const Request& request) override {
     if (request.size > capacity_) return {};
+    memory_->poll(request.now);
     return memory_->malloc(request.size, {.stream = static_cast<std::int64_t>(request.stream.value())});
   }
   void release(const Block& block) override { memory_->free(block.offset); }
+  void give_back(const Block& block, const Departure& departure) override {
+    memory_->free_after(block.offset, departure.uses);
+  }
   Bytes largest_hole() const override { return memory_->largest_hole(); }
 
  private:

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "simulator/device.hpp"
 #include "simulator/registry.hpp"
@@ -20,8 +21,12 @@ struct PoolUnderTest {
     pool->start(TraceBuilder{}.finish(), capacity, device);
   }
 
-  std::optional<Block> place(Bytes size, std::size_t stream = 0) {
-    return pool->place({.size = size, .stream = StreamId{stream}, .version = {}});
+  std::optional<Block> place(Bytes size, std::size_t stream = 0, Nanos now = {}) {
+    return pool->place({.size = size, .stream = StreamId{stream}, .version = {}, .now = now});
+  }
+  /// Gives a block of stream 0 back that other streams have used until then.
+  void give_back(const Block& block, std::vector<StreamUse> uses) {
+    pool->give_back(block, {.stream = StreamId{0}, .before = {}, .done = {}, .uses = uses});
   }
 
   SegmentDevice device;

@@ -1,0 +1,62 @@
+// Blocks that wait for the streams that still use them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <span>
+
+#include "simulator/pool.hpp"
+
+namespace tidepool {
+
+/// The end-of-life events of PyTorch's caching allocator. Freeing a block that other streams have used records one
+/// event on each of them; the block comes back when all of them have completed. Every stream's events wait in a queue
+/// of their own, and asking stops at the first that has not completed, whatever stands behind it. Streams are asked in
+/// the order of their ids; in PyTorch it is that of a hash table, which decides nothing but the ages that garbage
+/// collection sees. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events, process_events and
+/// synchronize_and_free_events.
+class PendingFrees {
+ public:
+  /// @param uses  not empty
+  void add(Bytes address, std::span<const StreamUse> uses) {
+    for (const StreamUse& use : uses) queues_[use.stream].push_back({use.done, address});
+    left_[address] = uses.size();
+  }
+
+  /// Calls free(Bytes address) for every block whose last event has completed at `now`.
+  template <class Free>
+  void poll(Nanos now, Free free) {
+    for (auto queue = queues_.begin(); queue != queues_.end();) {
+      std::deque<Event>& events = queue->second;
+      for (; !events.empty() && events.front().done <= now; events.pop_front()) complete(events.front().address, free);
+      queue = events.empty() ? queues_.erase(queue) : std::next(queue);
+    }
+  }
+
+  /// Waits for all events: calls free(Bytes address) for every block.
+  template <class Free>
+  void finish(Free free) {
+    for (const auto& [stream, events] : queues_)
+      for (const Event& event : events) complete(event.address, free);
+    queues_.clear();
+  }
+
+ private:
+  struct Event {
+    Nanos done;
+    Bytes address;
+  };
+
+  template <class Free>
+  void complete(Bytes address, Free& free) {
+    const auto left = left_.find(address);
+    if (--left->second > 0) return;
+    left_.erase(left);
+    free(address);
+  }
+
+  std::map<StreamId, std::deque<Event>> queues_;
+  std::map<Bytes, std::size_t> left_;  // events that have not completed, by block
+};
+
+}  // namespace tidepool
