@@ -11,7 +11,8 @@
 namespace tidepool {
 
 /// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file", "text" (its owner reads it) or the list of
-/// words, as in "first|best"; values are written as people write them: 2MiB, 10us, 0.5, on, a.layout, [256:1,>:4], best.
+/// words, as in "first|best"; values are written as people write them: 2MiB, 10us, 0.5, on, a.layout, [256:1,>:4],
+/// best.
 struct OptionInfo {
   std::string name;
   std::string default_value;
