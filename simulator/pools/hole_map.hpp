@@ -52,7 +52,16 @@ class HoleMap {
     return address;
   }
 
-  /// The same, of the holes that begin below `limit` and what is below it of them. Walks the holes that are large
+  /// The high part of the same hole.
+  std::optional<Bytes> place_best_high(Bytes size) {
+    const auto found = sizes_.lower_bound({size, Bytes{}});
+    if (found == sizes_.end()) return {};
+    const Bytes address = found->second + (found->first - size);
+    take(holes_.find(found->second), address, size);
+    return address;
+  }
+
+  /// The low part of the smallest hole in which that part ends at or below `limit`. Walks the holes that are large
   /// enough.
   std::optional<Bytes> place_best_below(Bytes limit, Bytes size) {
     for (auto found = sizes_.lower_bound({size, Bytes{}}); found != sizes_.end(); ++found) {

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "simulator/pools/hole_map.hpp"
+#include "simulator/registry.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Coop's cheap tensor partitioning: best fit over one arena, where buffers that are dear to compute take the low end
+/// of the hole and cheap ones the high end, so that a window of cheap neighbours comes to exist. Dear are those whose
+/// producer takes longer per byte than the median buffer's of the trace; what no op produces is dear. (OneFlow knows
+/// the classes by the names of ops: convolution, matmul and add_n are dear.) Small buffers may have a region of their
+/// own at the top. O(log n) per request. Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code:
+/// OneFlow 25c8978c, core/vm/remat/allocator.cpp with two groups.
+class TwoEnded final : public Pool {
+ public:
+  explicit TwoEnded(const Options& options)
+      : alignment_{options.bytes("alignment")}, small_{options.bytes("small")}, region_{options.bytes("region")} {
+    if (alignment_ <= Bytes{}) throw InputError{"two-ended: option 'alignment' is '0B'; expected at least 1B"};
+  }
+
+  void start(const Trace& trace, Bytes capacity, Device&) override {
+    capacity_ = capacity;
+    holes_.emplace(capacity);
+    small_holes_.emplace(Bytes{});
+    small_from_ = capacity;
+    if (small_ > Bytes{} && region_ < capacity) {
+      // One map for each part: what lies above is taken out of the one, what lies below out of the other.
+      small_from_ = alignment_ * ((capacity - region_) / alignment_);
+      holes_.emplace(small_from_);
+      small_holes_.emplace(capacity);
+      small_holes_->place_at({}, small_from_);
+    }
+    rank(trace);
+  }
+
+  std::optional<Block> place(const Request& request) override {
+    if (request.size > capacity_) return {};
+    const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
+    if (request.size <= small_)
+      if (const std::optional<Bytes> address = small_holes_->place_best(size)) return Block{*address, size};
+    const bool cheap = request.version.valid() && cheap_[request.version.index()];
+    const std::optional<Bytes> address = cheap ? holes_->place_best_high(size) : holes_->place_best(size);
+    if (!address) return {};
+    return Block{*address, size};
+  }
+  void release(const Block& block) override { (block.offset >= small_from_ ? small_holes_ : holes_)->release(block); }
+  Bytes largest_hole() const override { return std::max(holes_->largest(), small_holes_->largest()); }
+
+ private:
+  void rank(const Trace& trace) {
+    std::vector<double> density(trace.versions().size(), -1);
+    std::vector<double> known;
+    for (std::size_t i = 0; i < density.size(); ++i) {
+      const VersionId v{i};
+      const OpId producer = trace.version(v).producer;
+      if (trace.version(v).kind == VersionKind::kView || !producer.valid() || trace.size(v) == Bytes{}) continue;
+      density[i] =
+          static_cast<double>(trace.op(producer).duration.count()) / static_cast<double>(trace.size(v).count());
+      known.push_back(density[i]);
+    }
+    cheap_.assign(density.size(), false);
+    if (known.empty()) return;
+    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+    std::nth_element(known.begin(), middle, known.end());
+    for (std::size_t i = 0; i < density.size(); ++i) cheap_[i] = density[i] >= 0 && density[i] <= *middle;
+  }
+
+  Bytes alignment_, small_, region_, capacity_, small_from_;
+  std::optional<HoleMap> holes_, small_holes_;
+  std::vector<bool> cheap_;  // by version
+};
+
+const RegisterPool kRegister{
+    {.name = "two-ended",
+     .summary = "best fit; buffers that are dear to compute at the low end of a hole, cheap ones at the high end",
+     .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023, cheap tensor partitioning",
+     .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"},
+                 {"small", "0B", "bytes", "buffers up to this live in a region of their own; OneFlow: 10kB"},
+                 {"region", "10240kB", "bytes", "size of that region, at the top"}},
+     .make = [](const Options& options) { return std::make_unique<TwoEnded>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

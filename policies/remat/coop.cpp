@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "simulator/pieces.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/window.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Union-find over evicted versions, as OneFlow keeps it: an evicted version joins the sets of the evicted inputs and
+/// outputs of the op that makes it, times add up; when it is recomputed its time is taken off, and no set is split.
+class EvictedSets {
+ public:
+  void reset(std::size_t versions) {
+    node_of_.assign(versions, kNone);
+    parents_.clear();
+    times_.clear();
+  }
+  void evict(const View& view, VersionId v) {
+    const std::uint32_t own = node_of_[v.index()] = static_cast<std::uint32_t>(parents_.size());
+    parents_.push_back(own);
+    times_.push_back(view.state(v).cost);
+    for_each_neighbour(view, v, [&](VersionId u) {
+      if (node_of_[u.index()] == kNone) return;
+      const std::uint32_t other = find(node_of_[u.index()]), root = find(own);
+      if (other == root) return;
+      parents_[other] = root;
+      times_[root] += times_[other];
+    });
+  }
+  void restore(const View& view, VersionId v) {
+    if (node_of_[v.index()] == kNone) return;
+    times_[find(node_of_[v.index()])] -= view.state(v).cost;
+    node_of_[v.index()] = kNone;
+  }
+  /// c(v) + sum over the evicted neighbours u of max(time of u's set, c(u)).
+  Nanos neighbour_cost(const View& view, VersionId v) {
+    Nanos sum = view.state(v).cost;
+    for_each_neighbour(view, v, [&](VersionId u) {
+      if (node_of_[u.index()] != kNone) sum += std::max(times_[find(node_of_[u.index()])], view.state(u).cost);
+    });
+    return sum;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  /// The inputs and the other outputs of the op that makes v.
+  template <class Visit>
+  static void for_each_neighbour(const View& view, VersionId v, Visit visit) {
+    const Trace& trace = view.trace();
+    const OpId producer = trace.version(v).producer;
+    if (!producer.valid()) return;
+    for (const Use& use : trace.uses(producer)) {
+      if (use.in.valid() && trace.root(use.in) != v) visit(trace.root(use.in));
+      if (use.out.valid() && trace.root(use.out) != v) visit(trace.root(use.out));
+    }
+  }
+  std::uint32_t find(std::uint32_t node) {
+    while (parents_[node] != node) node = parents_[node] = parents_[parents_[node]];
+    return node;
+  }
+
+  std::vector<std::uint32_t> node_of_;  // by version
+  std::vector<std::uint32_t> parents_;
+  std::vector<Nanos> times_;  // of the set, at its root
+};
+
+/// Coop's sliding window: evicts the contiguous run of buffers that makes the room at the least
+///   sum of N(t) / staleness(t),   N(t) = c(t) + sum over evicted inputs and outputs u of t's producer of the larger of
+///                                        the time of u's set of evicted versions and c(u),
+/// costs and staleness in ns of compute time; a window spans free memory (at no cost) but nothing that must stay. One
+/// request, one pass over all pieces, each cost evaluated once. Meant for pools with one arena; the pool `two-ended` is
+/// its cheap tensor partitioning. In-place writes keep their address and the old content recomputable on every pool.
+/// With window=exact, windows that end with the last piece are shrunk too, and costs that are not additive are counted
+/// again in each of them: an evicted input or output inside the window adds its own cost.
+/// O(pieces) per request; exact: O(pieces + sum of the windows' lengths).
+/// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c, core/vm/remat.
+class Coop final : public Policy {
+ public:
+  explicit Coop(const Options& options)
+      : contiguous_{options.word("window") == "contiguous"},
+        small_{options.bytes("small")},
+        keep_mutated_{options.word("inplace") == "pinned"} {}
+
+  std::vector<Action> plan(const Trace&, const Machine&, Bytes capacity) override {
+    capacity_ = capacity;
+    return {};
+  }
+
+  void start(const View& view) override {
+    pieces_.reset(view);
+    sets_.reset(view.trace().versions().size());
+    mutated_.assign(view.trace().buffers().size(), false);
+    in_window_.assign(view.trace().versions().size(), 0);
+    if (!keep_mutated_) return;
+    for (const Version& version : view.trace().versions())
+      if (version.kind == VersionKind::kUpdate) mutated_[version.buffer.index()] = true;
+  }
+
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    view.drain_changes([&](VersionId v) { pieces_.note(v); });
+    list_stretches(view);
+    Window best;
+    for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {
+      if (!contiguous_) window.cost = cost_together(view, window);
+      if (window.cost < best.cost) best = window;
+    });
+    for (std::size_t i = best.first; i < best.last; ++i)
+      if (const VersionId v = stretches_[i].version; v.valid())
+        out.push_back({.verb = Verb::kDrop, .subject = v.value()});
+  }
+
+  bool watches() const override { return true; }
+  void dropped(const View& view, VersionId v) override { sets_.evict(view, v); }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    for (const VersionId v : versions) sets_.restore(view, v);
+  }
+  std::int64_t cost_evaluations() const override { return evaluations_; }
+
+ private:
+  void list_stretches(const View& view) {
+    stretches_.clear();
+    Bytes top;
+    for (const Piece& piece : pieces_.in_order(view)) {
+      if (piece.begin > top) stretches_.push_back({piece.begin - top, 0, {}, false});
+      top = piece.end;
+      const Bytes size = piece.end - piece.begin;
+      if (may_go(view, piece.version)) {
+        ++evaluations_;
+        stretches_.push_back({size, cost(view, piece.version), piece.version, false});
+      } else {
+        stretches_.push_back({size, 0, piece.version, true});
+      }
+    }
+    if (capacity_ > top) stretches_.push_back({capacity_ - top, 0, {}, false});
+  }
+
+  bool may_go(const View& view, VersionId v) const {
+    return view.droppable(v) && view.size(v) > small_ && !mutated_[view.trace().version(v).buffer.index()];
+  }
+
+  double per_staleness(const View& view, VersionId v, Nanos cost) const {
+    const Nanos staleness = view.now() - view.state(v).last_access;
+    if (cost == Nanos{}) return 0;
+    if (staleness <= Nanos{}) return 1e30;  // dearer than all others, but still a finite sum
+    return static_cast<double>(cost.count()) / static_cast<double>(staleness.count());
+  }
+  double cost(const View& view, VersionId v) { return per_staleness(view, v, sets_.neighbour_cost(view, v)); }
+
+  /// The cost of evicting a whole window, its members counting as each other's evicted neighbours.
+  double cost_together(const View& view, const Window& window) {
+    ++window_count_;
+    const auto member = [&](VersionId v) { return in_window_[v.index()] == window_count_; };
+    for (std::size_t i = window.first; i < window.last; ++i)
+      if (stretches_[i].version.valid()) in_window_[stretches_[i].version.index()] = window_count_;
+    double sum = 0;
+    for (std::size_t i = window.first; i < window.last; ++i) {
+      const VersionId v = stretches_[i].version;
+      if (!v.valid()) continue;
+      Nanos inside;
+      view.for_each_parent(v, [&](VersionId u) {
+        if (member(u)) inside += view.state(u).cost;
+      });
+      ++evaluations_;
+      sum += stretches_[i].cost + per_staleness(view, v, inside);
+    }
+    return sum;
+  }
+
+  bool contiguous_;
+  Bytes small_;
+  bool keep_mutated_;
+  Bytes capacity_;
+  Pieces pieces_;
+  EvictedSets sets_;
+  std::vector<Stretch> stretches_;
+  std::vector<bool> mutated_;             // by buffer
+  std::vector<std::uint64_t> in_window_;  // by version: the last window that it was seen in
+  std::uint64_t window_count_ = 0;
+  std::int64_t evaluations_ = 0;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "coop",
+     .kind = PolicyKind::kRemat,
+     .summary = "drops the cheapest contiguous run of buffers that makes the room",
+     .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023",
+     .options = {{"window", "contiguous", "contiguous|exact", "as published, or with costs counted together"},
+                 {"small", "0B", "bytes",
+                  "buffers up to this are never evicted; OneFlow: 10kB, in a region of their own"},
+                 {"inplace", "recomputable", "recomputable|pinned",
+                  "whether buffers that are changed in place may be evicted; OneFlow pins them"}},
+     .make = [](const Options& options) { return std::make_unique<Coop>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

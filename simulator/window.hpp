@@ -1,0 +1,67 @@
+// The cheapest contiguous stretch of memory that a request fits into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "traces/ids.hpp"
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// A stretch of memory: free, or held by a version that may go at a cost, or held by one that must stay.
+struct Stretch {
+  Bytes size;
+  double cost = 0;    ///< of evicting what is there; 0 if it is free
+  VersionId version;  ///< none if it is free
+  bool fixed = false;
+};
+
+/// Stretches [first, last) of a list, which have no fixed one among them.
+struct Window {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  double cost = std::numeric_limits<double>::infinity();
+};
+
+/// Calls visit(Window) for every minimal window of at least `need`, in order of its end: one that neither fits without
+/// its first stretch nor without its last. `cost` is the sum of the costs of its stretches; windows over free stretches
+/// alone are left out, since a pool that could use them would have. One pass, O(stretches).
+/// @param shrink_at_end  false: the window that ends with the last stretch is not shrunk from the left, and the scan is
+///                       over there, as in OneFlow's EvictAndFindPieceOnce
+template <class Visit>
+void for_each_window(const std::vector<Stretch>& stretches, Bytes need, bool shrink_at_end, Visit visit) {
+  std::size_t first = 0;
+  Bytes size;
+  double cost = 0;
+  std::size_t held = 0;
+  const auto shrink = [&](std::size_t last) {
+    while (size >= need) {
+      if (held > 0) visit(Window{first, last, cost});
+      if (last == stretches.size() && !shrink_at_end) return;
+      size -= stretches[first].size;
+      cost = size == Bytes{} ? 0 : cost - stretches[first].cost;  // no rounding error is carried on
+      held -= stretches[first].version.valid() ? 1 : 0;
+      ++first;
+    }
+  };
+  for (std::size_t last = 0; last < stretches.size(); ++last) {
+    const Stretch& next = stretches[last];
+    if (next.fixed) {
+      first = last + 1;
+      size = {};
+      cost = 0;
+      held = 0;
+      continue;
+    }
+    size += next.size;
+    cost += next.cost;
+    held += next.version.valid() ? 1 : 0;
+    shrink(last + 1);
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,84 @@
+// Coop against closed forms: what lies side by side goes together.
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/pool_fixture.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tidepool::testing::PoolUnderTest;
+
+namespace {
+
+/// Four buffers of 1 KiB, made in a row by ops of 10, 1, 1 and 10 us, then one of 2 KiB, then all four are read.
+/// Per byte and staleness each of the two cheap ones goes before the dear ones, and they are neighbours.
+Trace row_of_four(std::initializer_list<std::int64_t> microseconds = {10, 1, 1, 10}) {
+  TraceBuilder build;
+  std::vector<BufferId> row;
+  for (const std::int64_t us : microseconds) {
+    row.push_back(build.alloc({.size = 1_KiB}));
+    build.run({.duration = Nanos{us * 1'000}}, {{.buffer = row.back(), .access = Access::kWrite}});
+  }
+  const BufferId large = build.alloc({.size = 2_KiB});
+  build.run({.duration = 1_us}, {{.buffer = large, .access = Access::kWrite}});
+  build.free(large);
+  for (const BufferId id : row) build.run({.duration = 1_us}, {{.buffer = id}});
+  return build.finish();
+}
+
+Result run(const Trace& trace, const std::string& policy, const std::string& pool = "best-fit") {
+  const RunSpec spec{.pool = pool, .policy = policy, .capacity = 4_KiB, .machine = {}};
+  Result result = simulate(trace, spec, true);
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("coop evicts the cheapest neighbours for a request that no single buffer makes room for") {
+  const Result result = run(row_of_four(), "coop");
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.eviction_count == 2);
+  CHECK(result.totals.recompute == 2_us);
+}
+
+TEST_CASE("a policy that looks at one buffer at a time may evict more than what lies side by side") {
+  // The first and third are cheap; between and behind them lie dear ones: any two neighbours cost one of those.
+  const Trace trace = row_of_four({1, 10, 1, 20});
+  const Result window = run(trace, "coop"), single = run(trace, "dtr-local");
+  REQUIRE(window.outcome == Outcome::kOk);
+  REQUIRE(single.outcome == Outcome::kOk);
+  CHECK(window.totals.eviction_count == 2);
+  CHECK(single.totals.eviction_count == 3);
+  CHECK(window.totals.recompute == 11_us);
+  CHECK(single.totals.recompute == 12_us);
+}
+
+TEST_CASE("coop never evicts buffers up to the size given") {
+  CHECK(run(row_of_four(), "coop(small=1KiB)").outcome == Outcome::kOutOfMemory);
+  CHECK(run(row_of_four(), "coop(small=1023B)").outcome == Outcome::kOk);
+}
+
+TEST_CASE("a two-ended pool puts what is cheap to compute at the high end of the hole") {
+  // 10 and 20 us are above the median of 1, 1, 10, 20: dear. The first op's buffer takes the high end.
+  const Result result = run(row_of_four({1, 20, 1, 10}), "none", "two-ended");
+  CHECK(result.outcome == Outcome::kOutOfMemory);  // 6 KiB in 4
+  const RunSpec spec{.pool = "two-ended", .policy = "none", .capacity = 8_KiB, .machine = {}};
+  const Trace trace = row_of_four({1, 20, 1, 10});
+  const Result roomy = simulate(trace, spec, true);
+  REQUIRE(roomy.outcome == Outcome::kOk);
+  std::vector<Bytes> offsets;
+  for (const Action& action : roomy.realised.actions)
+    if (action.verb == Verb::kAlloc) offsets.push_back(action.offset);
+  CHECK(offsets == std::vector<Bytes>{7_KiB, 0_KiB, 6_KiB, 1_KiB, 4_KiB});
+}
+
+TEST_CASE("a two-ended pool keeps small buffers in a region of their own while that has room") {
+  PoolUnderTest under{"two-ended(alignment=1B,small=10B,region=15B)", 100_B};
+  CHECK(under.place(10_B) == Block{85_B, 10_B});
+  CHECK(under.place(11_B) == Block{0_B, 11_B});
+  CHECK(under.place(10_B) == Block{11_B, 10_B});
+  under.pool->release({85_B, 10_B});
+  CHECK(under.place(10_B) == Block{85_B, 10_B});
+  CHECK(under.place(5_B) == Block{95_B, 5_B});
+  CHECK(under.pool->largest_hole() == 64_B);
+}
