@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <memory>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "simulator/cost_victims.hpp"
-#include "simulator/neighbours.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/staleness_index.hpp"
 
@@ -26,7 +27,6 @@ class WithClasses {
 
   void start(const View& view) {
     const Trace& trace = view.trace();
-    if (!neighbours_) neighbours_.emplace(trace);
     places_.assign(trace.versions().size(), Place{});
     for (std::size_t i = 0; i < places_.size(); ++i)
       places_[i].resident = trace.versions()[i].kind == VersionKind::kInitial;
@@ -48,14 +48,11 @@ class WithClasses {
     places_[v.index()].resident = false;
     const std::uint32_t own = places_[v.index()].node = add_node(view.state(v).cost);
     for_each_neighbour(view, v, [&](VersionId n) {
-      if (places_[n.index()].resident) {
-        mark_stale(n);
-        return;
-      }
+      if (places_[n.index()].resident) return join(n, own);
       if (places_[n.index()].node == kNone) {
         places_[n.index()].node = add_node(Nanos{});
         for_each_neighbour(view, n, [&](VersionId at_edge) {
-          if (places_[at_edge.index()].resident) mark_stale(at_edge);
+          if (places_[at_edge.index()].resident) join(at_edge, places_[n.index()].node);
         });
       }
       unite(places_[n.index()].node, own);
@@ -66,10 +63,12 @@ class WithClasses {
     for (const VersionId v : versions) {
       Place& place = places_[v.index()];
       place.resident = true;
-      mark_stale(v);
+      mark(v, Stale::kClasses);
       if (place.node == kNone) continue;
-      const std::uint32_t root = find(place.node);
-      place.node = kNone;
+      const std::uint32_t root = find(std::exchange(place.node, kNone));
+      for_each_neighbour(view, v, [&](VersionId n) {
+        if (places_[n.index()].resident) mark(n, Stale::kClasses);
+      });
       nodes_[root].cost -= view.state(v).cost;
       notify(root);
     }
@@ -83,35 +82,29 @@ class WithClasses {
 
   Nanos of(const View& view, VersionId v) {
     Place& place = places_[v.index()];
-    if (place.stale || place.grows) {
-      place.stale = false;
-      place.around = {};
-      ++place.asked;
-      roots_.clear();
-      for_each_neighbour(view, v, [&](VersionId n) {
-        const Place& near = places_[n.index()];
-        if (near.resident || near.node == kNone) return;
-        const std::uint32_t root = find(near.node);
-        if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) roots_.push_back(root);
-      });
-      for (const std::uint32_t root : roots_) {
-        place.around += nodes_[root].cost;
-        nodes_[root].dependants.push_back({v, place.asked});
-      }
-    }
+    if (place.stale == Stale::kClasses || place.grows || place.classes > kFew)
+      find_classes(view, v);
+    else if (place.stale == Stale::kCosts)
+      add_up(place);
+    place.stale = Stale::kNothing;
     return view.state(v).cost + place.around;
   }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
+  static constexpr std::uint32_t kFew = 3;
+
+  enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                // cost of the classes next to it, as last asked for
-    std::uint32_t node = kNone;  // where it is absent
-    std::uint32_t asked = 0;     // how often `around` was made
+    Nanos around;                             // cost of the classes next to it, as last asked for
+    std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
+    std::uint32_t node = kNone;               // where it is absent
+    std::uint32_t asked = 0;                  // how often its classes were looked for
+    std::uint8_t classes = 0;                 // at most kFew + 1
     bool resident = false;
-    bool stale = true;
     bool grows = false;
+    Stale stale = Stale::kClasses;
   };
   struct Dependant {
     VersionId version;
@@ -120,31 +113,79 @@ class WithClasses {
   struct Node {
     std::uint32_t parent;
     Nanos cost;                         // of the class, at its root
+    bool known = false;                 // somebody has asked for the cost since it changed
     std::vector<Dependant> dependants;  // whose cost contains the class's, at its root
   };
 
   template <class Visit>
   void for_each_neighbour(const View& view, VersionId v, Visit visit) const {
-    neighbours_->for_each(Neighbours::Side::kParents, v, view.op(), visit);
-    neighbours_->for_each(Neighbours::Side::kChildren, v, view.op(), visit);
+    view.for_each_parent(v, visit);
+    view.for_each_child(v, visit);
   }
 
-  void mark_stale(VersionId v) {
+  void mark(VersionId v, Stale what) {
     Place& place = places_[v.index()];
-    if (place.stale) return;
-    place.stale = true;
-    stale_.push_back(v);
+    if (place.stale == Stale::kNothing) stale_.push_back(v);
+    place.stale = std::max(place.stale, what);
+  }
+
+  /// A class begins next to `v`, which is there.
+  void join(VersionId v, std::uint32_t node) {
+    Place& place = places_[v.index()];
+    const bool known = place.stale != Stale::kClasses && place.classes < kFew;
+    mark(v, known ? Stale::kCosts : Stale::kClasses);
+    if (!known) return;
+    place.next_to[place.classes++] = node;
+    nodes_[find(node)].dependants.push_back({v, place.asked});
+  }
+
+  void find_classes(const View& view, VersionId v) {
+    Place& place = places_[v.index()];
+    roots_.clear();
+    for_each_neighbour(view, v, [&](VersionId n) {
+      const Place& near = places_[n.index()];
+      if (near.resident || near.node == kNone) return;
+      const std::uint32_t root = find(near.node);
+      if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) roots_.push_back(root);
+    });
+    ++place.asked;
+    place.around = {};
+    place.classes = static_cast<std::uint8_t>(std::min<std::size_t>(kFew + 1, roots_.size()));
+    std::copy_n(roots_.begin(), std::min<std::size_t>(kFew, roots_.size()), place.next_to.begin());
+    for (const std::uint32_t root : roots_) {
+      place.around += nodes_[root].cost;
+      nodes_[root].known = true;
+      nodes_[root].dependants.push_back({v, place.asked});
+    }
+  }
+
+  /// The classes next to a place are as before, or some of them were united.
+  void add_up(Place& place) {
+    place.around = {};
+    std::uint8_t distinct = 0;
+    for (std::uint8_t i = 0; i < place.classes; ++i) {
+      const std::uint32_t root = find(place.next_to[i]);
+      if (std::find(place.next_to.begin(), place.next_to.begin() + distinct, root) != place.next_to.begin() + distinct)
+        continue;
+      place.next_to[distinct++] = root;
+      place.around += nodes_[root].cost;
+      nodes_[root].known = true;
+    }
+    place.classes = distinct;
   }
 
   /// The cost of a class has changed.
   void notify(std::uint32_t root) {
-    for (const Dependant& dependant : nodes_[root].dependants)
-      if (places_[dependant.version.index()].asked == dependant.asked) mark_stale(dependant.version);
-    nodes_[root].dependants.clear();
+    if (!std::exchange(nodes_[root].known, false)) return;
+    std::erase_if(nodes_[root].dependants, [&](const Dependant& dependant) {
+      if (places_[dependant.version.index()].asked != dependant.asked) return true;
+      mark(dependant.version, Stale::kCosts);
+      return false;
+    });
   }
 
   std::uint32_t add_node(Nanos cost) {
-    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost, {}});
+    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost, false, {}});
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
 
@@ -156,13 +197,16 @@ class WithClasses {
   void unite(std::uint32_t a, std::uint32_t b) {
     a = find(a), b = find(b);
     if (a == b) return;
+    std::vector<Dependant>&gone = nodes_[a].dependants, &kept = nodes_[b].dependants;
+    if (kept.size() < gone.size()) kept.swap(gone);
+    kept.insert(kept.end(), gone.begin(), gone.end());
+    gone = {};
     nodes_[a].parent = b;
     nodes_[b].cost += nodes_[a].cost;
-    notify(a);
+    nodes_[b].known |= nodes_[a].known;
     notify(b);
   }
 
-  std::optional<Neighbours> neighbours_;
   std::vector<Place> places_;  // by version
   std::vector<Node> nodes_;
   std::vector<VersionId> stale_;
