@@ -43,29 +43,53 @@ void Checker::occupy(const Action& action, VersionId v) {
     if (counted_ > spec_.capacity) refuse(action, fmt::format("{} exceed the capacity", to_text(counted_)));
     return;
   }
-  const Bytes end = action.offset + action.size;
   if (action.offset < Bytes{}) refuse(action, "its address is negative");
+  map_.for_each_piece(action.offset, action.size,
+                      [&](Bytes first, Bytes size) { occupy_piece(action, first, size, v); });
+}
+
+/// Takes memory, which must be there and free.
+void Checker::occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v) {
+  const Bytes end = first + size;
   if (segments_.empty()) {
     if (end > spec_.capacity) refuse(action, fmt::format("it would end at {}, beyond the capacity", to_text(end)));
   } else {
-    auto segment = segments_.upper_bound(action.offset);
+    auto segment = segments_.upper_bound(first);
     if (segment == segments_.begin() || std::prev(segment)->second < end)
       refuse(action, "it would lie outside of reserved memory");
   }
-  if (action.size == Bytes{}) return;
-  const auto next = live_.lower_bound(action.offset);
+  const auto next = live_.lower_bound(first);
   if (next != live_.end() && next->first < end)
     refuse(action, fmt::format("it would overlap version {}", next->second.second.value()));
-  if (next != live_.begin() && std::prev(next)->second.first > action.offset)
+  if (next != live_.begin() && std::prev(next)->second.first > first)
     refuse(action, fmt::format("it would overlap version {}", std::prev(next)->second.second.value()));
-  live_.emplace_hint(next, action.offset, std::pair{end, v});
+  live_.emplace_hint(next, first, std::pair{end, v});
 }
 
 void Checker::vacate(const Place& place) {
   if (place.offset == kNoAddress)
     counted_ -= place.size;
-  else if (place.size != Bytes{})
-    live_.erase(place.offset);
+  else
+    map_.for_each_piece(place.offset, place.size, [&](Bytes first, Bytes) { live_.erase(first); });
+}
+
+void Checker::map(const Action& action) {
+  const Bytes memory = kMapPage * action.subject;
+  const auto reserved = segments_.upper_bound(memory);
+  if (reserved == segments_.begin() || std::prev(reserved)->second < memory + action.size)
+    refuse(action, "what it would show is not reserved");
+  const auto there = segments_.lower_bound(action.offset + action.size);
+  if (there != segments_.begin() && std::prev(there)->second > action.offset)
+    refuse(action, "there is memory at these addresses");
+  if (!map_.map(action.offset, action.size, memory)) refuse(action, "some of these addresses show memory already");
+}
+
+void Checker::unmap(const Action& action) {
+  const auto within = [&](const Place& place) {
+    return place.placed && place.offset < action.offset + action.size && action.offset < place.offset + place.size;
+  };
+  if (std::any_of(places_.begin(), places_.end(), within)) refuse(action, "it is in use");
+  if (!map_.unmap(action.offset, action.size)) refuse(action, "some of these addresses show nothing");
 }
 
 void Checker::run(const Action& action) {
@@ -96,7 +120,8 @@ void Checker::run(const Action& action) {
         out = *parent;
         out.filled = true;
         out.on_host = on_host;
-        if (const auto owner = live_.find(out.offset); owner != live_.end()) owner->second.second = made;
+        map_.for_each_piece(out.offset, out.offset == kNoAddress ? Bytes{} : out.size,
+                            [&](Bytes first, Bytes) { live_.at(first).second = made; });
       }
       *parent = Place{};
     } else {
@@ -196,7 +221,12 @@ void Checker::check(const Action& action) {
       place = {action.offset, action.size, true, true, true};
       return;
     }
+    case Verb::kMap:
+      return map(action);
+    case Verb::kUnmap:
+      return unmap(action);
     case Verb::kReserve: {
+      if (map_.overlaps(action.offset, action.size)) refuse(action, "these addresses show other memory");
       reserved_ += action.size;
       if (reserved_ > spec_.capacity)
         refuse(action, fmt::format("{} reserved exceed the capacity", to_text(reserved_)));
@@ -224,6 +254,7 @@ void Checker::check(const Action& action) {
       if ((in_use != live_.end() && in_use->first < end) ||
           (in_use != live_.begin() && std::prev(in_use)->second.first > first))
         refuse(action, "it is in use");
+      if (map_.shows(first, action.size)) refuse(action, "other addresses show it");
       const auto [piece_first, piece_end] = *piece;
       segments_.erase(piece);
       if (piece_first < first) segments_[piece_first] = first;

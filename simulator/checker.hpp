@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "simulator/memory_map.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
@@ -28,6 +29,9 @@ class Checker {
     bool on_host = false;
   };
   void occupy(const Action& action, VersionId v);
+  void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
+  void map(const Action& action);
+  void unmap(const Action& action);
   void vacate(const Place& place);
   void run(const Action& action);
   void next_iteration(const Action& action);
@@ -39,9 +43,10 @@ class Checker {
   const Trace& trace_;
   const RunSpec& spec_;
   std::vector<Place> places_;                          // by version
-  std::map<Bytes, std::pair<Bytes, VersionId>> live_;  // by first address: end and owner
-  std::map<Bytes, Bytes> segments_;                    // by first address: end
-  std::map<VersionId, Place> scratch_;                 // for the next run
+  std::map<Bytes, std::pair<Bytes, VersionId>> live_;  // memory in use, by first address: end and owner
+  MemoryMap map_;
+  std::map<Bytes, Bytes> segments_;     // by first address: end
+  std::map<VersionId, Place> scratch_;  // for the next run
   std::vector<bool> ran_;
   std::vector<bool> began_on_host_;  // by buffer
   std::size_t next_op_ = 0;

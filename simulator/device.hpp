@@ -26,22 +26,16 @@ class SegmentDevice final : public Device {
   }
   void release(Bytes address, Bytes size) override {
     reserved_ -= size;
-    if (!in_range(address)) addresses_.release(address);
-  }
-  Bytes reserve_addresses(Bytes size) override {
-    const Bytes first = addresses_.place(round_up(size, kPage)).value();
-    ranges_.push_back({first, size});
-    return first;
-  }
-  void release_addresses(Bytes address, Bytes /*size*/) override {
-    std::erase_if(ranges_, [&](const Block& range) { return range.offset == address; });
     addresses_.release(address);
   }
-  bool map(Bytes /*address*/, Bytes size) override {
+  Bytes reserve_addresses(Bytes size) override { return addresses_.place(round_up(size, kPage)).value(); }
+  void release_addresses(Bytes address, Bytes /*size*/) override { addresses_.release(address); }
+  bool map(Bytes /*address*/, Bytes size, Bytes /*page*/) override {
     if (size > capacity_ - reserved_) return false;
     count(size);
     return true;
   }
+  void unmap(Bytes /*address*/, Bytes size, Bytes /*page*/) override { reserved_ -= size; }
 
   Bytes reserved() const { return reserved_; }
   Bytes most_reserved() const { return most_reserved_; }
@@ -54,15 +48,9 @@ class SegmentDevice final : public Device {
     reserved_ += size;
     most_reserved_ = std::max(most_reserved_, reserved_);
   }
-  bool in_range(Bytes address) const {
-    return std::any_of(ranges_.begin(), ranges_.end(), [&](const Block& range) {
-      return range.offset <= address && address < range.offset + range.size;
-    });
-  }
 
   Bytes capacity_, reserved_, most_reserved_;
   Arena<AddressIndex> addresses_{kAddressSpace};
-  std::vector<Block> ranges_;  // without memory of their own
 };
 
 }  // namespace tidepool

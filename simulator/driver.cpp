@@ -64,6 +64,7 @@ Result Driver::run() {
 void Driver::start_iteration(int iteration) {
   before_ = trace_.ops().empty() ? OpId{} : OpId{0};
   op_ = 0;
+  issued_ = 0;
   if (iteration > 0) end_iteration(iteration);
   begun_ = OpId{};
   for (std::size_t i = 0; i < current_.size(); ++i) {
@@ -126,8 +127,9 @@ void Driver::step(std::size_t position) {
       break;
     case StepKind::kRun:
       if (begun_ != OpId{step.id}) begin(OpId{step.id});
-      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_.synchronized(before_, clock_);
+      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_.synchronized(next_op(), clock_);
       execute(OpId{step.id}, VersionId{}, temporaries_.size());
+      issued_ = step.id + 1;
       break;
     case StepKind::kForget:
       if (assume_.copy_on_write) end_version(VersionId{step.id});

@@ -80,6 +80,8 @@ class Driver final : private Device {
   // Memory.
   Block find_place(VersionId v);
   Request request_for(VersionId v) const;
+  /// The op of the program that has not run yet.
+  OpId next_op() const { return issued_ < trace_.ops().size() ? OpId{issued_} : OpId{}; }
   void give_back(VersionId v, const Block& block, const Users& users);
   void note_user(Users& users, VersionId v, StreamId stream) const;
   void note_users(OpId op);
@@ -121,7 +123,11 @@ class Driver final : private Device {
   void release(Bytes address, Bytes size) override;
   Bytes reserve_addresses(Bytes size) override;
   void release_addresses(Bytes, Bytes) override {}  // addresses are not scarce
-  bool map(Bytes address, Bytes size) override;
+  bool map(Bytes address, Bytes size, Bytes page) override;
+  void unmap(Bytes address, Bytes size, Bytes page) override;
+  void show(Bytes address, Bytes size, Bytes memory) override;
+  void hide(Bytes address, Bytes size) override;
+  bool take(Bytes address, Bytes size, std::int64_t pages);
 
   const Trace& trace_;
   const RunSpec& spec_;
@@ -132,10 +138,11 @@ class Driver final : private Device {
   const bool may_swap_, keep_plan_;
   std::vector<VersionState> states_;
   Timeline timeline_;
-  Nanos clock_;           // what policies see as now
-  std::uint32_t op_ = 0;  // the op of the program that is being prepared
-  OpId before_;           // the same, for actions
-  OpId begun_;            // the op whose inputs have been gathered
+  Nanos clock_;             // what policies see as now
+  std::uint32_t op_ = 0;    // the op of the program that is being prepared
+  OpId before_;             // the same, for actions
+  OpId begun_;              // the op whose inputs have been gathered
+  std::size_t issued_ = 0;  // ops of the program that have run in this iteration
   std::uint32_t last_order_ = 0;
   std::array<Changes, 8> changes_;
   std::uint8_t all_journals_ = 0;  // the bits of all policies

@@ -9,7 +9,7 @@
 namespace tidepool {
 
 Request Driver::request_for(VersionId v) const {
-  return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, before_, timeline_.now(before_)};
+  return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, next_op(), timeline_.now(before_)};
 }
 
 /// Takes a place of `v` back, which `users` besides its own stream have used.
@@ -17,7 +17,7 @@ void Driver::give_back(VersionId v, const Block& block, const Users& users) {
   const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
   std::vector<StreamUse> uses;
   for (const StreamId user : users) uses.push_back({user, timeline_.done(user)});
-  pool_.give_back(block, {own, before_, timeline_.done(own), uses});
+  pool_.give_back(block, {own, next_op(), timeline_.done(own), uses});
 }
 
 /// Adds a stream to those that have used a place of `v` besides its own.
@@ -185,7 +185,7 @@ void Driver::check_limit() {
 
 std::optional<Bytes> Driver::reserve(Bytes size) {
   const Bytes address = next_address_;
-  if (!map(address, size)) return std::nullopt;
+  if (!take(address, size, 0)) return std::nullopt;
   next_address_ += round_up(size, 2_MiB);
   return address;
 }
@@ -196,12 +196,26 @@ Bytes Driver::reserve_addresses(Bytes size) {
   return address;
 }
 
-bool Driver::map(Bytes address, Bytes size) {
-  if (reserved_ + size > spec_.capacity) return false;
+bool Driver::map(Bytes address, Bytes size, Bytes page) { return take(address, size, size / page); }
+
+/// @param pages  0: a segment
+bool Driver::take(Bytes address, Bytes size, std::int64_t pages) {
+  if (size > spec_.capacity - reserved_) return false;
   reserved_ += size;
-  emit({Verb::kReserve, before_, 0, address, size});
+  emit({Verb::kReserve, before_, static_cast<std::uint32_t>(pages), address, size});
   return true;
 }
+
+void Driver::unmap(Bytes address, Bytes size, Bytes page) {
+  reserved_ -= size;
+  emit({Verb::kRelease, before_, static_cast<std::uint32_t>(size / page), address, size});
+}
+
+void Driver::show(Bytes address, Bytes size, Bytes memory) {
+  emit({Verb::kMap, before_, static_cast<std::uint32_t>(memory / kMapPage), address, size});
+}
+
+void Driver::hide(Bytes address, Bytes size) { emit({Verb::kUnmap, before_, 0, address, size}); }
 
 void Driver::release(Bytes address, Bytes size) {
   reserved_ -= size;

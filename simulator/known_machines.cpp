@@ -21,9 +21,11 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(967),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source =
            "assumed: nominal 80 GB; 26.0 GB/s is the host-to-device figure of nvbandwidth's README, taken for both "
-           "directions; 10 us; half of 1,935 GB/s; 50 us for cudaMalloc and cudaFree"},
+           "directions; 10 us; half of 1,935 GB/s; 50 us for cudaMalloc, cudaFree and every page mapped or unmapped"},
       {.name = "g10-a100",
        .capacity = gib(40),
        .h2d = link(15.754, 10),
@@ -31,6 +33,8 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(777),
        .segment_alloc = {},
        .segment_free = {},
+       .page_map = {},
+       .page_unmap = {},
        .source = "assumed: G10 (Zhang et al., MICRO 2023), example.config: GPU_memory_size_GB 40, read by its code as "
                  "2^30 B, and PCIe bandwidth 15.754 GB/s of 10^9 B; 10 us; half of 1,555 GB/s; allocating is free"},
       {.name = "gh200-c2c",
@@ -40,8 +44,10 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(2000),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source = "assumed: nominal 96 GB; 375 and 297 GB/s as KTH published for NVLink-C2C; 10 us; half of 4,000 GB/s; "
-                 "50 us for cudaMalloc and cudaFree"},
+                 "50 us for cudaMalloc, cudaFree and every page mapped or unmapped"},
       {.name = "h100-pcie5",
        .capacity = gib(80),
        .h2d = link(55.6, 10),
@@ -49,9 +55,12 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(1675),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source =
            "assumed: nominal 80 GB; 55.6 GB/s is the host-to-device figure of NVIDIA's nvbandwidth article, taken "
-           "for both directions; 10 us; half of 3,350 GB/s; 50 us for cudaMalloc and cudaFree"},
+           "for both directions; 10 us; half of 3,350 GB/s; 50 us for cudaMalloc, cudaFree and every page mapped or "
+           "unmapped"},
       {.name = "h200-pcie5",
        .capacity = Bytes{std::int64_t{143'771} << 20},
        .h2d = link(55.6, 10),
@@ -59,8 +68,10 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(2400),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source = "assumed: 143,771 MiB as nvidia-smi shows; links as h100-pcie5; half of 4,800 GB/s; 50 us for "
-                 "cudaMalloc and cudaFree"},
+                 "cudaMalloc, cudaFree and every page mapped or unmapped"},
       {.name = "titan-x-pcie3",
        .capacity = gib(12),
        .h2d = {BytesPerSecond{12'150'668'287}, Nanos{9'700}},
@@ -68,9 +79,11 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(240),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source = "links measured by the authors of AutoSwap (junzhezhang/memInfoSwap): out 47.2 us + 0.0756 ns/B, in "
-                 "9.7 us + 0.0823 ns/B, pinned; assumed: nominal 12 GB; half of 480 GB/s; 50 us for cudaMalloc and "
-                 "cudaFree"},
+                 "9.7 us + 0.0823 ns/B, pinned; assumed: nominal 12 GB; half of 480 GB/s; 50 us for cudaMalloc, "
+                 "cudaFree and every page mapped or unmapped"},
       {.name = "v100-nvlink2",
        .capacity = gib(16),
        .h2d = link(65, 10),
@@ -78,8 +91,10 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(450),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source = "assumed: nominal 16 GB; 65 GB/s of the nominal 75 of POWER9's NVLink 2; 10 us; half of 900 GB/s; "
-                 "50 us for cudaMalloc and cudaFree"},
+                 "50 us for cudaMalloc, cudaFree and every page mapped or unmapped"},
       {.name = "v100-pcie3",
        .capacity = gib(16),
        .h2d = link(12, 10),
@@ -87,8 +102,10 @@ const std::vector<Machine>& known_machines() {
        .device_copy = gb_per_s(450),
        .segment_alloc = Nanos{50'000},
        .segment_free = Nanos{50'000},
+       .page_map = Nanos{50'000},
+       .page_unmap = Nanos{50'000},
        .source = "assumed: nominal 16 GB; 12 GB/s of the nominal 15.754 of PCIe 3.0 x16; 10 us; half of 900 GB/s; "
-                 "50 us for cudaMalloc and cudaFree"}};
+                 "50 us for cudaMalloc, cudaFree and every page mapped or unmapped"}};
   return kMachines;
 }
 

@@ -16,13 +16,15 @@ struct Link {
 };
 
 struct Machine {
-  std::string name;
+  std::string name = {};
   Bytes capacity;                               ///< device memory
   Link h2d, d2h;                                ///< host to device, device to host
   BytesPerSecond device_copy{500'000'000'000};  ///< rate of a copy within device memory
-  Nanos segment_alloc;                          ///< cudaMalloc or map: the device waits for the host this long
-  Nanos segment_free;                           ///< cudaFree or unmap, likewise
-  std::string source;                           ///< where each number comes from; says "assumed" or "measured"
+  Nanos segment_alloc = {};                     ///< cudaMalloc: the device waits for the host this long
+  Nanos segment_free = {};                      ///< cudaFree, likewise, after all streams and copies have ended
+  Nanos page_map = {};                          ///< cuMemCreate, cuMemMap and cuMemSetAccess of one page, likewise
+  Nanos page_unmap = {};                        ///< cuMemUnmap and cuMemRelease of one page, likewise
+  std::string source = {};                      ///< where each number comes from; says "assumed" or "measured"
 };
 
 /// A machine by its fixed name (tidepool machines lists them) or from a JSON file, as simulator/MACHINES.md describes.

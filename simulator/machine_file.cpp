@@ -108,8 +108,11 @@ Machine parse_machine(std::string_view text, const std::string& file) {
     throw InputError{fmt::format("{}:{}: this is not JSON; expected a machine file, as simulator/MACHINES.md describes",
                                  file, line)};
   }
-  const Fields fields{
-      json, file, "", {"name", "capacity", "h2d", "d2h", "device_copy", "segment_alloc", "segment_free", "source"}};
+  const Fields fields{json,
+                      file,
+                      "",
+                      {"name", "capacity", "h2d", "d2h", "device_copy", "segment_alloc", "segment_free", "page_map",
+                       "page_unmap", "source"}};
   return {.name = fields.text("name"),
           .capacity = fields.read("capacity", parse_bytes),
           .h2d = fields.link("h2d"),
@@ -117,6 +120,8 @@ Machine parse_machine(std::string_view text, const std::string& file) {
           .device_copy = fields.read("device_copy", parse_rate),
           .segment_alloc = fields.read("segment_alloc", parse_nanos),
           .segment_free = fields.read("segment_free", parse_nanos),
+          .page_map = fields.read("page_map", parse_nanos),
+          .page_unmap = fields.read("page_unmap", parse_nanos),
           .source = fields.text("source")};
 }
 
@@ -131,6 +136,8 @@ std::string machine_file(const Machine& machine) {
                   {"device_copy", exact_text(machine.device_copy)},
                   {"segment_alloc", exact_text(machine.segment_alloc)},
                   {"segment_free", exact_text(machine.segment_free)},
+                  {"page_map", exact_text(machine.page_map)},
+                  {"page_unmap", exact_text(machine.page_unmap)},
                   {"source", machine.source}};
   return json.dump(2) + "\n";
 }

@@ -11,6 +11,11 @@ std::string what_is_done(const Action& action) {
       return fmt::format("reserve [{}, +{})", action.offset.count(), action.size.count());
     case Verb::kRelease:
       return fmt::format("release [{}, +{})", action.offset.count(), action.size.count());
+    case Verb::kMap:
+      return fmt::format("map [{}, +{}) to [{}, +{})", action.offset.count(), action.size.count(),
+                         (kMapPage * action.subject).count(), action.size.count());
+    case Verb::kUnmap:
+      return fmt::format("unmap [{}, +{})", action.offset.count(), action.size.count());
     case Verb::kAlloc:
       return fmt::format("alloc version {}", action.subject);
     case Verb::kScratch:

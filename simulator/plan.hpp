@@ -12,8 +12,12 @@
 namespace tidepool {
 
 enum class Verb : std::uint8_t {
-  kReserve,  ///< take [offset, offset + size) from the device for a pool (cudaMalloc or map)
-  kRelease,  ///< give it back
+  kReserve,  ///< take [offset, offset + size) from the device for a pool: a segment (cudaMalloc) if `subject` is 0,
+             ///< else so many pages one by one (map)
+  kRelease,  ///< give it back, likewise
+  kMap,      ///< the addresses [offset, offset + size) show the memory that is reserved from page `subject` on (address
+             ///< kMapPage * subject): a place there takes that memory
+  kUnmap,    ///< they do no longer
   kAlloc,    ///< version `subject` gets the place [offset, offset + size): empty, except that an initial version brings
              ///< its content. An initial version of a buffer from before the trace that is swapped in without an alloc
              ///< was on the host when the run began
@@ -32,11 +36,15 @@ enum class Verb : std::uint8_t {
 struct Action {
   Verb verb = Verb::kRun;
   OpId before = {};           ///< the op of the program in front of which this is done; none: after the last op
-  std::uint32_t subject = 0;  ///< kRun: an op; kNext: a number; kReserve, kRelease: unused; otherwise a root version
-  Bytes offset = {};          ///< device address, or kNoAddress in a model that only counts bytes
-  Bytes size = {};            ///< bytes occupied there, at least the version's size
+  std::uint32_t subject = 0;  ///< kRun: an op; kNext: a number; kReserve, kRelease: pages; kMap: a page;
+  ///< kUnmap: unused; otherwise a root version
+  Bytes offset = {};  ///< device address, or kNoAddress in a model that only counts bytes
+  Bytes size = {};    ///< bytes occupied there, at least the version's size
   bool operator==(const Action&) const = default;
 };
+
+/// What devices map at once; pages of kMap begin at multiples of it.
+inline constexpr Bytes kMapPage{std::int64_t{2} << 20};
 
 /// Offset in a model without addresses (the ideal pool).
 inline constexpr Bytes kNoAddress{-1};

@@ -16,8 +16,9 @@
 namespace tidepool {
 namespace {
 
-constexpr std::array<std::string_view, 11> kVerbs{"reserve", "release",  "alloc",   "scratch", "free", "run",
-                                                  "copy",    "swap_out", "swap_in", "drop",    "next"};
+constexpr std::array<std::string_view, 13> kVerbs{"reserve", "release", "map", "unmap", "alloc",
+                                                  "scratch", "free",    "run", "copy",  "swap_out",
+                                                  "swap_in", "drop",    "next"};
 
 }  // namespace
 
@@ -35,7 +36,10 @@ std::string_view subject_key(Verb verb) {
   switch (verb) {
     case Verb::kReserve:
     case Verb::kRelease:
+    case Verb::kUnmap:
       return {};
+    case Verb::kMap:
+      return "page";
     case Verb::kRun:
       return "op";
     case Verb::kNext:
@@ -45,9 +49,11 @@ std::string_view subject_key(Verb verb) {
   }
 }
 
+bool has_pages(Verb verb) { return verb == Verb::kReserve || verb == Verb::kRelease; }
+
 bool gives_place(Verb verb) {
-  return verb == Verb::kReserve || verb == Verb::kRelease || verb == Verb::kAlloc || verb == Verb::kScratch ||
-         verb == Verb::kSwapIn;
+  return has_pages(verb) || verb == Verb::kMap || verb == Verb::kUnmap || verb == Verb::kAlloc ||
+         verb == Verb::kScratch || verb == Verb::kSwapIn;
 }
 
 nlohmann::ordered_json to_json(const Machine& machine) {
@@ -60,6 +66,8 @@ nlohmann::ordered_json to_json(const Machine& machine) {
           {"device_copy_bytes_per_second", machine.device_copy.count()},
           {"segment_alloc_ns", machine.segment_alloc.count()},
           {"segment_free_ns", machine.segment_free.count()},
+          {"page_map_ns", machine.page_map.count()},
+          {"page_unmap_ns", machine.page_unmap.count()},
           {"source", machine.source}};
 }
 
@@ -74,6 +82,8 @@ Machine read_machine(JsonFields& fields) {
   machine.device_copy = rate("device_copy_bytes_per_second");
   machine.segment_alloc = nanos("segment_alloc_ns");
   machine.segment_free = nanos("segment_free_ns");
+  machine.page_map = nanos("page_map_ns");
+  machine.page_unmap = nanos("page_unmap_ns");
   machine.source = fields.text("source", "");
   return machine;
 }
@@ -189,6 +199,7 @@ Action read_action(JsonFields& fields, const Trace* trace) {
       throw InputError{fmt::format("version {} is a view; expected the version it is a view of, {}", action.subject,
                                    trace->root(VersionId{action.subject}).value())};
   }
+  if (has_pages(action.verb)) action.subject = static_cast<std::uint32_t>(fields.integer("pages", 0, 0, kAnyId));
   if (fields.has("before"))
     action.before = OpId{static_cast<std::size_t>(fields.required_integer("before", 0, last_op))};
   const bool place = gives_place(action.verb);
@@ -209,6 +220,7 @@ std::string plan_text(const PlanFile& file) {
     fmt::format_to(out, "{{\"do\":\"{}\"", word(action.verb));
     if (const std::string_view key = subject_key(action.verb); !key.empty())
       fmt::format_to(out, ",\"{}\":{}", key, action.subject);
+    if (has_pages(action.verb) && action.subject != 0) fmt::format_to(out, ",\"pages\":{}", action.subject);
     if (action.before.valid()) fmt::format_to(out, ",\"before\":{}", action.before.value());
     const bool place = gives_place(action.verb);
     if (place || action.offset != Bytes{}) fmt::format_to(out, ",\"offset_bytes\":{}", action.offset.count());

@@ -16,7 +16,7 @@ class Device {
   virtual ~Device() = default;
   /// A segment of `size` bytes; nothing when the capacity does not allow it.
   virtual std::optional<Bytes> reserve(Bytes size) = 0;
-  /// Takes a segment, or a part of one that was mapped page by page, back.
+  /// Takes a segment back.
   virtual void release(Bytes address, Bytes size) = 0;
 
   /// A range of addresses without memory behind it, for a segment that grows page by page. Costs nothing, never
@@ -24,9 +24,18 @@ class Device {
   virtual Bytes reserve_addresses(Bytes size) = 0;
   /// Takes such a range back; nothing is mapped in it.
   virtual void release_addresses(Bytes address, Bytes size) = 0;
-  /// Puts memory behind [address, address + size), which lies in such a range and has none; false when the capacity
-  /// does not allow it.
-  virtual bool map(Bytes address, Bytes size) = 0;
+  /// Puts memory behind [address, address + size), which lies in such a range and has none, in pages of `page` bytes;
+  /// false when the capacity does not allow it.
+  virtual bool map(Bytes address, Bytes size, Bytes page) = 0;
+  /// Takes the memory behind [address, address + size) back, page by page.
+  virtual void unmap(Bytes address, Bytes size, Bytes page) = 0;
+
+  /// Lets the addresses [address, address + size), which lie in a range without memory behind them, show the memory
+  /// that is mapped at [memory, memory + size): a block there is that memory. All are multiples of 2 MiB. Costs a
+  /// mapping for every 2 MiB.
+  virtual void show(Bytes /*address*/, Bytes /*size*/, Bytes /*memory*/) {}
+  /// They show nothing any more.
+  virtual void hide(Bytes /*address*/, Bytes /*size*/) {}
 };
 
 /// Asks for a place.
@@ -34,8 +43,8 @@ struct Request {
   Bytes size = {};         ///< as the program asked; the pool rounds
   StreamId stream = {};    ///< the stream that will use it first
   VersionId version = {};  ///< what will live there
-  OpId before = {};        ///< the op in front of which the program asks; none: after the last, or no ops are run
-  Nanos now = {};          ///< time at which it asks: when the stream of that op is free
+  OpId before = {};        ///< the op that the program runs next; none: after the last, or no ops are run
+  Nanos now = {};          ///< time at which it asks
 };
 
 /// A stream that has used a block and is not the block's own, and when all that it has been given so far will be done.
@@ -70,7 +79,7 @@ class Pool {
   virtual ~Pool() = default;
 
   /// A run begins: everything is free. `capacity` bounds the sum of reserved segments, or the addresses of a pool that
-  /// owns the whole device ([0, capacity)). `device` outlives the pool.
+  /// owns the whole device ([0, capacity)). `trace` and `device` outlive the pool.
   virtual void start(const Trace& trace, Bytes capacity, Device& device) = 0;
 
   /// A free place for the request, or nothing: then the policies are asked to make room.

@@ -68,9 +68,10 @@ Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
 }
 
 std::string machine_hash(const Machine& m) {
-  const std::string numbers = fmt::format("{} {} {} {} {} {} {} {} {}", m.name, m.capacity.count(), m.h2d.rate.count(),
-                                          m.h2d.latency.count(), m.d2h.rate.count(), m.d2h.latency.count(),
-                                          m.device_copy.count(), m.segment_alloc.count(), m.segment_free.count());
+  const std::string numbers =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {}", m.name, m.capacity.count(), m.h2d.rate.count(),
+                  m.h2d.latency.count(), m.d2h.rate.count(), m.d2h.latency.count(), m.device_copy.count(),
+                  m.segment_alloc.count(), m.segment_free.count(), m.page_map.count(), m.page_unmap.count());
   return fmt::format("{:016x}", XXH3_64bits(numbers.data(), numbers.size()));
 }
 

@@ -36,6 +36,21 @@ void Timeline::hold(Bytes size) {
   if (held_ > totals_.peak) totals_.peak = held_;
 }
 
+/// When all of a place that begins may be written.
+Nanos Timeline::claim(Bytes offset, Bytes size) {
+  if (map_.empty()) return free_from_.take(offset, size);
+  Nanos latest;
+  map_.for_each_piece(offset, size,
+                      [&](Bytes piece, Bytes length) { latest = std::max(latest, free_from_.take(piece, length)); });
+  return latest;
+}
+
+/// A place has ended; it may be written again from `time` on.
+void Timeline::let_go(Bytes offset, Bytes size, Nanos time) {
+  if (map_.empty()) return free_from_.release(offset, size, time);
+  map_.for_each_piece(offset, size, [&](Bytes piece, Bytes length) { free_from_.release(piece, length, time); });
+}
+
 void Timeline::give_place(VersionId v, const Action& action) {
   VersionState& state = states_[v.index()];
   state.offset = action.offset;
@@ -44,7 +59,7 @@ void Timeline::give_place(VersionId v, const Action& action) {
   if (action.offset == kNoAddress) {
     state.ready = counted_free_from_;
   } else {
-    state.ready = free_from_.take(action.offset, action.size);
+    state.ready = claim(action.offset, action.size);
     if (reserved_ == Bytes{}) totals_.footprint = std::max(totals_.footprint, action.offset + action.size);
   }
   state.last_use = state.ready;
@@ -59,7 +74,7 @@ void Timeline::end_place(VersionId v) {
   if (state.offset == kNoAddress) {
     if (free_from > streams_[0] || address_reuse_matters_) counted_free_from_ = std::max(counted_free_from_, free_from);
   } else if (address_reuse_matters_ || free_from > streams_[0]) {
-    free_from_.release(state.offset, state.held, free_from);
+    let_go(state.offset, state.held, free_from);
   }
   held_ -= trace_.size(v);
   state.placed = state.filled = false;
@@ -90,7 +105,7 @@ void Timeline::run(OpId id) {
       wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
   }
   for (const Scratch& scratch : scratch_)
-    wait_for(scratch.offset == kNoAddress ? counted_free_from_ : free_from_.take(scratch.offset, scratch.size),
+    wait_for(scratch.offset == kNoAddress ? counted_free_from_ : claim(scratch.offset, scratch.size),
              &totals_.stall.d2h);
   if (!op_end_.empty()) {
     const auto& orders = trace_.data().orders;
@@ -142,7 +157,7 @@ void Timeline::run(OpId id) {
   }
   for (const Scratch& scratch : scratch_) {
     held_ -= trace_.size(scratch.version);
-    if (scratch.offset != kNoAddress && address_reuse_matters_) free_from_.release(scratch.offset, scratch.size, end);
+    if (scratch.offset != kNoAddress && address_reuse_matters_) let_go(scratch.offset, scratch.size, end);
     if (scratch.offset == kNoAddress && address_reuse_matters_) counted_free_from_ = std::max(counted_free_from_, end);
   }
   scratch_.clear();
@@ -248,15 +263,29 @@ void Timeline::apply(const Action& action) {
     case Verb::kReserve: {
       reserved_ += action.size;
       totals_.footprint = std::max(totals_.footprint, reserved_);
-      for (Nanos& stream : streams_) stream += machine_.segment_alloc;
-      totals_.stall.memory += machine_.segment_alloc;
+      const Nanos cost = action.subject == 0 ? machine_.segment_alloc : machine_.page_map * action.subject;
+      for (Nanos& stream : streams_) stream += cost;
+      totals_.stall.memory += cost;
       break;
     }
     case Verb::kRelease: {
       reserved_ -= action.size;
-      const Nanos all = std::max({latest(), h2d_, d2h_}) + machine_.segment_free;
+      const Nanos cost = action.subject == 0 ? machine_.segment_free : machine_.page_unmap * action.subject;
+      const Nanos all = std::max({latest(), h2d_, d2h_}) + cost;
       for (Nanos& stream : streams_) stream = all;
-      totals_.stall.memory += machine_.segment_free;
+      totals_.stall.memory += cost;
+      break;
+    }
+    case Verb::kMap:
+    case Verb::kUnmap: {
+      const bool maps = action.verb == Verb::kMap;
+      if (maps)
+        map_.map(action.offset, action.size, kMapPage * action.subject);
+      else
+        map_.unmap(action.offset, action.size);
+      const Nanos cost = (maps ? machine_.page_map : machine_.page_unmap) * (action.size / kMapPage);
+      for (Nanos& stream : streams_) stream += cost;
+      totals_.stall.memory += cost;
       break;
     }
     case Verb::kNext:

@@ -5,6 +5,7 @@
 
 #include "simulator/availability.hpp"
 #include "simulator/machine.hpp"
+#include "simulator/memory_map.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/run.hpp"
 #include "simulator/state.hpp"
@@ -41,6 +42,8 @@ class Timeline {
   void give_place(VersionId v, const Action& action);
   void end_place(VersionId v);
   void hold(Bytes size);
+  Nanos claim(Bytes offset, Bytes size);
+  void let_go(Bytes offset, Bytes size, Nanos time);
   Nanos latest() const;
   void next_iteration();
 
@@ -52,7 +55,8 @@ class Timeline {
   std::vector<Nanos> streams_;
   Nanos h2d_, d2h_;
   Nanos iteration_start_;
-  Availability free_from_;
+  MemoryMap map_;
+  Availability free_from_;     // by what addresses stand for
   Nanos counted_free_from_;    // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;

@@ -17,8 +17,12 @@ class PlanWriter {
   PlanWriter& drop(VersionId v) { return add(Verb::kDrop, v.value()); }
   PlanWriter& free(VersionId v) { return add(Verb::kFree, v.value()); }
   PlanWriter& copy(VersionId v) { return add(Verb::kCopy, v.value()); }
-  PlanWriter& reserve(Bytes offset, Bytes size) { return add(Verb::kReserve, 0, offset, size); }
+  PlanWriter& reserve(Bytes offset, Bytes size, std::uint32_t pages = 0) {
+    return add(Verb::kReserve, pages, offset, size);
+  }
   PlanWriter& release(Bytes offset, Bytes size) { return add(Verb::kRelease, 0, offset, size); }
+  PlanWriter& map(Bytes offset, Bytes size, std::uint32_t page) { return add(Verb::kMap, page, offset, size); }
+  PlanWriter& unmap(Bytes offset, Bytes size) { return add(Verb::kUnmap, 0, offset, size); }
   PlanWriter& next(std::uint32_t iteration) {
     next_op_ = 0;
     return add(Verb::kNext, iteration);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/memory_map.hpp"
 #include "validator/fingerprint.hpp"
 
 namespace tidepool {
@@ -67,6 +68,14 @@ class Walk {
       case Verb::kRelease:
         release(action);
         return;
+      case Verb::kMap:
+        if (!segments_.contain(kMapPage * action.subject, action.size)) refuse(action, "it would show nothing");
+        if (!map_.map(action.offset, action.size, kMapPage * action.subject))
+          refuse(action, "part of it shows memory already");
+        return;
+      case Verb::kUnmap:
+        unmap(action);
+        return;
       case Verb::kAlloc:
         alloc(action, v);
         return;
@@ -107,15 +116,40 @@ class Walk {
   std::uint32_t open(const Action& action, VersionId v) {
     if (action.size < trace_.size(v))
       refuse(action, "{} bytes for a version of {}", action.size.count(), trace_.size(v).count());
-    if (has_segments_ && action.offset != kNoAddress && action.size > Bytes{} &&
-        !segments_.contain(action.offset, action.size))
+    const bool has_addresses = action.offset != kNoAddress && action.size > Bytes{};
+    const bool may_be_shown = has_addresses && !map_.empty();
+    memory_.clear();
+    if (may_be_shown) find_memory(action);
+    if (has_segments_ && has_addresses && !may_be_shown && !segments_.contain(action.offset, action.size))
       refuse(action, "[{}, +{}) is not within what is reserved", action.offset.count(), action.size.count());
     if (trace_.size(v) >= kFarthest - held_) refuse(action, "all places together hold more than 2^62 bytes");
-    const std::uint32_t place = places_.open(action.offset, action.size);
+    const std::uint32_t place =
+        may_be_shown ? places_.open(action.offset, action.size, memory_) : places_.open(action.offset, action.size);
     backend_.open(place, action.offset, action.size, false);
     held_ += trace_.size(v);
     peak_ = std::max(peak_, held_);
     return place;
+  }
+
+  /// Backends give every window addresses of its own, so that a place there cannot overwrite one elsewhere that has the
+  /// same memory: that nobody else has it is checked here.
+  void find_memory(const Action& action) {
+    map_.for_each_piece(action.offset, action.size, [&](Bytes first, Bytes size) {
+      if (!segments_.contain(first, size))
+        refuse(action, "[{}, +{}) is not within what is reserved", first.count(), size.count());
+      if (places_.open_within(first, size)) refuse(action, "[{}, +{}) is in use", first.count(), size.count());
+      memory_.emplace_back(first, size);
+    });
+  }
+
+  void unmap(const Action& action) {
+    for (std::size_t i = 0; i < versions_.size(); ++i) {
+      if (versions_[i].place == kNone) continue;
+      const Bytes first = places_.offset(versions_[i].place), size = places_.size(versions_[i].place);
+      if (first < action.offset + action.size && action.offset < first + size)
+        refuse(action, "version {} has its place there", i);
+    }
+    if (!map_.unmap(action.offset, action.size)) refuse(action, "part of it shows nothing");
   }
 
   std::uint32_t open_host(VersionId v) {
@@ -365,6 +399,8 @@ class Walk {
   const LaneTable lanes_;
   Places places_;
   Segments segments_;
+  MemoryMap map_;
+  std::vector<std::pair<Bytes, Bytes>> memory_;  ///< of the place that begins
   bool has_segments_ = false;
   std::vector<State> versions_;
   std::vector<Scratch> scratch_;     ///< for the next run
@@ -393,7 +429,8 @@ void require_known(const Trace& trace, const Plan& plan) {
       refuse(action, "op {} is unknown; the trace has {}", action.before.value(), trace.ops().size());
     if (action.offset < kNoAddress || action.size < Bytes{} || action.offset >= kFarthest || action.size >= kFarthest)
       refuse(action, "[{}, +{}) is no range of addresses", action.offset.count(), action.size.count());
-    if (action.verb == Verb::kReserve || action.verb == Verb::kRelease) {
+    if (action.verb == Verb::kReserve || action.verb == Verb::kRelease || action.verb == Verb::kMap ||
+        action.verb == Verb::kUnmap) {
       if (action.offset == kNoAddress) refuse(action, "no address");
     } else if (action.verb == Verb::kRun) {
       if (action.subject >= trace.ops().size())

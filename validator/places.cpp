@@ -6,6 +6,19 @@
 namespace tidepool {
 
 std::uint32_t Places::open(Bytes offset, Bytes size) {
+  const std::uint32_t place = fresh(offset, size);
+  if (offset != kNoAddress && size > Bytes{}) claim(place, offset, offset + size);
+  return place;
+}
+
+std::uint32_t Places::open(Bytes offset, Bytes size, std::span<const std::pair<Bytes, Bytes>> memory) {
+  const std::uint32_t place = fresh(offset, size);
+  for (const auto& [first, length] : memory) claim(place, first, first + length);
+  return place;
+}
+
+/// A place that has no memory yet.
+std::uint32_t Places::fresh(Bytes offset, Bytes size) {
   std::uint32_t place = 0;
   if (unused_.empty()) {
     place = static_cast<std::uint32_t>(states_.size());
@@ -17,7 +30,6 @@ std::uint32_t Places::open(Bytes offset, Bytes size) {
   }
   states_[place] = {offset, size, 0, true};
   std::fill_n(writes(place), 2 * lanes_, 0U);
-  if (offset != kNoAddress && size > Bytes{}) claim(place);
   return place;
 }
 
@@ -26,8 +38,7 @@ void Places::close(std::uint32_t place) {
   if (states_[place].pieces == 0) unused_.push_back(place);
 }
 
-void Places::claim(std::uint32_t place) {
-  const Bytes first = states_[place].offset, end = first + states_[place].size;
+void Places::claim(std::uint32_t place, Bytes first, Bytes end) {
   auto at = pieces_.upper_bound(first);
   if (at != pieces_.begin() && std::prev(at)->second.end > first) --at;
   while (at != pieces_.end() && at->first < end) {
@@ -46,7 +57,7 @@ void Places::claim(std::uint32_t place) {
     lose_piece(piece.place);
   }
   pieces_.emplace(first, Piece{end, place});
-  states_[place].pieces = 1;
+  ++states_[place].pieces;
 }
 
 void Places::lose_piece(std::uint32_t place) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "simulator/plan.hpp"
@@ -32,6 +34,8 @@ class Places {
   /// A place of its own memory (kNoAddress), or at [offset, offset + size) of the device.
   /// @return  its number; numbers of places that nobody can meet any more are used again
   std::uint32_t open(Bytes offset, Bytes size);
+  /// The same for a place whose addresses stand for other memory: (first, size) of every piece of it.
+  std::uint32_t open(Bytes offset, Bytes size, std::span<const std::pair<Bytes, Bytes>> memory);
   /// The place ends; its addresses remember who touched it until they are reused.
   void close(std::uint32_t place);
 
@@ -61,7 +65,8 @@ class Places {
   };
   std::uint32_t* writes(std::uint32_t place) { return touches_.data() + place * 2 * lanes_; }
   std::uint32_t* reads(std::uint32_t place) { return writes(place) + lanes_; }
-  void claim(std::uint32_t place);
+  std::uint32_t fresh(Bytes offset, Bytes size);
+  void claim(std::uint32_t place, Bytes first, Bytes end);
   void lose_piece(std::uint32_t place);
 
   std::size_t lanes_;

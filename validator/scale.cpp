@@ -60,6 +60,8 @@ Int128 most_unaddressed(const Trace& trace, const Plan& plan) {
         break;
       case Verb::kReserve:
       case Verb::kRelease:
+      case Verb::kMap:
+      case Verb::kUnmap:
       case Verb::kCopy:
       case Verb::kNext:
         break;
@@ -74,7 +76,8 @@ Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes limit) {
   std::vector<Range> taken;
   std::uint64_t bits = 0;  // every bit set in some offset
   for (const Action& action : plan.actions) {
-    if (action.verb == Verb::kReserve) taken.push_back({action.offset, action.offset + action.size});
+    if (action.verb == Verb::kReserve || action.verb == Verb::kMap)
+      taken.push_back({action.offset, action.offset + action.size});
     if (gives_place(action.verb) && action.offset != kNoAddress)
       bits |= static_cast<std::uint64_t>(action.offset.count());
   }

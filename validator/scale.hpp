@@ -10,7 +10,8 @@
 namespace tidepool {
 
 /// Maps the addresses of a plan to words of an arena so that places overlap there exactly if they overlap on the
-/// device. Segments, wherever the device put them, stand next to each other in the arena.
+/// device. Segments, wherever the device put them, stand next to each other in the arena, and so do windows onto their
+/// memory: what lies in a window has words of its own.
 class Scale {
  public:
   /// Takes the least unit with which arena and host copies fit into `aim`. Every offset must be a multiple of the unit;

@@ -42,7 +42,8 @@ class LoggedDevice final : public Device {
   void release(Bytes, Bytes) override {}
   Bytes reserve_addresses(Bytes) override { return {}; }
   void release_addresses(Bytes, Bytes) override {}
-  bool map(Bytes, Bytes) override { return false; }
+  bool map(Bytes, Bytes, Bytes) override { return false; }
+  void unmap(Bytes, Bytes, Bytes) override {}
 
   /// What was asked for and is not in the log, or "".
   const std::string& wrong() const { return wrong_; }

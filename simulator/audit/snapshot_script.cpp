@@ -76,7 +76,7 @@ std::optional<Bytes> SnapshotScript::reserve(Bytes size) {
   return address;
 }
 
-bool SnapshotScript::map(Bytes address, Bytes size) {
+bool SnapshotScript::map(Bytes address, Bytes size, Bytes /*page*/) {
   const SnapshotEvent* event = next(SnapshotAction::kSegmentMap);
   if (!event && refused()) return false;
   if (!event || event->size != size || event->address != address.count())

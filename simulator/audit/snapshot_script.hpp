@@ -38,7 +38,8 @@ class SnapshotScript final : public Device {
   void release(Bytes address, Bytes size) override;
   Bytes reserve_addresses(Bytes size) override;
   void release_addresses(Bytes address, Bytes size) override;
-  bool map(Bytes address, Bytes size) override;
+  bool map(Bytes address, Bytes size, Bytes page) override;
+  void unmap(Bytes address, Bytes size, Bytes /*page*/) override { release(address, size); }
 
  private:
   const SnapshotEvent* next(SnapshotAction action);

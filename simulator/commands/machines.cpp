@@ -28,6 +28,8 @@ nlohmann::ordered_json to_json(const Machine& machine) {
           {"device_copy_bytes_per_second", machine.device_copy.count()},
           {"segment_alloc_ns", machine.segment_alloc.count()},
           {"segment_free_ns", machine.segment_free.count()},
+          {"page_map_ns", machine.page_map.count()},
+          {"page_unmap_ns", machine.page_unmap.count()},
           {"source", machine.source}};
 }
 

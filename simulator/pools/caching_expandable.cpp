@@ -69,7 +69,7 @@ std::uint32_t CachingAllocator::add_range(std::uint32_t cache, const Block& rang
 /// that they are part of now, kNone if the device refuses
 std::uint32_t CachingAllocator::map_block(std::uint32_t id, Bytes size) {
   const Bytes mapped = round_up(size, ranges_[blocks_[id].range].page);
-  if (!device_->map(blocks_[id].address, mapped)) return kNone;
+  if (!device_->map(blocks_[id].address, mapped, ranges_[blocks_[id].range].page)) return kNone;
   erase_unmapped(id);
   if (mapped < blocks_[id].size) insert_unmapped(blocks_.split(id, mapped));
   blocks_[id].mapped = true;
@@ -97,7 +97,7 @@ void CachingAllocator::unmap_block(std::uint32_t id) {
   blocks_[id].mapped = false;
   id = merge_free(id);
   reserved_ -= pages.size;
-  device_->release(pages.offset, pages.size);
+  device_->unmap(pages.offset, pages.size, range.page);
   if (blocks_[id].split()) {
     insert_unmapped(id);
   } else {

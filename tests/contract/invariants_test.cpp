@@ -20,6 +20,8 @@ const Machine kMachine{.name = "test",
                        .d2h = {BytesPerSecond{800'000'000}, 3_us},
                        .segment_alloc = 10_us,
                        .segment_free = 20_us,
+                       .page_map = 3_us,
+                       .page_unmap = 4_us,
                        .source = "made up for tests"};
 
 /// Every byte that an op or the step's end reads must be what the program without any policy would have read.

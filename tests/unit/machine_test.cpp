@@ -21,6 +21,8 @@ const std::string kFile = R"({
   "device_copy": "450GB/s",
   "segment_alloc": "50us",
   "segment_free": "0ns",
+  "page_map": "3us",
+  "page_unmap": "70ns",
   "source": "assumed"
 }
 )";
@@ -45,7 +47,8 @@ std::string refusal(const std::string& text) {
 bool same(const Machine& a, const Machine& b) {
   return a.name == b.name && a.capacity == b.capacity && a.h2d.rate == b.h2d.rate && a.h2d.latency == b.h2d.latency &&
          a.d2h.rate == b.d2h.rate && a.d2h.latency == b.d2h.latency && a.device_copy == b.device_copy &&
-         a.segment_alloc == b.segment_alloc && a.segment_free == b.segment_free && a.source == b.source;
+         a.segment_alloc == b.segment_alloc && a.segment_free == b.segment_free && a.page_map == b.page_map &&
+         a.page_unmap == b.page_unmap && a.source == b.source;
 }
 
 }  // namespace
@@ -61,6 +64,8 @@ TEST_CASE("a machine file says each number with its unit") {
   CHECK(box.device_copy == BytesPerSecond{450'000'000'000});
   CHECK(box.segment_alloc == 50_us);
   CHECK(box.segment_free == 0_ns);
+  CHECK(box.page_map == 3_us);
+  CHECK(box.page_unmap == 70_ns);
 }
 
 TEST_CASE("AutoSwap's link costs 47.2 us + 0.0756 ns/B out and 9.7 us + 0.0823 ns/B in") {
@@ -131,7 +136,7 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
         "box.json: h2d: not an object; expected an object with rate, latency");
   CHECK(refusal("7") ==
         "box.json: not an object; expected an object with name, capacity, h2d, d2h, device_copy, segment_alloc, "
-        "segment_free, source");
+        "segment_free, page_map, page_unmap, source");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==
         "box.json:4: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");
   CHECK(refusal("") == "box.json:1: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");

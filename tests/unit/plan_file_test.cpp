@@ -28,8 +28,9 @@ Trace small_trace() {
 PlanFile full_file(const Trace& trace) {
   const VersionId a{0}, b{2};
   PlanWriter plan{trace};
-  plan.reserve(0x7f00'0000'0000_B, 2_MiB).alloc(a, 0x7f00'0000'0000_B).run(OpId{0}).swap_out(a).drop(a);
+  plan.reserve(0x7f00'0000'0000_B, 2_MiB, 1).alloc(a, 0x7f00'0000'0000_B).run(OpId{0}).swap_out(a).drop(a);
   plan.swap_in(a, kNoAddress).alloc(b, 0_B).copy(b).run_to(OpId{2}).scratch(b, 4096_B).run(OpId{2}).free(b);
+  plan.map(5_GiB, 2_MiB, 0x3f8'0000).unmap(5_GiB, 2_MiB);
   plan.next(1).release(0x7f00'0000'0000_B, 2_MiB);
   PlanFile file{trace.hash(), {}, {}, plan.plan()};
   file.plan.actions[4].offset = 8_B, file.plan.actions[4].size = 9_B;
@@ -38,6 +39,7 @@ PlanFile full_file(const Trace& trace) {
   file.spec.capacity = 3_GiB;
   file.spec.machine = find_machine("titan-x-pcie3");
   file.spec.machine.segment_free = 7_ns;
+  file.spec.machine.page_unmap = 8_ns;
   file.spec.seed = ~std::uint64_t{0};
   file.spec.assume = Assumptions::find("simrd");
   file.spec.overhead_limit = 0.1;
@@ -67,6 +69,7 @@ TEST_CASE("a plan file gives back all that was written") {
   CHECK(read.spec.assume.copy_on_write);
   CHECK(read.spec.machine.name == "titan-x-pcie3");
   CHECK(read.spec.machine.segment_free == 7_ns);
+  CHECK(read.spec.machine.page_unmap == 8_ns);
   CHECK(plan_text(read) == plan_text(file));  // and whatever was not compared by name
 
   PlanFile plain;
@@ -124,10 +127,9 @@ TEST_CASE("a wrong plan file is refused with its line") {
   CHECK(replaced("\"overhead_limit\":\"0.1\"", "\"overhead_limit\":\"much\"") ==
         "run.plan:1: 'overhead_limit' is \"much\"; expected a number from 0 to 1e9");
   CHECK(replaced("\"peak_bytes\":2,", "") == "run.plan:1: no 'peak_bytes'; it is required");
-  CHECK(
-      replaced("\"do\":\"alloc\"", "\"do\":\"malloc\"") ==
-      "run.plan:3: 'do' is \"malloc\"; expected reserve, release, alloc, scratch, free, run, copy, swap_out, swap_in, "
-      "drop or next");
+  CHECK(replaced("\"do\":\"alloc\"", "\"do\":\"malloc\"") ==
+        "run.plan:3: 'do' is \"malloc\"; expected reserve, release, map, unmap, alloc, scratch, free, run, copy, "
+        "swap_out, swap_in, drop or next");
   CHECK(replaced("\"do\":\"alloc\",", "") == "run.plan:3: no 'do'; it is required");
   CHECK(replaced("\"alloc\",\"version\":0", "\"alloc\",\"version\":3") ==
         "run.plan:3: 'version' is 3; expected 0 to 2");
@@ -140,10 +142,10 @@ TEST_CASE("a wrong plan file is refused with its line") {
         "run.plan:3: 'size_bytes' is -5; expected 0 to 4611686018427387904");
   CHECK(replaced("\"size_bytes\":4096", "\"sise_bytes\":4096") == "run.plan:3: no 'size_bytes'; it is required");
   CHECK_THAT(replaced("\"do\":\"next\"", "\"sise_bytes\":4,\"do\":\"next\""),
-             ContainsSubstring("run.plan:15: unknown key 'sise_bytes'; expected "));
+             ContainsSubstring("run.plan:17: unknown key 'sise_bytes'; expected "));
   CHECK(refusal(text + "{\"do\":\"next\",\"iteration\":2}\n") ==
-        "run.plan:17: one action more than the 15 that the first line says");
-  CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 14 of 15 actions; expected a complete file");
+        "run.plan:19: one action more than the 17 that the first line says");
+  CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 16 of 17 actions; expected a complete file");
   for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // cut off anywhere but at the last line feed
     CHECK_FALSE(refusal(text.substr(0, size)).empty());
     if (size == second_line) size = text.size() - 200;  // all of the first line and all of the last ones

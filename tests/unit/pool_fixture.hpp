@@ -18,7 +18,7 @@ struct PoolUnderTest {
     const Spec spec = parse_spec(text);
     const PoolInfo& info = find_pool(spec.name);
     pool = info.make(Options{info.name, info.options, spec.options});
-    pool->start(TraceBuilder{}.finish(), capacity, device);
+    pool->start(trace, capacity, device);
   }
 
   std::optional<Block> place(Bytes size, std::size_t stream = 0, Nanos now = {}) {
@@ -29,6 +29,7 @@ struct PoolUnderTest {
     pool->give_back(block, {.stream = StreamId{0}, .before = {}, .done = {}, .uses = uses});
   }
 
+  Trace trace = TraceBuilder{}.finish();
   SegmentDevice device;
   std::unique_ptr<Pool> pool;
 };

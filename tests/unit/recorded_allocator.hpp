@@ -58,20 +58,16 @@ class RecordedAllocator final : public Device {
   }
   void release(Bytes address, Bytes size) override {
     memory_.release(address, size);
-    auto piece = std::prev(segments_.upper_bound(address));
-    const Segment whole = piece->second;
-    const Bytes begin = piece->first, end = begin + whole.size;
-    record(whole.expandable ? SnapshotAction::kSegmentUnmap : SnapshotAction::kSegmentFree, address, size,
-           whole.stream);
-    segments_.erase(piece);
-    if (begin < address) segments_[begin] = {address - begin, whole.stream, whole.small, whole.expandable};
-    if (address + size < end)
-      segments_[address + size] = {end - address - size, whole.stream, whole.small, whole.expandable};
+    take_back(address, size);
+  }
+  void unmap(Bytes address, Bytes size, Bytes page) override {
+    memory_.unmap(address, size, page);
+    take_back(address, size);
   }
   Bytes reserve_addresses(Bytes size) override { return memory_.reserve_addresses(size); }
   void release_addresses(Bytes address, Bytes size) override { memory_.release_addresses(address, size); }
-  bool map(Bytes address, Bytes size) override {
-    if (!memory_.map(address, size)) return wait(), false;
+  bool map(Bytes address, Bytes size, Bytes page) override {
+    if (!memory_.map(address, size, page)) return wait(), false;
     record(SnapshotAction::kSegmentMap, address, size, stream_);
     auto piece = segments_.emplace(address, Segment{size, stream_, small_, true}).first;
     if (const auto next = std::next(piece); next != segments_.end() && joined(piece, next)) {
@@ -96,6 +92,17 @@ class RecordedAllocator final : public Device {
   static bool joined(Piece a, Piece b) {
     return a->second.expandable && b->second.expandable && a->first + a->second.size == b->first &&
            a->second.stream == b->second.stream && a->second.small == b->second.small;
+  }
+  void take_back(Bytes address, Bytes size) {
+    auto piece = std::prev(segments_.upper_bound(address));
+    const Segment whole = piece->second;
+    const Bytes begin = piece->first, end = begin + whole.size;
+    record(whole.expandable ? SnapshotAction::kSegmentUnmap : SnapshotAction::kSegmentFree, address, size,
+           whole.stream);
+    segments_.erase(piece);
+    if (begin < address) segments_[begin] = {address - begin, whole.stream, whole.small, whole.expandable};
+    if (address + size < end)
+      segments_[address + size] = {end - address - size, whole.stream, whole.small, whole.expandable};
   }
   struct Live {
     Block block;

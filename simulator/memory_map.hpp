@@ -1,0 +1,104 @@
+// Addresses behind which there is memory that has addresses of its own elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Windows onto memory: [first, end) of addresses shows the memory that is named by the addresses from `memory` on.
+/// Several windows may show the same memory; two live buffers may not. What lies in no window stands for itself.
+/// O(log n) and what a range is made of, unless said otherwise.
+class MemoryMap {
+ public:
+  bool empty() const { return windows_.empty(); }
+
+  /// @return  false if some of the addresses show memory already
+  bool map(Bytes address, Bytes size, Bytes memory) {
+    if (overlaps(address, size)) return false;
+    auto window = windows_.emplace(address, Window{address + size, memory}).first;
+    if (const auto next = std::next(window); next != windows_.end() && continues(*window, *next)) {
+      window->second.end = next->second.end;
+      windows_.erase(next);
+    }
+    if (window != windows_.begin() && continues(*std::prev(window), *window)) {
+      std::prev(window)->second.end = window->second.end;
+      windows_.erase(window);
+    }
+    return true;
+  }
+
+  /// @return  false if some of the addresses show nothing
+  bool unmap(Bytes address, Bytes size) {
+    if (!covers(address, size)) return false;
+    const Bytes end = address + size;
+    auto window = std::prev(windows_.upper_bound(address));
+    while (window != windows_.end() && window->first < end) {
+      const auto [first, old] = *window;
+      window = windows_.erase(window);
+      if (first < address) windows_.emplace(first, Window{address, old.memory});
+      if (old.end > end) windows_.emplace(end, Window{old.end, old.memory + (end - first)});
+    }
+    return true;
+  }
+
+  bool overlaps(Bytes address, Bytes size) const {
+    const auto after = windows_.lower_bound(address + size);
+    return after != windows_.begin() && std::prev(after)->second.end > address;
+  }
+
+  bool covers(Bytes address, Bytes size) const {
+    Bytes covered = address;
+    for_each_window(address, size, [&](Bytes first, Bytes end, Bytes /*memory*/) {
+      if (first <= covered) covered = end;
+    });
+    return covered >= address + size;
+  }
+
+  /// Whether some window shows part of the memory. O(n).
+  bool shows(Bytes memory, Bytes size) const {
+    return std::any_of(windows_.begin(), windows_.end(), [&](const auto& window) {
+      const Bytes begin = window.second.memory, end = begin + (window.second.end - window.first);
+      return begin < memory + size && memory < end;
+    });
+  }
+
+  /// Calls visit(Bytes memory, Bytes size) for all that [address, address + size) stands for, in address order.
+  template <class Visit>
+  void for_each_piece(Bytes address, Bytes size, Visit visit) const {
+    Bytes from = address;
+    for_each_window(address, size, [&](Bytes first, Bytes end, Bytes memory) {
+      if (from < first) visit(from, first - from);
+      visit(memory, end - first);
+      from = end;
+    });
+    if (from < address + size) visit(from, address + size - from);
+  }
+
+ private:
+  struct Window {
+    Bytes end, memory;
+  };
+
+  static bool continues(const std::pair<const Bytes, Window>& before, const std::pair<const Bytes, Window>& next) {
+    return before.second.end == next.first &&
+           before.second.memory + (before.second.end - before.first) == next.second.memory;
+  }
+
+  /// visit(first, end, memory of first), for the part of every window that lies within.
+  template <class Visit>
+  void for_each_window(Bytes address, Bytes size, Visit visit) const {
+    auto window = windows_.upper_bound(address);
+    if (window != windows_.begin() && std::prev(window)->second.end > address) --window;
+    for (; window != windows_.end() && window->first < address + size; ++window) {
+      const Bytes first = std::max(window->first, address);
+      visit(first, std::min(window->second.end, address + size), window->second.memory + (first - window->first));
+    }
+  }
+
+  std::map<Bytes, Window> windows_;  // by first address; disjoint
+};
+
+}  // namespace tidepool

@@ -1,0 +1,92 @@
+// What pools ask of the device costs time in the timeline.
+#include <array>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const Machine kMachine{.capacity = kNoLimit,
+                       .h2d = {},
+                       .d2h = {},
+                       .segment_alloc = 100_us,
+                       .segment_free = 30_us,
+                       .page_map = 7_us,
+                       .page_unmap = 5_us};
+
+/// 25 MiB live through op0 (10 us, main stream); 30 MiB follow in op2 (1 us). On the side stream op1 runs meanwhile.
+Trace two_buffers(Nanos side_work) {
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 25_MiB});
+  build.run({.duration = 10_us}, {{a, Access::kWrite}});
+  build.free(a);
+  build.run({.stream = side, .duration = side_work}, {});
+  const BufferId b = build.alloc({.size = 30_MiB});
+  build.run({.duration = 1_us}, {{b, Access::kWrite}});
+  build.free(b);
+  return build.finish();
+}
+
+Totals totals_of(const std::string& pool, Bytes capacity, Nanos side_work = {}) {
+  const Trace trace = two_buffers(side_work);
+  const RunSpec spec{.pool = pool, .capacity = capacity, .machine = kMachine};
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  REQUIRE(replay(trace, spec, result.realised) == result.totals);
+  return result.totals;
+}
+
+}  // namespace
+
+TEST_CASE("cudaMalloc costs once a segment, and cudaFree where one must go for another") {
+  // Room for both: 2 segments (26 and 30 MiB). Room for one: the first goes back before the second comes.
+  const Totals both = totals_of("pytorch", 56_MiB);
+  CHECK(both.stall.memory == 200_us);
+  CHECK(both.makespan == 200_us + 11_us);
+  const Totals one = totals_of("pytorch", 55_MiB);
+  CHECK(one.stall.memory == 230_us);
+  CHECK(one.makespan == 230_us + 11_us);
+}
+
+TEST_CASE("cudaFree waits for every stream, cudaMalloc for none") {
+  // The side stream works for 400 us from 100 us on, the first cudaMalloc's end.
+  CHECK(totals_of("pytorch", 56_MiB, 400_us).makespan == 100_us + 400_us + 100_us);
+  // cudaFree begins at 500 us, then cudaMalloc, then op2.
+  CHECK(totals_of("pytorch", 55_MiB, 400_us).makespan == 500_us + 30_us + 100_us + 1_us);
+}
+
+TEST_CASE("a pool that maps pages pays for every page") {
+  // 25 MiB are 2 pages of 20 MiB; behind them, free again, 30 MiB fit with no page more.
+  const Totals large = totals_of("pytorch-expandable", 40_MiB);
+  CHECK(large.stall.memory == 14_us);
+  CHECK(large.makespan == 14_us + 11_us);
+  // With pages of 12 MiB: 3, which hold 30 MiB as well.
+  CHECK(totals_of("pytorch-expandable(large_segment_size=12MiB)", 36_MiB).stall.memory == 21_us);
+}
+
+TEST_CASE("unmapping pages costs for every page and waits for every stream") {
+  // Two streams have a range each. 1 page of 20 MiB for stream 0, then 2 for stream 1, for which the first must go.
+  TraceBuilder build;
+  const StreamId side = build.stream("1");
+  const BufferId a = build.alloc({.size = 20_MiB});
+  build.run({.duration = 10_us}, {{a, Access::kWrite}});
+  build.free(a);
+  const BufferId b = build.alloc({.size = 40_MiB, .stream = side});
+  build.run({.stream = side, .duration = 1_us}, {{b, Access::kWrite}});
+  build.free(b);
+  const Trace trace = build.finish();
+  RunSpec spec{.pool = "pytorch-expandable", .capacity = 60_MiB, .machine = kMachine};
+  CHECK(simulate(trace, spec).totals.makespan == 7_us + 14_us + 10_us);
+  spec.capacity = 59_MiB;
+  const Totals tight = simulate(trace, spec).totals;
+  CHECK(tight.stall.memory == 7_us + 5_us + 14_us);
+  CHECK(tight.makespan == 7_us + 10_us + 5_us + 14_us + 1_us);
+}
+
+TEST_CASE("pools that never ask the device pay nothing") {
+  for (const std::string pool : {"ideal", "best-fit", "first-fit"}) CHECK(totals_of(pool, 1_GiB).stall.memory == 0_ns);
+}

@@ -1,0 +1,137 @@
+// Windows of addresses that show memory which has its addresses elsewhere, in every executor.
+#include "simulator/memory_map.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "traces/builder.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+using tidepool::tests::PlanWriter;
+
+namespace {
+
+using Pieces = std::vector<std::pair<Bytes, Bytes>>;
+
+Pieces pieces_of(const MemoryMap& map, Bytes address, Bytes size) {
+  Pieces pieces;
+  map.for_each_piece(address, size, [&](Bytes first, Bytes length) { pieces.emplace_back(first, length); });
+  return pieces;
+}
+
+/// What `plan` is refused with by the checker and by the host.
+std::pair<std::string, std::string> refusals(const Trace& trace, const Plan& plan) {
+  std::pair<std::string, std::string> messages;
+  try {
+    replay(trace, {}, plan);
+  } catch (const PlanError& error) {
+    messages.first = error.what();
+  }
+  try {
+    execute_on_host(trace, plan);
+  } catch (const PlanError& error) {
+    messages.second = error.what();
+  }
+  return messages;
+}
+
+}  // namespace
+
+TEST_CASE("addresses stand for the memory that they show, and otherwise for themselves") {
+  MemoryMap map;
+  CHECK(map.map(100_B, 10_B, 20_B));
+  CHECK(map.map(110_B, 10_B, 50_B));
+  CHECK(map.map(130_B, 10_B, 0_B));
+  CHECK_FALSE(map.map(119_B, 2_B, 70_B));
+  CHECK(pieces_of(map, 95_B, 50_B) ==
+        Pieces{{95_B, 5_B}, {20_B, 10_B}, {50_B, 10_B}, {120_B, 10_B}, {0_B, 10_B}, {140_B, 5_B}});
+  CHECK(pieces_of(map, 105_B, 6_B) == Pieces{{25_B, 5_B}, {50_B, 1_B}});
+  CHECK(map.shows(59_B, 1_B));
+  CHECK_FALSE(map.shows(60_B, 100_B));
+  CHECK(map.covers(100_B, 20_B));
+  CHECK_FALSE(map.covers(100_B, 21_B));
+  CHECK_FALSE(map.unmap(115_B, 10_B));
+  CHECK(map.unmap(105_B, 10_B));
+  CHECK(pieces_of(map, 100_B, 20_B) == Pieces{{20_B, 5_B}, {105_B, 10_B}, {55_B, 5_B}});
+}
+
+TEST_CASE("two live buffers with the same memory are refused, wherever their addresses are") {
+  // Memory is reserved at [0, 4 MiB); the window at 100 MiB shows it.
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 3_MiB});
+  build.run({}, {{x, Access::kWrite}});
+  const BufferId y = build.alloc({.size = 2_MiB});
+  build.run({}, {{y, Access::kWrite}});
+  build.run({}, {{x, Access::kRead}, {y, Access::kRead}});
+  const Trace trace = build.finish();
+  const VersionId a = trace.first_version(x), b = trace.first_version(y);
+  const auto plan = [&](Bytes second, Bytes reserved) {
+    PlanWriter writer{trace};
+    writer.reserve(0_B, reserved, 2).map(100_MiB, 4_MiB, 0);
+    writer.alloc(a, 100_MiB).run(OpId{0}).alloc(b, second).run(OpId{1}).run(OpId{2});
+    return writer.plan();
+  };
+  // The window's own memory ends at 4 MiB; what is reserved behind it is free.
+  CHECK(refusals(trace, plan(4_MiB, 6_MiB)) == std::pair<std::string, std::string>{});
+  const auto [checked, executed] = refusals(trace, plan(2_MiB, 6_MiB));
+  CHECK(checked == "alloc version 1 before op 1: it would overlap version 0");
+  CHECK(executed == "alloc version 1 before op 1: [2097152, +2097152) is in use");
+  CHECK(refusals(trace, plan(0_B, 2_MiB)).first ==
+        "map [104857600, +4194304) to [0, +4194304) before op 0: what it would show is not reserved");
+}
+
+TEST_CASE("memory that other addresses show cannot be given back, nor can addresses in use be unmapped") {
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 2_MiB});
+  build.run({}, {{x, Access::kWrite}});
+  const Trace trace = build.finish();
+  PlanWriter gone{trace};
+  gone.reserve(0_B, 2_MiB, 1).map(100_MiB, 2_MiB, 0).release(0_B, 2_MiB);
+  CHECK(refusals(trace, gone.plan()).first == "release [0, +2097152) before op 0: other addresses show it");
+  PlanWriter used{trace};
+  used.reserve(0_B, 2_MiB, 1).map(100_MiB, 2_MiB, 0).alloc(trace.first_version(x), 100_MiB).unmap(100_MiB, 2_MiB);
+  CHECK(refusals(trace, used.plan()) ==
+        std::pair<std::string, std::string>{"unmap [104857600, +2097152) before op 0: it is in use",
+                                            "unmap [104857600, +2097152) before op 0: version 0 has its place there"});
+}
+
+TEST_CASE("what gets memory through a window waits for those who had it elsewhere") {
+  // x's place ends while its copy to the host, of 1,048,576 ns, is under way. Where y gets the same memory through a
+  // window, op1 waits for the copy; elsewhere it does not.
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 1_MiB});
+  build.run({.duration = 10_us}, {{x, Access::kWrite}});
+  const BufferId y = build.alloc({.size = 1_MiB});
+  build.run({.duration = 10_us}, {{y, Access::kWrite}});
+  build.free(y);
+  build.free(x);
+  const Trace trace = build.finish();
+  const VersionId a = trace.first_version(x), b = trace.first_version(y);
+  const Nanos copied = 10_us + 1'048'576_ns;
+  for (const auto& [second, end] : {std::pair{100_MiB, copied + 10_us}, std::pair{2_MiB, copied}}) {
+    PlanWriter plan{trace};
+    plan.reserve(0_B, 4_MiB, 2).map(100_MiB, 2_MiB, 0);
+    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, second).run(OpId{1}).free(b).free(a);
+    RunSpec spec;
+    spec.machine.d2h = {BytesPerSecond{1'000'000'000}, 0_ns};
+    const Totals totals = replay(trace, spec, plan.plan());
+    CHECK(totals.makespan == end);
+    CHECK(totals.footprint == 4_MiB);
+  }
+}
+
+TEST_CASE("mapping a window costs for every 2 MiB of it") {
+  TraceBuilder build;
+  build.run({.duration = 1_us}, {});
+  const Trace trace = build.finish();
+  PlanWriter plan{trace};
+  plan.reserve(0_B, 6_MiB, 3).map(100_MiB, 6_MiB, 0).unmap(100_MiB, 4_MiB).run(OpId{0});
+  RunSpec spec;
+  spec.machine.page_map = 10_us;
+  spec.machine.page_unmap = 100_us;
+  CHECK(replay(trace, spec, plan.plan()).makespan == 30_us + 30_us + 200_us + 1_us);
+}
