@@ -1,0 +1,134 @@
+// TensorFlow's and XLA's allocator, rule by rule.
+#include "simulator/pools/bfc.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/unit/pool_fixture.hpp"
+
+using namespace tidepool;
+using tidepool::testing::PoolUnderTest;
+
+namespace {
+
+/// A device that refuses more than so much at once, whatever it has.
+class Fragmented final : public Device {
+ public:
+  explicit Fragmented(Bytes most) : most_{most} {}
+  std::optional<Bytes> reserve(Bytes size) override {
+    asked.push_back(size);
+    if (size > most_) return {};
+    next_ += 1'024_GiB;
+    return next_;
+  }
+  void release(Bytes, Bytes) override {}
+  Bytes reserve_addresses(Bytes) override { return {}; }
+  void release_addresses(Bytes, Bytes) override {}
+  bool map(Bytes, Bytes, Bytes) override { return false; }
+  void unmap(Bytes, Bytes, Bytes) override {}
+
+  std::vector<Bytes> asked;
+
+ private:
+  Bytes most_, next_;
+};
+
+}  // namespace
+
+TEST_CASE("bfc rounds sizes to 256 B, and splits what is twice as large") {
+  for (const auto& [size, split] : {std::pair{1_MiB, true}, std::pair{1_MiB + 1_B, false}}) {
+    PoolUnderTest t{"bfc", 1_GiB};
+    CHECK(t.place(size) == Block{0_B, split ? 1_MiB : 2_MiB});
+  }
+  PoolUnderTest t{"bfc", 1_GiB};
+  CHECK(t.place(1_B) == Block{0_B, 256_B});
+  CHECK(t.place(257_B) == Block{256_B, 512_B});
+}
+
+TEST_CASE("bfc splits a chunk that is larger by 128 MiB, or by the fraction asked for") {
+  // 512 MiB in one region: 384 MiB leave 128.
+  for (const auto& [size, split] : {std::pair{384_MiB, true}, std::pair{384_MiB + 256_B, false}}) {
+    PoolUnderTest t{"bfc(allow_growth=off)", 512_MiB};
+    CHECK(t.place(size) == Block{0_B, split ? 384_MiB : 512_MiB});
+  }
+  for (const auto& [size, split] : {std::pair{448_MiB, true}, std::pair{448_MiB + 256_B, false}}) {
+    PoolUnderTest t{"bfc(allow_growth=off,fragmentation_fraction=0.125)", 512_MiB};
+    CHECK(t.place(size) == Block{0_B, split ? 448_MiB : 512_MiB});
+  }
+}
+
+TEST_CASE("bfc takes the smallest chunk, the lowest of equals, and merges free neighbours") {
+  PoolUnderTest t{"bfc(allow_growth=off)", 1_GiB};
+  std::vector<Block> blocks;
+  for (const Bytes size : {3_MiB, 1_MiB, 2_MiB, 1_MiB, 2_MiB, 1_MiB}) blocks.push_back(t.place(size).value());
+  for (const std::size_t i : {4u, 0u, 2u}) t.pool->release(blocks[i]);
+  CHECK(t.place(2_MiB) == blocks[2]);
+  CHECK(t.place(2_MiB) == blocks[4]);
+  t.pool->release(blocks[1]);  // [0, 4 MiB) is one chunk now
+  CHECK(t.place(4_MiB) == Block{0_B, 4_MiB});
+}
+
+TEST_CASE("bfc's regions start at 2 MiB and double, unless a request made one larger") {
+  PoolUnderTest t{"bfc", 1_GiB};
+  CHECK(t.place(2_MiB).has_value());
+  CHECK(t.device.reserved() == 2_MiB);  // the next will be 4 MiB
+  CHECK(t.place(2_MiB).has_value());
+  CHECK(t.device.reserved() == 6_MiB);  // of which 2 are free; the next will be 8 MiB
+  CHECK(t.place(9_MiB).has_value());
+  CHECK(t.device.reserved() == 22_MiB);  // 16 were needed: the next will not be 32
+  CHECK(t.place(15_MiB).has_value());
+  CHECK(t.device.reserved() == 38_MiB);
+  CHECK(t.place(20_MiB).has_value());  // now it is
+  CHECK(t.device.reserved() == 70_MiB);
+}
+
+TEST_CASE("bfc's last region is what is left of the capacity") {
+  PoolUnderTest t{"bfc", 5_MiB};
+  CHECK(t.place(2_MiB).has_value());
+  CHECK(t.place(3_MiB + 256_B) == std::nullopt);
+  CHECK(t.place(3_MiB).has_value());
+  CHECK(t.device.reserved() == 5_MiB);
+}
+
+TEST_CASE("where the device refuses a region, bfc tries 0.9 of it until the request does not fit") {
+  const auto asked = [](Bytes most, Bytes request) {
+    Fragmented device{most};
+    Bfc bfc{{}, device, 1_GiB};
+    bfc.malloc(request);
+    return device.asked;
+  };
+  // 2 MiB * 0.9 = 1,887,436.8 B, as a float 1,887,436.75, up to 256 B: 1,887,488; and so on.
+  CHECK(asked(1'900'000_B, 1_MiB) == std::vector{2_MiB, 1'887'488_B});
+  CHECK(asked(1'700'000_B, 1_MiB) == std::vector{2_MiB, 1'887'488_B, 1'698'816_B});
+  CHECK(asked(1'700'000_B, 1'887'488_B) == std::vector{2_MiB, 1'887'488_B});
+}
+
+TEST_CASE("only with garbage collection bfc gives free regions back") {
+  for (const auto& [pool, found] : {std::pair{"bfc", false}, std::pair{"bfc(garbage_collection=on)", true}}) {
+    PoolUnderTest t{pool, 40_MiB};
+    const Block a = t.place(16_MiB).value();
+    const Block b = t.place(8_MiB).value();  // 16 + 16
+    t.pool->release(a);
+    CHECK(t.place(20_MiB).has_value() == found);
+    CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));  // 16 went, 24 are left of the capacity
+    CHECK(t.place(8_MiB).has_value());
+    CHECK(b.size == 8_MiB);
+  }
+}
+
+TEST_CASE("garbage collection keeps regions of which some is in use, and all if it would not help") {
+  PoolUnderTest t{"bfc(garbage_collection=on)", 32_MiB};
+  const Block a = t.place(16_MiB).value(), b = t.place(8_MiB).value(), c = t.place(8_MiB).value();
+  t.pool->release(b);
+  CHECK(t.place(9_MiB) == std::nullopt);
+  CHECK(t.device.reserved() == 32_MiB);
+  t.pool->release(a);
+  CHECK(t.place(17_MiB) == std::nullopt);
+  CHECK(t.device.reserved() == 32_MiB);
+  CHECK(c.size == 8_MiB);
+}
+
+TEST_CASE("bfc refuses a fraction that is none") {
+  CHECK_THROWS_WITH(PoolUnderTest("bfc(fragmentation_fraction=2)", 1_GiB),
+                    "bfc: option 'fragmentation_fraction' is 2; expected 0 to 1");
+}
