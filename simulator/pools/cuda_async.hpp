@@ -1,0 +1,81 @@
+// CUDA's stream-ordered memory pool (cudaMallocAsync), as far as it is documented.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "simulator/pool.hpp"
+#include "simulator/pools/free_index.hpp"
+#include "simulator/pools/segment_blocks.hpp"
+#include "simulator/pools/stream_order.hpp"
+
+namespace tidepool {
+
+struct CudaAsyncConfig {
+  Bytes release_threshold;                ///< cudaMemPoolAttrReleaseThreshold
+  bool follow_event_dependencies = true;  ///< cudaMemPoolReuseFollowEventDependencies
+  bool opportunistic = true;              ///< cudaMemPoolReuseAllowOpportunistic
+  bool internal_dependencies = true;      ///< cudaMemPoolReuseAllowInternalDependencies
+  Bytes granule{32 << 20};                ///< of what the pool takes from the device; assumed
+};
+
+/// A block is freed in its stream's order: from then on it serves requests of the same stream, and those of another
+/// stream
+///   - that has waited, by events, for the stream beyond the free (follow_event_dependencies),
+///   - from when the stream has come past the free (opportunistic), or from when the host next waits for the device.
+/// Otherwise the pool takes more memory from the device. When that refuses, memory that is not in use goes back to it,
+/// and then the request gets a block whose free is still to come and waits for that (internal_dependencies). Blocks
+/// that several streams have used are freed, as PyTorch's backend does, in a stream of their own behind all of these.
+/// When the host waits for the device, the pool gives back what it does not use until no more than release_threshold is
+/// reserved. Source: CUDA programming guide, stream-ordered memory allocator, and the runtime API's cudaMemPoolAttr.
+///
+/// Not documented, and assumed here: the smallest block that fits is taken, lowest address among equals, in multiples
+/// of 512 B; blocks merge when nothing of them is outstanding, or when they were freed in one stream; memory is taken
+/// in multiples of `granule`, and given back in the pieces in which it was taken, lowest address first.
+class CudaAsync {
+ public:
+  static constexpr Bytes kAlignment{512};
+
+  CudaAsync(const CudaAsyncConfig& config, const Trace& trace, Device& device, Bytes limit);
+
+  std::optional<Block> malloc(const Request& request);
+  void free(Bytes address);
+  void free_async(Bytes address, const Departure& departure);
+  void synchronized(Nanos now);
+  Bytes largest_hole() const;
+
+ private:
+  static constexpr std::uint32_t kNone = SegmentBlocks::kNone;
+  static constexpr std::uint32_t kClean = 0;  ///< SegmentBlock::pool of free blocks of which nothing is outstanding
+  /// What is outstanding of a free block.
+  struct Free {
+    std::uint32_t point = 0;  ///< StreamOrder::issued() of its stream
+    Nanos done;
+  };
+
+  std::uint32_t find(Bytes size, StreamId stream, bool all) const;
+  std::uint32_t grow(Bytes size);
+  bool give_back(Bytes most);
+  void clean(Nanos now);
+  void put(std::uint32_t id, std::uint32_t queue, const Free& free);
+  void insert(std::uint32_t id, const Free& free);
+  void erase(std::uint32_t id);
+  bool joins(std::uint32_t a, std::uint32_t b) const;
+  /// Queues are: kClean, one for each stream, and one for blocks that several streams have used.
+  std::uint32_t queue_of(StreamId stream) const { return stream.value() + 1; }
+
+  CudaAsyncConfig config_;
+  Device* device_;
+  Bytes limit_, reserved_;
+  StreamOrder order_;
+  SegmentBlocks blocks_;
+  std::vector<Free> free_;  // by block
+  std::vector<FreeIndex> queues_;
+  std::set<std::pair<Nanos, std::uint32_t>> pending_;  // free blocks with something outstanding, by when it ends
+  AddressMap used_;
+};
+
+}  // namespace tidepool
