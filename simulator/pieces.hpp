@@ -52,4 +52,10 @@ class Pieces {
   std::vector<VersionId> changed_;
 };
 
+/// Cost per time since an op last asked for a version, both in ns; the time counts as 1 ns at least.
+inline double per_staleness(const View& view, VersionId v, Nanos cost) {
+  const std::int64_t staleness = (view.now() - view.state(v).last_access).count();
+  return static_cast<double>(cost.count()) / static_cast<double>(std::max<std::int64_t>(staleness, 1));
+}
+
 }  // namespace tidepool

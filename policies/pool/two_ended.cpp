@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "simulator/pools/hole_map.hpp"
@@ -11,14 +13,19 @@ namespace {
 
 /// Coop's cheap tensor partitioning: best fit over one arena, where buffers that are dear to compute take the low end
 /// of the hole and cheap ones the high end, so that a window of cheap neighbours comes to exist. Dear are those whose
-/// producer takes longer per byte than the median buffer's of the trace; what no op produces is dear. (OneFlow knows
-/// the classes by the names of ops: convolution, matmul and add_n are dear.) Small buffers may have a region of their
-/// own at the top. O(log n) per request. Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code:
-/// OneFlow 25c8978c, core/vm/remat/allocator.cpp with two groups.
+/// producer takes longer per byte than the median buffer's of the trace or, by name as in OneFlow, is a convolution or
+/// a matrix multiplication; what no op produces is dear. With one group nothing is cheap. Small buffers may have a
+/// region of their own at the top. O(log n) per request.
+/// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c,
+/// core/vm/remat/allocator.cpp with one or two groups.
 class TwoEnded final : public Pool {
  public:
   explicit TwoEnded(const Options& options)
-      : alignment_{options.bytes("alignment")}, small_{options.bytes("small")}, region_{options.bytes("region")} {
+      : alignment_{options.bytes("alignment")},
+        small_{options.bytes("small")},
+        region_{options.bytes("region")},
+        one_group_{options.word("groups") == "1"},
+        by_name_{options.word("dear") == "name"} {
     if (alignment_ <= Bytes{}) throw InputError{"two-ended: option 'alignment' is '0B'; expected at least 1B"};
   }
 
@@ -34,7 +41,12 @@ class TwoEnded final : public Pool {
       small_holes_.emplace(capacity);
       small_holes_->place_at({}, small_from_);
     }
-    rank(trace);
+    cheap_.assign(trace.versions().size(), false);
+    if (one_group_) return;
+    if (by_name_)
+      rank_by_name(trace);
+    else
+      rank_by_density(trace);
   }
 
   std::optional<Block> place(const Request& request) override {
@@ -51,7 +63,18 @@ class TwoEnded final : public Pool {
   Bytes largest_hole() const override { return std::max(holes_->largest(), small_holes_->largest()); }
 
  private:
-  void rank(const Trace& trace) {
+  static constexpr std::array<std::string_view, 3> kDear{"conv", "mm", "matmul"};
+
+  void rank_by_name(const Trace& trace) {
+    for (std::size_t i = 0; i < cheap_.size(); ++i) {
+      const OpId producer = trace.versions()[i].producer;
+      if (!producer.valid()) continue;
+      const std::string_view name = trace.text(trace.op(producer).name);
+      cheap_[i] = std::none_of(kDear.begin(), kDear.end(),
+                               [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+    }
+  }
+  void rank_by_density(const Trace& trace) {
     std::vector<double> density(trace.versions().size(), -1);
     std::vector<double> known;
     for (std::size_t i = 0; i < density.size(); ++i) {
@@ -62,7 +85,6 @@ class TwoEnded final : public Pool {
           static_cast<double>(trace.op(producer).duration.count()) / static_cast<double>(trace.size(v).count());
       known.push_back(density[i]);
     }
-    cheap_.assign(density.size(), false);
     if (known.empty()) return;
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
     std::nth_element(known.begin(), middle, known.end());
@@ -70,6 +92,7 @@ class TwoEnded final : public Pool {
   }
 
   Bytes alignment_, small_, region_, capacity_, small_from_;
+  bool one_group_, by_name_;
   std::optional<HoleMap> holes_, small_holes_;
   std::vector<bool> cheap_;  // by version
 };
@@ -79,6 +102,8 @@ const RegisterPool kRegister{
      .summary = "best fit; buffers that are dear to compute at the low end of a hole, cheap ones at the high end",
      .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023, cheap tensor partitioning",
      .options = {{"alignment", "512B", "bytes", "sizes and offsets are multiples of it"},
+                 {"groups", "2", "1|2", "1: everything at the low end"},
+                 {"dear", "density", "density|name", "by time per byte of the producer, or by what it is called"},
                  {"small", "0B", "bytes", "buffers up to this live in a region of their own; OneFlow: 10kB"},
                  {"region", "10240kB", "bytes", "size of that region, at the top"}},
      .make = [](const Options& options) { return std::make_unique<TwoEnded>(options); }}};

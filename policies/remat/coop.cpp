@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "simulator/evicted_classes.hpp"
 #include "simulator/pieces.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/window.hpp"
@@ -83,6 +84,7 @@ class Coop final : public Policy {
  public:
   explicit Coop(const Options& options)
       : contiguous_{options.word("window") == "contiguous"},
+        by_classes_{options.word("neighbours") == "classes"},
         small_{options.bytes("small")},
         keep_mutated_{options.word("inplace") == "pinned"} {}
 
@@ -94,6 +96,7 @@ class Coop final : public Policy {
   void start(const View& view) override {
     pieces_.reset(view);
     sets_.reset(view.trace().versions().size());
+    if (by_classes_) classes_.start(view);
     mutated_.assign(view.trace().buffers().size(), false);
     in_window_.assign(view.trace().versions().size(), 0);
     if (!keep_mutated_) return;
@@ -103,6 +106,7 @@ class Coop final : public Policy {
 
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) { pieces_.note(v); });
+    classes_.touched(view, [](VersionId) {});
     list_stretches(view);
     Window best;
     for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {
@@ -115,8 +119,12 @@ class Coop final : public Policy {
   }
 
   bool watches() const override { return true; }
-  void dropped(const View& view, VersionId v) override { sets_.evict(view, v); }
+  void dropped(const View& view, VersionId v) override {
+    if (by_classes_) return classes_.dropped(view, v);
+    sets_.evict(view, v);
+  }
   void computed(const View& view, std::span<const VersionId> versions) override {
+    if (by_classes_) return classes_.computed(view, versions);
     for (const VersionId v : versions) sets_.restore(view, v);
   }
   std::int64_t cost_evaluations() const override { return evaluations_; }
@@ -143,13 +151,9 @@ class Coop final : public Policy {
     return view.droppable(v) && view.size(v) > small_ && !mutated_[view.trace().version(v).buffer.index()];
   }
 
-  double per_staleness(const View& view, VersionId v, Nanos cost) const {
-    const Nanos staleness = view.now() - view.state(v).last_access;
-    if (cost == Nanos{}) return 0;
-    if (staleness <= Nanos{}) return 1e30;  // dearer than all others, but still a finite sum
-    return static_cast<double>(cost.count()) / static_cast<double>(staleness.count());
+  double cost(const View& view, VersionId v) {
+    return per_staleness(view, v, by_classes_ ? classes_.of(view, v) : sets_.neighbour_cost(view, v));
   }
-  double cost(const View& view, VersionId v) { return per_staleness(view, v, sets_.neighbour_cost(view, v)); }
 
   /// The cost of evicting a whole window, its members counting as each other's evicted neighbours.
   double cost_together(const View& view, const Window& window) {
@@ -171,12 +175,13 @@ class Coop final : public Policy {
     return sum;
   }
 
-  bool contiguous_;
+  bool contiguous_, by_classes_;
   Bytes small_;
   bool keep_mutated_;
   Bytes capacity_;
   Pieces pieces_;
   EvictedSets sets_;
+  EvictedClasses classes_;
   std::vector<Stretch> stretches_;
   std::vector<bool> mutated_;             // by buffer
   std::vector<std::uint64_t> in_window_;  // by version: the last window that it was seen in
@@ -190,6 +195,8 @@ const RegisterPolicy kRegistered{
      .summary = "drops the cheapest contiguous run of buffers that makes the room",
      .paper = "Zhang et al., Coop: Memory is not a Commodity, NeurIPS 2023",
      .options = {{"window", "contiguous", "contiguous|exact", "as published, or with costs counted together"},
+                 {"neighbours", "producer", "producer|classes",
+                  "evicted inputs and outputs of the producer, as OneFlow, or all evicted neighbours, as dtr-eq"},
                  {"small", "0B", "bytes",
                   "buffers up to this are never evicted; OneFlow: 10kB, in a region of their own"},
                  {"inplace", "recomputable", "recomputable|pinned",

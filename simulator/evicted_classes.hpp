@@ -1,0 +1,215 @@
+// What would have to be recomputed around a resident version, estimated with union-find.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "simulator/state.hpp"
+
+namespace tidepool {
+
+/// Classes of evicted versions. What is evicted makes a class of its cost and is united with the classes of its absent
+/// neighbours (their costs add up); when it is recomputed its cost is taken off its class and it leaves, but the class
+/// is not split. So a class may cost too much, or too little. Outputs of the op that is about to run count as absent,
+/// with a class of cost 0. A Cost for DropLeastCost.
+/// O(neighbours whose class changed) per eviction and recomputation.
+/// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
+class EvictedClasses {
+ public:
+  static constexpr bool kWatches = true;
+
+  void start(const View& view) {
+    const Trace& trace = view.trace();
+    places_.assign(trace.versions().size(), Place{});
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      places_[i].resident = trace.versions()[i].kind == VersionKind::kInitial;
+    nodes_.clear();
+    stale_.clear();
+    // A view that reads more than its base gives the base new neighbours without any other event.
+    for (std::size_t i = 0; i < trace.ops().size(); ++i)
+      for (const Use& use : trace.uses(OpId{i})) {
+        if (use.access != Access::kView) continue;
+        for (const Use& other : trace.uses(OpId{i})) {
+          if (!other.in.valid() || trace.root(other.in) == trace.root(use.in)) continue;
+          places_[trace.root(use.in).index()].grows = true;
+          places_[trace.root(other.in).index()].grows = true;
+        }
+      }
+  }
+
+  void dropped(const View& view, VersionId v) {
+    places_[v.index()].resident = false;
+    const std::uint32_t own = places_[v.index()].node = add_node(view.state(v).cost);
+    for_each_neighbour(view, v, [&](VersionId n) {
+      if (places_[n.index()].resident) return join(n, own);
+      if (places_[n.index()].node == kNone) {
+        places_[n.index()].node = add_node(Nanos{});
+        for_each_neighbour(view, n, [&](VersionId at_edge) {
+          if (places_[at_edge.index()].resident) join(at_edge, places_[n.index()].node);
+        });
+      }
+      unite(places_[n.index()].node, own);
+    });
+  }
+
+  void computed(const View& view, std::span<const VersionId> versions) {
+    for (const VersionId v : versions) {
+      Place& place = places_[v.index()];
+      place.resident = true;
+      mark(v, Stale::kClasses);
+      if (place.node == kNone) continue;
+      const std::uint32_t root = find(std::exchange(place.node, kNone));
+      for_each_neighbour(view, v, [&](VersionId n) {
+        if (places_[n.index()].resident) mark(n, Stale::kClasses);
+      });
+      nodes_[root].cost -= view.state(v).cost;
+      notify(root);
+    }
+  }
+
+  /// Calls visit(VersionId) for the versions for which of() may have changed since this was asked last.
+  template <class Visit>
+  void touched(const View&, Visit visit) {
+    for (std::size_t i = 0; i < stale_.size(); ++i) visit(stale_[i]);
+    stale_.clear();
+  }
+
+  /// Cost of a resident version and of the classes next to it, each counted once.
+  Nanos of(const View& view, VersionId v) {
+    Place& place = places_[v.index()];
+    if (place.stale == Stale::kClasses || place.grows || place.classes > kFew)
+      find_classes(view, v);
+    else if (place.stale == Stale::kCosts)
+      add_up(place);
+    place.stale = Stale::kNothing;
+    return view.state(v).cost + place.around;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  static constexpr std::uint32_t kFew = 3;
+
+  enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
+  struct Place {
+    Nanos around;                             // cost of the classes next to it, as last asked for
+    std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
+    std::uint32_t node = kNone;               // where it is absent
+    std::uint32_t asked = 0;                  // how often its classes were looked for
+    std::uint8_t classes = 0;                 // at most kFew + 1
+    bool resident = false;
+    bool grows = false;
+    Stale stale = Stale::kClasses;
+  };
+  struct Dependant {
+    VersionId version;
+    std::uint32_t asked;
+  };
+  struct Node {
+    std::uint32_t parent;
+    Nanos cost;                         // of the class, at its root
+    bool known = false;                 // somebody has asked for the cost since it changed
+    std::vector<Dependant> dependants;  // whose cost contains the class's, at its root
+  };
+
+  template <class Visit>
+  void for_each_neighbour(const View& view, VersionId v, Visit visit) const {
+    view.for_each_parent(v, visit);
+    view.for_each_child(v, visit);
+  }
+
+  void mark(VersionId v, Stale what) {
+    Place& place = places_[v.index()];
+    if (place.stale == Stale::kNothing) stale_.push_back(v);
+    place.stale = std::max(place.stale, what);
+  }
+
+  /// A class begins next to `v`, which is there.
+  void join(VersionId v, std::uint32_t node) {
+    Place& place = places_[v.index()];
+    const bool known = place.stale != Stale::kClasses && place.classes < kFew;
+    mark(v, known ? Stale::kCosts : Stale::kClasses);
+    if (!known) return;
+    place.next_to[place.classes++] = node;
+    nodes_[find(node)].dependants.push_back({v, place.asked});
+  }
+
+  void find_classes(const View& view, VersionId v) {
+    Place& place = places_[v.index()];
+    roots_.clear();
+    for_each_neighbour(view, v, [&](VersionId n) {
+      const Place& near = places_[n.index()];
+      if (near.resident || near.node == kNone) return;
+      const std::uint32_t root = find(near.node);
+      if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) roots_.push_back(root);
+    });
+    ++place.asked;
+    place.around = {};
+    place.classes = static_cast<std::uint8_t>(std::min<std::size_t>(kFew + 1, roots_.size()));
+    std::copy_n(roots_.begin(), std::min<std::size_t>(kFew, roots_.size()), place.next_to.begin());
+    for (const std::uint32_t root : roots_) {
+      place.around += nodes_[root].cost;
+      nodes_[root].known = true;
+      nodes_[root].dependants.push_back({v, place.asked});
+    }
+  }
+
+  /// The classes next to a place are as before, or some of them were united.
+  void add_up(Place& place) {
+    place.around = {};
+    std::uint8_t distinct = 0;
+    for (std::uint8_t i = 0; i < place.classes; ++i) {
+      const std::uint32_t root = find(place.next_to[i]);
+      if (std::find(place.next_to.begin(), place.next_to.begin() + distinct, root) != place.next_to.begin() + distinct)
+        continue;
+      place.next_to[distinct++] = root;
+      place.around += nodes_[root].cost;
+      nodes_[root].known = true;
+    }
+    place.classes = distinct;
+  }
+
+  /// The cost of a class has changed.
+  void notify(std::uint32_t root) {
+    if (!std::exchange(nodes_[root].known, false)) return;
+    std::erase_if(nodes_[root].dependants, [&](const Dependant& dependant) {
+      if (places_[dependant.version.index()].asked != dependant.asked) return true;
+      mark(dependant.version, Stale::kCosts);
+      return false;
+    });
+  }
+
+  std::uint32_t add_node(Nanos cost) {
+    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost, false, {}});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+
+  std::uint32_t find(std::uint32_t node) {
+    while (nodes_[node].parent != node) node = nodes_[node].parent = nodes_[nodes_[node].parent].parent;
+    return node;
+  }
+
+  void unite(std::uint32_t a, std::uint32_t b) {
+    a = find(a), b = find(b);
+    if (a == b) return;
+    std::vector<Dependant>&gone = nodes_[a].dependants, &kept = nodes_[b].dependants;
+    if (kept.size() < gone.size()) kept.swap(gone);
+    kept.insert(kept.end(), gone.begin(), gone.end());
+    gone = {};
+    nodes_[a].parent = b;
+    nodes_[b].cost += nodes_[a].cost;
+    nodes_[b].known |= nodes_[a].known;
+    notify(b);
+  }
+
+  std::vector<Place> places_;  // by version
+  std::vector<Node> nodes_;
+  std::vector<VersionId> stale_;
+  std::vector<std::uint32_t> roots_;
+};
+
+}  // namespace tidepool
