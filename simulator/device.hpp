@@ -6,6 +6,7 @@
 
 #include "simulator/pool.hpp"
 #include "simulator/pools/address_index.hpp"
+#include "simulator/pools/address_map.hpp"
 #include "simulator/pools/arena.hpp"
 
 namespace tidepool {
@@ -22,14 +23,14 @@ class SegmentDevice final : public Device {
   std::optional<Bytes> reserve(Bytes size) override {
     if (size > capacity_ - reserved_) return {};
     count(size);
-    return addresses_.place(round_up(size, kPage));
+    return take(size);
   }
   void release(Bytes address, Bytes size) override {
     reserved_ -= size;
-    addresses_.release(address);
+    give_back(address);
   }
-  Bytes reserve_addresses(Bytes size) override { return addresses_.place(round_up(size, kPage)).value(); }
-  void release_addresses(Bytes address, Bytes /*size*/) override { addresses_.release(address); }
+  Bytes reserve_addresses(Bytes size) override { return take(size); }
+  void release_addresses(Bytes address, Bytes /*size*/) override { give_back(address); }
   bool map(Bytes /*address*/, Bytes size, Bytes /*page*/) override {
     if (size > capacity_ - reserved_) return false;
     count(size);
@@ -48,9 +49,16 @@ class SegmentDevice final : public Device {
     reserved_ += size;
     most_reserved_ = std::max(most_reserved_, reserved_);
   }
+  Bytes take(Bytes size) {
+    const auto taken = addresses_.place(round_up(size, kPage)).value();
+    nodes_.insert(taken.address, taken.node);
+    return taken.address;
+  }
+  void give_back(Bytes address) { addresses_.release(nodes_.take(address)); }
 
   Bytes capacity_, reserved_, most_reserved_;
   Arena<AddressIndex> addresses_{kAddressSpace};
+  AddressMap nodes_;  // of addresses_, by address
 };
 
 }  // namespace tidepool

@@ -17,6 +17,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       policies_{policies},
       may_swap_{may_swap},
       keep_plan_{keep_plan},
+      all_stays_{policies.empty() && spec.assume.name.empty()},
       timeline_{trace, spec.machine, spec.assume, states_},
       clock_{spec.assume.clock_start},
       drafts_(policies.size()),
@@ -27,7 +28,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       lost_(trace.versions().size()),
       own_reads_(trace.versions().size()),
       told_(trace.ops().size()) {
-  count_own_reads();
+  if (!all_stays_) count_own_reads();
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     changes_[i].bit = static_cast<std::uint8_t>(1u << i);
     all_journals_ |= changes_[i].bit;
@@ -95,7 +96,7 @@ void Driver::end_iteration(int iteration) {
     const BufferId buffer = trace_.version(v).buffer;
     const bool stays =
         trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
-    if (states_[i].placed && !stays) give_back(v, {states_[i].offset, states_[i].held}, users_of(v));
+    if (states_[i].placed && !stays) give_back(v, place_of(v), users_of(v));
     if (stays && !users_.empty()) users_[trace_.first_version(buffer).index()].swap(users_[i]);
   }
   act(Verb::kNext, static_cast<std::uint32_t>(iteration));
@@ -140,6 +141,7 @@ void Driver::step(std::size_t position) {
 void Driver::begin(OpId op) {
   begun_ = before_ = op;
   op_ = op.value();
+  if (all_stays_) return;
   if (!leaving_.empty()) settle_past();
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     std::vector<Action>& draft = drafts_[i];
@@ -228,8 +230,10 @@ void Driver::emit(Action action) {
 }
 
 void Driver::act(Verb verb, std::uint32_t subject, Block block) {
-  if (!users_.empty() && (verb == Verb::kAlloc || verb == Verb::kSwapIn)) users_[subject].clear();
   emit({verb, before_, subject, block.offset, block.size});
+  if (verb != Verb::kAlloc && verb != Verb::kSwapIn) return;
+  states_[subject].tag = block.tag;
+  if (!users_.empty()) users_[subject].clear();
 }
 
 void Driver::journal(VersionId v) {

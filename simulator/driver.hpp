@@ -115,6 +115,7 @@ class Driver final : private Device {
   void lock(VersionId v);
   void now_evictable(VersionId v);
   View view(std::size_t policy) { return {trace_, spec_.machine, states_, clock_, op_, changes_[policy]}; }
+  Block place_of(VersionId v) const { return {state(v).offset, state(v).held, state(v).tag}; }
   VersionState& state(VersionId v) { return states_[v.index()]; }
   const VersionState& state(VersionId v) const { return states_[v.index()]; }
 
@@ -136,6 +137,7 @@ class Driver final : private Device {
   Pool& pool_;
   std::vector<std::unique_ptr<Policy>>& policies_;
   const bool may_swap_, keep_plan_;
+  const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
   std::vector<VersionState> states_;
   Timeline timeline_;
   Nanos clock_;             // what policies see as now

@@ -132,7 +132,7 @@ void Driver::settle_past() {
 
 void Driver::take_place_away(VersionId v, Verb verb) {
   VersionState& s = state(v);
-  const Block block{s.offset, s.held};
+  const Block block = place_of(v);
   const bool had_content = s.filled;
   act(verb, v.value());
   give_back(v, block, users_of(v));

@@ -88,7 +88,7 @@ void Driver::place_output(VersionId out) {
   if (version.parent.valid() && state(version.parent).placed) {
     VersionState& replaced = state(version.parent);
     if (replaced.locks == own_reads_[out.index()]) {
-      if (s.filled) ending_.push_back({version.parent, {replaced.offset, replaced.held}, users_of(version.parent)});
+      if (s.filled) ending_.push_back({version.parent, place_of(version.parent), users_of(version.parent)});
       if (!s.filled && !users_.empty()) users_[out.index()].swap(users_[version.parent.index()]);
       if (replaced.filled) overwritten_.push_back(version.parent);
       replaced.locks = 0;  // it ends with this run
@@ -192,7 +192,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
     tell_dropped(v);
   }
   if (!filled_.empty()) tell_computed();
-  unlock_inputs(op);
+  if (!all_stays_) unlock_inputs(op);
   if (again) check_limit();
 }
 

@@ -65,7 +65,8 @@ struct Departure {
 struct Block {
   Bytes offset = {};
   Bytes size = {};
-  bool operator==(const Block&) const = default;
+  std::uint32_t tag = 0;  ///< what finds it in the pool again, if the pool likes; not part of what it is
+  bool operator==(const Block& other) const { return offset == other.offset && size == other.size; }
 };
 
 /// Something that a pool counts besides bytes, under its JSON key.

@@ -17,6 +17,7 @@ struct VersionState {
   Nanos host_ready;        ///< when the host copy is complete
   Bytes offset;            ///< where it is
   Bytes held;              ///< bytes held there, 0 if it has no place
+  std::uint32_t tag = 0;   ///< Block::tag of its place
   bool placed = false;     ///< has a place on the device
   bool filled = false;     ///< and its content is there
   bool on_host = false;    ///< has a copy on the host

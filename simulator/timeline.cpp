@@ -145,6 +145,7 @@ void Timeline::run(OpId id) {
       }
       out.offset = parent->offset;
       out.held = parent->held;
+      out.tag = parent->tag;
       out.placed = true;
       parent->placed = parent->filled = false;
       parent->held = {};
@@ -185,7 +186,7 @@ void Timeline::next_iteration() {
   for (const auto& [first, state] : carried) {
     VersionState& next = states_[first.index()];
     next.ready = state.ready, next.last_use = state.last_use, next.host_ready = state.host_ready;
-    next.offset = state.offset, next.held = state.held;
+    next.offset = state.offset, next.held = state.held, next.tag = state.tag;
     next.placed = state.placed, next.filled = state.filled, next.on_host = state.on_host,
     next.from_host = state.from_host;
     if (next.placed) held_ += trace_.size(first);

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "simulator/pool.hpp"
-#include "simulator/pools/address_map.hpp"
 
 namespace tidepool {
 
@@ -18,10 +16,15 @@ namespace tidepool {
 template <class Index>
 class Arena {
  public:
+  struct Taken {
+    Bytes address;
+    std::uint32_t node = 0;  // names the block until it is released
+  };
+
   explicit Arena(Bytes capacity) : capacity_{capacity} {}
 
   /// The low part of the free block that the index chooses. `size` > 0.
-  std::optional<Bytes> place(Bytes size) {
+  std::optional<Taken> place(Bytes size) {
     const typename Index::Place found = index_.find(size);
     const Bytes above = capacity_ - top_;
     if (found.valid() && (!Index::kSmallestFirst || above < size || index_.at(found).size <= above))
@@ -31,14 +34,11 @@ class Arena {
     if (last_ != kNone) nodes_[last_].next = node;
     last_ = node;
     top_ += size;
-    used_.insert(nodes_[node].address, node);
-    return nodes_[node].address;
+    return Taken{nodes_[node].address, node};
   }
 
-  /// Takes back what place() returned.
-  void release(Bytes address) {
-    std::uint32_t node = used_.take(address);
-    assert(node != kNone);
+  /// Takes a block back, given by the node that place() returned.
+  void release(std::uint32_t node) {
     if (const std::uint32_t next = nodes_[node].next; next != kNone && nodes_[next].free) {
       index_.erase(nodes_[next].size, nodes_[next].address);
       absorb_next(node);
@@ -62,7 +62,7 @@ class Arena {
   Bytes largest_hole() const { return std::max(index_.largest(), capacity_ - top_); }
 
  private:
-  static constexpr std::uint32_t kNone = AddressMap::kNone;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Node {
     Bytes address = {};
     Bytes size = {};
@@ -71,7 +71,7 @@ class Arena {
     bool free = false;
   };
 
-  Bytes take(typename Index::Place found, Bytes size) {
+  Taken take(typename Index::Place found, Bytes size) {
     const std::uint32_t node = index_.at(found).node;
     index_.erase(found);
     const Bytes address = nodes_[node].address;
@@ -85,8 +85,7 @@ class Arena {
       index_.insert({rest, address + size, remainder});
     }
     nodes_[node].free = false;
-    used_.insert(address, node);
-    return address;
+    return {address, node};
   }
 
   void absorb_next(std::uint32_t node) {
@@ -114,7 +113,6 @@ class Arena {
   std::uint32_t last_ = kNone;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> spare_;
-  AddressMap used_;  // blocks in use
   Index index_;
 };
 

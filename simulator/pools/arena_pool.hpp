@@ -28,16 +28,22 @@ class ArenaPool final : public Pool {
 
   std::optional<Block> place(const Request& request) override {
     if (request.size > capacity_) return {};
-    const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
-    const std::optional<Bytes> offset = arena_->place(size);
-    if (!offset) return {};
-    return Block{*offset, size};
+    const Bytes size = std::max(rounded(request.size), alignment_);
+    const auto taken = arena_->place(size);
+    if (!taken) return {};
+    return Block{taken->address, size, taken->node};
   }
 
-  void release(const Block& block) override { arena_->release(block.offset); }
+  void release(const Block& block) override { arena_->release(block.tag); }
   Bytes largest_hole() const override { return arena_->largest_hole(); }
 
  private:
+  /// Without a division where that is possible.
+  Bytes rounded(Bytes size) const {
+    const std::int64_t below = alignment_.count() - 1;
+    return (alignment_.count() & below) == 0 ? Bytes{(size.count() + below) & ~below} : round_up(size, alignment_);
+  }
+
   Bytes alignment_;
   Bytes capacity_;
   std::optional<Arena<Index>> arena_;
