@@ -47,8 +47,7 @@ void count(Bytes& sum, Bytes more) {
 /// An operand with the memory behind it.
 struct Bound {
   VersionId version;
-  std::uint64_t* words = nullptr;
-  std::size_t count = 0;                 ///< words of the content
+  Content content;
   std::size_t held = 0;                  ///< words of the place
   std::shared_ptr<std::uint64_t[]> own;  ///< keeps memory outside the arena until the last task has ended
 };
@@ -80,7 +79,7 @@ class HostBackend final : public Backend {
         plan_{plan},
         options_{options},
         lanes_{static_cast<std::uint32_t>(trace.data().streams.size())},
-        scale_{trace, plan, options.arena, options.arena_limit},
+        scale_{trace, plan, options.arena},
         arena_{zero_words(scale_.arena_words())},
         expected_{std::make_shared<Expected>(Expected::first(trace))},
         saved_draw_(trace.ops().size()),
@@ -93,12 +92,14 @@ class HostBackend final : public Backend {
   void open(std::uint32_t place, Bytes offset, Bytes size, bool) override {
     if (place >= memory_.size()) memory_.resize(place + 1);
     Memory& memory = memory_[place];
-    memory.held = scale_.words(size);
+    memory.offset = offset;
     if (offset == kNoAddress) {
+      memory.held = scale_.words(size);
       memory.own = std::shared_ptr<std::uint64_t[]>{zero_words(memory.held)};
       memory.words = memory.own.get();
     } else {
-      memory.words = memory.held == 0 ? nullptr : arena_.get() + scale_.word(offset);
+      memory.words = arena_.get() + scale_.word(offset);
+      memory.held = scale_.word(offset + size) - scale_.word(offset);
     }
   }
 
@@ -145,16 +146,19 @@ class HostBackend final : public Backend {
 
  private:
   struct Memory {
+    Bytes offset;
     std::uint64_t* words = nullptr;
     std::size_t held = 0;
     std::shared_ptr<std::uint64_t[]> own;
   };
 
   Bound bind(const Operand& operand) const {
-    const std::size_t count = scale_.words(trace_.size(operand.version));
-    if (count == 0) return {operand.version, nullptr, 0, 0, nullptr};
+    const Bytes size = trace_.size(operand.version);
+    if (size == Bytes{}) return {operand.version, {}, 0, nullptr};
     const Memory& memory = memory_[operand.place];
-    return {operand.version, memory.words, count, memory.held, memory.own};
+    const std::size_t count = scale_.words(size);
+    const std::size_t covered = memory.own ? count : scale_.word(memory.offset + size) - scale_.word(memory.offset);
+    return {operand.version, {memory.words, count, covered}, memory.held, memory.own};
   }
 
   /// What the host does when it launches an op: a random op draws, or gets the state that was saved when it first ran.
@@ -198,7 +202,7 @@ class HostBackend final : public Backend {
       wait_until(start, options_.faults.late_copies);
     switch (job.kind) {
       case TaskKind::kFill:
-        fill_words(job.writes[0].words, job.writes[0].count, job.expected->content[job.writes[0].version.index()]);
+        fill_words(job.writes[0].content, job.expected->content[job.writes[0].version.index()]);
         break;
       case TaskKind::kRun:
         run(job, log);
@@ -206,11 +210,11 @@ class HostBackend final : public Backend {
       case TaskKind::kCopy:
       case TaskKind::kSwapOut:
       case TaskKind::kSwapIn:
-        copy_words(job.writes[0].words, job.reads[0].words, job.reads[0].count);
+        copy_words(job.writes[0].content, job.reads[0].content);
         count(log.bytes, trace_.size(job.reads[0].version));
         break;
       case TaskKind::kClear:
-        clear_words(job.writes[0].words, job.writes[0].held);
+        clear_words(job.writes[0].content.words, job.writes[0].held);
         break;
       case TaskKind::kCheck:
         compare(job, job.reads[0], log);
@@ -253,7 +257,7 @@ class HostBackend final : public Backend {
     for (const Bound& input : job.reads) found.push_back(compare(job, input, log));
     const std::uint64_t content = op_content(job.op, found, job.draw, job.batch);
     for (const Bound& output : job.writes) {
-      fill_words(output.words, output.count, output_content(content, output.version));
+      fill_words(output.content, output_content(content, output.version));
       count(log.bytes, trace_.size(output.version));
     }
   }
@@ -264,16 +268,16 @@ class HostBackend final : public Backend {
     const Bytes size = trace_.size(input.version);
     count(log.bytes, size);
     count(log.read, size);
-    std::size_t wrong = 0, first = input.count;
-    for (std::size_t i = 0; i < input.count; ++i)
-      if (load(input.words[i]) != word_of(expected, i)) {
-        if (wrong == 0) first = i;
-        ++wrong;
-      }
+    std::size_t wrong = 0, first = 0;
+    std::uint64_t found = 0;
+    input.content.for_each([&](std::uint64_t& word, std::size_t i) {
+      const std::uint64_t value = load(word);
+      if (value != word_of(expected, i) && wrong++ == 0) first = i, found = value;
+    });
     if (wrong == 0) return expected;
 
-    Bytes bytes = scale_.unit() * static_cast<std::int64_t>(wrong);
-    count(log.corrupt, std::min(bytes, size));
+    const Int128 bytes = static_cast<Int128>(scale_.unit().count()) * static_cast<std::int64_t>(wrong);
+    count(log.corrupt, Bytes{static_cast<std::int64_t>(std::min<Int128>(bytes, size.count()))});
     if (!log.first || job.action < log.first->action) {
       log.first = {job.action,
                    job.op,
@@ -281,12 +285,12 @@ class HostBackend final : public Backend {
                    input.version,
                    scale_.unit() * static_cast<std::int64_t>(first),
                    word_of(expected, first),
-                   load(input.words[first]),
+                   found,
                    {}};
       log.expected_then = job.expected;
     }
     std::uint64_t content = 0;
-    for (std::size_t i = 0; i < input.count; ++i) content = mix(content, load(input.words[i]));
+    input.content.for_each([&](std::uint64_t& word, std::size_t) { content = mix(content, load(word)); });
     return content;
   }
 

@@ -16,8 +16,7 @@ namespace tidepool {
 struct HostOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
   bool threads = true;         ///< one per lane; without, everything is done in issue order
-  Bytes arena = 256_MiB;       ///< memory to aim at; larger plans are scaled down, a word for a power of two of bytes
-  Bytes arena_limit = 4_GiB;   ///< most that is taken where the addresses forbid a coarser scale
+  Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down, a word for many bytes
   double time_scale = 0;       ///< > 0: ops and copies take this multiple of their time; needs threads
   Machine machine = {};        ///< its links time the copies; used with time_scale only
   Nanos patience = Nanos{60'000'000'000};  ///< nothing ends for so long while a lane waits: the run is stuck
@@ -69,7 +68,7 @@ struct HostReport {
   std::optional<Corruption> first;
   Bytes peak = {};  ///< largest sum of bytes of versions that had places at once
   Bytes read = {};  ///< bytes compared
-  Bytes unit = {};  ///< bytes that one word stood for
+  Bytes unit = {};  ///< bytes that one word stood for, at most
   Nanos wall = {};
   std::optional<Nanos> measured;          ///< wall time divided by the time scale, if there is one
   std::vector<LaneReport> lanes;          ///< one for each stream, then d2h, h2d, upkeep
@@ -80,7 +79,7 @@ struct HostReport {
 /// depend on what it found; in-place updates replace the bytes where they are; places that end are cleared. At the end
 /// every output of the trace is compared, wherever it is.
 /// @throws PlanError   for a plan that no memory could execute, naming the action
-/// @throws InputError  for a plan too large for `arena_limit`
+/// @throws InputError  for a plan that has more pieces than `arena` has words
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options = {});
 
 }  // namespace tidepool

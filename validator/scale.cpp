@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "traces/error.hpp"
 
@@ -14,15 +13,21 @@ constexpr std::int64_t kWord = sizeof(std::uint64_t);
 
 bool gives_place(Verb verb) { return verb == Verb::kAlloc || verb == Verb::kScratch || verb == Verb::kSwapIn; }
 
-/// Largest sum of bytes that have memory of their own at once: places without an address and host copies.
-Int128 most_unaddressed(const Trace& trace, const Plan& plan) {
+/// What has memory of its own: places without an address and host copies.
+struct Unaddressed {
+  Int128 bytes = 0;   ///< largest sum at once
+  Int128 places = 0;  ///< most of them at once
+};
+
+Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
   std::vector<Bytes> device(trace.versions().size()), host(trace.versions().size());
-  Int128 held = 0, most = 0;
+  Unaddressed held, most;
   std::vector<Bytes> scratch;
   const auto set = [&](Bytes& slot, Bytes size) {
-    held += size.count() - slot.count();
+    held.bytes += size.count() - slot.count();
+    held.places += (size > Bytes{} ? 1 : 0) - (slot > Bytes{} ? 1 : 0);
     slot = size;
-    most = std::max(most, held);
+    most = {std::max(most.bytes, held.bytes), std::max(most.places, held.places)};
   };
   for (const Action& action : plan.actions) {
     const bool own = action.offset == kNoAddress;
@@ -72,59 +77,53 @@ Int128 most_unaddressed(const Trace& trace, const Plan& plan) {
 
 }  // namespace
 
-Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes limit) {
-  std::vector<Range> taken;
-  std::uint64_t bits = 0;  // every bit set in some offset
+Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim) {
+  struct End {
+    Bytes at;
+    int places = 0;  ///< begin here, less those that end
+  };
+  std::vector<End> ends;
   for (const Action& action : plan.actions) {
-    if (action.verb == Verb::kReserve || action.verb == Verb::kMap)
-      taken.push_back({action.offset, action.offset + action.size});
-    if (gives_place(action.verb) && action.offset != kNoAddress)
-      bits |= static_cast<std::uint64_t>(action.offset.count());
+    if (!gives_place(action.verb) || action.offset == kNoAddress) continue;
+    ends.push_back({action.offset, 1});
+    ends.push_back({action.offset + trace.size(VersionId{action.subject}), 0});
+    ends.push_back({action.offset + action.size, -1});
   }
-  if (taken.empty()) {
-    Range all{Bytes{std::numeric_limits<std::int64_t>::max()}, Bytes{}};
-    for (const Action& action : plan.actions)
-      if (gives_place(action.verb) && action.offset != kNoAddress)
-        all = {std::min(all.first, action.offset), std::max(all.end, action.offset + action.size)};
-    if (all.first < all.end) taken.push_back(all);
-  }
-  std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
-  for (const Range& range : taken) {
-    if (!ranges_.empty() && range.first <= ranges_.back().end)
-      ranges_.back().end = std::max(ranges_.back().end, range.end);
-    else
-      ranges_.push_back(range);
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.at < b.at; });
+  std::int64_t places = 0, covered_pieces = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    places += ends[i].places;
+    if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
+    const Bytes length = i + 1 < ends.size() && places > 0 ? ends[i + 1].at - ends[i].at : Bytes{};
+    pieces_.push_back({ends[i].at, length});
+    covered_pieces += length > Bytes{};
   }
 
-  const Int128 unaddressed = most_unaddressed(trace, plan);
-  const std::int64_t largest = bits == 0 ? std::int64_t{1} << 62 : static_cast<std::int64_t>(bits & (~bits + 1));
-  const auto needed = [&](std::int64_t unit) {
-    Int128 words = unaddressed / unit;
-    for (const Range& range : ranges_) words += (range.end.count() - range.first.count()) / unit + 2;
+  const Unaddressed unaddressed = most_unaddressed(trace, plan);
+  const auto needed = [&](Bytes unit) {
+    Int128 words = unaddressed.bytes / unit.count() + unaddressed.places;
+    for (const Piece& piece : pieces_) words += (piece.covered.count() + Int128{unit.count()} - 1) / unit.count();
     return words * kWord;
   };
-  std::int64_t unit = 1;
-  while (needed(unit) > aim.count() && unit < largest) unit *= 2;
-  if (needed(unit) > std::max(aim, limit).count()) {
-    const Int128 bytes = std::min<Int128>(needed(unit), std::numeric_limits<std::int64_t>::max());
-    throw InputError{
-        fmt::format("the plan needs {} of memory, because its addresses are multiples of {} bytes only; "
-                    "expected at most {} (--arena)",
-                    to_text(Bytes{static_cast<std::int64_t>(bytes)}), largest, to_text(std::max(aim, limit)))};
+  constexpr Bytes kCoarsest{std::int64_t{1} << 62};
+  while (needed(unit_) > aim.count() && unit_ < kCoarsest) unit_ = unit_ * 2;
+  if (needed(unit_) > aim.count()) {
+    const Int128 pieces = covered_pieces + unaddressed.places;
+    throw InputError{fmt::format(
+        "the plan needs {} of memory, a word for each of the {} pieces into which its places "
+        "divide it; expected at most {} (--arena)",
+        to_text(Bytes{static_cast<std::int64_t>(pieces) * kWord}), static_cast<std::int64_t>(pieces), to_text(aim))};
   }
-  unit_ = Bytes{unit};
-  for (Range& range : ranges_) {
-    range.first = Bytes{range.first.count() / unit * unit};
-    range.word = arena_words_;
-    arena_words_ += words(range.end - range.first);
+  for (Piece& piece : pieces_) {
+    piece.word = arena_words_;
+    arena_words_ += words(piece.covered);
   }
 }
 
 std::size_t Scale::word(Bytes offset) const {
-  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), offset,
-                                      [](Bytes value, const Range& range) { return value < range.first; });
-  const Range& range = *std::prev(after);
-  return range.word + static_cast<std::size_t>((offset - range.first).count() / unit_.count());
+  const auto at = std::lower_bound(pieces_.begin(), pieces_.end(), offset,
+                                   [](const Piece& piece, Bytes value) { return piece.first < value; });
+  return at->word;
 }
 
 }  // namespace tidepool

@@ -1,8 +1,8 @@
-// How the bytes of a device fit into the memory of a host: one word stands for a power of two of them.
+// How the bytes of a device fit into the memory of a host: one word stands for many of them.
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <vector>
 
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
@@ -10,31 +10,34 @@
 namespace tidepool {
 
 /// Maps the addresses of a plan to words of an arena so that places overlap there exactly if they overlap on the
-/// device. Segments, wherever the device put them, stand next to each other in the arena, and so do windows onto their
-/// memory: what lies in a window has words of its own.
+/// device. The ends of all places, and of the contents in them, divide the addresses into pieces. A piece that no place
+/// ever covers takes no memory; every other takes a word for each `unit()` bytes, the last of which may be fewer. So a
+/// place takes at least as many words as its content has, and no plan needs more than a word for each piece.
+/// What lies in a window onto reserved memory has words of its own.
 class Scale {
  public:
-  /// Takes the least unit with which arena and host copies fit into `aim`. Every offset must be a multiple of the unit;
-  /// where that forbids a large unit, up to `limit` is used.
-  /// @throws InputError  "the plan needs 6.0 GiB of memory, because its addresses are multiples of 512 bytes only;
-  ///                     expected at most 4.0 GiB (--arena)"
-  Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes limit);
+  /// Takes the least unit with which arena and host copies fit into `aim`. O(n log n) for n actions.
+  /// @throws InputError  "the plan needs 160 KiB of memory, a word for each of the 20,480 pieces into which its places
+  ///                     divide it; expected at most 64 KiB (--arena)"
+  Scale(const Trace& trace, const Plan& plan, Bytes aim);
 
-  /// Bytes of the device that one word stands for.
+  /// Bytes of the device that one word stands for, at most.
   Bytes unit() const { return unit_; }
+  /// Words of a content, wherever it is.
   std::size_t words(Bytes size) const {
-    return static_cast<std::size_t>((size.count() + unit_.count() - 1) / unit_.count());
+    return size > Bytes{} ? static_cast<std::size_t>((size.count() - 1) / unit_.count() + 1) : 0;
   }
   std::size_t arena_words() const { return arena_words_; }
-  /// First word of an address that the plan uses.
+  /// First word of an address at which a place or its content begins or ends.
   std::size_t word(Bytes offset) const;
 
  private:
-  struct Range {
-    Bytes first, end;
+  struct Piece {
+    Bytes first;
+    Bytes covered;         ///< its length, or 0 if no place ever covers it
     std::size_t word = 0;  ///< in the arena, of `first`
   };
-  std::vector<Range> ranges_;  ///< of addresses, sorted, disjoint
+  std::vector<Piece> pieces_;  ///< by address; each ends where the next begins
   Bytes unit_{1};
   std::size_t arena_words_ = 0;
 };

@@ -20,16 +20,36 @@ inline void store(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref{word}.store(value, std::memory_order_relaxed);
 }
 
-inline void fill_words(std::uint64_t* words, std::size_t count, std::uint64_t content) {
-  for (std::size_t i = 0; i < count; ++i) store(words[i], word_of(content, i));
+/// A content of `count` words, repeated over the words that stand for its bytes in one place: at least as many.
+struct Content {
+  std::uint64_t* words = nullptr;
+  std::size_t count = 0;
+  std::size_t covered = 0;
+
+  /// Calls visit(word, index in the content) for all of them.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t first = 0; first < covered; first += count)
+      for (std::size_t i = 0; i < count && first + i < covered; ++i) visit(words[first + i], i);
+  }
+};
+
+inline void fill_words(const Content& content, std::uint64_t number) {
+  content.for_each([number](std::uint64_t& word, std::size_t i) { store(word, word_of(number, i)); });
 }
 
 inline void clear_words(std::uint64_t* words, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) store(words[i], kCleared);
 }
 
-inline void copy_words(std::uint64_t* to, std::uint64_t* from, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) store(to[i], load(from[i]));
+/// Copies a content to another place. Whatever is wrong in any of the words that it covers is wrong in the copy.
+inline void copy_words(const Content& to, const Content& from) {
+  for (std::size_t i = 0; i < to.count; ++i) {
+    std::uint64_t value = load(from.words[i]);
+    for (std::size_t again = i + from.count; again < from.covered; again += from.count)
+      if (const std::uint64_t other = load(from.words[again]); other != value) value = mix(value, other);
+    for (std::size_t at = i; at < to.covered; at += to.count) store(to.words[at], value);
+  }
 }
 
 struct Freed {

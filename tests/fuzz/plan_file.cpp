@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Trace trace = make_trace();
   HostOptions options;
   options.threads = false;
-  options.arena = options.arena_limit = 64_KiB;
+  options.arena = 64_KiB;
   options.copy_on_write = file.spec.assume.copy_on_write;
   try {
     execute_on_host(trace, file.plan, options);

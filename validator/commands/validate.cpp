@@ -38,7 +38,7 @@ HostOptions host_options(const Arguments& arguments, const PlanFile& file) {
   options.detail = arguments.detail;
   if (!arguments.arena.empty()) {
     try {
-      options.arena = options.arena_limit = parse_bytes(arguments.arena);
+      options.arena = parse_bytes(arguments.arena);
     } catch (const InputError& error) {
       throw error.at("--arena");
     }
@@ -166,7 +166,8 @@ const RegisterCommand kRegistered{
        app.add_flag("--detail", arguments->detail, "also each lane and each transfer");
        app.add_option("--time-scale", arguments->time_scale,
                       "ops and copies take this multiple of their time, and time is measured; indicative on the host");
-       app.add_option("--arena", arguments->arena, "memory to use; larger plans are scaled down (default 256MiB)");
+       app.add_option("--arena", arguments->arena,
+                      "most memory to take for content; larger plans are scaled down (default 256MiB)");
        app.add_flag("!--no-threads", arguments->threads, "everything in issue order, one thing after the other");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
