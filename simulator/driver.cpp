@@ -91,15 +91,17 @@ void Driver::end_iteration(int iteration) {
   drop_temporaries(0);
   bring_back_outputs(false);
   while (!leaving_.empty()) settle_front();
+  std::vector<Ending> ended;  // for the pool, which may give their memory back, only when they have
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const VersionId v{i};
     const BufferId buffer = trace_.version(v).buffer;
     const bool stays =
         trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
-    if (states_[i].placed && !stays) give_back(v, place_of(v), users_of(v));
+    if (states_[i].placed && !stays) ended.push_back({v, place_of(v), users_of(v)});
     if (stays && !users_.empty()) users_[trace_.first_version(buffer).index()].swap(users_[i]);
   }
   act(Verb::kNext, static_cast<std::uint32_t>(iteration));
+  for (const Ending& each : ended) give_back(each.version, each.block, each.users);
   std::fill(lost_.begin(), lost_.end(), false);
   std::fill(next_draft_.begin(), next_draft_.end(), 0);
   for (Changes& changes : changes_) changes.ids.clear();

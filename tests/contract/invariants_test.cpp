@@ -113,3 +113,18 @@ TEST_CASE("every policy keeps the invariants over several iterations") {
       }
   }
 }
+
+TEST_CASE("every pool keeps the invariants over several iterations") {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 3); ++seed) {
+    const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 10);
+    for (const PoolInfo* pool : all_pools())
+      for (const char* policy : {"none", "lru-swap"})
+        for (const double fraction : {0.5, 0.9, 100.0}) {
+          INFO(fmt::format("seed {} pool {} policy {} capacity {}x", seed, pool->name, policy, fraction));
+          RunSpec spec{.pool = pool->name, .policy = policy, .machine = kMachine, .iterations = 3};
+          const double peak = static_cast<double>(trace.ideal_peak().count());
+          spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
+          check_run(trace, spec);
+        }
+  }
+}
