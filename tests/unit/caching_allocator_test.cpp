@@ -91,6 +91,65 @@ TEST_CASE("the garbage collector gives back what was not wanted for longest") {
   CHECK(t.device.reserved() == 24_MiB + 40_MiB);
 }
 
+TEST_CASE("the garbage collector rests until more than its fraction is reserved, and spares what is split") {
+  for (const auto& [second, collected] : {std::pair{30_MiB, false}, std::pair{32_MiB, true}}) {
+    PoolUnderTest t{"pytorch(garbage_collection_threshold=0.5)", 100_MiB};
+    const Block a = t.place(20_MiB).value();
+    CHECK(t.place(second).has_value());
+    t.pool->release(a);
+    CHECK(t.place(24_MiB).has_value());
+    CHECK(t.device.reserved() == second + 24_MiB + (collected ? 0_MiB : 20_MiB));
+  }
+  PoolUnderTest split{"pytorch(garbage_collection_threshold=0.5)", 100_MiB};
+  const Block part = split.place(9_MiB).value(), rest = split.place(9_MiB).value();
+  CHECK(split.place(32_MiB).has_value());
+  split.pool->release(part);
+  CHECK(split.place(24_MiB).has_value());
+  CHECK(split.device.reserved() == 20_MiB + 32_MiB + 24_MiB);
+  CHECK(rest.offset == 9_MiB);
+}
+
+TEST_CASE("requests that are not split may get blocks larger by less than the rounding") {
+  for (const auto& [rounding, reused] : {std::pair{"40MiB", false}, std::pair{"41MiB", true}}) {
+    PoolUnderTest t{std::string{"pytorch(max_split_size=100MiB,max_non_split_rounding="} + rounding + ")", 1_GiB};
+    const Block big = t.place(200_MiB).value();
+    t.pool->release(big);
+    CHECK((t.place(160_MiB) == big) == reused);
+  }
+}
+
+TEST_CASE("large_segment_size is what requests of 1 to 10 MiB take from the device") {
+  for (const auto& [size, segment] : {std::pair{1_MiB, 2_MiB}, std::pair{1_MiB + 512_B, 16_MiB},
+                                      std::pair{10_MiB - 512_B, 16_MiB}, std::pair{10_MiB, 10_MiB}}) {
+    PoolUnderTest t{"pytorch(large_segment_size=16MiB)", 1_GiB};
+    CHECK(t.place(size).has_value());
+    CHECK(t.device.reserved() == segment);
+  }
+}
+
+TEST_CASE("requests are rounded up before a block is looked for") {
+  PoolUnderTest t{"pytorch(roundup_power2_divisions=[16:4,>:0])", 1_GiB};
+  CHECK(t.place(17_MiB) == Block{0_B, 20_MiB});     // a quarter of the step from 16 to 32 MiB
+  CHECK(t.place(33_MiB) == Block{20_MiB, 34_MiB});  // above the last size: not to 40 MiB, and 1 MiB is not split off
+  CHECK(t.device.reserved() == 20_MiB + 34_MiB);
+}
+
+TEST_CASE("the blocks of a captured graph's pool are its own, and stay when the others are given back") {
+  SegmentDevice device{1_GiB};
+  CachingAllocator memory{{}, device, 1_GiB};
+  const CachingAllocator::Source graph{.owner = 0, .number = 1};
+  const Block own = memory.malloc(30_MiB, graph).value(), other = memory.malloc(30_MiB, {}).value();
+  memory.free(own.offset);
+  CHECK(memory.malloc(30_MiB, {}).value() != own);
+  CHECK(memory.malloc(30_MiB, graph).value() == own);
+  memory.free(own.offset);
+  memory.free(other.offset);
+  memory.release_cached_blocks();
+  CHECK(device.reserved() == 60_MiB);
+  memory.release_cached_blocks(true);
+  CHECK(device.reserved() == 30_MiB);
+}
+
 TEST_CASE("expandable segments map whole pages and grow where they end") {
   PoolUnderTest t{"pytorch-expandable", 80_MiB};
   const Block a = t.place(9_MiB).value();
