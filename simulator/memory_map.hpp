@@ -17,6 +17,7 @@ class MemoryMap {
 
   /// @return  false if some of the addresses show memory already
   bool map(Bytes address, Bytes size, Bytes memory) {
+    if (size <= Bytes{}) return true;
     if (overlaps(address, size)) return false;
     auto window = windows_.emplace(address, Window{address + size, memory}).first;
     if (const auto next = std::next(window); next != windows_.end() && continues(*window, *next)) {
@@ -32,6 +33,7 @@ class MemoryMap {
 
   /// @return  false if some of the addresses show nothing
   bool unmap(Bytes address, Bytes size) {
+    if (size <= Bytes{}) return true;
     if (!covers(address, size)) return false;
     const Bytes end = address + size;
     auto window = std::prev(windows_.upper_bound(address));

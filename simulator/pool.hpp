@@ -44,7 +44,8 @@ struct Request {
   StreamId stream = {};    ///< the stream that will use it first
   VersionId version = {};  ///< what will live there
   OpId before = {};        ///< the op that the program runs next; none: after the last, or no ops are run
-  Nanos now = {};          ///< time at which it asks
+  /// When it asks. No host runs ahead of its device here; real ones do, and find less of what streams do done.
+  Nanos now = {};
 };
 
 /// A stream that has used a block and is not the block's own, and when all that it has been given so far will be done.

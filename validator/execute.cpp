@@ -63,6 +63,7 @@ class Walk {
     const VersionId v{action.subject};
     switch (action.verb) {
       case Verb::kReserve:
+        if (map_.overlaps(action.offset, action.size)) refuse(action, "part of it shows other memory");
         if (!segments_.reserve(action.offset, action.size)) refuse(action, "part of it is reserved already");
         return;
       case Verb::kRelease:
@@ -70,6 +71,7 @@ class Walk {
         return;
       case Verb::kMap:
         if (!segments_.contain(kMapPage * action.subject, action.size)) refuse(action, "it would show nothing");
+        if (segments_.overlap(action.offset, action.size)) refuse(action, "part of it is reserved");
         if (!map_.map(action.offset, action.size, kMapPage * action.subject))
           refuse(action, "part of it shows memory already");
         return;

@@ -122,6 +122,11 @@ bool Segments::release(Bytes offset, Bytes size) {
   return true;
 }
 
+bool Segments::overlap(Bytes offset, Bytes size) const {
+  const auto after = ranges_.lower_bound(offset + size);
+  return after != ranges_.begin() && std::prev(after)->second > offset;
+}
+
 bool Segments::contain(Bytes offset, Bytes size) const {
   const auto after = ranges_.upper_bound(offset);
   return after != ranges_.begin() && std::prev(after)->second >= offset + size;

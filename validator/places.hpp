@@ -84,6 +84,8 @@ class Segments {
   /// @return  false if part of it is not taken
   bool release(Bytes offset, Bytes size);
   bool contain(Bytes offset, Bytes size) const;
+  /// Whether some of it is taken.
+  bool overlap(Bytes offset, Bytes size) const;
 
  private:
   std::map<Bytes, Bytes> ranges_;  ///< first address to end; neighbours are joined

@@ -22,8 +22,8 @@ std::vector<OptionInfo> caching_options();
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
 
 /// Requests of one stream do not get blocks of another, and every use of a block by another stream counts as recorded
-/// (torch.Tensor.record_stream). The device's capacity takes the part of the memory fraction that PyTorch's garbage
-/// collector wants to be set.
+/// (torch.Tensor.record_stream); where there is no time (`tidepool pack`), such blocks come back at once. The device's
+/// capacity takes the part of the memory fraction that PyTorch's garbage collector wants to be set.
 class CachingPool final : public Pool {
  public:
   explicit CachingPool(const CachingConfig& config) : config_{config} {}

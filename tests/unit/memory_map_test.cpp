@@ -84,6 +84,24 @@ TEST_CASE("two live buffers with the same memory are refused, wherever their add
         "map [104857600, +4194304) to [0, +4194304) before op 0: what it would show is not reserved");
 }
 
+TEST_CASE("addresses that have memory show no other, and the other way round") {
+  TraceBuilder build;
+  build.run({}, {});
+  const Trace trace = build.finish();
+  PlanWriter over{trace};
+  over.reserve(0_B, 8_MiB, 4).map(6_MiB, 4_MiB, 0).run(OpId{0});
+  CHECK(refusals(trace, over.plan()) ==
+        std::pair<std::string, std::string>{
+            "map [6291456, +4194304) to [0, +4194304) before op 0: there is memory at these addresses",
+            "map [6291456, +4194304) to [0, +4194304) before op 0: part of it is reserved"});
+  PlanWriter under{trace};
+  under.reserve(0_B, 4_MiB, 2).map(8_MiB, 4_MiB, 0).reserve(10_MiB, 2_MiB, 1).run(OpId{0});
+  CHECK(
+      refusals(trace, under.plan()) ==
+      std::pair<std::string, std::string>{"reserve [10485760, +2097152) before op 0: these addresses show other memory",
+                                          "reserve [10485760, +2097152) before op 0: part of it shows other memory"});
+}
+
 TEST_CASE("memory that other addresses show cannot be given back, nor can addresses in use be unmapped") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 2_MiB});

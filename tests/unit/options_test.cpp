@@ -72,6 +72,7 @@ TEST_CASE("a malformed spec is refused") {
 
 TEST_CASE("a list splits at separators outside parentheses") {
   CHECK(split_list("a,b(c=1,d=2), e") == std::vector<std::string>{"a", "b(c=1,d=2)", "e"});
+  CHECK(split_list("a(b=[1:2,3:4]),[5,6]") == std::vector<std::string>{"a(b=[1:2,3:4])", "[5,6]"});
   CHECK(split_list("a(x=1)+b", '+') == std::vector<std::string>{"a(x=1)", "b"});
   CHECK(split_list("a,,b") == std::vector<std::string>{"a", "", "b"});
   CHECK(split_list("").empty());
