@@ -1,6 +1,7 @@
 // What the readers of text formats say, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "traces/import/lifetimes.hpp"
 
 using namespace tidepool;
 using tests::complaint;
@@ -77,4 +78,37 @@ TEST_CASE("messages about tables of lifetimes") {
   CHECK(said(header + "0,1,2,-3\n") == "t.log:2: buffer '0': size is -3; expected at least 0");
   CHECK(said(header + "0,2,2,3\n") == "t.log:2: buffer '0': lower is 2 and upper is 2; expected lower < upper");
   CHECK(said(header + "0,1,2,3\n\n0,1,2,3\n") == "t.log:4: id '0' comes twice");
+}
+
+TEST_CASE("messages about lifetimes with alignments, offsets and gaps") {
+  const auto said = [](std::string_view text) {
+    return complaint([](const Input& input) { read_lifetimes(input, LifetimeColumns::kAll); }, text);
+  };
+  const std::string known = "id, lower, upper and size, and perhaps alignment, offset, gaps and hint";
+  CHECK(said("id,lower,upper,size,colour\n") == "t.log:1: column 'colour'; expected the columns " + known);
+  CHECK(said("id,lower,upper,offset\n") == "t.log:1: no column 'size'; expected the columns " + known);
+  const std::string aligned = "id,lower,upper,size,alignment,offset\n";
+  CHECK(said(aligned + "a,1,2,3,0,\n") ==
+        "t.log:2: buffer 'a': alignment is 0; expected at least 1 and at most 2305843009213693952");
+  CHECK(said(aligned + "a,1,2,3,2,-4\n") ==
+        "t.log:2: buffer 'a': offset is -4; expected at least 0 and at most 2305843009213693952");
+  CHECK(said(aligned + "a,1,2,3,16,24\n") ==
+        "t.log:2: buffer 'a': offset is 24; expected a multiple of its alignment, 16");
+  CHECK(said(aligned + "a,1,2,3,x,\n") == "t.log:2: \"alignment\" is 'x'; expected a whole number");
+  CHECK(said(aligned + "a,2,1,3,,\n") == "t.log:2: buffer 'a': lower is 2 and upper is 1; expected lower < upper");
+  CHECK(said(aligned + "a,-9223372036854775807,9223372036854775807,3,,\n") ==
+        "t.log:2: buffer 'a': lives from -9223372036854775807 to 9223372036854775807; expected less than 2^63 in "
+        "between");
+  CHECK(said(aligned + "a,1,2,2305843009213693952,,\nb,1,2,1,,\n") ==
+        "t.log:3: the sizes add up to more than 2305843009213693952");
+  const std::string gaps = "id,lower,upper,size,gaps,hint\n";
+  CHECK(said(gaps + "a,0,9,3,3-5@0:4,\n") ==
+        "t.log:2: buffer 'a': gap '3-5@0:4' keeps a part of the buffer; expected one without a window, as in 3-5");
+  CHECK(said(gaps + "a,0,9,3,35,\n") == "t.log:2: buffer 'a': gap '35'; expected one as in 3-5");
+  CHECK(said(gaps + "a,0,9,3,3-x,\n") == "t.log:2: buffer 'a': gap '3-x'; expected one as in 3-5");
+  CHECK(said(gaps + "a,0,9,3,5-3,\n") == "t.log:2: buffer 'a': gap '5-3'; expected ascending gaps within [0, 9)");
+  CHECK(said(gaps + "a,0,9,3,3-5 4-6,\n") == "t.log:2: buffer 'a': gap '4-6'; expected ascending gaps within [0, 9)");
+  CHECK(said(gaps + "a,0,9,3,8-10,\n") == "t.log:2: buffer 'a': gap '8-10'; expected ascending gaps within [0, 9)");
+  CHECK(said(gaps + "a,0,9,3,0-4 4-9,\n") == "t.log:2: buffer 'a': the gaps leave nothing of [0, 9)");
+  CHECK(said(gaps + "a,0,9,3,,soon\n") == "t.log:2: \"hint\" is 'soon'; expected a whole number");
 }

@@ -1,0 +1,14 @@
+// Tables of lifetimes as packing problems.
+#pragma once
+
+#include "simulator/packing/instance.hpp"
+#include "traces/import/lifetimes.hpp"
+
+namespace tidepool {
+
+/// The rows as items, with the row's index, counted from 0, for an id.
+/// @param alignment  sizes (at least one granule each) and offsets are multiples of it too; 1 B: as the table says
+/// @throws InputError  "buffer 3: alignments of 48 B and 512 B have no common multiple below 2^61 B"
+Instance instance_of(const LifetimeTable& table, Bytes alignment);
+
+}  // namespace tidepool

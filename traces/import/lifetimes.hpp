@@ -1,0 +1,51 @@
+// Tables of lifetimes, as static allocators read them: one buffer a line, the columns named in the first line, in any
+// order.
+//   id, lower, upper, size   lives [lower, upper), in any unit of time
+//   alignment                optional: the offset is a multiple of it; empty: 1
+//   offset                   optional: where the buffer lies; empty: anywhere
+//   gaps                     optional: "3-5 8-9": not alive during [3, 5) and [8, 9), but back at the same offset
+//   hint                     optional, ignored: MiniMalloc begins its search there
+// Columns and their meaning are MiniMalloc's (github.com/google/minimalloc, src/converter.cc); of its windows, gaps in
+// which a part of the buffer stays ("3-5@0:4"), there is no equal here, and they are refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "traces/input.hpp"
+
+namespace tidepool {
+
+struct Lifetime {
+  std::string id;
+  std::int64_t lower = 0;
+  std::int64_t upper = 0;
+  std::int64_t size = 0;
+  std::int64_t alignment = 1;
+  std::optional<std::int64_t> offset = {};
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps = {};  ///< ascending, disjoint, inside the life
+  bool operator==(const Lifetime&) const = default;
+};
+
+struct LifetimeTable {
+  std::vector<Lifetime> rows;
+  bool constrained = false;  ///< has a column for alignment, offset or gaps: more than a trace can hold
+};
+
+/// Which columns are read.
+enum class LifetimeColumns : std::uint8_t {
+  kPlain,  ///< the four that a trace can hold; others are refused, since what they ask for would be lost
+  kAll,
+};
+
+/// @throws InputError  "file:line: what we saw; what we expected"
+LifetimeTable read_lifetimes(const Input& input, LifetimeColumns columns);
+
+/// Whether a file that begins with `head` is such a table.
+bool looks_like_lifetimes(std::string_view head);
+
+}  // namespace tidepool
