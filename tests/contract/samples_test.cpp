@@ -1,5 +1,6 @@
 // The same invariants on every bundled sample, under every pool and policy: with best-fit from capacities that cannot
-// work to more than enough, with the other pools where it gets tight.
+// work to more than enough, with the other pools where it gets tight. Offline planners differ in their offsets only: a
+// few policies have to do with those.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -20,6 +21,8 @@ namespace {
 const std::set<std::string> kSamples{"bert_large", "bilstm", "gpt2", "gpt2_xl", "inception_v3",
                                      "resnet50",   "swin_t", "unet", "vgg16"};
 
+const std::set<std::string> kWithPlanners{"none", "lru", "lru-swap"};
+
 void check_sample(const std::string& name) {
   REQUIRE(kSamples.contains(name));
   const Trace trace = load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
@@ -29,6 +32,7 @@ void check_sample(const std::string& name) {
         const bool in_short = pool->name == "pytorch" && fraction == 0.8;
         const bool in_full = in_short || pool->name == "best-fit" || fraction == 0.9;
         if (!(tests::kOptimised ? in_full : in_short)) continue;
+        if (pool->plan && !kWithPlanners.contains(policy->name)) continue;
         INFO(fmt::format("{} pool {} policy {} capacity {}x", name, pool->name, policy->name, fraction));
         RunSpec spec{.pool = pool->name, .policy = policy->name, .machine = find_machine("a100-pcie4")};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
