@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "simulator/device.hpp"
 #include "simulator/packing/planned_pool.hpp"
+#include "simulator/packing/recorded_device.hpp"
 
 namespace tidepool {
 namespace {
@@ -73,25 +73,22 @@ Bytes planner_alignment(const Trace& trace, const Options& options) {
   return exact && options.bytes("alignment") == Bytes{} ? 1_B : trace_alignment(options);
 }
 
-void add_planned(Packing& packing, const Trace& trace, std::uint16_t device, Bytes alignment, Planner& planner,
-                 const PackingLimits& limits) {
-  const Instance instance = lifetimes_of(trace, device, alignment);
-  if (instance.items.empty()) return;
+Layout add_planned(Packing& packing, const Instance& instance, Planner& planner, const PackingLimits& limits) {
   check(instance);
   const auto begin = std::chrono::steady_clock::now();
-  const Layout layout = planner.plan(instance, limits);
+  Layout layout = planner.plan(instance, limits);
   packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
   packing.events += static_cast<std::int64_t>(2 * instance.items.size());
   packing.load += load_of(instance);
   packing.lower_bound += layout.lower_bound;
   packing.height += verified_height(instance, layout.offsets);
   packing.proof = layout.proof;
-  packing.layouts.push_back(layout_file(trace, device, alignment, layout));
-  if (layout.outcome == Outcome::kOk || packing.outcome != Outcome::kOk) return;
+  if (layout.outcome == Outcome::kOk || packing.outcome != Outcome::kOk) return layout;
   packing.outcome = layout.outcome;
   packing.message =
       fmt::format("the best layout found needs {} B, at least {} B are needed ({}); the capacity is {} B",
                   layout.height.count(), layout.lower_bound.count(), layout.proof, limits.capacity.count());
+  return layout;
 }
 
 }  // namespace
@@ -101,7 +98,8 @@ double Packing::gap() const {
   return static_cast<double>(height.count()) / static_cast<double>(lower_bound.count()) - 1;
 }
 
-Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, const PackingLimits& limits) {
+Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, const PackingLimits& limits,
+             std::span<const Bytes> segments) {
   Packing packing;
   packing.addresses = info.has_addresses;
   packing.proof = "load";
@@ -111,8 +109,12 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
   std::vector<Block> places(trace.buffers().size());
   for (std::uint32_t device = 0; device <= last_device; ++device) {
     if (info.plan) {
-      add_planned(packing, trace, static_cast<std::uint16_t>(device), planner_alignment(trace, options),
-                  *info.plan(options), limits);
+      const auto which = static_cast<std::uint16_t>(device);
+      const Bytes alignment = planner_alignment(trace, options);
+      const Instance instance = lifetimes_of(trace, which, alignment);
+      if (instance.items.empty()) continue;
+      packing.layouts.push_back(
+          layout_file(trace, which, alignment, add_planned(packing, instance, *info.plan(options), limits)));
       continue;
     }
     const std::vector<Event> events = events_of(trace, static_cast<std::uint16_t>(device));
@@ -120,7 +122,7 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     const Bytes load = load_of(trace, events);
     packing.load += load;
     packing.lower_bound += load;
-    SegmentDevice memory{limits.capacity};
+    RecordedDevice memory{limits.capacity, segments};
     const std::unique_ptr<Pool> pool = info.make(options);
     Bytes top;
     const auto begin = std::chrono::steady_clock::now();
@@ -135,6 +137,14 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     packing.outcome = Outcome::kOutOfMemory;
     packing.message = refusal(trace, events[done], *pool);
   }
+  return packing;
+}
+
+Packing pack(const Instance& instance, const PoolInfo& planner, const Options& options, const PackingLimits& limits) {
+  Packing packing;
+  packing.proof = "load";
+  packing.buffers = static_cast<std::int64_t>(instance.items.size());
+  packing.offsets = add_planned(packing, instance, *planner.plan(options), limits).offsets;
   return packing;
 }
 

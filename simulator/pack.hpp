@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct Packing {
   Nanos wall;               ///< in the pool or planner, all of the above
 
   std::vector<Count> counts;        ///< Pool::counts(), of the last device
-  std::vector<LayoutFile> layouts;  ///< of a planner, by device
+  std::vector<LayoutFile> layouts;  ///< of a planner for a trace, by device
+  std::vector<Bytes> offsets;       ///< of a planner for an instance, by item
 
   /// Height over the lower bound; 0 if there is nothing to place.
   double gap() const;
@@ -37,6 +39,14 @@ struct Packing {
 /// Gives every buffer of `trace` a place for its lifetime, in program order; what the trace ran has no part in it. Each
 /// device has its own pool of the capacity in `limits`, and the sizes are sums over the devices. Of a planner, every
 /// layout is verified.
-Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, const PackingLimits& limits);
+/// @param segments  addresses that the device hands out, in this order, if it is known what a real one did; a planner
+///                  asks for none
+/// @throws InputError  if the pool asks for more segments than that
+Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, const PackingLimits& limits,
+             std::span<const Bytes> segments = {});
+
+/// The same for lifetimes that are no trace: with gaps, alignments or fixed offsets. `planner` has PoolInfo::plan.
+/// @throws InputError  as check() does
+Packing pack(const Instance& instance, const PoolInfo& planner, const Options& options, const PackingLimits& limits);
 
 }  // namespace tidepool

@@ -6,9 +6,18 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "simulator/audit/cnmem_audit.hpp"
+#include "simulator/commands/pack_periodic.hpp"
 #include "simulator/grid.hpp"
 #include "simulator/numbers.hpp"
+#include "simulator/packing/lifetime_instance.hpp"
+#include "simulator/packing/repeat.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/importer.hpp"
@@ -18,13 +27,58 @@ namespace tidepool {
 namespace {
 
 struct Arguments {
-  std::string trace;
+  std::vector<std::string> traces;
   std::string pools = "best-fit";
   std::string capacities = "none";
   std::string time_limit;
   std::string layout_out;
+  std::string segments;
+  int iterations = 0;
+  bool periodic = false;
   bool json = false;
 };
+
+/// What is to be packed: a trace, a table of lifetimes, or a table that a trace can hold too.
+struct Job {
+  std::optional<Trace> trace;
+  std::optional<LifetimeTable> table;
+  Bytes load;
+};
+
+Job load_job(const std::string& path, int iterations) {
+  const Input input = read_input(path);
+  const Importer& importer = find_importer(input, "auto");
+  Job job;
+  if (importer.name == "csv" && iterations == 0) {
+    job.table = read_lifetimes(input, LifetimeColumns::kAll);
+    const Instance instance = instance_of(*job.table, 1_B);
+    try {
+      check(instance);
+    } catch (const InputError& error) {
+      throw error.at(path);
+    }
+    job.load = load_of(instance);
+    if (job.table->constrained) return job;
+  }
+  job.trace = importer.read(input);
+  if (iterations > 0) job.trace = repeat_lifetimes(*job.trace, iterations);
+  if (!job.table) job.load = job.trace->ideal_peak();
+  return job;
+}
+
+/// Planners take a table as it is, also where a trace could hold it: the lengths of lives are the table's.
+Packing pack_job(const Job& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
+                 std::span<const Bytes> segments, bool want_layout) {
+  const bool as_table = job.table && info.plan && !(want_layout && job.trace);
+  if (!as_table && !job.trace)
+    throw InputError{
+        fmt::format("pool '{}' decides as requests come and knows no gaps, alignments and offsets beforehand; expected "
+                    "an offline planner for such a table (tidepool policies lists them)",
+                    info.name)};
+  if (!as_table) return pack(*job.trace, info, options, limits, segments);
+  const Bytes alignment = options.bytes("alignment");
+  return pack(instance_of(*job.table, alignment == Bytes{} ? 1_B : alignment), info, options, limits);
+}
 
 void print_json(const Packing& packing, const std::string& pool, Bytes capacity) {
   nlohmann::ordered_json object{{"buffers", packing.buffers},
@@ -70,38 +124,56 @@ void write_layout(const std::string& path, const Packing& packing, const std::st
   write_file(path, layout_text(packing.layouts.front()));
 }
 
-int run(const Arguments& arguments) {
-  const Trace trace = load_trace(arguments.trace);
-  std::vector<std::string> pools = split_list(arguments.pools);
-  if (arguments.pools == "all") {
-    pools.clear();
-    for (const PoolInfo* info : all_pools()) pools.push_back(info->name);
-  }
+void pack_file(const std::string& path, const Arguments& arguments, const std::vector<std::string>& pools,
+               std::span<const Bytes> segments) {
+  const Job job = load_job(path, arguments.iterations);
   bool first = true;
   for (const std::string& capacity_text : parse_capacities(arguments.capacities))
     for (const std::string& pool : pools) {
       const Spec spec = parse_spec(pool);
       const PoolInfo& info = find_pool(spec.name);
-      const Bytes capacity = parse_capacity(capacity_text, trace.ideal_peak());
+      const Bytes capacity = parse_capacity(capacity_text, job.load);
       PackingLimits limits{.capacity = capacity};
       if (!arguments.time_limit.empty()) limits.time = parse_nanos(arguments.time_limit);
-      const Packing packing = pack(trace, info, Options{info.name, info.options, spec.options}, limits);
+      const Packing packing =
+          pack_job(job, info, Options{info.name, info.options, spec.options}, limits,
+                   info.name == "cnmem" ? segments : std::span<const Bytes>{}, !arguments.layout_out.empty());
       if (!arguments.layout_out.empty()) write_layout(arguments.layout_out, packing, pool);
       if (arguments.json) {
         print_json(packing, pool, capacity);
         continue;
       }
       if (std::exchange(first, false))
-        fmt::print("{}: {} buffers, load {}\n", arguments.trace, grouped(packing.buffers), to_text(packing.load));
+        fmt::print("{}: {} buffers, load {}\n", path, grouped(packing.buffers), to_text(packing.load));
       print_text(packing, pool);
     }
+}
+
+int run(const Arguments& arguments) {
+  std::vector<std::string> pools = split_list(arguments.pools);
+  if (arguments.pools == "all") {
+    pools.clear();
+    for (const PoolInfo* info : all_pools()) pools.push_back(info->name);
+  }
+  std::vector<Bytes> segments;
+  if (!arguments.segments.empty())
+    for (const LoggedSegment& segment : parse_segments(arguments.segments, read_input(arguments.segments).bytes()))
+      segments.push_back(segment.address);
+  if (arguments.periodic) {
+    PeriodicArguments periodic{arguments.traces, pools, {}, arguments.iterations, segments, arguments.json};
+    if (!arguments.time_limit.empty()) periodic.limits.time = parse_nanos(arguments.time_limit);
+    return pack_periodic(periodic);
+  }
+  for (const std::string& path : arguments.traces) pack_file(path, arguments, pools, segments);
   return 0;
 }
 
 const RegisterCommand kRegistered{
     {.name = "pack", .summary = "place the lifetimes of a trace and nothing else", .declare = [](CLI::App& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->trace, "a trace or id,lower,upper,size, in any form that import reads")
+       app.add_option("trace", arguments->traces,
+                      "traces in any form that import reads, or tables with the columns id,lower,upper,size and, for "
+                      "planners, alignment, offset (fixed), gaps (3-5 8-9) and hint (ignored)")
            ->required();
        app.add_option("--pool", arguments->pools, "pools, as in best-fit,cnmem(init=1MiB), or all")
            ->capture_default_str();
@@ -112,6 +184,14 @@ const RegisterCommand kRegistered{
        app.add_option(
            "--layout-out", arguments->layout_out,
            "writes the layout of the last planner in --pool; --pool 'layout(file=...)' serves another step by it");
+       app.add_option("--iterations", arguments->iterations,
+                      "packs the lifetimes of this many iterations of the step; what exists before and after it stays")
+           ->check(CLI::PositiveNumber);
+       app.add_flag("--periodic", arguments->periodic,
+                    "finds the loop in a recording of several iterations; planners place one iteration on a circle, so "
+                    "that the places serve all; pools serve the whole recording");
+       app.add_option("--segments", arguments->segments,
+                      "addresses and MiB that the device handed out to cnmem, where they are known");
        app.add_flag("--json", arguments->json, "one JSON object for each packing, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

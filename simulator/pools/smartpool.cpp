@@ -107,6 +107,15 @@ void SmartPool::count_load() {
   raw_at_most_pooled_ = raw_;
 }
 
+std::vector<Count> SmartPool::counts() const {
+  const SmartPoolReport made = report();
+  return {{"counted_bytes", made.usage.count()},
+          {"pool_bytes", made.pool.count()},
+          {"period_events", static_cast<std::int64_t>(made.period.length)},
+          {"pool_hits", made.hits},
+          {"pool_misses", made.misses}};
+}
+
 SmartPoolReport SmartPool::report() const {
   SmartPoolReport report;
   report.hits = hits_;

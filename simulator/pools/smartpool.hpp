@@ -46,6 +46,8 @@ class SmartPool final : public Pool {
   void release(const Block& block) override;
   Bytes largest_hole() const override { return capacity_ - raw_ - pool_size_; }
 
+  std::vector<Count> counts() const override;
+
   SmartPoolReport report() const;
 
  private:

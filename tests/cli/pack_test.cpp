@@ -65,3 +65,80 @@ TEST_CASE("tidepool pack refuses a pool that it does not know") {
   CHECK(result.code == 2);
   CHECK_THAT(result.err, ContainsSubstring("no pool named 'best-fitt', did you mean 'best-fit'?"));
 }
+
+namespace {
+
+std::string write_table(const ScratchFolder& folder, const std::string& text) {
+  const std::string path = folder.file("table.csv");
+  std::ofstream{path} << text;
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool pack keeps offsets, alignments and gaps of a table") {
+  const ScratchFolder folder;
+  // b may lie below a only while a is away; c needs a multiple of 8.
+  const std::string path = write_table(folder,
+                                       "id,lower,upper,size,alignment,offset,gaps\n"
+                                       "a,0,9,4,,0,3-6\nb,3,6,4,,,\nc,0,9,1,8,,\n");
+  const ProgramResult result = run_program({"pack", path, "--json", "--pool", "one-pass"});
+  CHECK(result.code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("load_bytes") == 5);
+  CHECK(json.at("height_bytes") == 9);
+  CHECK(json.at("outcome") == "ok");
+}
+
+TEST_CASE("tidepool pack calls a capacity below the load infeasible") {
+  const ScratchFolder folder;
+  const std::string path = write_table(folder, "id,lower,upper,size\na,0,2,4\nb,1,3,4\n");
+  const ProgramResult result = run_program({"pack", path, "--json", "--pool", "one-pass", "--capacity", "7B"});
+  CHECK(result.code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("outcome") == "infeasible");
+  CHECK(json.at("message") == "the best layout found needs 8 B, at least 8 B are needed (load); the capacity is 7 B");
+}
+
+TEST_CASE("tidepool pack refuses tables that no layout can satisfy, and pools that cannot keep their word") {
+  const ScratchFolder folder;
+  const std::string header = "id,lower,upper,size,offset\n";
+  const std::string clash = write_table(folder, header + "a,0,9,64,0\nb,7,12,64,32\n");
+  ProgramResult result = run_program({"pack", clash, "--pool", "one-pass"});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: " + clash +
+                          ": buffers 0 and 1: both live at position 7 and are fixed at [0, 64) B and [32, 96) B\n");
+  const std::string fixed = write_table(folder, header + "a,0,9,64,0\n");
+  result = run_program({"pack", fixed, "--pool", "best-fit"});
+  CHECK(result.code == 2);
+  CHECK(result.err ==
+        "tidepool: pool 'best-fit' decides as requests come and knows no gaps, alignments and offsets beforehand; "
+        "expected an offline planner for such a table (tidepool policies lists them)\n");
+}
+
+TEST_CASE("tidepool pack --periodic --iterations puts pools and planners side by side") {
+  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
+  ProgramResult result =
+      run_program({"pack", sample, "--periodic", "--iterations", "10", "--pool", "cnmem,smartpool,one-pass", "--json"});
+  CHECK(result.code == 0);
+  const std::vector<Json> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].at("count") == "reserved");
+  CHECK(lines[1].at("count") == "counted");
+  CHECK(lines[2].at("count") == "planned");
+  CHECK(lines[2].at("replay").at("overlaps") == 0);
+  CHECK(lines[2].at("replay").at("misses") == 0);
+  CHECK(lines[2].at("replay").at("served").get<int>() > 1'000);
+  CHECK(lines[2].at("loops").at(0).at("events") == 214);
+  const double saved = lines[1].at("bytes").get<double>() / lines[0].at("bytes").get<double>() - 1;
+  CHECK(lines[1].at("against_cnmem").get<double>() == saved);
+  CHECK(lines[2].at("bytes").get<double>() >= lines[2].at("lower_bound_bytes").get<double>());
+
+  result = run_program({"pack", sample, "--periodic", "--iterations", "10", "--pool", "cnmem,smartpool"});
+  CHECK_THAT(result.out, ContainsSubstring("as its authors count"));
+  CHECK_THAT(result.out, ContainsSubstring("claims up to 13.3 % less than CnMem"));
+  result = run_program({"pack", sample, "--periodic", "--pool", "one-pass"});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: " + sample +
+                          ": no iteration repeats; expected a recording of several iterations, or --iterations\n");
+}

@@ -1,0 +1,141 @@
+#include "simulator/packing/periodic.hpp"
+
+#include "simulator/packing/planner.hpp"
+#include "simulator/packing/repeat.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_instance.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// `iterations` times: two activations of 3 and 4 B that come and go in turn, and a new version of 5 B that is made
+/// while the last iteration's is still there. 7 B stay all the time.
+///   event 0: new version; 1: free the old one (from the second iteration on, else a block from before);
+///   2: +3 B; 3: -3 B; 4: +4 B; 5: -4 B
+Trace loop_trace(int iterations) {
+  TraceBuilder build;
+  build.existing({.size = 7_B});
+  BufferId version = build.existing({.size = 5_B});
+  for (int i = 0; i < iterations; ++i) {
+    const BufferId next = build.alloc({.size = 5_B});
+    build.free(version);
+    version = next;
+    for (const Bytes size : {3_B, 4_B}) build.free(build.alloc({.size = size}));
+  }
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the loop of a recording is found with what lives over its end and what stays") {
+  // The first free is of a buffer of unknown age, so the loop begins behind it, with event 2.
+  const SteadyLoop loop = find_loop(loop_trace(20), 0);
+  REQUIRE(loop.found());
+  CHECK(loop.length == 6);
+  CHECK(loop.first == 2);
+  CHECK(loop.last == 120);
+  CHECK(loop.arcs == std::vector<SteadyLoop::Arc>{{3_B, 0, 1}, {4_B, 2, 1}, {5_B, 4, 7}});
+  CHECK(loop.persistent == std::vector<std::uint32_t>{0});
+  CHECK(loop.copies() == 2);
+}
+
+TEST_CASE("what lives over the end of the circle is one item with two intervals") {
+  const Trace trace = loop_trace(20);
+  const Instance circle = on_circle(find_loop(trace, 0), trace, 1_B);
+  check(circle);
+  REQUIRE(circle.items.size() == 7);  // 3 arcs, twice, and what stays
+  const auto lives = [&](std::size_t item) {
+    const std::span<const Interval> all = circle.lives(circle.items[item]);
+    return std::vector<Interval>{all.begin(), all.end()};
+  };
+  CHECK(lives(0) == std::vector<Interval>{{0, 1}});
+  CHECK(lives(2) == std::vector<Interval>{{4, 11}});
+  CHECK(lives(3) == std::vector<Interval>{{6, 7}});
+  CHECK(lives(5) == std::vector<Interval>{{0, 5}, {10, 12}});
+  CHECK(lives(6) == std::vector<Interval>{{0, 12}});
+  CHECK(circle.items[6].fixed == 0_B);
+  CHECK(load_of(circle) == 17_B);  // 7 + 5 + 5: both versions for a moment
+}
+
+TEST_CASE("a layout of the circle serves every iteration, and a wrong one is found out") {
+  const Trace trace = loop_trace(20);
+  const SteadyLoop loop = find_loop(trace, 0);
+  const Instance circle = on_circle(loop, trace, 1_B);
+  // Versions at 7 and 12 in turn, activations where the other version is not: above both.
+  const std::vector<Bytes> offsets{17_B, 17_B, 7_B, 17_B, 17_B, 12_B, 0_B};
+  CHECK(verified_height(circle, offsets) == 21_B);
+  // 118 events, 59 of them allocs but the last iteration's third free: 7 B and a version before them.
+  const LoopReplay good = replay_loop(trace, 0, loop, circle, offsets);
+  CHECK(good.overlaps == 0);
+  CHECK(good.misses == 0);
+  CHECK(good.served == 59 + 2);
+  std::vector<Bytes> wrong = offsets;
+  wrong[5] = 7_B;  // both versions at one place
+  CHECK(replay_loop(trace, 0, loop, circle, wrong).overlaps > 0);
+}
+
+TEST_CASE("sizes on the circle are whole granules") {
+  const Trace trace = loop_trace(20);
+  const Instance circle = on_circle(find_loop(trace, 0), trace, 512_B);
+  for (const Item& item : circle.items) CHECK((item.size == 512_B && item.alignment == 512_B));
+}
+
+TEST_CASE("a recording without a loop has none, and a leak is named") {
+  TraceBuilder once;
+  once.free(once.alloc({.size = 3_B}));
+  CHECK(find_loop(once.finish(), 0).length == 0);
+  TraceBuilder leak;
+  for (int i = 0; i < 30; ++i) {
+    leak.alloc({.size = 9_B});
+    leak.free(leak.alloc({.size = 3_B}));
+  }
+  const SteadyLoop loop = find_loop(leak.finish(), 0);
+  CHECK(loop.length == 3);
+  CHECK_FALSE(loop.found());
+  CHECK(loop.left_behind == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("a repeated step keeps what exists before and after it") {
+  TraceBuilder build;
+  build.existing({.size = 7_B});                         // stays
+  const BufferId input = build.existing({.size = 5_B});  // comes again for each iteration
+  build.free(build.alloc({.size = 3_B}));
+  build.free(input);
+  build.alloc({.size = 2_B});  // is left behind
+  const Trace thrice = repeat_lifetimes(build.finish(), 3);
+  REQUIRE(thrice.buffers().size() == 1 + 3 * 3);
+  int existing = 0, staying = 0, allocs = 0, frees = 0;
+  for (const Buffer& buffer : thrice.buffers()) existing += buffer.born_before, staying += buffer.outlives;
+  for (const Step& step : thrice.steps())
+    allocs += step.kind == StepKind::kAlloc, frees += step.kind == StepKind::kFree;
+  CHECK(existing == 2);
+  CHECK(staying == 2);  // 7 B, and 2 B of the last iteration
+  CHECK(allocs == 8);
+  CHECK(frees == 8);
+  CHECK(thrice.data().marks.size() == 3);
+  CHECK(thrice.ideal_peak() == 15_B);
+}
+
+TEST_CASE("a repeated step is a loop of its own length") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    INFO("seed " << seed);
+    const Trace step = tests::random_trace(seed, 80);
+    const Trace many = repeat_lifetimes(step, 8);
+    const SteadyLoop loop = find_loop(many, 0);
+    REQUIRE(loop.found());
+    CHECK(loop.copies() == 1);
+    const Instance circle = on_circle(loop, many, 1_B);
+    check(circle);
+    // Everything apart: a layout.
+    std::vector<Bytes> offsets;
+    Bytes top;
+    for (const Item& item : circle.items) offsets.push_back(std::exchange(top, top + item.size));
+    for (std::size_t i = 0; i < circle.items.size(); ++i)
+      if (circle.items[i].fixed) offsets[i] = top + *circle.items[i].fixed;
+    const LoopReplay replay = replay_loop(many, 0, loop, circle, offsets);
+    CHECK(replay.misses == 0);
+    CHECK(replay.overlaps == 0);
+  }
+}
