@@ -94,6 +94,7 @@ TorchSnapshot parse_torch_snapshot(std::string_view bytes);
 
 /// The lifetimes in a snapshot: a buffer per allocation of every device, with recorded address and requested size; no
 /// ops. Blocks that are older than the recorded events are `born_before`.
-Trace to_trace(const TorchSnapshot& snapshot);
+/// @param try_failed  whether a request that ran out of memory is allocated, and freed at once, too
+Trace to_trace(const TorchSnapshot& snapshot, bool try_failed = false);
 
 }  // namespace tidepool

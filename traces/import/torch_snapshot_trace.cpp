@@ -21,7 +21,8 @@ using Action = SnapshotAction;
 /// been allocated, is older than the recorded events.
 class DeviceLifetimes {
  public:
-  DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device) : device_{device} {
+  DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)
+      : device_{device}, try_failed_{try_failed} {
     if (device < snapshot.device_traces.size()) events_ = snapshot.device_traces[device];
     std::unordered_map<std::int64_t, bool> live;  // by address; an address that was never heard of has no entry
     for (const SnapshotEvent& event : events_) {
@@ -54,6 +55,8 @@ class DeviceLifetimes {
 
   void step(TraceBuilder& builder) {
     const SnapshotEvent& event = events_[at_++];
+    if (event.action == Action::kOom && try_failed_)
+      builder.free(builder.alloc(spec(builder, -1, event.size, event.stream)));
     if (event.action != Action::kAlloc && event.action != Action::kFreeCompleted) return;
     const auto found = live_.find(event.address);
     if (event.action == Action::kFreeCompleted && found == live_.end()) {
@@ -99,6 +102,7 @@ class DeviceLifetimes {
   static constexpr std::size_t kMostStreams = 4096;
 
   std::size_t device_;
+  bool try_failed_;
   std::span<const SnapshotEvent> events_;
   std::size_t at_ = 0;
   std::vector<Older> older_;
@@ -131,13 +135,13 @@ const RegisterImporter kSnapshot{{"torch-snapshot",
 
 }  // namespace
 
-Trace to_trace(const TorchSnapshot& snapshot) {
+Trace to_trace(const TorchSnapshot& snapshot, bool try_failed) {
   TraceBuilder builder;
   std::size_t count = snapshot.device_traces.size();
   for (const SnapshotSegment& segment : snapshot.segments)
     count = std::max(count, static_cast<std::size_t>(segment.device) + 1);
   std::vector<DeviceLifetimes> devices;
-  for (std::size_t i = 0; i < count; ++i) devices.emplace_back(snapshot, i);
+  for (std::size_t i = 0; i < count; ++i) devices.emplace_back(snapshot, i, try_failed);
   for (DeviceLifetimes& device : devices) device.begin(builder);
   while (DeviceLifetimes* device = oldest(devices)) device->step(builder);
   builder.losses().dropped_records += snapshot.unknown_actions;

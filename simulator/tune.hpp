@@ -1,0 +1,56 @@
+// Which settings of PyTorch's allocator would have served a recorded program best?
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "traces/import/torch_snapshot.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// One way to set the allocator up.
+struct AllocatorSetting {
+  std::string pool;                            ///< pytorch or pytorch-expandable
+  std::map<std::string, std::string> options;  ///< of the pool
+  std::string conf;                            ///< the same as PYTORCH_CUDA_ALLOC_CONF takes it; "" for the defaults
+  bool operator==(const AllocatorSetting&) const = default;
+};
+
+/// Every combination of a few values of expandable_segments, max_split_size_mb, roundup_power2_divisions,
+/// large_segment_size_mb and, if wanted, garbage_collection_threshold; those with the fewest changes come first.
+/// max_split_size and the threshold are tried with native segments only: expandable ones leave them nothing to do.
+std::vector<AllocatorSetting> allocator_settings(bool with_threshold);
+
+/// What a setting comes to.
+struct TunedSetting {
+  AllocatorSetting setting;
+  Outcome outcome = Outcome::kOk;  ///< out of memory: under the capacity
+  Bytes reserved;                  ///< most bytes reserved at once, up to where it came
+  std::string message;             ///< the request that failed
+};
+
+/// Serves the lifetimes of `trace` under every setting, from an empty device on. Those that fit come first, then by
+/// reserved bytes; equal ones keep their order.
+std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSetting> settings, Bytes capacity);
+
+/// What a snapshot says of a device's memory.
+struct RecordedMemory {
+  std::size_t device = 0;
+  Bytes most_reserved;                  ///< since the first recorded event
+  std::optional<Bytes> capacity;        ///< what the program could have had when a request first failed
+  std::optional<Bytes> failed_request;  ///< its size
+  bool operator==(const RecordedMemory&) const = default;
+};
+
+/// Of the device on which a request failed; else of the one with the most recorded events.
+RecordedMemory recorded_memory(const TorchSnapshot& snapshot);
+
+/// The lifetimes of one device, with requests that failed: see to_trace().
+Trace device_trace(TorchSnapshot snapshot, std::size_t device);
+
+}  // namespace tidepool
