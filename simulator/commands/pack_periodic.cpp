@@ -76,9 +76,11 @@ std::string remark(const LoopPacking& result) {
   if (result.packing.outcome != Outcome::kOk) return result.packing.message;
   switch (result.count) {
     case LoopCount::kPlanned:
-      return fmt::format("planned{}; serves {} allocs of the loop, {} misses, {} overlaps",
-                         result.packing.optimal() ? ", optimal" : "", grouped(result.replay.served),
-                         grouped(result.replay.misses), grouped(result.replay.overlaps));
+      return fmt::format("planned, {}; serves {} allocs of the loop, {} misses, {} overlaps",
+                         result.packing.optimal()
+                             ? "optimal"
+                             : fmt::format("{:+.3f} % above the lower bound", result.packing.gap() * 100),
+                         grouped(result.replay.served), grouped(result.replay.misses), grouped(result.replay.overlaps));
     case LoopCount::kCounted:
       return fmt::format("as its authors count; {} B are reserved", grouped(result.packing.height.count()));
     case LoopCount::kReserved:

@@ -1,6 +1,10 @@
 // Heights of published planners on published instances.
+#include <fmt/format.h>
+
 #include "simulator/pack.hpp"
+#include "simulator/packing/lifetime_instance.hpp"
 #include "tests/catch.hpp"
+#include "tests/random_instance.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/importer.hpp"
 
@@ -39,5 +43,24 @@ TEST_CASE("passes over published instances end where others measured them") {
     const PoolInfo& info = find_pool(spec.name);
     const Packing packing = pack(load_trace(*path), info, Options{info.name, info.options, spec.options}, {});
     CHECK(packing.height.count() == expected.height);
+  }
+}
+
+TEST_CASE("every planner's layout of published instances stands a check of all pairs") {
+  for (const char* file : {"minimalloc_A", "minimalloc_D", "minimalloc_F", "minimalloc_J", "minimalloc_K", "G_1",
+                           "resnet50", "singa_alex_20itr", "pytorch_eor_nn.dev0"}) {
+    const auto path = tests::shared_data(fmt::format("static_alloc/{}.csv", file));
+    if (!path) continue;
+    const Instance instance = instance_of(read_lifetimes(read_input(*path), LifetimeColumns::kAll), 1_B);
+    for (const PoolInfo* info : all_pools()) {
+      if (!info->plan) continue;
+      INFO(file << " " << info->name);
+      const Layout layout =
+          info->plan(Options{info->name, info->options, {}})->plan(instance, {.time = Nanos{200'000'000}});
+      CHECK(tests::fault_of(instance, layout.offsets).empty());
+      CHECK(layout.height == verified_height(instance, layout.offsets));
+      CHECK(load_of(instance) <= layout.lower_bound);
+      CHECK(layout.lower_bound <= layout.height);
+    }
   }
 }
