@@ -1,0 +1,17 @@
+// The least height, or the best found, and what is known about it.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/packing/planner.hpp"
+
+namespace tidepool {
+
+/// One-pass orders give a first layout, bounds a first certificate; between the two a complete search from the ground
+/// up (ExactSearch) looks for layouts of lower heights, in short runs under changing rules that grow longer, the lower
+/// bound's height first. A run that ends without a layout and without being cut short proves that there is none of its
+/// height. It is anytime: the best layout so far is valid.
+/// @param effort  without a time limit: where to stop, in millions of sections looked at
+Layout minimise(const Instance& instance, const PackingLimits& limits, double effort);
+
+}  // namespace tidepool

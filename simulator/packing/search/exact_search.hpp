@@ -1,0 +1,110 @@
+// Is there a layout within a capacity? A complete search from the ground up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "simulator/packing/search/failed_states.hpp"
+#include "simulator/packing/search/skyline.hpp"
+
+namespace tidepool {
+
+/// Which section the search decides about next, and what it tries first there. All are complete; which is fast differs
+/// from instance to instance.
+struct SearchRule {
+  enum class Section : std::uint8_t {
+    kFewest,    ///< with the fewest ways to go on, then the lowest
+    kWeighted,  ///< the same with sections that failed often counting more
+    kLowest,    ///< the lowest, then the one with the fewest ways
+    kTight,     ///< first those that can waste nothing, then as kWeighted
+    kTightest   ///< least waste, then as kWeighted
+  };
+  enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest };
+  Section section = Section::kFewest;
+  Piece piece = Piece::kLongest;
+};
+
+/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another. So at the floor
+/// of a section that is as low as everything its pieces could rest on, one of the pieces that can lie there does, or
+/// the floor rises to the next level at which one of its pieces can rest: branches without duplicates, of which the
+/// last is rarely possible in sections without slack. States are cut off that exceed the capacity somewhere or that
+/// failed before, by whatever order of placements they were reached. What no longer shares a section is solved apart,
+/// and a piece that lives all through such a part with a level floor is placed at once: by exchange, some solution has
+/// it there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
+class ExactSearch {
+ public:
+  enum class Answer : std::uint8_t { kFound, kNone, kLimit };
+
+  explicit ExactSearch(const PackingProblem& problem);
+
+  /// What was learnt is kept for later calls with the same capacity.
+  /// @param failures     ends the search: how many states may turn out to lead nowhere
+  /// @param interrupted  asked now and then; true ends it, too
+  Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
+
+  /// By piece, after kFound.
+  std::vector<std::int64_t> offsets() const;
+  std::uint64_t nodes() const { return nodes_; }
+  /// A measure of the time spent so far that does not depend on the machine: sections looked at, and some for each
+  /// node.
+  std::uint64_t work() const { return work_; }
+
+ private:
+  /// Sections that waiting pieces join: ranges [first, last) of ranges_, in order.
+  struct Part {
+    std::size_t first = 0, last = 0;
+  };
+  /// A part on the path, with the alternatives in its section chosen and the parts that the current one left.
+  struct Frame {
+    Part part;
+    FailedStates::Key key;
+    std::size_t mark = 0, ranges = 0, parts = 0, candidates = 0;  // lengths of the stacks before it
+    std::size_t next = 0, end = 0;                                // candidates to try
+    std::size_t next_part = 0;
+    std::uint32_t section = 0;
+    bool may_waste = false;
+  };
+
+  std::span<const SectionRange> sections_of(Part part) const {
+    return std::span{ranges_}.subspan(part.first, part.last - part.first);
+  }
+  bool search(Part whole);
+  bool enter(Part part);
+  bool advance(Frame& frame);
+  bool descend(Frame& frame);
+  void revert(Frame& frame);
+  std::int64_t level_after(const Frame& frame) const;
+  void split(Part whole);
+  void join_gaps(std::size_t first_part, std::size_t first_range);
+  std::uint32_t choose(Part part) const;
+  std::uint32_t count_ways(std::uint32_t section, double most) const;
+  bool movable(std::uint32_t section) const;
+  void gather_candidates(std::uint32_t section);
+  std::optional<std::uint32_t> level_span(Part part) const;
+
+  const PackingProblem* problem_;
+  Skyline skyline_;
+  FailedStates failed_;
+  std::int64_t capacity_ = -1;
+  SearchRule rule_;
+  std::uint64_t nodes_ = 0, work_ = 0, failures_ = 0;
+  bool stopped_ = false;
+  const std::function<bool()>* interrupted_ = nullptr;
+  std::vector<double> weight_;
+  std::vector<std::int64_t> length_;   // sections by piece
+  std::vector<std::uint32_t> gapped_;  // pieces with gaps
+  std::vector<Frame> frames_;          // the path
+  std::vector<SectionRange> ranges_;   // stacks that its frames share
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> candidates_;
+  struct Count {
+    std::int64_t floor = -1;
+    std::uint32_t ways = 0;
+  };
+  mutable std::vector<Count> counts_;  // by section: the last time it was counted
+};
+
+}  // namespace tidepool

@@ -1,0 +1,100 @@
+// The state of a search that builds layouts from the ground up: what is placed, and how low the rest can still lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/packing/search/problem.hpp"
+
+namespace tidepool {
+
+/// Every piece that is not placed has a least offset, `low`: above all that is placed where it lives, and above what
+/// was ruled out for it. Every section has a floor, the least `low` of the pieces that wait there; below it nothing
+/// will change any more. A section whose floor plus waiting sizes exceeds the capacity proves that the state leads
+/// nowhere.
+///
+/// The floor of a section is certified by a witness, a waiting piece that can lie there, and looked for anew only when
+/// the witness cannot any longer (as clauses watch two literals in satisfiability solvers).
+class Skyline {
+ public:
+  Skyline(const PackingProblem& problem, std::int64_t capacity);
+
+  const PackingProblem& problem() const { return *problem_; }
+  std::int64_t capacity() const { return capacity_; }
+  /// Everything as at the start. @return  whether a layout within `capacity` may exist
+  bool reset(std::int64_t capacity);
+
+  std::int64_t low(std::uint32_t piece) const { return low_[piece]; }
+  bool placed(std::uint32_t piece) const { return placed_[piece] != 0; }
+  std::int64_t floor(std::uint32_t section) const { return floor_[section]; }
+  /// What may be wasted in the section above its floor.
+  std::int64_t slack(std::uint32_t section) const { return capacity_ - floor_[section] - rest_[section]; }
+  /// Number of pieces that wait in the section.
+  std::uint32_t waiting(std::uint32_t section) const { return count_[section]; }
+  /// The k-th of them.
+  std::uint32_t waiter(std::uint32_t section, std::uint32_t k) const { return cells_[begin_[section] + k].piece; }
+  /// Whether some waiting piece lives in the section and in the one before it.
+  bool joined(std::uint32_t section) const { return joint_[section] > 0; }
+  /// Equal for equal states of the pieces whose first section it is; see state_key.
+  std::uint64_t key_low(std::uint32_t section) const { return key_low_[section]; }
+  std::uint64_t key_high(std::uint32_t section) const { return key_high_[section]; }
+
+  /// The piece lies at its `low`; what waits beside it goes above. Nothing that waits there may have a lower floor.
+  void place(std::uint32_t piece);
+  /// The piece lies at `offset` or above. @return  its new low
+  std::int64_t raise(std::uint32_t piece, std::int64_t offset);
+  /// Finds the floors again. @return  false if the capacity is exceeded, in `failed()`
+  bool settle(std::span<const SectionRange> sections);
+  std::uint32_t failed() const { return failed_; }
+
+  /// The next offset above `low` at which a piece can rest on something, or a bound below it.
+  std::int64_t next_rest(std::uint32_t piece) const;
+
+  std::size_t mark() const { return trail_.size(); }
+  void undo(std::size_t mark);
+
+ private:
+  struct Cell {
+    std::uint32_t piece, position;  ///< index of the piece's own cell in place_in_
+  };
+  enum class Change : std::uint32_t { kLow, kFloor, kPlaced };
+  struct Entry {
+    std::int64_t before;
+    std::uint32_t subject;
+    Change change;
+  };
+
+  /// Calls visit(j) for the waiting pieces that share a section with piece i, for some of them more than once.
+  template <class Visit>
+  void for_neighbours(std::uint32_t i, const Visit& visit) const;
+  std::int64_t admissible(std::uint32_t piece, std::int64_t offset) const;
+  void set_low(std::uint32_t piece, std::int64_t low);
+  void set_floor(std::uint32_t section, std::int64_t floor);
+  void count_key(std::uint32_t piece, bool add);
+  void enter(std::uint32_t piece);
+  void leave(std::uint32_t piece);
+
+  const PackingProblem* problem_;
+  std::int64_t capacity_;
+
+  std::vector<std::int64_t> low_;
+  std::vector<std::uint8_t> placed_;
+  std::vector<std::uint32_t> first_section_, first_cell_;
+
+  std::vector<std::int64_t> floor_, rest_;
+  std::vector<std::uint32_t> witness_, count_, joint_;
+  std::vector<std::uint64_t> key_low_, key_high_;
+  std::vector<std::uint32_t> begin_;                // of the section's cells
+  std::vector<Cell> cells_;                         // by section: first those that wait
+  std::vector<std::uint32_t> place_in_;             // by piece and section: where its cell is
+  std::vector<std::uint32_t> start_begin_;          // of the section's starts
+  std::vector<std::uint32_t> starts_;               // by section: pieces of which a range begins there
+  std::vector<std::uint32_t> walls_begin_, walls_;  // by piece: fixed ones beside it, ascending; empty if none is fixed
+
+  std::vector<Entry> trail_;
+  std::uint32_t failed_ = 0;
+  bool over_ = false;  // a piece was raised too high to fit, in failed_
+};
+
+}  // namespace tidepool
