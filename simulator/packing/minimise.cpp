@@ -113,14 +113,16 @@ class Minimiser {
     const PackingProblem part = part_of(problem_, rest);
     ExactSearch search{part};
     const std::vector<SearchRule> all = rules();
-    constexpr std::uint64_t kFirstFailures = 500;
+    constexpr std::uint64_t kFirstFailures = 200;
     std::uint64_t failures = kFirstFailures;
     for (std::size_t turn = 0; low_ < high_; ++turn) {
       if (turn > 0 && turn % all.size() == 0) failures *= 2;
       // The least height that is not ruled out, and two above it: what is easier to find narrows the range.
       for (const std::int64_t share : {0, 1, 4}) {
         const std::int64_t target = std::min(low_ + (high_ - low_) * share / 8, high_ - 1);
-        const Answer answer = search.run(target - base, failures, all[turn % all.size()], [&] {
+        SearchRule rule = all[turn % all.size()];
+        rule.shuffle = turn / all.size();
+        const Answer answer = search.run(target - base, failures, rule, [&] {
           return interrupted() || (!limits_.time && static_cast<double>(search.work()) > effort_ * 1e6);
         });
         if (answer == Answer::kFound) {

@@ -5,10 +5,13 @@
 #include <numeric>
 #include <utility>
 
+#include "simulator/packing/search/spread.hpp"
+
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kLarge = 512;  // sections
+constexpr std::uint32_t kLarge = 512;    // sections
+constexpr std::uint32_t kSamples = 512;  // of a floor's sections are compared
 
 }  // namespace
 
@@ -27,6 +30,7 @@ ExactSearch::Answer ExactSearch::run(std::int64_t capacity, std::uint64_t failur
   capacity_ = capacity;
   rule_ = rule;
   failures_ = failures;
+  std::fill(weight_.begin(), weight_.end(), 1.0);
   stopped_ = false;
   interrupted_ = &interrupted;
   frames_.clear();
@@ -244,22 +248,21 @@ std::optional<std::uint32_t> ExactSearch::level_span(Part part) const {
   return span;
 }
 
+double ExactSearch::worth(std::uint32_t piece) const {
+  const auto length = static_cast<double>(length_[piece]), size = static_cast<double>(problem_->pieces[piece].size);
+  const double worth = rule_.piece == SearchRule::Piece::kLongest       ? length
+                       : rule_.piece == SearchRule::Piece::kLargestArea ? length * size
+                                                                        : size;
+  if (rule_.shuffle == 0) return worth;
+  constexpr double kNoise = 0.5 / 4294967296.0;  // up to a half more
+  return worth * (1 + kNoise * static_cast<double>(spread(rule_.shuffle ^ spread(piece)) >> 32));
+}
+
 void ExactSearch::gather_candidates(std::uint32_t section) {
   const std::size_t from = candidates_.size();
   for (std::uint32_t k = 0; k < skyline_.waiting(section); ++k)
     if (const std::uint32_t i = skyline_.waiter(section, k); skyline_.low(i) == skyline_.floor(section))
       candidates_.push_back(i);
-  const auto worth = [&](std::uint32_t i) {
-    const std::int64_t size = problem_->pieces[i].size;
-    switch (rule_.piece) {
-      case SearchRule::Piece::kLongest:
-        return static_cast<double>(length_[i]);
-      case SearchRule::Piece::kLargestArea:
-        return static_cast<double>(length_[i]) * static_cast<double>(size);
-      default:
-        return static_cast<double>(size);
-    }
-  };
   std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(from), candidates_.end(),
             [&](std::uint32_t a, std::uint32_t b) {
               if (const double x = worth(a), y = worth(b); x != y) return x > y;
@@ -312,6 +315,7 @@ std::uint32_t ExactSearch::choose(Part part) const {
       if ((first > range.first && skyline_.floor(first - 1) < floor) ||
           (last < range.last && skyline_.floor(last) < floor))
         continue;
+      const std::uint32_t stride = 1 + (last - first) / kSamples;
       for (std::uint32_t s = first; s < last; ++s) {
         double before = 0, after = 0, scale = 1;
         switch (rule_.section) {
@@ -333,7 +337,7 @@ std::uint32_t ExactSearch::choose(Part part) const {
             scale = weight_[s];
             break;
         }
-        if (before > best_before) continue;
+        if (before > best_before || (before == best_before && s % stride != 0)) continue;
         const double most = before < best_before ? kMuch : best_ways * scale;
         const double ways = count_ways(s, most) / scale;
         if (before == best_before && (ways > best_ways || (ways == best_ways && after >= best_after))) continue;

@@ -25,6 +25,7 @@ struct SearchRule {
   enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest };
   Section section = Section::kFewest;
   Piece piece = Piece::kLongest;
+  std::uint64_t shuffle = 0;  ///< 0: as said; others change what is tried first among pieces that differ little
 };
 
 /// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another. So at the floor
@@ -82,6 +83,7 @@ class ExactSearch {
   std::uint32_t choose(Part part) const;
   std::uint32_t count_ways(std::uint32_t section, double most) const;
   bool movable(std::uint32_t section) const;
+  double worth(std::uint32_t piece) const;
   void gather_candidates(std::uint32_t section);
   std::optional<std::uint32_t> level_span(Part part) const;
 

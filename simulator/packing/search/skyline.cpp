@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+
+#include "simulator/packing/search/spread.hpp"
 
 namespace tidepool {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-/// Spreads the bits of a number (the finaliser of SplitMix64: Steele, Lea & Flood, OOPSLA 2014).
-std::uint64_t spread(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 /// prefix sums of counts, starting with 0
 std::vector<std::uint32_t> begins_of(const std::vector<std::uint32_t>& counts) {
@@ -56,7 +51,12 @@ Skyline::Skyline(const PackingProblem& problem, std::int64_t capacity) : problem
   place_in_.resize(cells);
   starts_.resize(start_begin_.back());
   std::vector<std::uint32_t> next{begin_}, next_start{start_begin_};
-  for (std::uint32_t i = 0; i < pieces; ++i) {
+  std::vector<std::uint32_t> shortest_first(pieces);
+  std::iota(shortest_first.begin(), shortest_first.end(), 0U);
+  const auto length = [&](std::uint32_t i) { return (i + 1 < pieces ? first_cell_[i + 1] : cells) - first_cell_[i]; };
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return length(a) < length(b); });
+  for (const std::uint32_t i : shortest_first) {
     std::uint32_t own = first_cell_[i];
     for (const SectionRange range : problem.lives(problem.pieces[i])) {
       starts_[next_start[range.first]++] = i;
