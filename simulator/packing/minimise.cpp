@@ -26,7 +26,7 @@ std::vector<SearchRule> rules() {
   for (const Piece piece : {Piece::kLongest, Piece::kLargestArea, Piece::kLargest})
     for (const Section section :
          {Section::kTight, Section::kWeighted, Section::kFewest, Section::kTightest, Section::kLowest})
-      rules.push_back({section, piece});
+      rules.push_back({.section = section, .piece = piece, .forget = piece == Piece::kLongest});
   return rules;
 }
 
@@ -104,6 +104,7 @@ class Minimiser {
 
   void search() {
     constexpr std::uint64_t kCells = 100'000'000;  // pieces by section: a gigabyte
+    constexpr std::uint64_t kManyCells = 5'000'000;
     std::uint64_t cells = 0;
     for (const SectionRange range : problem_.ranges) cells += range.last - range.first;
     if (cells > kCells) return;
@@ -113,12 +114,14 @@ class Minimiser {
     const PackingProblem part = part_of(problem_, rest);
     ExactSearch search{part};
     const std::vector<SearchRule> all = rules();
-    constexpr std::uint64_t kFirstFailures = 200;
+    constexpr std::uint64_t kFirstFailures = 500;
     std::uint64_t failures = kFirstFailures;
     for (std::size_t turn = 0; low_ < high_; ++turn) {
       if (turn > 0 && turn % all.size() == 0) failures *= 2;
-      // The least height that is not ruled out, and two above it: what is easier to find narrows the range.
-      for (const std::int64_t share : {0, 1, 4}) {
+      // The least height that is not ruled out, and two above it: what is easier to find narrows the range. Where a run
+      // takes seconds, the easier ones come first.
+      static constexpr std::array<std::int64_t, 3> kUp{0, 1, 4}, kLarge{2, 1, 0};
+      for (const std::int64_t share : cells > kManyCells ? kLarge : kUp) {
         const std::int64_t target = std::min(low_ + (high_ - low_) * share / 8, high_ - 1);
         SearchRule rule = all[turn % all.size()];
         rule.shuffle = turn / all.size();

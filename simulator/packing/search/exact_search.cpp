@@ -30,7 +30,7 @@ ExactSearch::Answer ExactSearch::run(std::int64_t capacity, std::uint64_t failur
   capacity_ = capacity;
   rule_ = rule;
   failures_ = failures;
-  std::fill(weight_.begin(), weight_.end(), 1.0);
+  if (rule.forget) std::fill(weight_.begin(), weight_.end(), 1.0);
   stopped_ = false;
   interrupted_ = &interrupted;
   frames_.clear();

@@ -25,6 +25,7 @@ struct SearchRule {
   enum class Piece : std::uint8_t { kLongest, kLargestArea, kLargest };
   Section section = Section::kFewest;
   Piece piece = Piece::kLongest;
+  bool forget = true;         ///< how often which section failed in earlier runs
   std::uint64_t shuffle = 0;  ///< 0: as said; others change what is tried first among pieces that differ little
 };
 
