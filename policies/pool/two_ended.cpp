@@ -29,7 +29,8 @@ class TwoEnded final : public Pool {
     if (alignment_ <= Bytes{}) throw InputError{"two-ended: option 'alignment' is '0B'; expected at least 1B"};
   }
 
-  void start(const Trace& trace, Bytes capacity, Device&) override {
+  void start(const Trace& trace, Bytes whole, Device&) override {
+    const Bytes capacity = alignment_ * (whole / alignment_);  // or the high end of the last hole would be no multiple
     capacity_ = capacity;
     holes_.emplace(capacity);
     small_holes_.emplace(Bytes{});
