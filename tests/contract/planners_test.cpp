@@ -26,10 +26,22 @@ std::vector<const PoolInfo*> planners() {
   return found;
 }
 
-Options defaults_of(const PoolInfo& info) { return {info.name, info.options, {}}; }
+/// Defaults, but little effort where a planner searches until it has spent some.
+Spec spec_of(const PoolInfo& info) {
+  Spec spec{info.name, {}};
+  for (const OptionInfo& option : info.options)
+    if (option.name == "effort") spec.options["effort"] = "1";
+  return spec;
+}
+
+std::string text_of(const Spec& spec) {
+  return spec.options.empty() ? spec.name : fmt::format("{}(effort={})", spec.name, spec.options.at("effort"));
+}
+
+Options options_of(const PoolInfo& info) { return {info.name, info.options, spec_of(info).options}; }
 
 Layout plan(const PoolInfo& info, const Instance& instance, Bytes capacity = kNoLimit) {
-  return info.plan(defaults_of(info))->plan(instance, {.capacity = capacity});
+  return info.plan(options_of(info))->plan(instance, {.capacity = capacity});
 }
 
 Bytes top_of(const Instance& instance, const std::vector<Bytes>& offsets) {
@@ -112,9 +124,9 @@ TEST_CASE("a run on real memory needs what the planner says, and reads the right
     const Trace trace = tests::random_trace(seed, 40 + static_cast<int>(seed) * 20);
     for (const PoolInfo* info : planners()) {
       INFO(fmt::format("seed {} planner {}", seed, info->name));
-      const Packing packing = pack(trace, *info, defaults_of(*info), {});
+      const Packing packing = pack(trace, *info, options_of(*info), {});
       CHECK(packing.outcome == Outcome::kOk);
-      const Result result = simulate(trace, {.pool = info->name}, true);
+      const Result result = simulate(trace, {.pool = text_of(spec_of(*info))}, true);
       REQUIRE(result.outcome == Outcome::kOk);
       CHECK(result.totals.footprint <= packing.height);
       const HostReport report = execute_on_host(trace, result.realised, {.threads = false, .arena = 1_MiB});
