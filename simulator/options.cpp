@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -53,27 +51,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
-}
-
-/// Insertions, deletions and changes of one character, and swaps of two neighbours, that lead from `a` to `b`; upper
-/// and lower case are equal. O(|a| * |b|).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  };
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same(a[i - 1], b[j - 1]) ? 0u : 1u)});
-      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
-        row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    std::swap(before, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
 }
 
 }  // namespace
@@ -144,24 +121,6 @@ std::vector<std::string> split_list(std::string_view text, char separator) {
   }
   parts.emplace_back(trimmed(text.substr(begin)));
   return parts;
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongestWord = 64;  // nobody mistypes a longer one, and the distance is quadratic
-  if (word.size() > kLongestWord) return "";
-  std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
-  std::string found;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best) best = distance, found = candidate;
-  }
-  return found;
-}
-
-std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
-  const std::string near = nearest(name, known);
-  return fmt::format("no {} named '{}'{}; known: {}", what, name,
-                     near.empty() ? "" : fmt::format(", did you mean '{}'?", near), fmt::join(known, ", "));
 }
 
 }  // namespace tidepool

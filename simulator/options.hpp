@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/nearest.hpp"
 #include "traces/quantity.hpp"
 
 namespace tidepool {
@@ -56,11 +57,5 @@ Spec parse_spec(std::string_view text);
 
 /// Splits at commas outside parentheses and brackets, or at another separator.
 std::vector<std::string> split_list(std::string_view text, char separator = ',');
-
-/// The known word with the least edit distance, or "" if none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
-
-/// "no policy named 'gapswap', did you mean 'gap-swap'?; known: dtr, gap-swap", for an error about `what`.
-std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace tidepool

@@ -129,7 +129,7 @@ Trace device_trace(TorchSnapshot snapshot, std::size_t device) {
     if (i != device) snapshot.device_traces[i].clear();
   std::erase_if(snapshot.segments,
                 [&](const SnapshotSegment& segment) { return static_cast<std::size_t>(segment.device) != device; });
-  return to_trace(snapshot, true);
+  return to_trace(snapshot, {.try_failed = true});
 }
 
 }  // namespace tidepool

@@ -1,11 +1,10 @@
 #include "traces/exporter.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/nearest.hpp"
 
 namespace tidepool {
 namespace {
@@ -26,12 +25,12 @@ RegisterExporter::RegisterExporter(Exporter exporter) {
 const std::vector<Exporter>& all_exporters() { return registry(); }
 
 const Exporter& find_exporter(const std::string& name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Exporter& exporter : all_exporters()) {
     if (exporter.name == name) return exporter;
-    known += (known.empty() ? "" : ", ") + exporter.name;
+    known.push_back(exporter.name);
   }
-  throw InputError{fmt::format("no form named '{}'; known: {}", name, known)};
+  throw InputError{unknown_name("form", name, known)};
 }
 
 }  // namespace tidepool

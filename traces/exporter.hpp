@@ -24,7 +24,7 @@ struct RegisterExporter {
 /// Sorted by name.
 const std::vector<Exporter>& all_exporters();
 
-/// @throws InputError  "no form named 'jsonn'; known: csv, jsonl"
+/// @throws InputError  "no form named 'jsonn', did you mean 'jsonl'?; known: csv, jsonl"
 const Exporter& find_exporter(const std::string& name);
 
 }  // namespace tidepool

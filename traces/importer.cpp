@@ -1,11 +1,13 @@
 #include "traces/importer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/nearest.hpp"
 
 namespace tidepool {
 namespace {
@@ -15,9 +17,9 @@ std::vector<Importer>& registry() {
   return importers;
 }
 
-std::string known_names() {
-  std::string names;
-  for (const Importer& importer : all_importers()) names += (names.empty() ? "" : ", ") + importer.name;
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const Importer& importer : all_importers()) names.push_back(importer.name);
   return names;
 }
 
@@ -43,7 +45,7 @@ const Importer& find_importer(const Input& input, const std::string& format) {
   if (format != "auto") {
     for (const Importer& importer : all_importers())
       if (importer.name == format) return importer;
-    throw InputError{fmt::format("no format named '{}'; known: {}", format, known_names())};
+    throw InputError{unknown_name("format", format, known_names())};
   }
   const std::string_view head = input.bytes().substr(0, kSniffBytes);
   const Importer* best = nullptr;
@@ -53,13 +55,18 @@ const Importer& find_importer(const Input& input, const std::string& format) {
     if (rank > best_rank) best = &importer, best_rank = rank;
   }
   if (!best)
-    throw InputError{fmt::format("{}: in no form that tidepool reads; known: {}", input.path(), known_names())};
+    throw InputError{
+        fmt::format("{}: in no form that tidepool reads; known: {}", input.path(), fmt::join(known_names(), ", "))};
   return *best;
 }
 
-Trace load_trace(const std::string& path, const std::string& format) {
+Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
   const Input input = read_input(path);
-  return find_importer(input, format).read(input);
+  const Importer& importer = find_importer(input, format);
+  if (!device) return importer.read(input);
+  if (!importer.read_device)
+    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
+  return importer.read_device(input, *device);
 }
 
 }  // namespace tidepool

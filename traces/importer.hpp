@@ -1,7 +1,9 @@
 // Readers of traces in other forms register themselves; a file's form is found by its first bytes.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,8 @@ struct Importer {
   std::function<int(std::string_view head)> sniff;
   /// @throws InputError  "path:line: what we saw; what we expected", with input.path() in front
   std::function<Trace(const Input& input)> read;
+  /// Reads what is on one device only. Empty if the form knows no devices.
+  std::function<Trace(const Input& input, std::size_t device)> read_device = {};
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
@@ -34,11 +38,13 @@ struct RegisterImporter {
 const std::vector<Importer>& all_importers();
 
 /// The importer named `format`, or for "auto" the one that is surest about the first bytes.
-/// @throws InputError  "no format named 'dtrr'; known: csv, dtr, ...",
+/// @throws InputError  "no format named 'dtrr', did you mean 'dtr'?; known: csv, dtr, ...",
 ///                     "x.bin: in no form that tidepool reads; known: csv, dtr, ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 
 /// Reads a trace in any known form, compressed or not.
-Trace load_trace(const std::string& path, const std::string& format = "auto");
+/// @param device  reads what is on this device only, if it is given
+/// @throws InputError  "x.csv: --device 1: a csv knows no devices"
+Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {});
 
 }  // namespace tidepool

@@ -92,8 +92,10 @@ TEST_CASE("what import and export cannot do is refused with exit code 2") {
     CHECK(result.out.empty());
     CHECK_THAT(result.err, ContainsSubstring(message));
   };
-  refused({"export", file, "--to", "jsonn"}, "tidepool: no form named 'jsonn'; known: ");
-  refused({"import", file, "--format", "dtrr", "-o", scratch.file("x")}, "tidepool: no format named 'dtrr'; known: ");
+  refused({"export", file, "--to", "jsonn"}, "tidepool: no form named 'jsonn', did you mean 'jsonl'?; known: ");
+  refused({"import", file, "--format", "dtrr", "-o", scratch.file("x")},
+          "tidepool: no format named 'dtrr', did you mean 'dtr'?; known: ");
+  refused({"import", file, "--device", "1", "-o", scratch.file("x")}, ": --device 1: a jsonl knows no devices\n");
   refused({"info", scratch.file("nothing")}, "nothing: cannot be opened: No such file or directory\n");
   write_file(scratch.file("text"), "neither this nor that\n");
   refused({"info", scratch.file("text")}, "text: in no form that tidepool reads; known: ");

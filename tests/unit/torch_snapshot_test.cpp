@@ -168,6 +168,17 @@ TEST_CASE("devices of a snapshot are merged by time and keep their streams apart
   CHECK(trace.buffer(BufferId{0}).stream != trace.buffer(BufferId{1}).stream);
 }
 
+TEST_CASE("of a snapshot of several devices one is read alone") {
+  const Input input{"s.pickle", file(Pickled::list({}), Pickled::list({Pickled::list({event("alloc", 1, 10, 100)}),
+                                                                       Pickled::list({event("alloc", 1, 20, 200)})}))};
+  for (const std::size_t device : {0u, 1u}) {
+    const Trace trace = read_torch_snapshot_device(input, device);
+    REQUIRE(trace.buffers().size() == 1);
+    CHECK((trace.buffers()[0].device == device && trace.buffers()[0].size == (device == 0 ? 10_B : 20_B)));
+  }
+  CHECK_THROWS_WITH(read_torch_snapshot_device(input, 2), "s.pickle: no device 2; expected 0 to 1");
+}
+
 TEST_CASE("segments alone are a snapshot without events") {
   const std::string bytes =
       Pickled::list({segment(Pickled::list({block(4096, 512, 100, "active_allocated")}))}).pickle();

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "traces/command.hpp"
 #include "traces/file/writer.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 struct Arguments {
   std::string input, format = "auto", output;
+  std::optional<std::size_t> device;
 };
 
 std::string formats() {
@@ -23,7 +25,7 @@ std::string formats() {
 }
 
 int import_trace(const Arguments& arguments) {
-  const Trace trace = load_trace(arguments.input, arguments.format);
+  const Trace trace = load_trace(arguments.input, arguments.format, arguments.device);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
   const Summary sum = summarize(trace);
@@ -40,6 +42,7 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
        app.add_option("--format", arguments->format, formats());
+       app.add_option("--device", arguments->device, "of a snapshot of several devices, only this one");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
        return [arguments] { return import_trace(*arguments); };
      }}};

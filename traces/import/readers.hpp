@@ -1,6 +1,8 @@
 // The readers of other people's formats, for tests; everybody else goes through load_trace.
 #pragma once
 
+#include <cstddef>
+
 #include "traces/input.hpp"
 #include "traces/trace.hpp"
 
@@ -11,5 +13,6 @@ Trace read_dtr(const Input& input);
 Trace read_singa(const Input& input);
 Trace read_interval_csv(const Input& input);
 Trace read_torch_snapshot(const Input& input);
+Trace read_torch_snapshot_device(const Input& input, std::size_t device);
 
 }  // namespace tidepool

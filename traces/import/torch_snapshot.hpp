@@ -92,9 +92,15 @@ struct TorchSnapshot {
 ///                     "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none"
 TorchSnapshot parse_torch_snapshot(std::string_view bytes);
 
+/// What to_trace takes from a snapshot.
+struct SnapshotSelection {
+  std::optional<std::size_t> only = {};  ///< the one device to look at
+  bool try_failed = false;               ///< a request that ran out of memory is allocated, and freed at once, too
+};
+
 /// The lifetimes in a snapshot: a buffer per allocation of every device, with recorded address and requested size; no
 /// ops. Blocks that are older than the recorded events are `born_before`.
-/// @param try_failed  whether a request that ran out of memory is allocated, and freed at once, too
-Trace to_trace(const TorchSnapshot& snapshot, bool try_failed = false);
+/// @throws InputError  "no device 2; expected 0 to 1"
+Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection = {});
 
 }  // namespace tidepool

@@ -127,21 +127,35 @@ int sniff_snapshot(std::string_view head) {
   return named ? 95 : 40;
 }
 
+Trace read_devices(const Input& input, std::optional<std::size_t> only) {
+  try {
+    return to_trace(parse_torch_snapshot(input.bytes()), {.only = only});
+  } catch (const InputError& error) {
+    throw error.at(input.path());
+  }
+}
+
 const RegisterImporter kSnapshot{{"torch-snapshot",
                                   "PyTorch memory snapshots (torch.cuda.memory._dump_snapshot)",
                                   {".pickle", ".pkl"},
                                   sniff_snapshot,
-                                  read_torch_snapshot}};
+                                  read_torch_snapshot,
+                                  read_torch_snapshot_device}};
 
 }  // namespace
 
-Trace to_trace(const TorchSnapshot& snapshot, bool try_failed) {
+Trace to_trace(const TorchSnapshot& snapshot, const SnapshotSelection& selection) {
+  const std::optional<std::size_t> only = selection.only;
   TraceBuilder builder;
   std::size_t count = snapshot.device_traces.size();
   for (const SnapshotSegment& segment : snapshot.segments)
     count = std::max(count, static_cast<std::size_t>(segment.device) + 1);
+  if (only && *only >= count)
+    throw InputError{count == 0 ? fmt::format("no device {}; the snapshot is empty", *only)
+                                : fmt::format("no device {}; expected 0 to {}", *only, count - 1)};
   std::vector<DeviceLifetimes> devices;
-  for (std::size_t i = 0; i < count; ++i) devices.emplace_back(snapshot, i, try_failed);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!only || *only == i) devices.emplace_back(snapshot, i, selection.try_failed);
   for (DeviceLifetimes& device : devices) device.begin(builder);
   while (DeviceLifetimes* device = oldest(devices)) device->step(builder);
   builder.losses().dropped_records += snapshot.unknown_actions;
@@ -150,12 +164,8 @@ Trace to_trace(const TorchSnapshot& snapshot, bool try_failed) {
   return builder.finish();
 }
 
-Trace read_torch_snapshot(const Input& input) {
-  try {
-    return to_trace(parse_torch_snapshot(input.bytes()));
-  } catch (const InputError& error) {
-    throw error.at(input.path());
-  }
-}
+Trace read_torch_snapshot(const Input& input) { return read_devices(input, std::nullopt); }
+
+Trace read_torch_snapshot_device(const Input& input, std::size_t device) { return read_devices(input, device); }
 
 }  // namespace tidepool

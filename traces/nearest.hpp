@@ -1,0 +1,16 @@
+// What somebody who misspelt a name may have meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidepool {
+
+/// The known word with the least edit distance, or "" if none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+/// "no policy named 'gapswap', did you mean 'gap-swap'?; known: dtr, gap-swap", for an error about `what`.
+std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace tidepool
