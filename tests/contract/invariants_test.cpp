@@ -5,6 +5,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 #include "validator/host_backend.hpp"
 
@@ -63,7 +64,7 @@ TEST_CASE("every policy on every pool keeps the invariants on random traces") {
       for (const PolicyInfo* policy : all_policies())
         for (const double fraction : {0.05, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0, 1.5, 100.0}) {
           INFO(fmt::format("seed {} pool {} policy {} capacity {}x", seed, pool->name, policy->name, fraction));
-          RunSpec spec{.pool = pool->name, .policy = policy->name, .machine = kMachine};
+          RunSpec spec{.pool = tests::quick_spec(*pool), .policy = policy->name, .machine = kMachine};
           spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
           check_run(trace, spec);
         }
@@ -121,7 +122,7 @@ TEST_CASE("every pool keeps the invariants over several iterations") {
       for (const char* policy : {"none", "lru-swap"})
         for (const double fraction : {0.5, 0.9, 100.0}) {
           INFO(fmt::format("seed {} pool {} policy {} capacity {}x", seed, pool->name, policy, fraction));
-          RunSpec spec{.pool = pool->name, .policy = policy, .machine = kMachine, .iterations = 3};
+          RunSpec spec{.pool = tests::quick_spec(*pool), .policy = policy, .machine = kMachine, .iterations = 3};
           const double peak = static_cast<double>(trace.ideal_peak().count());
           spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
           check_run(trace, spec);

@@ -6,6 +6,7 @@
 #include "simulator/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/quick_spec.hpp"
 #include "tests/random_instance.hpp"
 #include "validator/host_backend.hpp"
 
@@ -26,19 +27,9 @@ std::vector<const PoolInfo*> planners() {
   return found;
 }
 
-/// Defaults, but little effort where a planner searches until it has spent some.
-Spec spec_of(const PoolInfo& info) {
-  Spec spec{info.name, {}};
-  for (const OptionInfo& option : info.options)
-    if (option.name == "effort") spec.options["effort"] = "1";
-  return spec;
+Options options_of(const PoolInfo& info) {
+  return {info.name, info.options, parse_spec(tests::quick_spec(info)).options};
 }
-
-std::string text_of(const Spec& spec) {
-  return spec.options.empty() ? spec.name : fmt::format("{}(effort={})", spec.name, spec.options.at("effort"));
-}
-
-Options options_of(const PoolInfo& info) { return {info.name, info.options, spec_of(info).options}; }
 
 Layout plan(const PoolInfo& info, const Instance& instance, Bytes capacity = kNoLimit) {
   return info.plan(options_of(info))->plan(instance, {.capacity = capacity});
@@ -126,7 +117,7 @@ TEST_CASE("a run on real memory needs what the planner says, and reads the right
       INFO(fmt::format("seed {} planner {}", seed, info->name));
       const Packing packing = pack(trace, *info, options_of(*info), {});
       CHECK(packing.outcome == Outcome::kOk);
-      const Result result = simulate(trace, {.pool = text_of(spec_of(*info))}, true);
+      const Result result = simulate(trace, {.pool = tests::quick_spec(*info)}, true);
       REQUIRE(result.outcome == Outcome::kOk);
       CHECK(result.totals.footprint <= packing.height);
       const HostReport report = execute_on_host(trace, result.realised, {.threads = false, .arena = 1_MiB});
