@@ -46,9 +46,14 @@ class Minimiser {
     const HeightBound bound = height_bound(problem_);
     low_ = bound.height;
     layout_.proof = bound.proof;
+    for (const Item& item : instance_.items)  // those of no bytes are no part of the problem, but count where they lie
+      if (item.size == Bytes{} && item.fixed && item.fixed->count() > low_ * problem_.unit) {
+        low_ = (item.fixed->count() + problem_.unit - 1) / problem_.unit;
+        layout_.proof = "fixed";
+      }
     one_pass();
     if (high_ > low_ && !interrupted()) search();
-    layout_.lower_bound = Bytes{low_ * problem_.unit};
+    layout_.lower_bound = std::min(Bytes{low_ * problem_.unit}, layout_.height);
     if (layout_.height <= limits_.capacity)
       layout_.outcome = Outcome::kOk;
     else
@@ -114,13 +119,13 @@ class Minimiser {
     const PackingProblem part = part_of(problem_, rest);
     ExactSearch search{part};
     const std::vector<SearchRule> all = rules();
-    constexpr std::uint64_t kFirstFailures = 500;
-    std::uint64_t failures = kFirstFailures;
+    constexpr std::uint64_t kFirstFailures = 500, kFirstFailuresOfMany = 20'000;
+    std::uint64_t failures = cells > kManyCells ? kFirstFailuresOfMany : kFirstFailures;
     for (std::size_t turn = 0; low_ < high_; ++turn) {
       if (turn > 0 && turn % all.size() == 0) failures *= 2;
       // The least height that is not ruled out, and two above it: what is easier to find narrows the range. Where a run
       // takes seconds, the easier ones come first.
-      static constexpr std::array<std::int64_t, 3> kUp{0, 1, 4}, kLarge{2, 1, 0};
+      static constexpr std::array<std::int64_t, 3> kUp{0, 1, 4}, kLarge{1, 4, 0};
       for (const std::int64_t share : cells > kManyCells ? kLarge : kUp) {
         const std::int64_t target = std::min(low_ + (high_ - low_) * share / 8, high_ - 1);
         SearchRule rule = all[turn % all.size()];

@@ -1,0 +1,53 @@
+// Least heights of published instances, found and proved with the effort that is the default.
+#include "simulator/pack.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/shared_data.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// All of them end at their load.
+constexpr const char* kClosed[] = {"minimalloc_A",
+                                   "minimalloc_B",
+                                   "minimalloc_C",
+                                   "minimalloc_E",
+                                   "minimalloc_F",
+                                   "minimalloc_G",
+                                   "minimalloc_H",
+                                   "minimalloc_I",
+                                   "minimalloc_K",
+                                   "resnet50",
+                                   "G_1",
+                                   "singa_alex_20itr",
+                                   "pytorch_bcrafton.dev0",
+                                   "pytorch_eor_nn.dev0",
+                                   "pytorch_ftcourse.dev0",
+                                   "pytorch_nothanmin_fwd.dev0",
+                                   "pytorch_wedsonlin_medium_128_train.dev0"};
+
+Packing packed(const std::string& path) {
+  const PoolInfo& info = find_pool("tide-pool");
+  return pack(load_trace(path), info, Options{info.name, info.options, {}}, {});
+}
+
+}  // namespace
+
+TEST_CASE("tide-pool closes published instances at their load") {
+  for (const std::string name : kClosed) {
+    const auto path = tests::shared_data("static_alloc/" + name + ".csv");
+    if (!path) continue;
+    if (!tests::kOptimised && name.starts_with("pytorch")) continue;
+    INFO(name);
+    const Packing packing = packed(*path);
+    CHECK(packing.height == packing.load);
+    CHECK(packing.optimal());
+  }
+}
+
+TEST_CASE("tide-pool is below the height known before of an instance that nobody has closed") {
+  const auto path = tests::shared_data("static_alloc/minimalloc_D.csv");
+  if (path) CHECK(packed(*path).height < 1'038'336_B);
+}

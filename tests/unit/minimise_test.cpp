@@ -1,0 +1,124 @@
+#include "simulator/packing/minimise.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+
+#include "simulator/packing/greedy.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_instance.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Tries all orders of offsets: every item as low as those below it allow.
+class Trials {
+ public:
+  explicit Trials(const Instance& instance) : instance_{instance}, offsets_(instance.items.size(), Bytes{-1}) {}
+
+  Bytes least() {
+    Bytes height;
+    for (const Item& item : instance_.items)
+      if (item.size == Bytes{} && item.fixed) height = std::max(height, *item.fixed);
+    go_on(height, Bytes{});
+    return best_;
+  }
+
+ private:
+  bool together(std::size_t a, std::size_t b) const {
+    for (const Interval& one : instance_.lives(instance_.items[a]))
+      for (const Interval& other : instance_.lives(instance_.items[b]))
+        if (one.lower < other.upper && other.lower < one.upper) return true;
+    return false;
+  }
+
+  void go_on(Bytes height, Bytes last) {
+    if (height >= best_) return;
+    bool all = true;
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      const Item& item = instance_.items[i];
+      if (offsets_[i] >= Bytes{} || item.size == Bytes{}) continue;
+      all = false;
+      Bytes offset;
+      for (std::size_t j = 0; j < offsets_.size(); ++j)
+        if (offsets_[j] >= Bytes{} && together(i, j)) offset = std::max(offset, offsets_[j] + instance_.items[j].size);
+      if (item.fixed && *item.fixed < std::max(offset, last)) return;
+      offset = item.fixed.value_or(round_up(offset, item.alignment));
+      if (offset < last) continue;
+      offsets_[i] = offset;
+      go_on(std::max(height, offset + item.size), offset);
+      offsets_[i] = Bytes{-1};
+    }
+    if (all) best_ = height;
+  }
+
+  const Instance& instance_;
+  std::vector<Bytes> offsets_;
+  Bytes best_ = kNoLimit;
+};
+
+/// A load of 6 bytes, and a byte that is fixed above it.
+Instance pinned() {
+  Instance instance;
+  instance.add(3_B, 0, 2);
+  instance.add(2_B, 0, 3);
+  instance.add(3_B, 2, 5);
+  instance.add(2_B, 3, 5);
+  instance.add(1_B, 1, 2).fixed = 6_B;
+  return instance;
+}
+
+}  // namespace
+
+TEST_CASE("the height of a complete search is the least of all trials") {
+  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
+    const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
+    const Instance instance = tests::random_instance(seed, 1 + seed % 7, kind);
+    const Layout layout = minimise(instance, {}, 100);
+    INFO("seed " << seed);
+    REQUIRE(verified_height(instance, layout.offsets) == layout.height);
+    REQUIRE(layout.height == Trials{instance}.least());
+    REQUIRE(layout.optimal());
+  }
+}
+
+TEST_CASE("a fixed item bounds the height from below") {
+  const Layout layout = minimise(pinned(), {}, 100);
+  CHECK(layout.height == 7_B);  // the load is 6; what is fixed at 6 ends at 7
+  CHECK(layout.proof == "fixed");
+  CHECK(layout.optimal());
+  CHECK(layout.offsets[4] == 6_B);
+}
+
+TEST_CASE("a capacity below the least height is infeasible, not a time-out") {
+  const Instance instance = pinned();
+  CHECK(minimise(instance, {.capacity = 7_B}, 100).outcome == Outcome::kOk);
+  const Layout refused = minimise(instance, {.capacity = 6_B}, 100);
+  CHECK(refused.outcome == Outcome::kInfeasible);
+  CHECK(refused.lower_bound == 7_B);
+}
+
+TEST_CASE("a search that is stopped returns the best so far and claims nothing") {
+  const Instance instance = tests::random_instance(5, 400, {});
+  const std::atomic<bool> stop{true};
+  const Layout layout = minimise(instance, {.capacity = load_of(instance), .stop = &stop}, 1e9);
+  CHECK(verified_height(instance, layout.offsets) == layout.height);
+  CHECK(layout.lower_bound == load_of(instance));
+  CHECK(layout.outcome == (layout.optimal() ? Outcome::kOk : Outcome::kTimeLimit));
+}
+
+TEST_CASE("a time limit is kept") {
+  const Instance instance = tests::random_instance(7, 3'000, {.gaps = true, .alignments = true, .fixed = false});
+  const auto before = std::chrono::steady_clock::now();
+  const Layout layout = minimise(instance, {.time = 100_ms}, 1e9);
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds{5});
+  CHECK(verified_height(instance, layout.offsets) == layout.height);
+}
+
+TEST_CASE("no items need no bytes") {
+  const Layout layout = minimise({}, {}, 100);
+  CHECK(layout.height == Bytes{});
+  CHECK(layout.optimal());
+}
