@@ -46,8 +46,3 @@ TEST_CASE("tide-pool closes published instances at their load") {
     CHECK(packing.optimal());
   }
 }
-
-TEST_CASE("tide-pool is below the height known before of an instance that nobody has closed") {
-  const auto path = tests::shared_data("static_alloc/minimalloc_D.csv");
-  if (path) CHECK(packed(*path).height < 1'038'336_B);
-}
