@@ -11,9 +11,9 @@ namespace {
 /// Serves a step from a layout that was planned for another one: the same program with a skipped op, an extra
 /// allocation or another batch size. Requests are recognised by their sizes alone, in order (class Follower), as a live
 /// allocator must. What is recognised gets its planned place; what is not, or finds that place taken, gets the lowest
-/// place in the fallback region, [height, height + fallback), else the smallest hole in the planned region, else the
-/// lowest place beyond both. A step whose requests all find their places needs `height`; one that deviates needs no
-/// more than height + fallback unless a request is counted as `beyond`.
+/// place in the fallback region, [height, height + fallback), else the hole in the planned region that the plan needs
+/// last, else the lowest place beyond both. A step whose requests all find their places needs `height`; one that
+/// deviates needs no more than height + fallback unless a request is counted as `beyond`.
 class LayoutPool final : public Pool {
  public:
   explicit LayoutPool(const Options& options) : fallback_{options.bytes("fallback")} {
@@ -62,10 +62,25 @@ class LayoutPool final : public Pool {
     const Bytes height = round_up(layout_.height, layout_.alignment);
     const std::optional<Bytes> above = holes_->place_above(height, size);
     if (above && *above + size <= limit()) return above;
-    const std::optional<Bytes> below = holes_->place_best_below(height, size);
+    const std::optional<Bytes> below = least_missed(height, size);
     if (!below) return above;
     if (above) holes_->release({*above, size});
+    holes_->place_at(*below, size);
     return below;
+  }
+
+  /// The hole below `height` that the plan needs last, the smallest among equals.
+  std::optional<Bytes> least_missed(Bytes height, Bytes size) const {
+    std::optional<Bytes> best;
+    std::size_t longest = 0;
+    holes_->for_each_hole(size, [&](Bytes address) {
+      if (address + size > height || longest == follower_->length()) return;
+      const std::size_t unused = follower_->unused_for(address, size, follower_->length());
+      if (best && unused <= longest) return;
+      best = address;
+      longest = unused;
+    });
+    return best;
   }
 
   Bytes fallback_, capacity_;

@@ -1,6 +1,7 @@
 #include "simulator/packing/follower.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidepool {
 namespace {
@@ -21,23 +22,29 @@ Follower::Follower(const std::vector<PlannedRequest>& requests, std::size_t exis
 std::optional<std::size_t> Follower::next(Bytes size) {
   remember(size);
   if (requests_.empty()) return {};
+  ++since_deviation_;
   if (is(cursor_, size)) return accept(cursor_);
   if (before_jump_ && is(*before_jump_, size)) {
     const std::size_t position = *before_jump_;
     before_jump_.reset();
     return accept(position);
   }
+  const bool again = std::exchange(since_deviation_, 0) < kWindow;
+  const std::optional<std::size_t> near = ahead(size), far = by_window();
+  const std::optional<std::size_t> position = again && far ? far : near ? near : far;
+  if (!position) return {};
   ++resynchronised_;
-  if (const auto position = by_window()) {
-    before_jump_.reset();
-    return accept(*position);
+  before_jump_ = position == near ? std::optional{cursor_} : std::nullopt;
+  return accept(*position);
+}
+
+std::size_t Follower::unused_for(Bytes address, Bytes size, std::size_t most) const {
+  std::size_t position = cursor_;
+  for (std::size_t steps = 0; steps < most; ++steps, position = after(position)) {
+    const PlannedRequest& request = requests_[position];
+    if (request.offset < address + size && address < request.offset + request.size) return steps;
   }
-  if (const auto position = ahead(size)) {
-    before_jump_ = cursor_;
-    return accept(*position);
-  }
-  --resynchronised_;
-  return {};
+  return most;
 }
 
 std::size_t Follower::after(std::size_t position) const {

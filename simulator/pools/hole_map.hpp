@@ -61,16 +61,10 @@ class HoleMap {
     return address;
   }
 
-  /// The low part of the smallest hole in which that part ends at or below `limit`. Walks the holes that are large
-  /// enough.
-  std::optional<Bytes> place_best_below(Bytes limit, Bytes size) {
-    for (auto found = sizes_.lower_bound({size, Bytes{}}); found != sizes_.end(); ++found) {
-      const Bytes address = found->second;
-      if (address + size > limit) continue;
-      take(holes_.find(address), address, size);
-      return address;
-    }
-    return {};
+  /// Calls visit(Bytes address) for every hole of at least `size`, the smallest first.
+  template <class Visit>
+  void for_each_hole(Bytes size, Visit visit) const {
+    for (auto hole = sizes_.lower_bound({size, Bytes{}}); hole != sizes_.end(); ++hole) visit(hole->second);
   }
 
   /// Takes back what was placed.
