@@ -23,7 +23,7 @@ const RegisterPool kRegister{
     {.name = "tide-pool",
      .summary = "searches for the least height and proves it, or says how far it may be away",
      .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
-     .options = {{"effort", "50", "number", "without a time limit: where the search ends, in millions of sections"},
+     .options = {{"effort", "250", "number", "without a time limit: where the search ends, in millions of sections"},
                  alignment_option()},
      .make = {},
      .plan = [](const Options& options) { return std::make_unique<TidePool>(options); }}};

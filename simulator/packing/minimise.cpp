@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <numeric>
@@ -26,8 +27,19 @@ std::vector<SearchRule> rules() {
   for (const Piece piece : {Piece::kLongest, Piece::kLargestArea, Piece::kLargest})
     for (const Section section :
          {Section::kTight, Section::kWeighted, Section::kFewest, Section::kTightest, Section::kLowest})
-      rules.push_back({.section = section, .piece = piece, .forget = piece == Piece::kLongest});
+      rules.push_back({.section = section, .piece = piece});
   return rules;
+}
+
+/// 1, 1, 2, 1, 1, 2, 4, ...: the lengths of runs that lose least where luck decides when one succeeds (Luby, Sinclair &
+/// Zuckerman, "Optimal Speedup of Las Vegas Algorithms", 1993).
+/// @param turn  from 1
+std::uint64_t luby(std::uint64_t turn) {
+  for (;;) {
+    const std::uint64_t whole = std::bit_ceil(turn + 1);  // turns up to whole - 1 are a complete pattern
+    if (turn + 1 == whole) return whole / 2;
+    turn -= whole / 2 - 1;
+  }
 }
 
 class Minimiser {
@@ -62,6 +74,8 @@ class Minimiser {
   }
 
  private:
+  static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kManyCells = 1'000'000;           // a run takes a tenth of a second
   static constexpr std::int64_t kLongest = 1'000'000'000'000'000;  // ns; far from the clock's end
 
   bool interrupted() const {
@@ -91,6 +105,12 @@ class Minimiser {
     }
   }
 
+  /// What is to be searched: pieces on top of others that live in all sections.
+  struct Rest {
+    std::vector<std::uint32_t> pieces;
+    std::int64_t base = 0;
+  };
+
   /// Pieces that live in all sections lie at the bottom in some layout of least height: what was below moves up.
   std::int64_t set_aside(std::vector<std::uint32_t>& rest, std::vector<std::int64_t>& offsets) const {
     std::int64_t base = 0;
@@ -109,55 +129,89 @@ class Minimiser {
 
   void search() {
     constexpr std::uint64_t kCells = 100'000'000;  // pieces by section: a gigabyte
-    constexpr std::uint64_t kManyCells = 5'000'000;
-    std::uint64_t cells = 0;
-    for (const SectionRange range : problem_.ranges) cells += range.last - range.first;
-    if (cells > kCells) return;
-    std::vector<std::uint32_t> rest;
+    cells_ = 0;
+    for (const SectionRange range : problem_.ranges) cells_ += range.last - range.first;
+    if (cells_ > kCells) return;
     std::vector<std::int64_t> offsets(problem_.pieces.size());
-    const std::int64_t base = set_aside(rest, offsets);
-    const PackingProblem part = part_of(problem_, rest);
+    Rest rest;
+    rest.base = set_aside(rest.pieces, offsets);
+    const PackingProblem part = part_of(problem_, rest.pieces);
     ExactSearch search{part};
+    if (cells_ > kManyCells)
+      search_large(search, rest, offsets);
+    else
+      search_small(search, rest, offsets);
+  }
+
+  /// Many short runs: one that succeeds often does so at once.
+  void search_small(ExactSearch& search, const Rest& rest, std::vector<std::int64_t>& offsets) {
+    constexpr std::uint64_t kFailures = 500;
     const std::vector<SearchRule> all = rules();
-    constexpr std::uint64_t kFirstFailures = 500, kFirstFailuresOfMany = 20'000;
-    std::uint64_t failures = cells > kManyCells ? kFirstFailuresOfMany : kFirstFailures;
     for (std::size_t turn = 0; low_ < high_; ++turn) {
-      if (turn > 0 && turn % all.size() == 0) failures *= 2;
-      // The least height that is not ruled out, and two above it: what is easier to find narrows the range. Where a run
-      // takes seconds, the easier ones come first.
-      static constexpr std::array<std::int64_t, 3> kUp{0, 1, 4}, kLarge{1, 4, 0};
-      for (const std::int64_t share : cells > kManyCells ? kLarge : kUp) {
-        const std::int64_t target = std::min(low_ + (high_ - low_) * share / 8, high_ - 1);
-        SearchRule rule = all[turn % all.size()];
-        rule.shuffle = turn / all.size();
-        const Answer answer = search.run(target - base, failures, rule, [&] {
-          return interrupted() || (!limits_.time && static_cast<double>(search.work()) > effort_ * 1e6);
-        });
-        if (answer == Answer::kFound) {
-          const std::vector<std::int64_t> found = search.offsets();
-          for (std::size_t k = 0; k < rest.size(); ++k) offsets[rest[k]] = base + found[k];
-          std::vector<Bytes> bytes(instance_.items.size());
-          for (std::size_t i = 0; i < instance_.items.size(); ++i)
-            if (instance_.items[i].fixed) bytes[i] = *instance_.items[i].fixed;
-          for (std::size_t i = 0; i < offsets.size(); ++i)
-            bytes[problem_.pieces[i].item] = Bytes{offsets[i] * problem_.unit};
-          keep(std::move(bytes));
-          break;
-        }
-        if (answer == Answer::kNone) {
-          low_ = target + 1;
-          layout_.proof = "search";
-          break;
-        }
-        if (interrupted() || (!limits_.time && static_cast<double>(search.work()) > effort_ * 1e6)) return;
-        if (high_ - low_ == 1) break;
+      const std::size_t cycle = turn / all.size();
+      SearchRule rule = all[turn % all.size()];
+      rule.shuffle = cycle;
+      rule.forget = cycle % 2 == 1 || rule.piece == SearchRule::Piece::kLongest;
+      // The least height that is not ruled out, and two above it: what is easier to find narrows the range.
+      for (const std::int64_t share : {0, 1, 4}) {
+        const Answer answer = attempt(search, rest, offsets, share, kFailures * luby(cycle + 1), kUnlimited, rule);
+        if (over(search)) return;
+        if (answer != Answer::kLimit || high_ - low_ == 1) break;
       }
     }
+  }
+
+  /// Few runs, long enough to go through all pieces; heights somewhat above the bound first.
+  void search_large(ExactSearch& search, const Rest& rest, std::vector<std::int64_t>& offsets) {
+    constexpr std::size_t kVisits = 6, kMostVisits = 36;  // of each cell in a run, as powers of two
+    constexpr std::array<std::int64_t, 4> kShares{1, 4, 1, 0};
+    std::vector<SearchRule> all = rules();
+    std::stable_partition(all.begin(), all.end(), [](SearchRule rule) {
+      return rule.section == SearchRule::Section::kTight || rule.section == SearchRule::Section::kTightest;
+    });
+    for (std::size_t turn = 0; low_ < high_ && !over(search); ++turn) {
+      const std::size_t cycle = turn / all.size();
+      SearchRule rule = all[turn % all.size()];
+      rule.shuffle = cycle;
+      rule.forget = true;
+      attempt(search, rest, offsets, kShares[turn % kShares.size()], kUnlimited,
+              cells_ << std::min(kVisits + cycle, kMostVisits), rule);
+    }
+  }
+
+  bool over(const ExactSearch& search) const {
+    const double most = effort_ * (1e6 + static_cast<double>(cells_) / 4);
+    return interrupted() || (!limits_.time && static_cast<double>(search.work()) > most);
+  }
+
+  /// Looks for a layout of a height `share` eighths of the way from the bound to the best.
+  /// @param failures, work  ends of the run
+  Answer attempt(ExactSearch& search, const Rest& rest, std::vector<std::int64_t>& offsets, std::int64_t share,
+                 std::uint64_t failures, std::uint64_t work, SearchRule rule) {
+    const std::int64_t gap = high_ - low_;
+    const std::int64_t target = std::min(low_ + gap / 8 * share + gap % 8 * share / 8, high_ - 1);
+    const std::uint64_t before = search.work();
+    const Answer answer =
+        search.run(target - rest.base, failures, rule, [&] { return search.work() - before > work || over(search); });
+    if (answer == Answer::kNone) {
+      low_ = target + 1;
+      layout_.proof = "search";
+    }
+    if (answer != Answer::kFound) return answer;
+    const std::vector<std::int64_t> found = search.offsets();
+    for (std::size_t k = 0; k < rest.pieces.size(); ++k) offsets[rest.pieces[k]] = rest.base + found[k];
+    std::vector<Bytes> bytes(instance_.items.size());
+    for (std::size_t i = 0; i < instance_.items.size(); ++i)
+      if (instance_.items[i].fixed) bytes[i] = *instance_.items[i].fixed;
+    for (std::size_t i = 0; i < offsets.size(); ++i) bytes[problem_.pieces[i].item] = Bytes{offsets[i] * problem_.unit};
+    keep(std::move(bytes));
+    return answer;
   }
 
   const Instance& instance_;
   const PackingLimits& limits_;
   double effort_;
+  std::uint64_t cells_ = 0;  // pieces by section
   std::optional<Clock::time_point> deadline_;
   Sections sections_;
   PackingProblem problem_;

@@ -8,10 +8,12 @@
 namespace tidepool {
 
 /// One-pass orders give a first layout, bounds a first certificate; between the two a complete search from the ground
-/// up (ExactSearch) looks for layouts of lower heights, in short runs under changing rules that grow longer, the lower
-/// bound's height first. A run that ends without a layout and without being cut short proves that there is none of its
-/// height. It is anytime: the best layout so far is valid.
-/// @param effort  without a time limit: where to stop, in millions of sections looked at
+/// up (ExactSearch) looks for layouts of lower heights under changing rules: in many short runs, the lower bound's
+/// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends
+/// without a layout and without being cut short proves that there is none of its height. It is anytime: the best layout
+/// so far is valid.
+/// @param effort  without a time limit: where to stop, in millions of sections looked at; the millions are larger in
+///                large instances, by a quarter of the sum of sections that the items live in
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort);
 
 }  // namespace tidepool

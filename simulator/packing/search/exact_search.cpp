@@ -87,7 +87,7 @@ void ExactSearch::revert(Frame& frame) {
 
 /// Makes a part the end of the path. @return  false if it is known to fail, or the search has to end
 bool ExactSearch::enter(Part part) {
-  constexpr std::uint64_t kAsk = 64, kNodeWork = 32;
+  constexpr std::uint64_t kAsk = 64, kNodeWork = 100;
   work_ += kNodeWork;
   for (const SectionRange range : sections_of(part)) work_ += range.last - range.first;
   if (stopped_ || (++nodes_ % kAsk == 0 && *interrupted_ && (*interrupted_)())) {
