@@ -1,9 +1,10 @@
 // When a piece of device memory that was given up may be written again.
 #pragma once
 
+#include <algorithm>
 #include <map>
 
-#include "traces/quantity.hpp"
+#include "simulator/moment.hpp"
 
 namespace tidepool {
 
@@ -12,23 +13,28 @@ namespace tidepool {
 class Availability {
  public:
   /// [offset, offset + size) may be written from `time` on.
-  void release(Bytes offset, Bytes size, Nanos time);
+  void release(Bytes offset, Bytes size, const Moment& time);
 
   /// The earliest time at which all of [offset, offset + size) may be written; forgets the range.
-  Nanos take(Bytes offset, Bytes size);
+  Moment take(Bytes offset, Bytes size);
 
-  /// Forgets what is past at `time` for every lane.
-  void forget_before(Nanos time);
+  /// Forgets ranges for which is_past(const Moment&) says so; looks only when there are many more than last time.
+  template <class IsPast>
+  void forget(IsPast is_past) {
+    if (ranges_.size() < swept_size_) return;
+    std::erase_if(ranges_, [&](const auto& range) { return is_past(range.second.time); });
+    swept_size_ = std::max<std::size_t>(64, 2 * ranges_.size());
+  }
 
   bool empty() const { return ranges_.empty(); }
 
  private:
   struct Range {
     Bytes end;
-    Nanos time;
+    Moment time;
   };
   std::map<Bytes, Range> ranges_;  // by first address; disjoint
-  std::size_t swept_size_ = 64;    // forget_before() walks the map only when it has grown to this
+  std::size_t swept_size_ = 64;    // forget() walks the map only when it has grown to this
 };
 
 }  // namespace tidepool

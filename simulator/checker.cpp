@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "simulator/host_pool.hpp"
+
 namespace tidepool {
 
 Checker::Checker(const Trace& trace, const RunSpec& spec)
@@ -73,6 +75,25 @@ void Checker::vacate(const Place& place) {
     map_.for_each_piece(place.offset, place.size, [&](Bytes first, Bytes) { live_.erase(first); });
 }
 
+void Checker::copy_to_host(const Action& action, Place& place) {
+  const HostMemory& host = spec_.machine.host;
+  if (place.host_held == Bytes{}) {
+    const Bytes block = HostPool::block(host, trace_.size(VersionId{action.subject}));
+    if (block > host.capacity - held_on_host_)
+      refuse(action, fmt::format("it takes {} on the host, where {} are in use of {}", to_text(block),
+                                 to_text(held_on_host_), to_text(host.capacity)));
+    held_on_host_ += block;
+    place.host_held = block;
+  }
+  place.on_host = true;
+}
+
+void Checker::leave_host(Place& place) {
+  held_on_host_ -= place.host_held;
+  place.host_held = Bytes{};
+  place.on_host = false;
+}
+
 void Checker::map(const Action& action) {
   const Bytes memory = kMapPage * action.subject;
   const auto reserved = segments_.upper_bound(memory);
@@ -116,14 +137,16 @@ void Checker::run(const Action& action) {
       if (out.filled) {
         vacate(*parent);
       } else {
-        const bool on_host = out.on_host;
+        const Place before = out;
+        leave_host(*parent);
         out = *parent;
         out.filled = true;
-        out.on_host = on_host;
+        out.on_host = before.on_host;
+        out.host_held = before.host_held;
         map_.for_each_piece(out.offset, out.offset == kNoAddress ? Bytes{} : out.size,
                             [&](Bytes first, Bytes) { live_.at(first).second = made; });
       }
-      *parent = Place{};
+      *parent = Place{.on_host = parent->on_host, .host_held = parent->host_held};
     } else {
       refuse(action, fmt::format("its output, version {} of buffer {}, has no place", made.value(),
                                  trace_.version(made).buffer.value()));
@@ -150,9 +173,12 @@ void Checker::next_iteration(const Action& action) {
     places_[trace_.first_version(BufferId{i}).index()] = from;
     if (!from.placed) began_on_host_[i] = true;
     from.placed = false;
+    from.host_held = Bytes{};
   }
-  for (const Place& place : old)
+  for (Place& place : old) {
     if (place.placed) vacate(place);
+    leave_host(place);
+  }
   start_places();
   std::fill(ran_.begin(), ran_.end(), false);
   next_op_ = 0;
@@ -176,19 +202,21 @@ void Checker::check(const Action& action) {
         if (!place.on_host) refuse(action, "it is gone and cannot be had again");
         began_on_host_[buffer.index()] = false;
       }
-      place = {action.offset, action.size, true, initial, initial ? false : place.on_host};
+      if (initial) leave_host(place);
+      place = {action.offset, action.size, true, initial, place.on_host, place.host_held};
       return;
     }
     case Verb::kScratch: {
       if (!at(action).filled) refuse(action, "it has no content that a second writing must spare");
       occupy(action, VersionId{action.subject});
-      scratch_[VersionId{action.subject}] = {action.offset, action.size, true, false, false};
+      scratch_[VersionId{action.subject}] = {action.offset, action.size, true, false, false, {}};
       return;
     }
     case Verb::kFree: {
       Place& place = at(action);
       if (!place.placed && !place.on_host) refuse(action, "it has neither a place nor a host copy");
       if (place.placed) vacate(place);
+      leave_host(place);
       place = Place{};
       return;
     }
@@ -196,7 +224,7 @@ void Checker::check(const Action& action) {
       Place& place = at(action);
       if (!place.filled) refuse(action, "it is not there");
       vacate(place);
-      place = Place{.on_host = place.on_host};
+      place = Place{.on_host = place.on_host, .host_held = place.host_held};
       return;
     }
     case Verb::kCopy: {
@@ -210,7 +238,7 @@ void Checker::check(const Action& action) {
     case Verb::kSwapOut: {
       Place& place = at(action);
       if (!place.filled) refuse(action, "it is not there");
-      place.on_host = true;
+      copy_to_host(action, place);
       return;
     }
     case Verb::kSwapIn: {
@@ -218,7 +246,7 @@ void Checker::check(const Action& action) {
       if (place.placed) refuse(action, "it has a place already");
       if (!place.on_host) refuse(action, "it is not on the host");
       occupy(action, VersionId{action.subject});
-      place = {action.offset, action.size, true, true, true};
+      place = {action.offset, action.size, true, true, true, place.host_held};
       return;
     }
     case Verb::kMap:

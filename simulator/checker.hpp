@@ -14,7 +14,8 @@ namespace tidepool {
 
 /// Follows a plan action by action with its own idea of what is where. check() throws PlanError for: overlap of live
 /// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out
-/// of program order, outputs without a place, copies of what is not there, and plans that end before the program does.
+/// of program order, outputs without a place, copies of what is not there or has no room on the host, and plans that
+/// end before the program does.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
@@ -27,12 +28,15 @@ class Checker {
     Bytes offset{}, size{};
     bool placed = false, filled = false;
     bool on_host = false;
+    Bytes host_held{};  ///< of the host's pool
   };
   void occupy(const Action& action, VersionId v);
   void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
   void map(const Action& action);
   void unmap(const Action& action);
   void vacate(const Place& place);
+  void copy_to_host(const Action& action, Place& place);
+  void leave_host(Place& place);
   void run(const Action& action);
   void next_iteration(const Action& action);
   void start_places();
@@ -51,7 +55,7 @@ class Checker {
   std::vector<bool> began_on_host_;  // by buffer
   std::size_t next_op_ = 0;
   int iterations_ = 1;
-  Bytes counted_{}, reserved_{};
+  Bytes counted_{}, reserved_{}, held_on_host_{};
 };
 
 }  // namespace tidepool

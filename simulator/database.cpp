@@ -12,7 +12,7 @@ namespace tidepool {
 namespace {
 
 constexpr int kApplication = 0x54696465;  // "Tide"
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 constexpr int kBusyMilliseconds = 30'000;
 
 std::string column_name(const Column& column) {

@@ -26,7 +26,7 @@ class Database {
  public:
   /// Opens a file of results or makes one. ":memory:" is forgotten with this object.
   /// @throws InputError  "r.sqlite: not a database of sweep results; expected a new file or one that sweep wrote",
-  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 1"
+  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 2"
   explicit Database(const std::string& path);
 
   /// Writes all rows or none; a row replaces one of the same key.

@@ -13,7 +13,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       spec_{spec},
       assume_{spec.assume},
       baseline_{baseline},
-      pool_{pool},
+      pool_{&pool},
       policies_{policies},
       may_swap_{may_swap},
       keep_plan_{keep_plan},
@@ -22,6 +22,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       clock_{spec.assume.clock_start},
       drafts_(policies.size()),
       next_draft_(policies.size()),
+      begins_on_host_(trace.buffers().size()),
       current_(trace.buffers().size()),
       started_on_host_(trace.buffers().size()),
       users_(trace.data().streams.size() > 1 ? trace.versions().size() : 0),
@@ -41,11 +42,14 @@ Result Driver::run() {
   Result result;
   result.baseline = baseline_;
   try {
-    pool_.start(trace_, spec_.capacity, *this);
     for (std::size_t i = 0; i < policies_.size(); ++i) {
-      drafts_[i] = policies_[i]->plan(trace_, spec_.machine, spec_.capacity);
-      policies_[i]->start(view(i));
+      drafts_[i] = policies_[i]->plan_run(trace_, spec_);
+      note_what_begins_on_host(drafts_[i]);
+      if (std::unique_ptr<Pool> pool = policies_[i]->bring_pool()) brought_ = std::move(pool), pool_ = brought_.get();
+      if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;
     }
+    pool_->start(trace_, spec_.capacity, *this);
+    for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
     for (int iteration = 0; iteration < spec_.iterations; ++iteration) {
       start_iteration(iteration);
       for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
@@ -58,14 +62,31 @@ Result Driver::run() {
   result.totals = timeline_.totals();
   result.realised = std::move(plan_);
   for (const auto& policy : policies_) result.cost_evaluations += policy->cost_evaluations();
+  result.evicting_allocations = evicting_allocations_;
+  if (evicting_allocations_ > 0)
+    result.eviction_fragmentation = free_shares_ / static_cast<double>(evicting_allocations_);
+  if (spec_.count_search) result.search = search_;
   result.plan_time = Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin_time}.count()};
   return result;
+}
+
+/// A draft that swaps content from before the step out before the first op wants it to be on the host already.
+void Driver::note_what_begins_on_host(const std::vector<Action>& draft) {
+  if (!may_swap_ || assume_.pin_sources) return;
+  for (const Action& action : draft) {
+    if (action.before.valid() && action.before.value() > 0) break;
+    if (action.verb != Verb::kSwapOut || action.subject >= trace_.versions().size()) continue;
+    const BufferId buffer = trace_.versions()[action.subject].buffer;
+    if (trace_.buffer(buffer).born_before && trace_.first_version(buffer).value() == action.subject)
+      begins_on_host_[buffer.index()] = true;
+  }
 }
 
 void Driver::start_iteration(int iteration) {
   before_ = trace_.ops().empty() ? OpId{} : OpId{0};
   op_ = 0;
   issued_ = 0;
+  search_ = Nanos{};
   if (iteration > 0) end_iteration(iteration);
   begun_ = OpId{};
   for (std::size_t i = 0; i < current_.size(); ++i) {
@@ -76,7 +97,9 @@ void Driver::start_iteration(int iteration) {
     s.pinned = assume_.pin_sources;
     if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // carried over where it was
     const Request request = request_for(v);
-    if (const std::optional<Block> block = pool_.place(request)) {
+    if (begins_on_host_[i]) {
+      started_on_host_[i] = true;
+    } else if (const std::optional<Block> block = place(request)) {
       act(Verb::kAlloc, v.value(), *block);
       now_evictable(v);
     } else if (may_swap_) {
@@ -104,11 +127,12 @@ void Driver::end_iteration(int iteration) {
   for (const Ending& each : ended) give_back(each.version, each.block, each.users);
   std::fill(lost_.begin(), lost_.end(), false);
   std::fill(next_draft_.begin(), next_draft_.end(), 0);
+  awaited_.clear();
   for (Changes& changes : changes_) changes.ids.clear();
   anything_dropped_ = false;
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
-  for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
+  for (std::size_t i = 0; i < policies_.size(); ++i) search([&] { policies_[i]->start(view(i)); });
 }
 
 void Driver::step(std::size_t position) {
@@ -130,7 +154,8 @@ void Driver::step(std::size_t position) {
       break;
     case StepKind::kRun:
       if (begun_ != OpId{step.id}) begin(OpId{step.id});
-      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_.synchronized(next_op(), clock_);
+      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_->synchronized(next_op(), clock_);
+      start_prefetches(clock_ + trace_.op(OpId{step.id}).duration);
       execute(OpId{step.id}, VersionId{}, temporaries_.size());
       issued_ = step.id + 1;
       break;
@@ -148,11 +173,17 @@ void Driver::begin(OpId op) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     std::vector<Action>& draft = drafts_[i];
     wishes_.clear();
-    while (next_draft_[i] < draft.size() && draft[next_draft_[i]].before <= op)
-      wishes_.push_back(draft[next_draft_[i]++]);
-    policies_[i]->before_run(view(i), op, wishes_);
+    while (next_draft_[i] < draft.size() && draft[next_draft_[i]].before <= op) {
+      const Action& drafted = draft[next_draft_[i]++];
+      if (drafted.verb == Verb::kSwapIn && drafted.subject < trace_.versions().size())
+        awaited_.push_back(VersionId{drafted.subject});
+      else
+        wishes_.push_back(drafted);
+    }
+    search([&] { policies_[i]->before_run(view(i), op, wishes_); });
     if (!wishes_.empty()) carry_out(std::vector<Action>{wishes_});
   }
+  start_prefetches(clock_);
   for (const Use& use : trace_.uses(op)) {
     if (!use.out.valid()) continue;
     state(use.out).created = true;
@@ -250,14 +281,14 @@ void Driver::journal(VersionId v) {
 void Driver::tell_dropped(VersionId v) {
   if (watching_ == 0) return;
   for (std::size_t i = 0; i < policies_.size(); ++i)
-    if ((watching_ & changes_[i].bit) != 0) policies_[i]->dropped(view(i), v);
+    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->dropped(view(i), v); });
 }
 
 /// Says that filled_ have content now.
 void Driver::tell_computed() {
   if (watching_ == 0) return;
   for (std::size_t i = 0; i < policies_.size(); ++i)
-    if ((watching_ & changes_[i].bit) != 0) policies_[i]->computed(view(i), filled_);
+    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->computed(view(i), filled_); });
 }
 
 void Driver::lock(VersionId v) {

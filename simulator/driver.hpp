@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -53,6 +54,7 @@ class Driver final : private Device {
   };
 
   // Program.
+  void note_what_begins_on_host(const std::vector<Action>& draft);
   void start_iteration(int iteration);
   void step(std::size_t position);
   void begin(OpId op);
@@ -78,6 +80,7 @@ class Driver final : private Device {
   VersionId handle(VersionId named) const;
 
   // Memory.
+  std::optional<Block> place(const Request& request);
   Block find_place(VersionId v);
   Request request_for(VersionId v) const;
   /// The op of the program that has not run yet.
@@ -86,9 +89,11 @@ class Driver final : private Device {
   void note_user(Users& users, VersionId v, StreamId stream) const;
   void note_users(OpId op);
   Users users_of(VersionId v) const { return users_.empty() ? Users{} : users_[v.index()]; }
+  void anticipate(const Request& request);
   bool ask_policies(const Request& request);
   bool carry_out(const std::vector<Action>& wishes);
   bool prefetch(VersionId v);
+  void start_prefetches(Nanos until);
   void settle_front();
   void settle_past();
   void take_place_away(VersionId v, Verb verb);
@@ -110,6 +115,14 @@ class Driver final : private Device {
     if (state(v).journaled != all_journals_) journal(v);
   }
   void journal(VersionId v);
+  /// Calls `ask`, and measures it if that is asked for.
+  template <class Ask>
+  void search(Ask ask) {
+    if (!spec_.count_search) return ask();
+    const auto begin = std::chrono::steady_clock::now();
+    ask();
+    search_ += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
+  }
   void tell_dropped(VersionId v);
   void tell_computed();
   void lock(VersionId v);
@@ -134,7 +147,8 @@ class Driver final : private Device {
   const RunSpec& spec_;
   const Assumptions& assume_;
   const Nanos baseline_;
-  Pool& pool_;
+  Pool* pool_;
+  std::unique_ptr<Pool> brought_;  // by a policy
   std::vector<std::unique_ptr<Policy>>& policies_;
   const bool may_swap_, keep_plan_;
   const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
@@ -148,10 +162,13 @@ class Driver final : private Device {
   std::uint32_t last_order_ = 0;
   std::array<Changes, 8> changes_;
   std::uint8_t all_journals_ = 0;  // the bits of all policies
+  std::uint8_t anticipating_ = 0;  // bit i: policy i wants before_place()
   std::uint8_t watching_ = 0;      // bit i: policy i wants dropped() and computed()
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
-  std::deque<VersionId> leaving_;  // copies to the host under way, in the order of their ends
+  std::deque<VersionId> awaited_;     // what drafts have asked to bring back early and what did not fit yet, in order
+  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its content from before the step to be there
+  std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
   std::vector<VersionId> temporaries_;    // brought back for others, of no further use to the program
@@ -168,6 +185,10 @@ class Driver final : private Device {
   std::uint32_t loss_ = 0;                // counts losses; those by one op at one time are one
   bool anything_dropped_ = false;
   Bytes reserved_, next_address_;
+  Bytes placed_;                           // blocks that the pool has given and not got back
+  std::int64_t evicting_allocations_ = 0;  // places found after policies made room
+  double free_shares_ = 0;                 // sum over those of what was left free, as a share of the capacity
+  Nanos search_;                           // wall time of policies in this iteration
   Plan plan_;
   std::vector<Action> wishes_;
 };

@@ -17,7 +17,8 @@ void Driver::give_back(VersionId v, const Block& block, const Users& users) {
   const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
   std::vector<StreamUse> uses;
   for (const StreamId user : users) uses.push_back({user, timeline_.done(user)});
-  pool_.give_back(block, {own, next_op(), timeline_.done(own), uses});
+  placed_ -= block.size;
+  pool_->give_back(block, {own, next_op(), timeline_.done(own), uses});
 }
 
 /// Adds a stream to those that have used a place of `v` besides its own.
@@ -35,24 +36,49 @@ void Driver::note_users(OpId op) {
   }
 }
 
+std::optional<Block> Driver::place(const Request& request) {
+  const std::optional<Block> block = pool_->place(request);
+  if (block) placed_ += block->size;
+  return block;
+}
+
 Block Driver::find_place(VersionId v) {
   Request request = request_for(v);
+  if (anticipating_ != 0) anticipate(request);
+  bool evicted = false;
   for (;;) {
-    if (const std::optional<Block> block = pool_.place(request)) return *block;
+    if (const std::optional<Block> block = place(request)) {
+      if (!evicted) return *block;
+      ++evicting_allocations_;
+      free_shares_ +=
+          static_cast<double>((spec_.capacity - placed_).count()) / static_cast<double>(spec_.capacity.count());
+      return *block;
+    }
     if (const std::size_t kept = temporaries_.size(); kept > 0)
       if (drop_temporaries(0); temporaries_.size() < kept) continue;
     if (!leaving_.empty())
       settle_front();  // a copy under way gives memory without a further decision
-    else if (!ask_policies(request))
+    else if (ask_policies(request))
+      evicted = true;
+    else
       out_of_memory(request);
     request.now = timeline_.now(before_);
+  }
+}
+
+void Driver::anticipate(const Request& request) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    if ((anticipating_ & changes_[i].bit) == 0) continue;
+    wishes_.clear();
+    search([&] { policies_[i]->before_place(view(i), request, wishes_); });
+    carry_out(wishes_);
   }
 }
 
 bool Driver::ask_policies(const Request& request) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     wishes_.clear();
-    policies_[i]->make_room(view(i), request, wishes_);
+    search([&] { policies_[i]->make_room(view(i), request, wishes_); });
     if (!wishes_.empty() && carry_out(wishes_)) return true;
   }
   return false;
@@ -77,6 +103,7 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
         if (!s.filled || s.leaving) break;  // gone already, or on its way
         if (s.locks > 0 || s.pinned) refuse("it is in use");
         if (wish.verb == Verb::kSwapOut && !s.on_host) {
+          if (!timeline_.fits_on_host(v)) break;
           act(Verb::kSwapOut, v.value());
           s.leaving = true;
           leaving_.push_back(v);
@@ -109,13 +136,34 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
   if (s.filled || !s.on_host || !s.created) return false;
-  const std::optional<Block> block = pool_.place(request_for(v));
+  const std::optional<Block> block = place(request_for(v));
   if (!block) return false;
   act(Verb::kSwapIn, v.value(), *block);
   now_evictable(v);
   filled_.assign(1, v);
   tell_computed();
   return true;
+}
+
+/// Brings back what drafts have asked for, in their order, as far as there is room or copies to the host that end by
+/// `until` make it. What does not fit is tried again before and during every later op, until the program needs it.
+void Driver::start_prefetches(Nanos until) {
+  std::erase_if(awaited_, [&](VersionId v) {
+    if (!state(v).filled) return false;
+    if (state(v).leaving) changed(v);
+    state(v).leaving = false;  // not gone yet: it stays
+    return true;
+  });
+  while (!awaited_.empty()) {
+    const VersionId v = awaited_.front();
+    const VersionState& s = state(v);
+    if (!s.filled && s.on_host && s.created && s.wanted && !prefetch(v)) {
+      if (leaving_.empty() || state(leaving_.front()).host_ready > until) return;
+      settle_front();
+      continue;
+    }
+    awaited_.pop_front();
+  }
 }
 
 void Driver::settle_front() {
@@ -127,7 +175,7 @@ void Driver::settle_front() {
 }
 
 void Driver::settle_past() {
-  while (!leaving_.empty() && state(leaving_.front()).host_ready <= clock_) settle_front();
+  while (!leaving_.empty() && timeline_.has_left(leaving_.front(), clock_)) settle_front();
 }
 
 void Driver::take_place_away(VersionId v, Verb verb) {
@@ -162,15 +210,19 @@ void Driver::out_of_memory(const Request& request) {
     for (const VersionId v : working_set) needed += trace_.size(v);
   }
   const bool never = needed > spec_.capacity && assume_.name.empty();
-  throw Stop{
-      never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
-      fmt::format("{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}, and no policy makes room{}",
-                  before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
-                                  : "the end of the step",
-                  to_text(request.size), trace_.version(request.version).buffer.value(),
-                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
-                  to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_.largest_hole()),
-                  never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
+  throw Stop{never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
+             fmt::format(
+                 "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes room{}",
+                 before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
+                                 : "the end of the step",
+                 to_text(request.size), trace_.version(request.version).buffer.value(),
+                 buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
+                 to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_->largest_hole()),
+                 spec_.machine.host.capacity == HostMemory{}.capacity
+                     ? ""
+                     : fmt::format(", {} are in use of {} on the host", to_text(timeline_.held_on_host()),
+                                   to_text(spec_.machine.host.capacity)),
+                 never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
 }
 
 void Driver::check_limit() {

@@ -1,6 +1,7 @@
 #include "simulator/evicted_regions.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace tidepool {
@@ -33,9 +34,10 @@ void EvictedRegions::walk(const Trace& trace, Side side, std::span<const Version
   ++mark_;
   reached_.assign(bases.begin(), bases.end());
   for (const VersionId base : bases) nodes_[base.index()].mark = mark_;
-  for (std::size_t i = 0; i < reached_.size(); ++i)
+  bool ended = false;
+  for (std::size_t i = 0; i < reached_.size() && !ended; ++i)
     for_each_op(trace, side, reached_[i], end, [&](OpId op) {
-      if (std::exchange(op_marks_[op.index()], mark_) == mark_) return;
+      if (ended || std::exchange(op_marks_[op.index()], mark_) == mark_) return;
       const std::span uses = trace.uses(op);
       looked_at_ += static_cast<std::int64_t>(uses.size());
       for (const Use& use : uses) {
@@ -46,7 +48,10 @@ void EvictedRegions::walk(const Trace& trace, Side side, std::span<const Version
         if (nodes_[v.index()].resident) {
           at_edge(v);
         } else {
-          inside(v);
+          if constexpr (std::is_void_v<std::invoke_result_t<Inside, VersionId>>)
+            inside(v);
+          else if (!inside(v))
+            return void(ended = true);
           reached_.push_back(v);
         }
       }
@@ -124,15 +129,26 @@ void EvictedRegions::take_cheaper(const View& view, std::initializer_list<Side> 
   computed_.clear();
 }
 
-Nanos EvictedRegions::cost(const View& view, Side side, VersionId v) {
+template <class Inside>
+void EvictedRegions::walk_region(const View& view, Side side, VersionId v, Inside inside) {
   const Node& node = nodes_[v.index()];
   const bool all_known = !waits_ || (side == Side::kChildren && node.sees == waiting_);
   const VersionId outdated = waits_ && node.outdated[index(side)] == waiting_ ? viewed_ : VersionId{};
-  Nanos sum;
   walk(
       view.trace(), side, {&v, 1}, view.op().value() + (all_known ? 1 : 0),
-      [&](VersionId inside) { sum += inside == outdated ? viewed_cost_ : view.state(inside).cost; }, [](VersionId) {});
+      [&](VersionId each) { return inside(each, each == outdated ? viewed_cost_ : view.state(each).cost); },
+      [](VersionId) {});
+}
+
+Nanos EvictedRegions::cost(const View& view, Side side, VersionId v) {
+  Nanos sum;
+  walk_region(view, side, v, [&](VersionId, Nanos each) { sum += each; });
   return sum;
+}
+
+void EvictedRegions::visit(const View& view, Side side, VersionId v,
+                           const std::function<bool(VersionId, Nanos)>& inside) {
+  walk_region(view, side, v, [&](VersionId each, Nanos cost) { return inside(each, cost); });
 }
 
 void EvictedRegions::find_bounds(const View& view) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <vector>
@@ -34,6 +35,8 @@ class EvictedRegions {
 
   /// Summed cost of the region of a resident version. O(uses in and around the region).
   Nanos cost(const View& view, Side side, VersionId v);
+  /// Calls inside(VersionId, Nanos cost) for every version of the region of a resident version until it returns false.
+  void visit(const View& view, Side side, VersionId v, const std::function<bool(VersionId, Nanos)>& inside);
   /// The versions whose region on one of these sides may have become cheaper since this was asked last, some of them
   /// twice; what was a bound for another stays one. O(uses in and around the regions of what was computed).
   void take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out);
@@ -61,10 +64,13 @@ class EvictedRegions {
   static Side other(Side side) { return side == Side::kParents ? Side::kChildren : Side::kParents; }
 
   /// Calls inside(v) for every absent version that can be reached from `bases` through absent ones and at_edge(v) for
-  /// every resident one at the edge, each once, over the edges that ops below `end` have made.
+  /// every resident one at the edge, each once, over the edges that ops below `end` have made. Ends when inside(v)
+  /// returns false.
   template <class Inside, class AtEdge>
   void walk(const Trace& trace, Side side, std::span<const VersionId> bases, std::uint32_t end, Inside inside,
             AtEdge at_edge);
+  template <class Inside>
+  void walk_region(const View& view, Side side, VersionId v, Inside inside);
   template <class AtOp>
   static void for_each_op(const Trace& trace, Side side, VersionId v, std::uint32_t end, AtOp at_op);
   /// The end of the ops that all regions know.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -12,6 +13,20 @@ namespace {
 Cell median(std::vector<Cell> cells) {
   std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.better_than(b); });
   return cells.empty() ? Cell{} : cells[cells.size() / 2];
+}
+
+/// One line for each thing that policies may do, but not for nothing at all: that is the policy none.
+void arrange_bounds(std::span<const Point> points, Frontier& frontier) {
+  for (const Point& point : points) {
+    if (!point.bound || point.may.empty()) continue;
+    auto line = std::find_if(frontier.bounds.begin(), frontier.bounds.end(),
+                             [&](const Line& other) { return other.policy == point.may; });
+    if (line == frontier.bounds.end())
+      line = frontier.bounds.insert(line, {point.may, "", true, std::vector<Cell>(frontier.capacities.size())});
+    const auto capacity = std::lower_bound(frontier.capacities.begin(), frontier.capacities.end(), point.capacity);
+    line->cells[static_cast<std::size_t>(capacity - frontier.capacities.begin())] = {
+        true, std::isinf(*point.bound) ? Outcome::kInfeasible : Outcome::kOk, *point.bound};
+  }
 }
 
 }  // namespace
@@ -41,6 +56,7 @@ void arrange(std::span<const Point> points, Frontier& frontier) {
   }
   for (std::size_t i = 0; i < frontier.lines.size(); ++i)
     for (std::vector<Cell>& cells : seeds[i]) frontier.lines[i].cells.push_back(median(std::move(cells)));
+  arrange_bounds(points, frontier);
 }
 
 std::vector<Line> best_pools(const Frontier& frontier) {

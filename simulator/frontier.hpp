@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,10 @@ struct Point {
   bool addresses = true;     ///< false: the pool only counts bytes
   Bytes capacity;
   Outcome outcome = Outcome::kOk;
-  double overhead = 0;  ///< makespan / baseline - 1; of outcome ok only
+  double overhead = 0;   ///< makespan / baseline - 1; of outcome ok only
+  std::string may = {};  ///< what the policies may do: "swap", "remat", "swap,remat" or "" for neither
+  /// bound / baseline - 1, infinite where no plan exists; none: no bound is known.
+  std::optional<double> bound = {};
 };
 
 /// One pool and policy at one capacity: the median over seeds, where a run that did not end well is worse than any that
@@ -42,9 +46,10 @@ struct Frontier {
   Nanos baseline;
   std::vector<Bytes> capacities;  ///< ascending; no limit comes last
   std::vector<Line> lines;        ///< in the order in which they were first seen
+  std::vector<Line> bounds = {};  ///< what no plan can beat, by what it may do, which stands for the policy
 };
 
-/// Fills capacities and lines. Assumes nothing about the order of `points`.
+/// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.
 void arrange(std::span<const Point> points, Frontier& frontier);
 
 /// For every policy the best of its pools at every capacity, without those that only count bytes if there are others.

@@ -146,6 +146,7 @@ Grid::Grid(const GridText& text, const Trace& trace)
     throw InputError{
         fmt::format("--iterations: '{}' is not a number of iterations; expected 1 or more", text.iterations)};
   common_.iterations = *iterations;
+  common_.count_search = text.count_search;
   for (const Machine& machine : machines_) {
     std::vector<Bytes>& of_machine = capacities_of_.emplace_back();
     for (const std::string& capacity : capacities_)

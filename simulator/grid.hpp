@@ -20,6 +20,7 @@ struct GridText {
   std::string assume = {};
   std::string overhead_limit = {};
   std::string iterations = "1";
+  bool count_search = false;
 };
 
 /// The runs that the lists ask for: every combination of machine, policy, pool, capacity and seed, the last varying

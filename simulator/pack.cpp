@@ -7,32 +7,26 @@
 #include <memory>
 #include <vector>
 
+#include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "simulator/packing/recorded_device.hpp"
 
 namespace tidepool {
 namespace {
 
-/// A buffer gets its place or loses it.
-struct Event {
-  std::uint32_t buffer = 0;
-  bool begins = false;
-};
-
-/// Of one device: what was there before the trace comes first.
-std::vector<Event> events_of(const Trace& trace, std::uint16_t device) {
-  std::vector<Event> events;
+/// What was there before the trace comes first.
+std::vector<BufferEvent> all_events(const Trace& trace, std::uint16_t device) {
+  std::vector<BufferEvent> events;
   for (std::uint32_t id = 0; id < trace.buffers().size(); ++id)
     if (trace.buffers()[id].device == device && trace.buffers()[id].born_before) events.push_back({id, true});
-  for (const Step& step : trace.steps())
-    if ((step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) && trace.buffers()[step.id].device == device)
-      events.push_back({step.id, step.kind == StepKind::kAlloc});
+  const std::vector<BufferEvent> later = buffer_events(trace, device);
+  events.insert(events.end(), later.begin(), later.end());
   return events;
 }
 
-Bytes load_of(const Trace& trace, const std::vector<Event>& events) {
+Bytes load_of(const Trace& trace, const std::vector<BufferEvent>& events) {
   Bytes live, most;
-  for (const Event& event : events) {
+  for (const BufferEvent& event : events) {
     const Bytes size = trace.buffers()[event.buffer].size;
     live += event.begins ? size : -size;
     most = std::max(most, live);
@@ -41,10 +35,10 @@ Bytes load_of(const Trace& trace, const std::vector<Event>& events) {
 }
 
 /// @return the event that found no place, or the number of events
-std::size_t place_all(const Trace& trace, const std::vector<Event>& events, Pool& pool, std::vector<Block>& places,
-                      Bytes& top) {
+std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events, Pool& pool,
+                      std::vector<Block>& places, Bytes& top) {
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const Event event = events[i];
+    const BufferEvent event = events[i];
     if (!event.begins) {
       pool.release(places[event.buffer]);
       continue;
@@ -59,7 +53,7 @@ std::size_t place_all(const Trace& trace, const std::vector<Event>& events, Pool
   return events.size();
 }
 
-std::string refusal(const Trace& trace, const Event& event, const Pool& pool) {
+std::string refusal(const Trace& trace, const BufferEvent& event, const Pool& pool) {
   const Buffer& buffer = trace.buffers()[event.buffer];
   const std::string_view name = trace.text(buffer.name);
   return fmt::format("buffer {}{} of {} B finds no place; the largest hole has {} B", event.buffer,
@@ -104,12 +98,10 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
   packing.addresses = info.has_addresses;
   packing.proof = "load";
   packing.buffers = static_cast<std::int64_t>(trace.buffers().size());
-  std::uint16_t last_device = 0;
-  for (const Buffer& buffer : trace.buffers()) last_device = std::max(last_device, buffer.device);
   std::vector<Block> places(trace.buffers().size());
-  for (std::uint32_t device = 0; device <= last_device; ++device) {
+  for (std::uint32_t device = 0, devices = device_count(trace); device < devices; ++device) {
+    const auto which = static_cast<std::uint16_t>(device);
     if (info.plan) {
-      const auto which = static_cast<std::uint16_t>(device);
       const Bytes alignment = planner_alignment(trace, options);
       const Instance instance = lifetimes_of(trace, which, alignment);
       if (instance.items.empty()) continue;
@@ -117,7 +109,7 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
           layout_file(trace, which, alignment, add_planned(packing, instance, *info.plan(options), limits)));
       continue;
     }
-    const std::vector<Event> events = events_of(trace, static_cast<std::uint16_t>(device));
+    const std::vector<BufferEvent> events = all_events(trace, which);
     if (events.empty()) continue;
     const Bytes load = load_of(trace, events);
     packing.load += load;

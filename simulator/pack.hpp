@@ -22,7 +22,7 @@ struct Packing {
   std::int64_t events = 0;  ///< places given and taken back
   Bytes load;               ///< largest sum of live bytes
   Bytes height;             ///< largest address in use or most reserved at once, until the end or the failure
-  Bytes lower_bound;        ///< no placement is lower: the load
+  Bytes lower_bound;        ///< no placement is lower: the load, or what a planner proved
   std::string proof;        ///< why no placement is lower than that: "load", ...
   Nanos wall;               ///< in the pool or planner, all of the above
 

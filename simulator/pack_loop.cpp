@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "traces/error.hpp"
 
@@ -49,10 +50,8 @@ std::string_view to_text(LoopCount count) {
 }
 
 std::vector<SteadyLoop> find_loops(const Trace& trace) {
-  std::uint16_t last = 0;
-  for (const Buffer& buffer : trace.buffers()) last = std::max(last, buffer.device);
   std::vector<SteadyLoop> loops;
-  for (std::uint32_t device = 0; device <= last; ++device)
+  for (std::uint32_t device = 0, devices = device_count(trace); device < devices; ++device)
     loops.push_back(find_loop(trace, static_cast<std::uint16_t>(device)));
   return loops;
 }

@@ -57,18 +57,50 @@ bool gives_place(Verb verb) {
 }
 
 nlohmann::ordered_json to_json(const Machine& machine) {
-  return {{"name", machine.name},
-          {"capacity_bytes", machine.capacity.count()},
-          {"h2d_bytes_per_second", machine.h2d.rate.count()},
-          {"h2d_latency_ns", machine.h2d.latency.count()},
-          {"d2h_bytes_per_second", machine.d2h.rate.count()},
-          {"d2h_latency_ns", machine.d2h.latency.count()},
-          {"device_copy_bytes_per_second", machine.device_copy.count()},
-          {"segment_alloc_ns", machine.segment_alloc.count()},
-          {"segment_free_ns", machine.segment_free.count()},
-          {"page_map_ns", machine.page_map.count()},
-          {"page_unmap_ns", machine.page_unmap.count()},
-          {"source", machine.source}};
+  nlohmann::ordered_json json{{"name", machine.name},
+                              {"capacity_bytes", machine.capacity.count()},
+                              {"h2d_bytes_per_second", machine.h2d.rate.count()},
+                              {"h2d_latency_ns", machine.h2d.latency.count()},
+                              {"d2h_bytes_per_second", machine.d2h.rate.count()},
+                              {"d2h_latency_ns", machine.d2h.latency.count()},
+                              {"device_copy_bytes_per_second", machine.device_copy.count()},
+                              {"segment_alloc_ns", machine.segment_alloc.count()},
+                              {"segment_free_ns", machine.segment_free.count()},
+                              {"page_map_ns", machine.page_map.count()},
+                              {"page_unmap_ns", machine.page_unmap.count()},
+                              {"source", machine.source}};
+  const auto add_link = [&](const std::string& name, const Link& link) {
+    if (link.duplex_ppm != Link{}.duplex_ppm) json[name + "_duplex_ppm"] = link.duplex_ppm;
+    if (link.slowdown_ppm != 0) json[name + "_slowdown_ppm"] = link.slowdown_ppm;
+    for (const TimedSize& each : link.times) json[name + "_times"].push_back({each.size.count(), each.time.count()});
+  };
+  add_link("h2d", machine.h2d);
+  add_link("d2h", machine.d2h);
+  const auto add = [&](const char* key, std::int64_t value, std::int64_t usual = 0) {
+    if (value != usual) json[key] = value;
+  };
+  add("host_capacity_bytes", machine.host.capacity.count(), HostMemory{}.capacity.count());
+  if (machine.host.powers_of_two) json["host_powers_of_two"] = true;
+  add("pin_bytes_per_second", machine.host.pin_rate.count());
+  add("pin_latency_ns", machine.host.pin_latency.count());
+  add("launch_ns", machine.launch.count());
+  add("submit_ns", machine.submit.count());
+  add("chunk_bytes", machine.chunk.count());
+  return json;
+}
+
+/// What a link has beyond rate and latency.
+void read_link(JsonFields& fields, std::string_view duplex_key, std::string_view slowdown_key,
+               std::string_view times_key, Link& link) {
+  constexpr std::int64_t kFull = 1'000'000;
+  link.duplex_ppm = fields.integer(duplex_key, kFull, 1, kFull);
+  link.slowdown_ppm = fields.integer(slowdown_key, 0, 0, 10 * kFull);
+  TimedSize last{Bytes{}, link.latency};
+  fields.each_row(times_key, [&](const JsonRow& row) {
+    last = {Bytes{row.integer(0, last.size.count() + 1, kFarthest)},
+            Nanos{row.integer(1, last.time.count() + 1, kFarthest)}};
+    link.times.push_back(last);
+  });
 }
 
 Machine read_machine(JsonFields& fields) {
@@ -79,6 +111,15 @@ Machine read_machine(JsonFields& fields) {
   machine.capacity = Bytes{fields.required_integer("capacity_bytes")};
   machine.h2d = {rate("h2d_bytes_per_second"), nanos("h2d_latency_ns")};
   machine.d2h = {rate("d2h_bytes_per_second"), nanos("d2h_latency_ns")};
+  read_link(fields, "h2d_duplex_ppm", "h2d_slowdown_ppm", "h2d_times", machine.h2d);
+  read_link(fields, "d2h_duplex_ppm", "d2h_slowdown_ppm", "d2h_times", machine.d2h);
+  machine.host.capacity = Bytes{fields.integer("host_capacity_bytes", kFarthest, 0, kFarthest)};
+  machine.host.powers_of_two = fields.flag("host_powers_of_two", false);
+  machine.host.pin_rate = BytesPerSecond{fields.integer("pin_bytes_per_second", 0)};
+  machine.host.pin_latency = Nanos{fields.integer("pin_latency_ns", 0, 0, kFarthest)};
+  machine.launch = Nanos{fields.integer("launch_ns", 0, 0, kFarthest)};
+  machine.submit = Nanos{fields.integer("submit_ns", 0, 0, kFarthest)};
+  machine.chunk = Bytes{fields.integer("chunk_bytes", 0, 0, kFarthest)};
   machine.device_copy = rate("device_copy_bytes_per_second");
   machine.segment_alloc = nanos("segment_alloc_ns");
   machine.segment_free = nanos("segment_free_ns");
@@ -101,6 +142,8 @@ nlohmann::ordered_json to_json(const Totals& totals) {
           {"stall_h2d_ns", totals.stall.h2d.count()},
           {"stall_d2h_ns", totals.stall.d2h.count()},
           {"stall_memory_ns", totals.stall.memory.count()},
+          {"slowdown_ns", totals.slowdown.count()},
+          {"host_peak_bytes", totals.host_peak.count()},
           {"actions", totals.actions}};
 }
 
@@ -118,6 +161,8 @@ Totals read_totals(JsonFields& fields) {
   totals.stall.h2d = Nanos{fields.integer("stall_h2d_ns", 0)};
   totals.stall.d2h = Nanos{fields.integer("stall_d2h_ns", 0)};
   totals.stall.memory = Nanos{fields.integer("stall_memory_ns", 0)};
+  totals.slowdown = Nanos{fields.integer("slowdown_ns", 0)};
+  totals.host_peak = Bytes{fields.integer("host_peak_bytes", 0)};
   totals.actions = fields.integer("actions", 0);
   return totals;
 }

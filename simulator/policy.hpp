@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,9 +14,11 @@
 
 namespace tidepool {
 
+struct RunSpec;
+
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host
-///   kSwapOut v  copy to the host; the driver drops v once the copy has ended
+///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   bring back early (prefetch)
 ///   kRun op     run an op again early, with whatever it needs
 /// `offset` and `size` are the driver's to fill. A policy sees the run through a View.
@@ -23,8 +26,16 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  /// Offline: a draft made once before the run, sorted by `before`. What it leaves out happens on demand.
+  /// Offline: a draft made once before the run, sorted by `before`, and followed in every iteration. What it leaves out
+  /// happens on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
+  /// program needs it; one of what is still on its way to the host keeps it. A kSwapOut, before op 0, of what a buffer
+  /// held before the step says that it is on the host when the step begins: half of a gap that crosses the boundary.
   virtual std::vector<Action> plan(const Trace&, const Machine&, Bytes /*capacity*/) { return {}; }
+  /// What the run asks for: the draft, knowing all of its setting. For planners that judge their drafts in it.
+  virtual std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec);
+  /// A pool to be used in the place of the one that the run names, for policies that decide where things go as well;
+  /// none: they do not. Asked once, after the draft.
+  virtual std::unique_ptr<Pool> bring_pool() { return {}; }
 
   /// An iteration begins: every version is in its first state. Called once more for every further iteration.
   virtual void start(const View&) {}
@@ -35,6 +46,11 @@ class Policy {
 
   /// Online: op is about to run for the first time (prefetch, early eviction).
   virtual void before_run(const View&, OpId, std::vector<Action>&) {}
+
+  /// Whether before_place() is wanted. Asked once, after the draft.
+  virtual bool anticipates() const { return false; }
+  /// Online: a place is about to be asked for, and may well be found (early eviction).
+  virtual void before_place(const View&, const Request&, std::vector<Action>&) {}
 
   /// Whether dropped() and computed() are wanted.
   virtual bool watches() const { return false; }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "simulator/machine_file.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -26,6 +27,7 @@ constexpr std::array kColumns{
     Column{"assume", ColumnType::kText},
     Column{"overhead_limit", ColumnType::kReal},
     Column{"iterations"},
+    Column{"count_search", ColumnType::kFlag},
     Column{"version", ColumnType::kText},
     Column{"outcome", ColumnType::kText},
     Column{"message", ColumnType::kText},
@@ -34,6 +36,8 @@ constexpr std::array kColumns{
     Column{"peak_bytes"},
     Column{"footprint_bytes"},
     Column{"fragmentation", ColumnType::kReal},
+    Column{"evicting_allocations"},
+    Column{"eviction_fragmentation", ColumnType::kReal},
     Column{"baseline_ns"},
     Column{"makespan_ns"},
     Column{"overhead_ratio", ColumnType::kReal},
@@ -46,7 +50,10 @@ constexpr std::array kColumns{
     Column{"stall_ns.h2d"},
     Column{"stall_ns.d2h"},
     Column{"stall_ns.memory"},
+    Column{"slowdown_ns"},
+    Column{"host_peak_bytes"},
     Column{"cost_evaluations"},
+    Column{"search_ns", ColumnType::kInteger, true},
     Column{"plan_ns", ColumnType::kInteger, true},
     Column{"actions"},
     Column{"actions_per_second", ColumnType::kReal, true},
@@ -67,11 +74,10 @@ Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
   return static_cast<double>(a) / static_cast<double>(b) - less;
 }
 
-std::string machine_hash(const Machine& m) {
-  const std::string numbers =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {}", m.name, m.capacity.count(), m.h2d.rate.count(),
-                  m.h2d.latency.count(), m.d2h.rate.count(), m.d2h.latency.count(), m.device_copy.count(),
-                  m.segment_alloc.count(), m.segment_free.count(), m.page_map.count(), m.page_unmap.count());
+/// Of all that a machine file says but where its numbers come from.
+std::string machine_hash(Machine machine) {
+  machine.source = "";
+  const std::string numbers = machine_file(machine);
   return fmt::format("{:016x}", XXH3_64bits(numbers.data(), numbers.size()));
 }
 
@@ -86,14 +92,15 @@ const std::string& text_at(const Row& row, std::string_view column) { return std
 std::string run_key(const Trace& trace, const RunSpec& spec) {
   const SpecNames names = names_of(spec);
   const std::string text =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy, names.options,
-                  machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
-                  spec.overhead_limit.value_or(0), spec.iterations, TIDEPOOL_VERSION);
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy,
+                  names.options, machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
+                  spec.overhead_limit.value_or(0), spec.iterations, spec.count_search, TIDEPOOL_VERSION);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result) {
+Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
+             const std::optional<Bound>& bound) {
   const SpecNames names = names_of(spec);
   const bool has_addresses = find_pool(names.pool).has_addresses;
   Row row(kColumns.size());
@@ -110,6 +117,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   set("assume", spec.assume.name);
   if (spec.overhead_limit) set("overhead_limit", *spec.overhead_limit);
   set("iterations", std::int64_t{spec.iterations});
+  set("count_search", spec.count_search);
   set("version", std::string{TIDEPOOL_VERSION});
   set("outcome", std::string{to_text(result.outcome)});
   if (!result.message.empty()) set("message", result.message);
@@ -122,10 +130,13 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   if (has_addresses) {
     set("footprint_bytes", totals.footprint.count());
     set("fragmentation", ratio(totals.footprint.count(), totals.peak.count(), 1));
+    if (result.evicting_allocations > 0) set("eviction_fragmentation", result.eviction_fragmentation);
   }
+  set("evicting_allocations", result.evicting_allocations);
   set("baseline_ns", result.baseline.count());
-  set("makespan_ns", totals.makespan.count());
-  set("overhead_ratio", ratio(totals.makespan.count(), result.baseline.count()));
+  const Nanos makespan = totals.makespan + result.search.value_or(Nanos{});
+  set("makespan_ns", makespan.count());
+  set("overhead_ratio", ratio(makespan.count(), result.baseline.count()));
   set("recompute_ns", totals.recompute.count());
   set("recompute_count", totals.recompute_count);
   set("eviction_count", totals.eviction_count);
@@ -135,16 +146,20 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   set("stall_ns.h2d", totals.stall.h2d.count());
   set("stall_ns.d2h", totals.stall.d2h.count());
   set("stall_ns.memory", totals.stall.memory.count());
+  set("slowdown_ns", totals.slowdown.count());
+  set("host_peak_bytes", totals.host_peak.count());
   set("cost_evaluations", result.cost_evaluations);
+  if (result.search) set("search_ns", result.search->count());
   set("plan_ns", result.plan_time.count());
   set("actions", totals.actions);
   if (result.plan_time > Nanos{})
     set("actions_per_second",
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
-  // No schedule is faster than the step without limits.
-  set("bound_ns", result.baseline.count());
-  set("bound_kind", std::string{"baseline"});
-  if (result.outcome == Outcome::kOk) set("gap", ratio(totals.makespan.count(), result.baseline.count(), 1));
+  if (!bound) return row;
+  set("bound_kind", bound->name);
+  if (!bound->feasible) return row;
+  set("bound_ns", bound->makespan.count());
+  if (result.outcome == Outcome::kOk) set("gap", ratio(makespan.count(), bound->makespan.count(), 1));
   return row;
 }
 

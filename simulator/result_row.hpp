@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "simulator/bounds/bound.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {
@@ -47,7 +48,9 @@ std::string run_key(const Trace& trace, const RunSpec& spec);
 
 /// All that is known about a run. Of one that ended early, clocks and counts are up to where it came; of one that
 /// failed there are none.
-Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result);
+/// @param bound  that holds for the run, if any is known; one that says that no plan exists has a kind and no time
+Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
+             const std::optional<Bound>& bound);
 
 /// simulate() for a run that must not end the others: whatever it throws becomes Outcome::kError with the message.
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);

@@ -14,15 +14,17 @@
 namespace tidepool {
 namespace {
 
-/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there.
-Nanos baseline_time(const Trace& trace) {
-  if (trace.data().streams.size() == 1) {
+/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there and the
+/// host has launched it.
+Nanos baseline_time(const Trace& trace, Nanos launch) {
+  if (trace.data().streams.size() == 1 && launch == Nanos{}) {
     Nanos sum;
     for (const Op& op : trace.ops()) sum += op.duration;
     return sum;
   }
   std::vector<VersionState> states;
-  const Machine machine;
+  Machine machine;
+  machine.launch = launch;
   Timeline timeline{trace, machine, {}, states};
   for (std::size_t i = 0; i < trace.buffers().size(); ++i)
     if (trace.buffers()[i].born_before)
@@ -85,6 +87,10 @@ Outcome find_outcome(std::string_view text) {
   throw InputError{fmt::format("no outcome named '{}'", text)};
 }
 
+std::vector<Action> Policy::plan_run(const Trace& trace, const RunSpec& spec) {
+  return plan(trace, spec.machine, spec.capacity);
+}
+
 SpecNames names_of(const RunSpec& spec) {
   SpecNames names;
   const auto add = [&](const auto& info, const Spec& one, std::string& name, char separator) {
@@ -102,12 +108,17 @@ SpecNames names_of(const RunSpec& spec) {
 }
 
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
+  Chain chain = make_chain(spec);
+  return simulate_under(trace, spec, std::move(chain.policies), chain.may_swap, keep_plan);
+}
+
+Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
+                      bool may_swap, bool keep_plan) {
   const Spec pool_spec = parse_spec(spec.pool);
   const PoolInfo& info = find_pool(pool_spec.name);
   const Options pool_options{info.name, info.options, pool_spec.options, spec.seed};
   const std::unique_ptr<Pool> pool = info.make(pool_options);
-  Chain chain = make_chain(spec);
-  Driver driver{trace, spec, baseline_time(trace), *pool, chain.policies, chain.may_swap, keep_plan};
+  Driver driver{trace, spec, baseline_time(trace, spec.machine.launch), *pool, policies, may_swap, keep_plan};
   return driver.run();
 }
 

@@ -1,6 +1,7 @@
 // One run: a trace under one pool and a chain of policies, at one capacity, on one machine.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "traces/trace.hpp"
 
 namespace tidepool {
+
+class Policy;
 
 /// What one paper's own simulator assumed. All off: the strict model.
 struct Assumptions {
@@ -37,7 +40,8 @@ struct RunSpec {
   /// Ends the run when recomputation and stalls exceed (limit - 1) * baseline; none: never. A policy that thrashes can
   /// recompute without end, so there is a limit unless it is taken away.
   std::optional<double> overhead_limit = 10.0;
-  int iterations = 1;  ///< the step is run this often, one after the other; times are of the last
+  int iterations = 1;         ///< the step is run this often, one after the other; times are of the last
+  bool count_search = false;  ///< measure what policies take to decide during the run, see Result::search
 };
 
 enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kInfeasible, kTimeLimit, kError };
@@ -65,6 +69,8 @@ struct Totals {
   Bytes swap_out, swap_in;
   Stall stall;
   std::int64_t actions = 0;
+  Nanos slowdown;   ///< what kernels took longer because data moved
+  Bytes host_peak;  ///< most host memory that was pinned at once for copies
   bool operator==(const Totals&) const = default;
 };
 
@@ -75,7 +81,14 @@ struct Result {
   Nanos baseline;       ///< time of the step without policy and limit
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
-  Nanos plan_time;  ///< wall time of planning and running
+  Nanos plan_time;                        ///< wall time of planning and running
+  std::int64_t evicting_allocations = 0;  ///< places for which policies had to make room
+  /// What of the capacity lay free when such a place had been found, without the place itself, on average: what Coop's
+  /// authors call fragmentation. 0 without such places.
+  double eviction_fragmentation = 0;
+  /// Wall time of the policies' answers and bookkeeping in the last iteration, if asked for. The host decides while the
+  /// device waits, so a step takes totals.makespan + search. Plans made before the step are not counted.
+  std::optional<Nanos> search;
 };
 
 /// What a spec names, apart from options, and the canonical text of the options that differ from their defaults.
@@ -94,6 +107,11 @@ SpecNames names_of(const RunSpec& spec);
 /// @throws InputError  for an unknown pool, policy or option
 /// @throws PlanError   if a policy asks for what cannot be done
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
+
+/// The same under these policies instead of those that the spec names: for planners that try what they might answer.
+/// @param may_swap  whether what existed before the step may begin on the host
+Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
+                      bool may_swap, bool keep_plan = false);
 
 /// Executes `plan` as it stands and checks every action: no overlap of live places, nothing beyond the capacity, no use
 /// of what is not there. Clocks in ns, sizes in bytes, equal to what simulate() reported if it made this plan.

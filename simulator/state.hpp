@@ -12,16 +12,17 @@ namespace tidepool {
 /// State of one root version during a run. Views (kView) have a state too, but only `defined` means anything there.
 struct VersionState {
   // Written by the Timeline.
-  Nanos ready;             ///< when its content is there (end of the op or copy that made it)
-  Nanos last_use;          ///< end of the last op or copy that reads or writes its place
-  Nanos host_ready;        ///< when the host copy is complete
-  Bytes offset;            ///< where it is
-  Bytes held;              ///< bytes held there, 0 if it has no place
-  std::uint32_t tag = 0;   ///< Block::tag of its place
-  bool placed = false;     ///< has a place on the device
-  bool filled = false;     ///< and its content is there
-  bool on_host = false;    ///< has a copy on the host
-  bool from_host = false;  ///< its content was last brought from the host
+  Nanos ready;                ///< when its content is there (end of the op or copy that made it)
+  Nanos last_use;             ///< end of the last op or copy that reads or writes its place
+  Nanos host_ready;           ///< when the host copy is complete
+  Bytes offset;               ///< where it is
+  Bytes held;                 ///< bytes held there, 0 if it has no place
+  std::uint32_t tag = 0;      ///< Block::tag of its place
+  bool placed = false;        ///< has a place on the device
+  bool filled = false;        ///< and its content is there
+  bool on_host = false;       ///< has a copy on the host
+  bool from_host = false;     ///< its content was last brought from the host
+  bool in_host_pool = false;  ///< its copy on the host is in the machine's HostPool
   // Written by the Driver.
   bool created = false;        ///< the op that makes it has been reached
   bool wanted = false;         ///< the program may still read it: it is the content of a live buffer

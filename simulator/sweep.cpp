@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/bounds/bound_cache.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -55,7 +57,10 @@ class Worker {
         const SweepPart& part = parts_[tasks_[next].part];
         const RunSpec spec = part.grid.at(tasks_[next].index);
         const Result result = try_simulate(part.trace.trace, spec);
-        KeyedRow row{run_key(part.trace.trace, spec), make_row(part.trace, part.grid.ideal_peak(), spec, result)};
+        std::optional<Bound> bound;
+        if (result.outcome != Outcome::kError) bound = bounds_.find(part.trace.trace, spec);
+        KeyedRow row{run_key(part.trace.trace, spec),
+                     make_row(part.trace, part.grid.ideal_peak(), spec, result, bound)};
         const std::lock_guard lock{mutex_};
         done_.push_back(std::move(row));
       }
@@ -71,6 +76,7 @@ class Worker {
   std::span<const SweepPart> parts_;
   std::span<const Task> tasks_;
   const std::atomic<bool>* stop_;
+  BoundCache bounds_;
   std::atomic<bool> given_up_ = false;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;

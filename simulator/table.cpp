@@ -39,11 +39,14 @@ std::size_t cell_width(const Frontier& frontier, std::size_t room) {
   std::set<Outcome> seen;
   for (const Bytes capacity : frontier.capacities)
     widest = std::max(widest, fraction_text(capacity, frontier.ideal_peak).size());
-  for (const Line& line : frontier.lines)
-    for (const Cell& cell : line.cells) widest = std::max(widest, cell_text(cell, seen).size());
+  for (const std::vector<Line>* lines : {&frontier.lines, &frontier.bounds})
+    for (const Line& line : *lines)
+      for (const Cell& cell : line.cells) widest = std::max(widest, cell_text(cell, seen).size());
   const std::size_t columns = frontier.capacities.size();
   return columns * (widest + 2) > room && columns * (widest + 1) <= room ? widest + 1 : widest + 2;
 }
+
+std::string bound_label(const Line& line) { return "bound for " + line.policy; }
 
 std::string pool_text(const Line& line) { return line.pool + (line.addresses ? "" : "*"); }
 
@@ -55,7 +58,9 @@ std::string table(const Frontier& frontier, std::size_t width) {
     policy_width = std::max(policy_width, line.policy.size());
     pool_width = std::max(pool_width, pool_text(line).size());
   }
-  const std::size_t label = policy_width + pool_width + 2;
+  std::size_t label = policy_width + pool_width + 2;
+  for (const Line& line : frontier.bounds) label = std::max(label, bound_label(line).size());
+  pool_width = label - policy_width - 2;
   const std::size_t room = width > label ? width - label : 0;
   const std::size_t cell = cell_width(frontier, room);
   const std::size_t fit = std::max<std::size_t>(1, room / cell);
@@ -77,6 +82,11 @@ std::string table(const Frontier& frontier, std::size_t width) {
       for (std::size_t i = first; i < last; ++i) out += fmt::format("{:>{}}", cell_text(line.cells[i], seen), cell);
       out += '\n';
       above = &line.policy;
+    }
+    for (const Line& line : frontier.bounds) {
+      out += fmt::format("{:<{}}", bound_label(line), label);
+      for (std::size_t i = first; i < last; ++i) out += fmt::format("{:>{}}", cell_text(line.cells[i], seen), cell);
+      out += '\n';
     }
   }
   std::string notes;

@@ -8,7 +8,8 @@
 namespace tidepool {
 
 /// A row for every policy and pool, a column for every capacity, in each cell the overhead in percent or why there is
-/// none; columns that do not fit into `width` characters go below.
+/// none, and below a row for each bound: no plan that may do the same is better. Columns that do not fit into `width`
+/// characters go below.
 std::string table(const Frontier& frontier, std::size_t width);
 
 }  // namespace tidepool

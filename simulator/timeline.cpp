@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace tidepool {
+namespace {
+
+bool slows_kernels(const Machine& machine) { return machine.h2d.slowdown_ppm != 0 || machine.d2h.slowdown_ppm != 0; }
+
+/// Whether more must be known of copies than that each direction does one after the other.
+bool needs_links(const Machine& machine) {
+  constexpr std::int64_t kFull = 1'000'000;
+  return machine.h2d.duplex_ppm != kFull || machine.d2h.duplex_ppm != kFull || machine.chunk != Bytes{} ||
+         slows_kernels(machine);
+}
+
+}  // namespace
 
 Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume,
                    std::vector<VersionState>& states)
@@ -14,6 +26,12 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
       streams_(trace.data().streams.size(), assume.clock_start),
       h2d_{assume.clock_start},
       d2h_{assume.clock_start},
+      host_{assume.clock_start},
+      host_pool_{machine.host},
+      links_{machine, assume.clock_start, trace.data().streams.size() > 1},
+      slows_kernels_{slows_kernels(machine)},
+      disturbed_{needs_links(machine)},
+      under_way_(disturbed_ ? trace.versions().size() : 0),
       op_end_(trace.data().orders.empty() ? 0 : trace.ops().size()),
       ran_(trace.ops().size()) {
   states_.assign(trace.versions().size(), VersionState{});
@@ -25,9 +43,28 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
 
 Nanos Timeline::latest() const { return *std::max_element(streams_.begin(), streams_.end()); }
 
+/// When all lanes are done with what they have been given.
+Nanos Timeline::drained() const {
+  const Nanos copies = std::max(h2d_, d2h_);
+  return std::max(latest(), disturbed_ && !links_.empty() ? std::max(copies, links_.drained()) : copies);
+}
+
+bool Timeline::has_left(VersionId v, Nanos time) {
+  const VersionState& state = states_[v.index()];
+  if (!disturbed_) return state.host_ready <= time;
+  const std::uint32_t copy = under_way_[v.index()].to_host;
+  if (!links_.ended(Direction::kOut, copy)) links_.advance(*std::min_element(streams_.begin(), streams_.end()));
+  return links_.ended(Direction::kOut, copy) && links_.resolve({state.host_ready, {copy, 0}}) <= time;
+}
+
+bool Timeline::fits_on_host(VersionId v) const {
+  return states_[v.index()].in_host_pool || host_pool_.fits(trace_.size(v));
+}
+
 Totals Timeline::totals() const {
   Totals totals = totals_;
-  totals.makespan = std::max({latest(), h2d_, d2h_}) - iteration_start_;
+  totals.makespan = drained() - iteration_start_;
+  totals.host_peak = host_pool_.peak();
   return totals;
 }
 
@@ -37,16 +74,16 @@ void Timeline::hold(Bytes size) {
 }
 
 /// When all of a place that begins may be written.
-Nanos Timeline::claim(Bytes offset, Bytes size) {
+Moment Timeline::claim(Bytes offset, Bytes size) {
   if (map_.empty()) return free_from_.take(offset, size);
-  Nanos latest;
-  map_.for_each_piece(offset, size,
-                      [&](Bytes piece, Bytes length) { latest = std::max(latest, free_from_.take(piece, length)); });
-  return latest;
+  Moment last;
+  map_.for_each_piece(
+      offset, size, [&](Bytes piece, Bytes length) { last = tidepool::latest(last, free_from_.take(piece, length)); });
+  return last;
 }
 
 /// A place has ended; it may be written again from `time` on.
-void Timeline::let_go(Bytes offset, Bytes size, Nanos time) {
+void Timeline::let_go(Bytes offset, Bytes size, const Moment& time) {
   if (map_.empty()) return free_from_.release(offset, size, time);
   map_.for_each_piece(offset, size, [&](Bytes piece, Bytes length) { free_from_.release(piece, length, time); });
 }
@@ -56,13 +93,13 @@ void Timeline::give_place(VersionId v, const Action& action) {
   state.offset = action.offset;
   state.held = action.size;
   state.placed = true;
-  if (action.offset == kNoAddress) {
-    state.ready = counted_free_from_;
-  } else {
-    state.ready = claim(action.offset, action.size);
+  Moment ready = counted_free_from_;
+  if (action.offset != kNoAddress) {
+    ready = claim(action.offset, action.size);
     if (reserved_ == Bytes{}) totals_.footprint = std::max(totals_.footprint, action.offset + action.size);
   }
-  state.last_use = state.ready;
+  state.ready = state.last_use = ready.time;
+  if (disturbed_) under_way_[v.index()].ready = under_way_[v.index()].last_use = ready.after;
   hold(trace_.size(v));
   if (action.offset == kNoAddress) totals_.footprint = totals_.peak;
 }
@@ -70,15 +107,104 @@ void Timeline::give_place(VersionId v, const Action& action) {
 void Timeline::end_place(VersionId v) {
   VersionState& state = states_[v.index()];
   if (!state.placed) return;
-  const Nanos free_from = std::max(state.last_use, state.ready);
-  if (state.offset == kNoAddress) {
-    if (free_from > streams_[0] || address_reuse_matters_) counted_free_from_ = std::max(counted_free_from_, free_from);
-  } else if (address_reuse_matters_ || free_from > streams_[0]) {
-    let_go(state.offset, state.held, free_from);
-  }
+  Moment free_from{std::max(state.last_use, state.ready), {}};
+  if (disturbed_) free_from = links_.simplified({free_from.time, under_way_[v.index()].last_use});
+  const bool still_used = free_from.time > streams_[0] || address_reuse_matters_ || !free_from.after.none();
+  if (still_used && state.offset == kNoAddress)
+    counted_free_from_ = tidepool::latest(counted_free_from_, free_from);
+  else if (still_used)
+    leave_place(v, free_from);
   held_ -= trace_.size(v);
   state.placed = state.filled = false;
   state.held = {};
+}
+
+/// A place has ended that may be written from `free_from` on, or piece by piece if a copy to the host leaves it so.
+void Timeline::leave_place(VersionId v, const Moment& free_from) {
+  const VersionState& state = states_[v.index()];
+  const auto [count, size] = machine_.cut(trace_.size(v));
+  if (count == 1 || free_from.after.out == 0 || free_from.after.out != under_way_[v.index()].to_host)
+    return let_go(state.offset, state.held, free_from);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Copies left{free_from.after.out - static_cast<std::uint32_t>(count - 1 - i), free_from.after.in};
+    let_go(state.offset + size * i, i + 1 < count ? size : state.held - size * i, {free_from.time, left});
+  }
+}
+
+std::uint32_t Timeline::add_copy(Direction direction, const Moment& after, Nanos time) {
+  const Nanos latency = std::min(time, direction == Direction::kOut ? machine_.d2h.latency : machine_.h2d.latency);
+  return links_.add(direction, after, latency, time - latency);
+}
+
+/// Copies to the host; `issued` is when the program has come to where the copy was planned.
+void Timeline::swap_out(VersionId v, Nanos issued) {
+  VersionState& state = states_[v.index()];
+  const Bytes size = trace_.size(v);
+  const Cut pieces = machine_.cut(size);
+  if (!state.in_host_pool) host_ += host_pool_.take(size);
+  state.in_host_pool = true;
+  issued = std::max(issued, state.ready);
+  for (std::int64_t i = 0; i < pieces.count; ++i) {
+    const Nanos time = machine_.d2h.time(std::min(pieces.size, size - pieces.size * i));
+    host_ += machine_.submit;
+    const Nanos begin = std::max(issued, host_);
+    d2h_ = std::max(d2h_, begin) + time;
+    if (disturbed_)
+      under_way_[v.index()].to_host = add_copy(Direction::kOut, {begin, under_way_[v.index()].ready}, time);
+  }
+  if (disturbed_)
+    under_way_[v.index()].last_use.out = under_way_[v.index()].to_host;
+  else
+    state.last_use = std::max(state.last_use, d2h_);
+  state.host_ready = d2h_;
+  state.on_host = true;
+  totals_.swap_out += size;
+}
+
+/// Gives a version a place and copies it there from the host.
+void Timeline::swap_in(VersionId v, const Action& action, Nanos issued) {
+  const Bytes size = trace_.size(v);
+  const Cut pieces = machine_.cut(size);
+  piece_places_.assign(static_cast<std::size_t>(pieces.count), Moment{});
+  if (pieces.count > 1 && action.offset != kNoAddress)
+    for (std::int64_t i = 0; i < pieces.count; ++i)
+      piece_places_[static_cast<std::size_t>(i)] =
+          claim(action.offset + pieces.size * i, std::min(pieces.size, size - pieces.size * i));
+  give_place(v, action);
+  VersionState& state = states_[v.index()];
+  issued = std::max({issued, state.host_ready, state.ready});
+  Copies before, added;
+  if (disturbed_) before = tidepool::latest(under_way_[v.index()].ready, {under_way_[v.index()].to_host, 0});
+  for (std::int64_t i = 0; i < pieces.count; ++i) {
+    const Nanos time = machine_.h2d.time(std::min(pieces.size, size - pieces.size * i));
+    const Moment& place = piece_places_[static_cast<std::size_t>(i)];
+    host_ += machine_.submit;
+    const Nanos begin = std::max({issued, host_, place.time});
+    h2d_ = std::max(h2d_, begin) + time;
+    if (disturbed_) added.in = add_copy(Direction::kIn, {begin, tidepool::latest(before, place.after)}, time);
+  }
+  if (disturbed_) under_way_[v.index()].ready = under_way_[v.index()].last_use = added;
+  state.ready = state.last_use = h2d_;
+  state.filled = state.from_host = true;
+  totals_.swap_in += size;
+}
+
+/// The copy on the host is of no further use.
+void Timeline::leave_host(VersionId v) {
+  VersionState& state = states_[v.index()];
+  if (state.in_host_pool) host_pool_.give_back(trace_.size(v));
+  state.on_host = state.in_host_pool = false;
+}
+
+/// Lets go of what is past for every stream.
+void Timeline::forget_past() {
+  if (free_from_.empty()) return;
+  const Nanos all_past = *std::min_element(streams_.begin(), streams_.end());
+  if (disturbed_) links_.advance(all_past);
+  free_from_.forget([&](const Moment& free_from) {
+    const Moment known = links_.simplified(free_from);
+    return known.after.none() && known.time <= all_past;
+  });
 }
 
 void Timeline::run(OpId id) {
@@ -89,23 +215,30 @@ void Timeline::run(OpId id) {
   const auto wait_for = [&](Nanos time, Nanos* for_what) {
     if (time > start) start = time, cause = for_what;
   };
+  const bool copies_matter = disturbed_ && !links_.empty();
+  if (machine_.launch > Nanos{}) wait_for(host_ += machine_.launch, nullptr);
   const std::span uses = trace_.uses(id);
   for (const Use& use : uses) {
     if (use.in.valid()) {
-      const VersionState& in = states_[trace_.root(use.in).index()];
-      wait_for(in.ready, in.from_host ? &totals_.stall.h2d : nullptr);
+      const VersionId root = trace_.root(use.in);
+      const VersionState& in = states_[root.index()];
+      Nanos ready = in.ready;
+      if (copies_matter) ready = links_.resolve({ready, under_way_[root.index()].ready});
+      wait_for(ready, in.from_host ? &totals_.stall.h2d : nullptr);
     }
   }
   for (const VersionId made : trace_.made(id)) {
     const VersionState& out = states_[made.index()];
     const VersionId parent = trace_.version(made).parent;
+    Moment free_from;
     if (out.placed && !out.filled)
-      wait_for(out.ready, &totals_.stall.d2h);
+      free_from = {out.ready, copies_matter ? under_way_[made.index()].ready : Copies{}};
     else if (parent.valid() && !copy_on_write_)
-      wait_for(states_[parent.index()].last_use, &totals_.stall.d2h);
+      free_from = {states_[parent.index()].last_use, copies_matter ? under_way_[parent.index()].last_use : Copies{}};
+    wait_for(copies_matter ? links_.resolve(free_from) : free_from.time, &totals_.stall.d2h);
   }
   for (const Scratch& scratch : scratch_)
-    wait_for(scratch.offset == kNoAddress ? counted_free_from_ : claim(scratch.offset, scratch.size),
+    wait_for(links_.resolve(scratch.offset == kNoAddress ? counted_free_from_ : claim(scratch.offset, scratch.size)),
              &totals_.stall.d2h);
   if (!op_end_.empty()) {
     const auto& orders = trace_.data().orders;
@@ -116,8 +249,12 @@ void Timeline::run(OpId id) {
   const Nanos waited = start - stream;
   totals_.stall.compute += waited;
   if (cause != nullptr) *cause += waited;
-  const Nanos end = start + op.duration;
+  Nanos end = start + op.duration;
+  if (slows_kernels_ && copies_matter)
+    end = links_.end_of_kernel(start, op.duration, machine_.d2h.slowdown_ppm, machine_.h2d.slowdown_ppm);
+  totals_.slowdown += end - start - op.duration;
   stream = end;
+  if (op.kind == OpKind::kHostWait) host_ = std::max(host_, end);
   if (!op_end_.empty()) op_end_[id.index()] = end;
   if (ran_[id.index()]) {
     totals_.recompute += op.duration;
@@ -149,46 +286,56 @@ void Timeline::run(OpId id) {
       out.placed = true;
       parent->placed = parent->filled = false;
       parent->held = {};
-      parent->on_host = false;
+      leave_host(parent_id);
     }
     out.filled = true;
     out.from_host = false;
     out.ready = end;
     out.last_use = end;
+    if (copies_matter) under_way_[made.index()].ready = under_way_[made.index()].last_use = {};
   }
   for (const Scratch& scratch : scratch_) {
     held_ -= trace_.size(scratch.version);
-    if (scratch.offset != kNoAddress && address_reuse_matters_) let_go(scratch.offset, scratch.size, end);
-    if (scratch.offset == kNoAddress && address_reuse_matters_) counted_free_from_ = std::max(counted_free_from_, end);
+    if (scratch.offset != kNoAddress && address_reuse_matters_) let_go(scratch.offset, scratch.size, {end, {}});
+    if (scratch.offset == kNoAddress && address_reuse_matters_)
+      counted_free_from_.time = std::max(counted_free_from_.time, end);
   }
   scratch_.clear();
-  if (!free_from_.empty()) free_from_.forget_before(*std::min_element(streams_.begin(), streams_.end()));
+  forget_past();
 }
 
 void Timeline::next_iteration() {
-  std::vector<std::pair<VersionId, VersionState>> carried;
+  struct Carried {
+    VersionId first;
+    VersionState state;
+    UnderWay copies;
+  };
+  std::vector<Carried> carried;
   std::vector<VersionId> last(trace_.buffers().size());
   for (std::size_t i = 0; i < trace_.versions().size(); ++i)
     if (trace_.versions()[i].kind != VersionKind::kView) last[trace_.versions()[i].buffer.index()] = VersionId{i};
   for (std::size_t i = 0; i < last.size(); ++i) {
     const Buffer& buffer = trace_.buffers()[i];
     if (buffer.born_before && buffer.outlives)
-      carried.emplace_back(trace_.first_version(BufferId{i}), states_[last[i].index()]);
+      carried.push_back({trace_.first_version(BufferId{i}), states_[last[i].index()],
+                         disturbed_ ? under_way_[last[i].index()] : UnderWay{}});
   }
-  for (const auto& [first, state] : carried) held_ -= state.placed ? trace_.size(first) : Bytes{};
+  for (const auto& [first, state, copies] : carried) held_ -= state.placed ? trace_.size(first) : Bytes{};
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const BufferId buffer = trace_.versions()[i].buffer;
     const bool stays =
         last[buffer.index()] == VersionId{i} && trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives;
-    if (!stays) end_place(VersionId{i});
+    if (!stays) end_place(VersionId{i}), leave_host(VersionId{i});
     states_[i] = VersionState{};
   }
-  for (const auto& [first, state] : carried) {
+  std::fill(under_way_.begin(), under_way_.end(), UnderWay{});
+  for (const auto& [first, state, copies] : carried) {
+    if (disturbed_) under_way_[first.index()] = copies;
     VersionState& next = states_[first.index()];
     next.ready = state.ready, next.last_use = state.last_use, next.host_ready = state.host_ready;
     next.offset = state.offset, next.held = state.held, next.tag = state.tag;
     next.placed = state.placed, next.filled = state.filled, next.on_host = state.on_host,
-    next.from_host = state.from_host;
+    next.from_host = state.from_host, next.in_host_pool = state.in_host_pool;
     if (next.placed) held_ += trace_.size(first);
   }
   for (std::size_t i = 0; i < trace_.buffers().size(); ++i) {
@@ -197,7 +344,7 @@ void Timeline::next_iteration() {
   }
   std::fill(ran_.begin(), ran_.end(), false);
   next_order_ = 0;
-  iteration_start_ = std::max({latest(), h2d_, d2h_});
+  iteration_start_ = drained();
   const Totals whole = totals_;
   totals_ = Totals{};
   totals_.peak = whole.peak;
@@ -215,7 +362,7 @@ void Timeline::apply(const Action& action) {
     case Verb::kAlloc: {
       give_place(v, action);
       VersionState& state = states_[v.index()];
-      if (trace_.version(v).kind == VersionKind::kInitial) state.filled = true, state.on_host = false;
+      if (trace_.version(v).kind == VersionKind::kInitial) state.filled = true, leave_host(v);
       break;
     }
     case Verb::kScratch:
@@ -228,7 +375,7 @@ void Timeline::apply(const Action& action) {
       break;
     case Verb::kFree:
       end_place(v);
-      states_[v.index()].on_host = false;
+      leave_host(v);
       break;
     case Verb::kDrop:
       end_place(v);
@@ -238,42 +385,38 @@ void Timeline::apply(const Action& action) {
       VersionState& from = states_[trace_.version(v).parent.index()];
       VersionState& to = states_[v.index()];
       Nanos& stream = streams_[trace_.op(action.before).stream.index()];
-      stream = std::max({stream, from.ready, to.ready}) + transfer_time(trace_.size(v), machine_.device_copy);
+      stream = std::max({stream, from.ready, to.ready});
+      if (disturbed_) {
+        const UnderWay &source = under_way_[trace_.version(v).parent.index()], &target = under_way_[v.index()];
+        stream = links_.resolve({stream, tidepool::latest(source.ready, target.ready)});
+      }
+      stream += transfer_time(trace_.size(v), machine_.device_copy);
       from.last_use = std::max(from.last_use, stream);
       to.ready = to.last_use = stream;
       break;
     }
-    case Verb::kSwapOut: {
-      VersionState& state = states_[v.index()];
-      d2h_ = std::max({d2h_, state.ready, now(action.before)}) + machine_.d2h.time(trace_.size(v));
-      state.last_use = std::max(state.last_use, d2h_);
-      state.host_ready = d2h_;
-      state.on_host = true;
-      totals_.swap_out += trace_.size(v);
+    case Verb::kSwapOut:
+      swap_out(v, now(action.before));
       break;
-    }
-    case Verb::kSwapIn: {
-      give_place(v, action);
-      VersionState& state = states_[v.index()];
-      h2d_ = std::max({h2d_, state.host_ready, state.ready, now(action.before)}) + machine_.h2d.time(trace_.size(v));
-      state.ready = state.last_use = h2d_;
-      state.filled = state.from_host = true;
-      totals_.swap_in += trace_.size(v);
+    case Verb::kSwapIn:
+      swap_in(v, action, now(action.before));
       break;
-    }
     case Verb::kReserve: {
       reserved_ += action.size;
       totals_.footprint = std::max(totals_.footprint, reserved_);
       const Nanos cost = action.subject == 0 ? machine_.segment_alloc : machine_.page_map * action.subject;
       for (Nanos& stream : streams_) stream += cost;
+      host_ += cost;
       totals_.stall.memory += cost;
       break;
     }
     case Verb::kRelease: {
       reserved_ -= action.size;
       const Nanos cost = action.subject == 0 ? machine_.segment_free : machine_.page_unmap * action.subject;
-      const Nanos all = std::max({latest(), h2d_, d2h_}) + cost;
+      Nanos all = std::max({latest(), h2d_, d2h_}) + cost;
+      if (disturbed_) all = std::max(all, links_.drain() + cost);
       for (Nanos& stream : streams_) stream = all;
+      host_ = all;
       totals_.stall.memory += cost;
       break;
     }
@@ -286,6 +429,7 @@ void Timeline::apply(const Action& action) {
         map_.unmap(action.offset, action.size);
       const Nanos cost = (maps ? machine_.page_map : machine_.page_unmap) * (action.size / kMapPage);
       for (Nanos& stream : streams_) stream += cost;
+      host_ += cost;
       totals_.stall.memory += cost;
       break;
     }

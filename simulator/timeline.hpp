@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "simulator/availability.hpp"
+#include "simulator/host_pool.hpp"
+#include "simulator/links.hpp"
 #include "simulator/machine.hpp"
 #include "simulator/memory_map.hpp"
 #include "simulator/plan.hpp"
@@ -17,9 +19,11 @@ namespace tidepool {
 /// A lane does one thing after the other; lanes wait for each other where one needs what another makes:
 ///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer
 ///   used; a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
-/// Memory is strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for
-/// the last op or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else
-/// O(1), plus O(log n) for places whose last use is still under way.
+/// Where both directions of the link are busy they slow each other down (Links). Then the times in the states of
+/// versions that have copies under way are what these would be without that: none is later than the true one. Memory is
+/// strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for the last op
+/// or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus
+/// O(log n) for places whose last use is still under way.
 class Timeline {
  public:
   Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
@@ -30,6 +34,11 @@ class Timeline {
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
   /// Time at which a stream is done with all that it has been given.
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
+  /// Whether the latest copy of `v` to the host has certainly ended at `time`, a time of now().
+  bool has_left(VersionId v, Nanos time);
+  /// Whether `v` could be copied to the host now.
+  bool fits_on_host(VersionId v) const;
+  Bytes held_on_host() const { return host_pool_.in_use(); }
   /// Bytes held by versions now.
   Bytes held() const { return held_; }
   /// What the actions so far cost; makespan is up to the last end of any lane.
@@ -41,11 +50,24 @@ class Timeline {
   void run(OpId op);
   void give_place(VersionId v, const Action& action);
   void end_place(VersionId v);
+  void leave_place(VersionId v, const Moment& free_from);
   void hold(Bytes size);
-  Nanos claim(Bytes offset, Bytes size);
-  void let_go(Bytes offset, Bytes size, Nanos time);
+  Moment claim(Bytes offset, Bytes size);
+  void let_go(Bytes offset, Bytes size, const Moment& time);
   Nanos latest() const;
+  Nanos drained() const;
+  void swap_out(VersionId v, Nanos issued);
+  void swap_in(VersionId v, const Action& action, Nanos issued);
+  std::uint32_t add_copy(Direction direction, const Moment& after, Nanos time);
+  void leave_host(VersionId v);
+  void forget_past();
   void next_iteration();
+
+  /// The copies that have a part in a version's times, besides what its state says; only where copies disturb others.
+  struct UnderWay {
+    Copies ready, last_use;
+    std::uint32_t to_host = 0;  // the latest copy to the host
+  };
 
   const Trace& trace_;
   const Machine& machine_;
@@ -53,11 +75,17 @@ class Timeline {
   const bool address_reuse_matters_;  // several streams: every freed place may be reused by another one
   std::vector<VersionState>& states_;
   std::vector<Nanos> streams_;
-  Nanos h2d_, d2h_;
+  Nanos h2d_, d2h_;  // when each direction is free, if copies do not disturb each other
+  Nanos host_;       // when the host is done with what it was given to launch
+  HostPool host_pool_;
+  Links links_;
+  const bool slows_kernels_;         // copies do
+  const bool disturbed_;             // times of copies are found by links_: see needs_links()
+  std::vector<UnderWay> under_way_;  // by version; empty unless disturbed_
   Nanos iteration_start_;
   MemoryMap map_;
   Availability free_from_;     // by what addresses stand for
-  Nanos counted_free_from_;    // the same for places without addresses
+  Moment counted_free_from_;   // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
   std::size_t next_order_ = 0;
@@ -65,7 +93,8 @@ class Timeline {
     VersionId version;
     Bytes offset, size;
   };
-  std::vector<Scratch> scratch_;  // for the next run
+  std::vector<Scratch> scratch_;      // for the next run
+  std::vector<Moment> piece_places_;  // of the copy that is being cut
   Bytes held_, reserved_;
   Totals totals_;
 };

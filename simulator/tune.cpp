@@ -124,12 +124,8 @@ RecordedMemory recorded_memory(const TorchSnapshot& snapshot) {
   return memory;
 }
 
-Trace device_trace(TorchSnapshot snapshot, std::size_t device) {
-  for (std::size_t i = 0; i < snapshot.device_traces.size(); ++i)
-    if (i != device) snapshot.device_traces[i].clear();
-  std::erase_if(snapshot.segments,
-                [&](const SnapshotSegment& segment) { return static_cast<std::size_t>(segment.device) != device; });
-  return to_trace(snapshot, {.try_failed = true});
+Trace device_trace(const TorchSnapshot& snapshot, std::size_t device) {
+  return to_trace(snapshot, {.only = device, .try_failed = true});
 }
 
 }  // namespace tidepool

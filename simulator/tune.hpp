@@ -51,6 +51,6 @@ struct RecordedMemory {
 RecordedMemory recorded_memory(const TorchSnapshot& snapshot);
 
 /// The lifetimes of one device, with requests that failed: see to_trace().
-Trace device_trace(TorchSnapshot snapshot, std::size_t device);
+Trace device_trace(const TorchSnapshot& snapshot, std::size_t device);
 
 }  // namespace tidepool

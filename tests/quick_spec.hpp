@@ -1,4 +1,4 @@
-// How contract tests name a pool.
+// How contract tests name pools and policies.
 #pragma once
 
 #include <string>
@@ -7,12 +7,15 @@
 
 namespace tidepool::tests {
 
-/// The pool with its defaults, but with little effort where it is a planner that searches until it has spent some: the
-/// invariants do not depend on how long it searches.
-inline std::string quick_spec(const PoolInfo& pool) {
-  for (const OptionInfo& option : pool.options)
-    if (option.name == "effort") return pool.name + "(effort=1)";
-  return pool.name;
+/// The pool or policy with its defaults, but with little effort where it is a planner that searches until it has spent
+/// some, or with fewer stages than it can afford: the invariants do not depend on how well it plans.
+template <class Info>
+std::string quick_spec(const Info& info) {
+  for (const OptionInfo& option : info.options) {
+    if (option.name == "effort") return info.name + "(effort=1)";
+    if (option.name == "stages") return info.name + (info.name == "checkmate" ? "(stages=2)" : "(stages=12)");
+  }
+  return info.name;
 }
 
 }  // namespace tidepool::tests

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -21,6 +22,19 @@ std::vector<std::string> known_names() {
   std::vector<std::string> names;
   for (const Importer& importer : all_importers()) names.push_back(importer.name);
   return names;
+}
+
+Trace load_folder(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
+  for (const Importer& importer : all_importers()) {
+    if (!importer.read_folder || (format != "auto" && importer.name != format)) continue;
+    if (device) throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
+    return importer.read_folder(path);
+  }
+  std::vector<std::string> takers;
+  for (const Importer& importer : all_importers())
+    if (importer.read_folder) takers.push_back(importer.name);
+  throw InputError{
+      fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
 }
 
 /// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.
@@ -61,6 +75,7 @@ const Importer& find_importer(const Input& input, const std::string& format) {
 }
 
 Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) return load_folder(path, format, device);
   const Input input = read_input(path);
   const Importer& importer = find_importer(input, format);
   if (!device) return importer.read(input);

@@ -25,6 +25,8 @@ struct Importer {
   std::function<Trace(const Input& input)> read;
   /// Reads what is on one device only. Empty if the form knows no devices.
   std::function<Trace(const Input& input, std::size_t device)> read_device = {};
+  /// Reads a folder of several files. Empty if the form is one file.
+  std::function<Trace(const std::string& folder)> read_folder = {};
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
@@ -42,9 +44,10 @@ const std::vector<Importer>& all_importers();
 ///                     "x.bin: in no form that tidepool reads; known: csv, dtr, ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 
-/// Reads a trace in any known form, compressed or not.
+/// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
 /// @param device  reads what is on this device only, if it is given
 /// @throws InputError  "x.csv: --device 1: a csv knows no devices"
+/// @throws InputError  "runs: is a folder; expected one file, or for g10 a folder"
 Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {});
 
 }  // namespace tidepool

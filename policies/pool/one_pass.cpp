@@ -1,33 +1,13 @@
-#include <functional>
-#include <map>
 #include <string>
 
 #include "simulator/packing/greedy.hpp"
 #include "simulator/packing/heuristic.hpp"
+#include "simulator/packing/orders.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
 namespace {
-
-using Less = std::function<bool(const Item&, const Item&)>;
-
-/// Orders of the items of an instance, by name. Size, area and life count down, birth counts up.
-std::map<std::string, Less> orders_of(const Instance& instance) {
-  const auto life = [&instance](const Item& item) { return life_of(instance, item); };
-  const auto birth = [&instance](const Item& item) {
-    return item.first == item.last ? 0 : instance.intervals[item.first].lower;
-  };
-  const auto area = [life](const Item& item) { return static_cast<Int128>(item.size.count()) * life(item); };
-  return {
-      {"area", [=](const Item& a, const Item& b) { return area(a) > area(b); }},
-      {"birth", [=](const Item& a, const Item& b) { return birth(a) < birth(b); }},
-      {"life", [=](const Item& a, const Item& b) { return life(a) != life(b) ? life(a) > life(b) : a.size > b.size; }},
-      {"size", [=](const Item& a, const Item& b) { return a.size != b.size ? a.size > b.size : birth(a) < birth(b); }},
-      {"size-life",
-       [=](const Item& a, const Item& b) { return a.size != b.size ? a.size > b.size : life(a) > life(b); }},
-  };
-}
 
 /// Every buffer once, in an order that looks at it alone, into the lowest or the smallest hole among those placed
 /// before. No order is the best on all programs, so by default all ten combinations are tried and the lowest layout is
@@ -40,9 +20,9 @@ class OnePass final : public Planner {
   Layout plan(const Instance& instance, const PackingLimits& limits) override {
     const Sections sections{instance};
     BestLayout best{instance, limits};
-    for (const auto& [name, less] : orders_of(instance)) {
-      if (order_ != "all" && order_ != name) continue;
-      const std::vector<std::uint32_t> order = order_items(instance, less);
+    for (const PackingOrder each : kPackingOrders) {
+      if (order_ != "all" && order_ != to_text(each)) continue;
+      const std::vector<std::uint32_t> order = in_order(instance, each);
       if (fit_ != "best" && !best.done()) best.offer(place_in_order(instance, sections, order, Fit::kFirst));
       if (fit_ != "first" && !best.done()) best.offer(place_in_order(instance, sections, order, Fit::kBest));
     }

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "simulator/packing/minimise.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "simulator/registry.hpp"
@@ -19,14 +21,14 @@ class TidePool final : public Planner {
   double effort_;
 };
 
-const RegisterPool kRegister{
-    {.name = "tide-pool",
-     .summary = "searches for the least height and proves it, or says how far it may be away",
-     .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
-     .options = {{"effort", "250", "number", "without a time limit: where the search ends, in millions of sections"},
-                 alignment_option()},
-     .make = {},
-     .plan = [](const Options& options) { return std::make_unique<TidePool>(options); }}};
+const RegisterPool kRegister{{.name = "tide-pool",
+                              .summary = "searches for the least height and proves it, or says how far it may be away",
+                              .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
+                              .options = {{"effort", std::to_string(kDefaultEffort), "number",
+                                           "without a time limit: where the search ends, in millions of sections"},
+                                          alignment_option()},
+                              .make = {},
+                              .plan = [](const Options& options) { return std::make_unique<TidePool>(options); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -4,28 +4,19 @@
 #include <vector>
 
 #include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
+#include "simulator/remat/saved.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kNever = ~std::uint32_t{0};
-
-/// A version of the forward phase that is read again behind it.
-struct Kept {
-  VersionId version;
-  std::uint32_t made = 0;          // op
-  std::uint32_t last_forward = 0;  // last op of the forward phase that uses it, at least `made`
-  std::uint32_t first_again = 0;   // first op behind the forward phase that uses it
+/// A saved version and where it lies.
+struct Kept : Saved {
   std::uint32_t segment = 0;
 };
 
-struct Drop {
-  std::uint32_t before = 0;  // op
-  VersionId version;
-};
-
 struct Checkpoints {
-  std::vector<Drop> drops;
+  std::vector<Action> drops;
   Bytes peak;       // by a sum of bytes
   Nanos recompute;  // of what is dropped
 };
@@ -33,9 +24,11 @@ struct Checkpoints {
 /// Cuts the forward phase of any op graph into segments and finds what can be dropped within each.
 class Segmenter {
  public:
-  explicit Segmenter(const Trace& trace) : trace_{trace}, backward_{first_backward_op(trace)} {
-    find_live_bytes();
-    find_kept();
+  explicit Segmenter(const Trace& trace) : trace_{trace}, live_{live_bytes(trace)} {
+    for (const Saved& saved : saved_versions(trace, first_backward_op(trace))) {
+      kept_.push_back({saved});
+      total_ += trace.size(saved.version);
+    }
   }
 
   Bytes total() const { return total_; }
@@ -68,7 +61,7 @@ class Segmenter {
     for (const Kept& kept : kept_) {
       const std::uint32_t gone = kept.last_forward + 1, back = needed[kept.segment];
       if (!dropped(kept) || gone >= back) continue;
-      plan.drops.push_back({gone, kept.version});
+      plan.drops.push_back({.verb = Verb::kDrop, .before = OpId{gone}, .subject = kept.version.value()});
       plan.recompute += trace_.op(trace_.version(kept.version).producer).duration;
       change_[gone] -= trace_.size(kept.version);
       change_[std::min<std::size_t>(back, live_.size())] += trace_.size(kept.version);
@@ -79,69 +72,12 @@ class Segmenter {
       plan.peak = std::max(plan.peak, live_[i] + away);
     }
     std::stable_sort(plan.drops.begin(), plan.drops.end(),
-                     [](const Drop& a, const Drop& b) { return a.before < b.before; });
+                     [](const Action& a, const Action& b) { return a.before < b.before; });
     return plan;
   }
 
  private:
-  /// The first op marked as backward; where nothing is marked, the op behind the one at the largest sum of live bytes.
-  static std::uint32_t first_backward_op(const Trace& trace) {
-    for (std::size_t i = 0; i < trace.ops().size(); ++i)
-      if (trace.ops()[i].phase == Phase::kBackward) return static_cast<std::uint32_t>(i);
-    Bytes live, peak;
-    std::uint32_t at = 0;
-    for (const Step& step : trace.steps()) {
-      if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size;
-      if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size;
-      if (step.kind == StepKind::kRun && live > peak) peak = live, at = step.id + 1;
-    }
-    return at;
-  }
-
-  /// By op: bytes live while it runs; what exists at the start counts from the start.
-  void find_live_bytes() {
-    Bytes live;
-    for (const Buffer& buffer : trace_.buffers())
-      if (buffer.born_before) live += buffer.size;
-    for (const Step& step : trace_.steps()) {
-      if (step.kind == StepKind::kAlloc) live += trace_.buffers()[step.id].size;
-      if (step.kind == StepKind::kFree) live -= trace_.buffers()[step.id].size;
-      if (step.kind == StepKind::kRun) live_.push_back(live);
-    }
-  }
-
-  void find_kept() {
-    const std::uint32_t ops = static_cast<std::uint32_t>(trace_.ops().size());
-    std::vector<bool> is_output(trace_.versions().size());
-    for (const VersionId v : trace_.outputs()) is_output[trace_.root(v).index()] = true;
-    std::vector<bool> replaced(trace_.versions().size());  // in place, in the forward phase
-    for (std::size_t i = 0; i < trace_.versions().size(); ++i) {
-      const Version& version = trace_.versions()[i];
-      if (version.kind != VersionKind::kView && version.parent.valid() && version.producer.value() < backward_)
-        replaced[version.parent.index()] = true;
-    }
-    for (std::uint32_t op = 0; op < std::min(backward_, ops); ++op) {
-      if (trace_.op(OpId{op}).kind == OpKind::kSource) continue;
-      for (const VersionId v : trace_.made(OpId{op})) {
-        if (replaced[v.index()] || trace_.size(v) == Bytes{}) continue;
-        Kept kept{v, op, op, is_output[v.index()] ? ops : kNever, 0};
-        const auto use = [&](OpId user) {
-          if (user.value() < backward_)
-            kept.last_forward = std::max(kept.last_forward, user.value());
-          else
-            kept.first_again = std::min(kept.first_again, user.value());
-        };
-        for (const OpId reader : trace_.readers(v)) use(reader);
-        for (const OpId viewer : trace_.viewers(v)) use(viewer);
-        if (kept.first_again == kNever) continue;  // the program lets it go itself
-        kept_.push_back(kept);
-        total_ += trace_.size(v);
-      }
-    }
-  }
-
   const Trace& trace_;
-  const std::uint32_t backward_;
   std::vector<Bytes> live_;  // by op
   std::vector<Kept> kept_;   // in the order in which they are made
   Bytes total_;
@@ -156,14 +92,14 @@ class Segmenter {
 /// the capacity, by a sum of bytes; else the one with the least peak. Only what can be recomputed is ever dropped.
 /// Plans in O(ops * sqrt(buffers)), then O(1) per drop. Paper: Chen, Xu, Zhang, Guestrin, "Training Deep Nets with
 /// Sublinear Memory Cost", 2016 (arXiv 1604.06174), sections 3 and 4, algorithms 2 and 3.
-class SqrtN final : public Policy {
+class SqrtN final : public DraftPolicy {
  public:
   explicit SqrtN(Bytes segment) : segment_{segment} {}
 
   std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
     Segmenter segmenter{trace};
     if (segment_ > Bytes{}) {
-      drops_ = segmenter.cut(segment_).drops;
+      draft_ = Draft{segmenter.cut(segment_).drops};
       return {};
     }
     const auto tries = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(segmenter.kept()))) + 1;
@@ -173,16 +109,8 @@ class SqrtN final : public Policy {
       Checkpoints next = segmenter.cut(each);
       if (k == 1 || better(next, best, capacity)) best = std::move(next);
     }
-    drops_ = std::move(best.drops);
-    return {};  // what is dropped is decided when it is due: it may be gone or in use by then
-  }
-
-  void start(const View&) override { next_ = 0; }
-
-  void before_run(const View& view, OpId op, std::vector<Action>& out) override {
-    for (; next_ < drops_.size() && drops_[next_].before <= op.value(); ++next_)
-      if (view.droppable(drops_[next_].version))
-        out.push_back({.verb = Verb::kDrop, .subject = drops_[next_].version.value()});
+    draft_ = Draft{std::move(best.drops)};
+    return {};
   }
 
  private:
@@ -194,8 +122,6 @@ class SqrtN final : public Policy {
   }
 
   Bytes segment_;
-  std::vector<Drop> drops_;  // by op
-  std::size_t next_ = 0;
 };
 
 const RegisterPolicy kRegistered{

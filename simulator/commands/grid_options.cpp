@@ -20,6 +20,8 @@ void declare_grid_options(CLI::App& app, GridText& text) {
                  "end a run whose time passes this multiple of the baseline (default: 10; none: never)");
   app.add_option("--iterations", text.iterations, "run the step this often; times are of the last")
       ->capture_default_str();
+  app.add_flag("--count-search", text.count_search,
+               "add the wall time that policies take to decide to the makespan: differs from run to run");
 }
 
 }  // namespace tidepool

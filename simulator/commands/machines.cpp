@@ -19,8 +19,18 @@ struct Arguments {
 
 nlohmann::ordered_json to_json(const Machine& machine) {
   const auto link = [](const Link& l) {
-    return nlohmann::ordered_json{{"rate_bytes_per_second", l.rate.count()}, {"latency_ns", l.latency.count()}};
+    nlohmann::ordered_json json{{"rate_bytes_per_second", l.rate.count()},
+                                {"latency_ns", l.latency.count()},
+                                {"duplex", static_cast<double>(l.duplex_ppm) / 1e6},
+                                {"slowdown", static_cast<double>(l.slowdown_ppm) / 1e6}};
+    for (const TimedSize& each : l.times)
+      json["times"].push_back({{"size_bytes", each.size.count()}, {"time_ns", each.time.count()}});
+    return json;
   };
+  nlohmann::ordered_json host{{"powers_of_two", machine.host.powers_of_two},
+                              {"pin_bytes_per_second", machine.host.pin_rate.count()},
+                              {"pin_latency_ns", machine.host.pin_latency.count()}};
+  if (machine.host.capacity != HostMemory{}.capacity) host["capacity_bytes"] = machine.host.capacity.count();
   return {{"name", machine.name},
           {"capacity_bytes", machine.capacity.count()},
           {"h2d", link(machine.h2d)},
@@ -30,6 +40,10 @@ nlohmann::ordered_json to_json(const Machine& machine) {
           {"segment_free_ns", machine.segment_free.count()},
           {"page_map_ns", machine.page_map.count()},
           {"page_unmap_ns", machine.page_unmap.count()},
+          {"host", host},
+          {"launch_ns", machine.launch.count()},
+          {"submit_ns", machine.submit.count()},
+          {"chunk_bytes", machine.chunk.count()},
           {"source", machine.source}};
 }
 

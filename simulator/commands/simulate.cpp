@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/numbers.hpp"
 #include "simulator/plan_file.hpp"
@@ -41,10 +42,15 @@ void print_memory(const Row& row, const Totals& totals) {
 void print_costs(const Row& row, const Result& result) {
   const Totals& totals = result.totals;
   const auto* overhead = std::get_if<double>(&at(row, "overhead_ratio"));
+  const Nanos search = result.search.value_or(Nanos{});
   fmt::print("time        {}{}, {} without policy and limit", result.outcome == Outcome::kOk ? "" : "ended after ",
-             to_text(totals.makespan), to_text(result.baseline));
+             to_text(totals.makespan + search), to_text(result.baseline));
   if (overhead && result.outcome == Outcome::kOk) fmt::print(": {:+.2f} %", (*overhead - 1) * 100);
-  fmt::print("\nevicted     {} versions\n", grouped(totals.eviction_count));
+  if (result.search) fmt::print("; {} of it the policies' own, measured", to_text(search));
+  fmt::print("\nevicted     {} versions", grouped(totals.eviction_count));
+  if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
+    fmt::print("; {:.1f} % of the memory lay free where one had to go", *share * 100);
+  fmt::print("\n");
   fmt::print("recomputed  {} in {} runs\n", to_text(totals.recompute), grouped(totals.recompute_count));
   fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));
   const Stall& stall = totals.stall;
@@ -55,7 +61,20 @@ void print_costs(const Row& row, const Result& result) {
     fmt::print("            all waited {} for the device's allocator\n", to_text(stall.memory));
 }
 
-void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result) {
+/// What no plan can beat that may do what this run may.
+void print_bound(const Row& row, const Bound& bound) {
+  const std::string plan = bound.with.empty() ? "that keeps everything" : fmt::format("with {}", bound.with);
+  if (!bound.feasible) {
+    fmt::print("bound       no plan {} exists ({}: {})\n", plan, bound.name, bound.proof);
+    return;
+  }
+  const auto* gap = std::get_if<double>(&at(row, "gap"));
+  fmt::print("bound       {}: no plan {} is faster ({}){}\n", to_text(bound.makespan), plan, bound.name,
+             gap ? fmt::format("; this one takes {:+.2f} %", *gap * 100) : "");
+}
+
+void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result,
+               const std::optional<Bound>& bound) {
   const std::string& options = text_at(row, "options");
   fmt::print("{}: {} on {}{}{}, {}, {}\n", text_at(row, "trace"), text_at(row, "policy"), text_at(row, "pool"),
              options.empty() ? "" : ", ", options, spec.machine.name, capacity_text(spec, ideal_peak));
@@ -64,6 +83,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
   if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
   print_memory(row, result.totals);
   print_costs(row, result);
+  if (bound) print_bound(row, *bound);
   const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
   fmt::print("{} actions in {}{}\n", grouped(result.totals.actions), to_text(result.plan_time),
              rate ? fmt::format(", {}/s", short_number(*rate)) : "");
@@ -87,16 +107,19 @@ int run(const Arguments& arguments) {
   if (keep_plan && grid.size() != 1)
     throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
   bool failed = false;
+  BoundCache bounds;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
     Result result = try_simulate(trace.trace, spec, keep_plan);
-    const Row row = make_row(trace, grid.ideal_peak(), spec, result);
+    std::optional<Bound> bound;
+    if (result.outcome != Outcome::kError) bound = bounds.find(trace.trace, spec);
+    const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
     failed |= result.outcome == Outcome::kError;
     if (arguments.json) {
       fmt::print("{}\n", to_json(row));
     } else {
       if (i > 0) fmt::print("\n");
-      print_run(row, spec, grid.ideal_peak(), result);
+      print_run(row, spec, grid.ideal_peak(), result, bound);
     }
     if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
   }

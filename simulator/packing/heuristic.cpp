@@ -4,23 +4,9 @@
 
 namespace tidepool {
 
-std::int64_t life_of(const Instance& instance, const Item& item) {
-  std::int64_t life = 0;
-  for (const Interval& interval : instance.lives(item)) life += interval.upper - interval.lower;
-  return life;
-}
-
 std::int64_t span_of(const Instance& instance, const Item& item) {
   const std::span<const Interval> lives = instance.lives(item);
   return lives.empty() ? 0 : lives.back().upper - lives.front().lower;
-}
-
-EndOfTime::EndOfTime(const PackingLimits& limits) : stop_{limits.stop} {
-  if (limits.time) deadline_ = std::chrono::steady_clock::now() + std::chrono::nanoseconds{limits.time->count()};
-}
-
-bool EndOfTime::reached() const {
-  return (stop_ != nullptr && stop_->load()) || (deadline_ && std::chrono::steady_clock::now() >= *deadline_);
 }
 
 Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits) {

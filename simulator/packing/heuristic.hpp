@@ -2,14 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "simulator/packing/end_of_time.hpp"
 #include "simulator/packing/planner.hpp"
 
 namespace tidepool {
@@ -24,21 +23,8 @@ std::vector<std::uint32_t> order_items(const Instance& instance, const Less& les
   return order;
 }
 
-/// Positions during which an item lives.
-std::int64_t life_of(const Instance& instance, const Item& item);
 /// From its first to its last position, gaps included.
 std::int64_t span_of(const Instance& instance, const Item& item);
-
-/// Whether the limits ask a planner to come to its end.
-class EndOfTime {
- public:
-  explicit EndOfTime(const PackingLimits& limits);
-  bool reached() const;
-
- private:
-  const std::atomic<bool>* stop_;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
-};
 
 /// A layout with the load for a lower bound, and its outcome against the capacity.
 Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits);

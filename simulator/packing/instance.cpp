@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/events.hpp"
 #include "simulator/packing/stream_ends.hpp"
 #include "simulator/run.hpp"
@@ -119,9 +120,8 @@ Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment)
   std::vector<std::int64_t> births(buffers.size(), 0);
   const std::vector<std::int64_t> ends = stream_ends(trace, device);
   std::int64_t position = 0;
-  for (const Step& step : trace.steps()) {
-    if ((step.kind != StepKind::kAlloc && step.kind != StepKind::kFree) || buffers[step.id].device != device) continue;
-    if (step.kind == StepKind::kAlloc) births[step.id] = position;
+  for (const BufferEvent event : buffer_events(trace, device)) {
+    if (event.begins) births[event.buffer] = position;
     ++position;
   }
   for (std::uint32_t id = 0; id < buffers.size(); ++id) {

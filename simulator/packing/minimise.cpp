@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <utility>
 
 #include "simulator/packing/bounds/bounds.hpp"
+#include "simulator/packing/end_of_time.hpp"
 #include "simulator/packing/greedy.hpp"
 #include "simulator/packing/orders.hpp"
 #include "simulator/packing/search/exact_search.hpp"
@@ -16,7 +16,6 @@
 namespace tidepool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Answer = ExactSearch::Answer;
 
 /// The rules in the order in which they are tried.
@@ -48,11 +47,9 @@ class Minimiser {
       : instance_{instance},
         limits_{limits},
         effort_{effort},
+        end_{limits},
         sections_{instance},
-        problem_{reduce(instance, sections_)} {
-    if (limits.time)
-      deadline_ = Clock::now() + std::chrono::nanoseconds{std::min<std::int64_t>(limits.time->count(), kLongest)};
-  }
+        problem_{reduce(instance, sections_)} {}
 
   Layout run() {
     const HeightBound bound = height_bound(problem_);
@@ -64,7 +61,7 @@ class Minimiser {
         layout_.proof = "fixed";
       }
     one_pass();
-    if (high_ > low_ && !interrupted()) search();
+    if (high_ > low_ && !end_.reached()) search();
     layout_.lower_bound = std::min(Bytes{low_ * problem_.unit}, layout_.height);
     if (layout_.height <= limits_.capacity)
       layout_.outcome = Outcome::kOk;
@@ -75,12 +72,7 @@ class Minimiser {
 
  private:
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kManyCells = 1'000'000;           // a run takes a tenth of a second
-  static constexpr std::int64_t kLongest = 1'000'000'000'000'000;  // ns; far from the clock's end
-
-  bool interrupted() const {
-    return (limits_.stop && limits_.stop->load(std::memory_order_relaxed)) || (deadline_ && Clock::now() >= *deadline_);
-  }
+  static constexpr std::uint64_t kManyCells = 1'000'000;  // a run takes a tenth of a second
 
   void keep(std::vector<Bytes> offsets) {
     const Bytes height = height_of(instance_, offsets);
@@ -91,14 +83,12 @@ class Minimiser {
   }
 
   void one_pass() {
-    constexpr std::array kOrders{PackingOrder::kSize, PackingOrder::kSizeLife, PackingOrder::kArea, PackingOrder::kLife,
-                                 PackingOrder::kBirth};
     constexpr std::size_t kMany = 200'000;  // items: a pass takes seconds
-    for (const PackingOrder order : kOrders) {
+    for (const PackingOrder order : kPackingOrders) {
       const std::vector<std::uint32_t> sorted = in_order(instance_, order);
       for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
         keep(place_in_order(instance_, sections_, sorted, fit));
-        if (high_ <= low_ || interrupted()) return;
+        if (high_ <= low_ || end_.reached()) return;
         if (instance_.items.size() > kMany) break;
       }
       if (instance_.items.size() > kMany && order == PackingOrder::kSizeLife) return;
@@ -190,7 +180,7 @@ class Minimiser {
 
   bool over(const ExactSearch& search) const {
     const double most = effort_ * (1e6 + static_cast<double>(cells_) / 4);
-    return interrupted() || (!limits_.time && static_cast<double>(search.work()) > most);
+    return end_.reached() || (!limits_.time && static_cast<double>(search.work()) > most);
   }
 
   /// Looks for a layout of a height `share` eighths of the way from the bound to the best.
@@ -220,8 +210,8 @@ class Minimiser {
   const Instance& instance_;
   const PackingLimits& limits_;
   double effort_;
+  EndOfTime end_;
   std::uint64_t cells_ = 0;  // pieces by section
-  std::optional<Clock::time_point> deadline_;
   Sections sections_;
   PackingProblem problem_;
   Layout layout_;

@@ -7,6 +7,9 @@
 
 namespace tidepool {
 
+/// Enough for every published instance at hand to get below the heights known before, in seconds.
+inline constexpr int kDefaultEffort = 250;
+
 /// One-pass orders give a first layout, bounds a first certificate; between the two a complete search from the ground
 /// up (ExactSearch) looks for layouts of lower heights under changing rules: in many short runs, the lower bound's
 /// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends

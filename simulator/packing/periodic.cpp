@@ -4,23 +4,13 @@
 #include <map>
 #include <tuple>
 
+#include "simulator/packing/buffer_events.hpp"
+#include "simulator/pools/hole_map.hpp"
+#include "simulator/run.hpp"
 #include "traces/import/period.hpp"
 
 namespace tidepool {
 namespace {
-
-struct Event {
-  std::uint32_t buffer = 0;
-  bool begins = false;
-};
-
-std::vector<Event> events_of(const Trace& trace, std::uint16_t device) {
-  std::vector<Event> events;
-  for (const Step& step : trace.steps())
-    if ((step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) && trace.buffers()[step.id].device == device)
-      events.push_back({step.id, step.kind == StepKind::kAlloc});
-  return events;
-}
 
 constexpr std::int64_t kBefore = -1;  // born before the first event
 
@@ -29,7 +19,7 @@ struct Lives {
   std::vector<std::int64_t> born, died;
 };
 
-Lives lives_of(const Trace& trace, const std::vector<Event>& events) {
+Lives lives_of(const Trace& trace, const std::vector<BufferEvent>& events) {
   Lives lives;
   lives.born.assign(trace.buffers().size(), kBefore);
   lives.died.assign(trace.buffers().size(), static_cast<std::int64_t>(events.size()));
@@ -39,11 +29,11 @@ Lives lives_of(const Trace& trace, const std::vector<Event>& events) {
 }
 
 /// Equal numbers for events that do the same.
-std::vector<std::uint32_t> symbols_of(const Trace& trace, const std::vector<Event>& events, const Lives& lives) {
+std::vector<std::uint32_t> symbols_of(const Trace& trace, const std::vector<BufferEvent>& events, const Lives& lives) {
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> ids;
   std::vector<std::uint32_t> symbols;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const Event event = events[i];
+    const BufferEvent event = events[i];
     const std::int64_t born = lives.born[event.buffer];
     const std::int64_t age = event.begins ? 0 : born == kBefore ? -1 : static_cast<std::int64_t>(i) - born;
     const std::tuple key{event.begins, trace.buffers()[event.buffer].size.count(), age};
@@ -51,23 +41,6 @@ std::vector<std::uint32_t> symbols_of(const Trace& trace, const std::vector<Even
   }
   return symbols;
 }
-
-/// Ranges of addresses in use.
-class Occupied {
- public:
-  /// @return whether it was free
-  bool take(Bytes offset, Bytes size) {
-    const auto above = ranges_.lower_bound(offset);
-    const bool free = (above == ranges_.end() || above->first >= offset + size) &&
-                      (above == ranges_.begin() || std::prev(above)->first + std::prev(above)->second <= offset);
-    if (free) ranges_.emplace(offset, size);
-    return free;
-  }
-  void release(Bytes offset) { ranges_.erase(offset); }
-
- private:
-  std::map<Bytes, Bytes> ranges_;  // sizes by offset
-};
 
 }  // namespace
 
@@ -79,7 +52,7 @@ std::int64_t SteadyLoop::copies() const {
 
 SteadyLoop find_loop(const Trace& trace, std::uint16_t device) {
   SteadyLoop loop;
-  const std::vector<Event> events = events_of(trace, device);
+  const std::vector<BufferEvent> events = buffer_events(trace, device);
   const Lives lives = lives_of(trace, events);
   const Period period = find_period(symbols_of(trace, events, lives));
   if (period.runs.empty()) return loop;
@@ -90,7 +63,7 @@ SteadyLoop find_loop(const Trace& trace, std::uint16_t device) {
   loop.first = static_cast<std::int64_t>(run.first);
   loop.last = static_cast<std::int64_t>(run.last);
   for (std::int64_t i = loop.first; i < loop.first + loop.length; ++i) {
-    const Event event = events[static_cast<std::size_t>(i)];
+    const BufferEvent event = events[static_cast<std::size_t>(i)];
     if (!event.begins) continue;
     const std::int64_t died = lives.died[event.buffer];
     if (died < loop.last)
@@ -131,21 +104,22 @@ Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment) 
 
 LoopReplay replay_loop(const Trace& trace, std::uint16_t device, const SteadyLoop& loop, const Instance& instance,
                        std::span<const Bytes> offsets) {
-  const std::vector<Event> events = events_of(trace, device);
+  const std::vector<BufferEvent> events = buffer_events(trace, device);
   const Lives lives = lives_of(trace, events);
   const std::int64_t copies = loop.copies(), end = copies * loop.length;
   std::vector<std::size_t> arc_at(static_cast<std::size_t>(loop.length), loop.arcs.size());
   for (std::size_t i = 0; i < loop.arcs.size(); ++i) arc_at[static_cast<std::size_t>(loop.arcs[i].birth)] = i;
 
   LoopReplay replay;
-  Occupied occupied;
-  std::map<std::uint32_t, Bytes> placed;  // offsets by buffer
+  HoleMap holes{kNoLimit};
+  std::map<std::uint32_t, Block> placed;  // by buffer
   const auto place = [&](std::uint32_t buffer, std::size_t item) {
-    if (!occupied.take(offsets[item], instance.items[item].size)) {
+    const Block block{offsets[item], instance.items[item].size};
+    if (!holes.place_at(block.offset, block.size)) {
       ++replay.overlaps;
       return;
     }
-    placed.emplace(buffer, offsets[item]);
+    placed.emplace(buffer, block);
     ++replay.served;
   };
   const auto serve = [&](std::uint32_t buffer, std::int64_t event) {
@@ -164,11 +138,11 @@ LoopReplay replay_loop(const Trace& trace, std::uint16_t device, const SteadyLoo
     if (trace.buffers()[id].device == device && live_at_first && lives.died[id] < loop.last) serve(id, lives.born[id]);
   }
   for (std::int64_t i = loop.first; i < loop.last; ++i) {
-    const Event event = events[static_cast<std::size_t>(i)];
+    const BufferEvent event = events[static_cast<std::size_t>(i)];
     if (event.begins) {
       serve(event.buffer, i);
     } else if (const auto found = placed.find(event.buffer); found != placed.end()) {
-      occupied.release(found->second);
+      holes.release(found->second);
       placed.erase(found);
     }
   }

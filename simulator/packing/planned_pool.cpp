@@ -4,6 +4,8 @@
 #include <deque>
 #include <mutex>
 
+#include "simulator/packing/buffer_events.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -11,10 +13,8 @@ using Offsets = std::vector<Bytes>;
 
 /// The offsets of all buffers of a trace, each device planned by itself.
 Offsets plan_all(const Trace& trace, Bytes alignment, Planner& planner) {
-  std::uint16_t last = 0;
-  for (const Buffer& buffer : trace.buffers()) last = std::max(last, buffer.device);
   Offsets offsets(trace.buffers().size());
-  for (std::uint32_t device = 0; device <= last; ++device) {
+  for (std::uint32_t device = 0, devices = device_count(trace); device < devices; ++device) {
     const Instance instance = lifetimes_of(trace, static_cast<std::uint16_t>(device), alignment);
     const Layout layout = planner.plan(instance, {});
     for (std::size_t i = 0; i < instance.items.size(); ++i) offsets[instance.items[i].id] = layout.offsets[i];

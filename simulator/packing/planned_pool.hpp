@@ -38,7 +38,6 @@ class PlannedPool final : public Pool {
 
 /// What offsets and sizes are multiples of: the option "alignment", where 0B stands for 512B in a trace and for what
 /// the file says in a list of lifetimes.
-/// @throws InputError  if it is negative
 OptionInfo alignment_option();
 Bytes trace_alignment(const Options& options);
 

@@ -1,5 +1,6 @@
-// Actions per second of a run: with nothing evicted, and under pressure at half the peak, at three sizes. A run that
-// thrashes ends when it has recomputed as much as the step takes (time_limit).
+// Actions per second of a run: with nothing evicted, and under pressure at half the peak, at three sizes; and of the
+// replay of a plan that swaps, on machines whose copies have nothing, something and all to do with each other. A run
+// that thrashes ends when it has recomputed as much as the step takes (time_limit).
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -56,6 +57,22 @@ void random_program(benchmark::State& state, const std::string& policy) {
   measure(state, trace, {.policy = policy, .capacity = trace.ideal_peak() / 2, .overhead_limit = 2.0});
 }
 
+/// A plan of lru-swap, checked and timed action by action.
+void replay_swapped(benchmark::State& state, const Machine& machine) {
+  const Trace& trace = training_step(static_cast<int>(state.range(0)));
+  const RunSpec spec{.policy = "lru-swap", .capacity = trace.ideal_peak() / 2, .machine = machine};
+  const Plan plan = simulate(trace, spec, true).realised;
+  for (auto _ : state) benchmark::DoNotOptimize(replay(trace, spec, plan));
+  state.counters["actions/s"] =
+      benchmark::Counter{static_cast<double>(plan.actions.size()), benchmark::Counter::kIsIterationInvariantRate};
+}
+
+Machine in_pieces() {
+  Machine machine = find_machine("a100-pcie4");
+  machine.chunk = 1_MiB;
+  return machine;
+}
+
 void sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 }
@@ -69,6 +86,9 @@ BENCHMARK_CAPTURE(half_the_peak, dtr_local, "dtr-local")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, dtr_eq, "dtr-eq")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, dtr, "dtr")->Apply(sizes);
 BENCHMARK_CAPTURE(half_the_peak, msps, "msps")->Apply(sizes);
+BENCHMARK_CAPTURE(replay_swapped, two_queues, find_machine("g10-a100"))->Apply(sizes);
+BENCHMARK_CAPTURE(replay_swapped, shared_link, find_machine("a100-pcie4"))->Apply(sizes);
+BENCHMARK_CAPTURE(replay_swapped, in_pieces, in_pieces())->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, lru_swap, "lru-swap")->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, dtr_eq, "dtr-eq")->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, dtr, "dtr")->Apply(sizes);

@@ -9,8 +9,6 @@ using namespace tidepool;
 
 namespace {
 
-constexpr double kEffort = 250;  // the default of tide-pool
-
 /// Buffers of 512 B to 16 MiB that live for 1 to 8,192 of two positions per buffer; each doubling of size
 /// and length is equally frequent. Every run has the same instances.
 Instance synthetic(std::int64_t buffers) {
@@ -43,7 +41,7 @@ void one_pass(benchmark::State& state) {
 void tide_pool(benchmark::State& state) {
   const Instance instance = synthetic(state.range(0));
   Layout layout;
-  for (auto _ : state) layout = minimise(instance, {}, kEffort);
+  for (auto _ : state) layout = minimise(instance, {}, kDefaultEffort);
   state.counters["above_load_%"] = percent_above_load(layout.height, instance);
 }
 

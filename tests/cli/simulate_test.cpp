@@ -45,9 +45,11 @@ TEST_CASE("tidepool simulate --json prints every key with its type") {
   for (const char* key : {"trace", "trace_hash", "pool", "policy", "options", "machine", "machine_hash", "assume",
                           "version", "outcome", "bound_kind"})
     check_key(run, key, Json::value_t::string);
-  for (const char* key : {"capacity_bytes", "seed", "iterations", "ideal_peak_bytes", "peak_bytes", "footprint_bytes",
-                          "baseline_ns", "makespan_ns", "recompute_ns", "recompute_count", "eviction_count",
-                          "swap_out_bytes", "swap_in_bytes", "cost_evaluations", "plan_ns", "actions", "bound_ns"})
+  check_key(run, "count_search", Json::value_t::boolean);
+  for (const char* key :
+       {"capacity_bytes", "seed", "iterations", "ideal_peak_bytes", "peak_bytes", "footprint_bytes", "baseline_ns",
+        "makespan_ns", "recompute_ns", "recompute_count", "eviction_count", "evicting_allocations", "swap_out_bytes",
+        "swap_in_bytes", "cost_evaluations", "plan_ns", "actions", "bound_ns"})
     check_key(run, key, Json::value_t::number_unsigned);
   for (const char* key : {"overhead_limit", "fragmentation", "overhead_ratio", "actions_per_second", "gap"})
     check_key(run, key, Json::value_t::number_float);
@@ -70,9 +72,21 @@ TEST_CASE("what has no meaning is absent") {
   const ProgramResult result = run_program({"simulate", small_trace(scratch), "--pool", "ideal", "--capacity", "none",
                                             "--overhead-limit", "none", "--json"});
   const Json run = Json::parse(result.out);
-  for (const char* key : {"capacity_bytes", "footprint_bytes", "fragmentation", "overhead_limit", "message"})
+  for (const char* key : {"capacity_bytes", "footprint_bytes", "fragmentation", "eviction_fragmentation", "search_ns",
+                          "overhead_limit", "message"})
     CHECK_FALSE(run.contains(key));
   CHECK(run["addresses"] == false);
+}
+
+TEST_CASE("search time is added to the makespan when asked, and said") {
+  const ScratchFolder scratch;
+  const ProgramResult result =
+      run_program({"simulate", small_trace(scratch), "--policy", "dtr", "--count-search", "--json"});
+  const Json run = Json::parse(result.out);
+  CHECK(run["count_search"] == true);
+  check_key(run, "search_ns", Json::value_t::number_unsigned);
+  CHECK(run["search_ns"] > 0);
+  CHECK(run["makespan_ns"].get<int>() - run["search_ns"].get<int>() == 3'000'000);
 }
 
 TEST_CASE("out of memory is a result, with clocks up to where the run came") {
@@ -119,6 +133,7 @@ TEST_CASE("people get a table of what happened and the rate") {
       "recomputed  0 ns in 0 runs\n"
       "swapped     0 B out, 0 B in\n"
       "stalls      compute waited 0 ns: 0 ns for copies in, 0 ns for places being copied out, 0 ns for other ops\n"
+      "bound       3 ms: no plan with swap,remat is faster (critical-path); this one takes +0.00 %\n"
       "7 actions in ";
   CHECK(result.out.substr(0, told.size()) == told);
   CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);

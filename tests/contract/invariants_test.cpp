@@ -58,13 +58,13 @@ void check_run(const Trace& trace, const RunSpec& spec) {
 }  // namespace
 
 TEST_CASE("every policy on every pool keeps the invariants on random traces") {
-  for (std::uint64_t seed = 1; seed <= (kOptimised ? 30 : 3); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 20 : 2); ++seed) {
     const Trace trace = random_trace(seed, 40 + static_cast<int>(seed) * 30);
     for (const PoolInfo* pool : all_pools())
       for (const PolicyInfo* policy : all_policies())
         for (const double fraction : {0.05, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0, 1.5, 100.0}) {
           INFO(fmt::format("seed {} pool {} policy {} capacity {}x", seed, pool->name, policy->name, fraction));
-          RunSpec spec{.pool = tests::quick_spec(*pool), .policy = policy->name, .machine = kMachine};
+          RunSpec spec{.pool = tests::quick_spec(*pool), .policy = tests::quick_spec(*policy), .machine = kMachine};
           spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
           check_run(trace, spec);
         }
@@ -78,8 +78,10 @@ TEST_CASE("every policy keeps the invariants under the assumptions of the DTR si
       if (policy->kind == PolicyKind::kSwap) continue;  // the DTR simulator has no host
       for (const double fraction : {0.3, 0.5, 0.8, 1.0}) {
         INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
-        RunSpec spec{
-            .pool = "ideal", .policy = policy->name, .machine = kMachine, .assume = Assumptions::find("simrd")};
+        RunSpec spec{.pool = "ideal",
+                     .policy = tests::quick_spec(*policy),
+                     .machine = kMachine,
+                     .assume = Assumptions::find("simrd")};
         spec.overhead_limit = 2.0;
         const Bytes peak = ideal_peak(trace, spec.assume);
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(peak.count()))};
@@ -94,7 +96,7 @@ TEST_CASE("lanes that run side by side read the same bytes") {
     const Trace trace = random_trace(seed, 120);
     for (const PolicyInfo* policy : all_policies()) {
       INFO(fmt::format("seed {} policy {}", seed, policy->name));
-      RunSpec spec{.policy = policy->name, .machine = kMachine};
+      RunSpec spec{.policy = tests::quick_spec(*policy), .machine = kMachine};
       spec.capacity = trace.ideal_peak() / 10 * 7;
       const Result result = simulate(trace, spec, true);
       if (result.outcome == Outcome::kOk) check_bytes(trace, spec, result, true);
@@ -108,7 +110,7 @@ TEST_CASE("every policy keeps the invariants over several iterations") {
     for (const PolicyInfo* policy : all_policies())
       for (const double fraction : {0.5, 0.8, 1.2}) {
         INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
-        RunSpec spec{.policy = policy->name, .machine = kMachine, .iterations = 3};
+        RunSpec spec{.policy = tests::quick_spec(*policy), .machine = kMachine, .iterations = 3};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
         check_run(trace, spec);
       }

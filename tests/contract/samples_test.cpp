@@ -31,7 +31,9 @@ void check_sample(const std::string& name) {
       for (const double fraction : {0.02, 0.5, 0.8, 0.9, 1.1, 10.0}) {
         if (!tests::kOptimised && !(pool->name == "pytorch" && fraction == 0.8)) continue;
         INFO(fmt::format("{} pool {} policy {} capacity {}x", name, pool->name, policy->name, fraction));
-        RunSpec spec{.pool = tests::quick_spec(*pool), .policy = policy->name, .machine = find_machine("a100-pcie4")};
+        RunSpec spec{.pool = tests::quick_spec(*pool),
+                     .policy = tests::quick_spec(*policy),
+                     .machine = find_machine("a100-pcie4")};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
         spec.overhead_limit = tests::kOptimised ? 1.2 : 1.02;
         const Result result = simulate(trace, spec, true);

@@ -1,4 +1,6 @@
 // Coop against closed forms: what lies side by side goes together.
+#include <tuple>
+
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
@@ -81,4 +83,27 @@ TEST_CASE("a two-ended pool keeps small buffers in a region of their own while t
   CHECK(under.place(10_B) == Block{85_B, 10_B});
   CHECK(under.place(5_B) == Block{95_B, 5_B});
   CHECK(under.pool->largest_hole() == 64_B);
+}
+
+TEST_CASE("what lies free where room had to be made is counted as fragmentation, without the place itself") {
+  // 2 KiB are wanted beside four buffers of 1 KiB: the two cheap ones in the middle go. Of 5 KiB, 1 KiB stays free.
+  for (const auto& [capacity, count, share] : {std::tuple{4_KiB, 1, 0.0}, {5_KiB, 1, 0.2}, {6_KiB, 0, 0.0}}) {
+    const RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = capacity, .machine = {}};
+    const Result result = simulate(row_of_four(), spec);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.evicting_allocations == count);
+    CHECK(result.eviction_fragmentation == share);
+  }
+}
+
+TEST_CASE("the time that policies take to decide is measured if that is asked for, and changes no decision") {
+  RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = 4_KiB, .machine = {}};
+  const Result plain = simulate(row_of_four(), spec);
+  CHECK_FALSE(plain.search.has_value());
+  spec.count_search = true;
+  const Result measured = simulate(row_of_four(), spec);
+  REQUIRE(measured.search.has_value());
+  CHECK(*measured.search > 0_ns);
+  CHECK(*measured.search < measured.plan_time);
+  CHECK(measured.totals == plain.totals);
 }

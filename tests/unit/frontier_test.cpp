@@ -1,5 +1,7 @@
 #include "simulator/frontier.hpp"
 
+#include <limits>
+
 #include "simulator/plot.hpp"
 #include "simulator/table.hpp"
 #include "tests/catch.hpp"
@@ -35,6 +37,28 @@ TEST_CASE("a table has a row for every policy and pool and a column for every ca
         "lru-swap  best-fit   slow   30.5    6.2      -\n"
         "          ideal*     99.0   10.0    0.0    0.0\n"
         "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
+}
+
+TEST_CASE("below the policies, a table says what no plan can beat that may do the same") {
+  const std::vector<Point> points{
+      {"none", "best-fit", true, 500_MiB, Outcome::kOutOfMemory, 0, "", 0.0},
+      {"none", "best-fit", true, 1000_MiB, Outcome::kOk, 0, "", 0.0},
+      {"dtr", "best-fit", true, 500_MiB, Outcome::kOutOfMemory, 0, "remat", std::numeric_limits<double>::infinity()},
+      {"dtr", "best-fit", true, 1000_MiB, Outcome::kOk, 0.0625, "remat", 0.0401},
+      {"lru-swap", "best-fit", true, 500_MiB, Outcome::kOk, 0.5, "swap", {}},
+      {"lru-swap", "best-fit", true, 1000_MiB, Outcome::kOk, 0.25, "swap", 0.1}};
+  Frontier frontier{"small.jsonl", "a100-pcie4", 1000_MiB, 2_ms, {}, {}};
+  arrange(points, frontier);
+  CHECK(table(frontier, 80) ==
+        "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
+        "overhead in % by capacity (x: times the peak)\n"
+        "policy    pool      0.5x    1x\n"
+        "none      best-fit   OOM   0.0\n"
+        "dtr       best-fit   OOM   6.2\n"
+        "lru-swap  best-fit  50.0  25.0\n"
+        "bound for remat      inf   4.0\n"
+        "bound for swap         -  10.0\n"
+        "OOM: out of memory; inf: cannot be done\n");
 }
 
 TEST_CASE("columns move together if all of them fit then") {

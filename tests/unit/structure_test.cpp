@@ -119,3 +119,21 @@ TEST_CASE("the top of the tree has the agreed entries and no other") {
     CHECK(agreed.contains(name));
   }
 }
+
+TEST_CASE("no two headers define a type of one name") {
+  // The linker would keep one of two, and whoever uses the other would run its code.
+  std::map<std::string, std::string> defined_in;
+  for (const Source& source : sources()) {
+    if (source.part == "tests" || !source.path.ends_with(".hpp")) continue;
+    for (const std::string& line : source.lines) {
+      const bool is_struct = line.starts_with("struct "), is_class = line.starts_with("class ");
+      if ((!is_struct && !is_class) || line.find('{') == std::string::npos) continue;
+      const std::size_t begin = is_struct ? 7 : 6;
+      const std::string name = line.substr(begin, line.find_first_of(" {", begin) - begin);
+      const auto [found, is_new] = defined_in.try_emplace(name, source.path);
+      INFO(name << " in " << source.path << " and " << found->second);
+      CHECK(is_new);
+    }
+  }
+  CHECK(defined_in.size() > 100);
+}

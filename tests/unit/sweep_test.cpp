@@ -135,7 +135,7 @@ TEST_CASE("a policy that fails is a row with its message and loses no other run"
 TEST_CASE("a row comes back from the database as it went in") {
   const NamedTrace trace{"a \"name\"", random_trace(2, 60)};
   const RunSpec spec{.capacity = trace.trace.ideal_peak(), .overhead_limit = 2.5};
-  const Row row = make_row(trace, trace.trace.ideal_peak(), spec, try_simulate(trace.trace, spec));
+  const Row row = make_row(trace, trace.trace.ideal_peak(), spec, try_simulate(trace.trace, spec), std::nullopt);
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{{"key", row}});
   CHECK(database.find("key") == row);
@@ -181,7 +181,7 @@ TEST_CASE("a file that holds something else is left alone") {
   CHECK(refusal(foreign) == foreign + ": not a database of sweep results; expected a new file or one that sweep wrote");
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
-  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 1");
+  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 2");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }

@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "traces/command.hpp"
+#include "traces/error.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/importer.hpp"
+#include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -15,7 +17,7 @@ namespace {
 
 struct Arguments {
   std::string input, format = "auto", output;
-  std::optional<std::size_t> device;
+  std::optional<std::size_t> device, iteration;
 };
 
 std::string formats() {
@@ -24,8 +26,18 @@ std::string formats() {
   return text;
 }
 
+Trace read(const Arguments& arguments) {
+  Trace trace = load_trace(arguments.input, arguments.format, arguments.device);
+  if (!arguments.iteration) return trace;
+  try {
+    return one_iteration(trace, *arguments.iteration);
+  } catch (const InputError& error) {
+    throw error.at(arguments.input);
+  }
+}
+
 int import_trace(const Arguments& arguments) {
-  const Trace trace = load_trace(arguments.input, arguments.format, arguments.device);
+  const Trace trace = read(arguments);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
   const Summary sum = summarize(trace);
@@ -43,6 +55,7 @@ const RegisterCommand kRegistered{
        app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
        app.add_option("--format", arguments->format, formats());
        app.add_option("--device", arguments->device, "of a snapshot of several devices, only this one");
+       app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
        return [arguments] { return import_trace(*arguments); };
      }}};

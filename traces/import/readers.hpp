@@ -10,6 +10,8 @@ namespace tidepool {
 
 /// @throws InputError  "file:line: what we saw; what we expected"; for a snapshot "file: record: ..."
 Trace read_dtr(const Input& input);
+/// Of G10's three tables.
+Trace read_g10(const Input& kernels, const Input& tensors, const Input& times);
 Trace read_singa(const Input& input);
 Trace read_interval_csv(const Input& input);
 Trace read_torch_snapshot(const Input& input);

@@ -1,0 +1,47 @@
+// When which content of a step could be away from the device.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// From when on a copy of content to the host may be made.
+enum class CopyFrom : std::uint8_t {
+  kMade,    ///< once it is complete, also while ops read it; and what the host has already needs no copy
+  kLastUse  ///< after the last use before it goes, every time anew, as schedulers in the literature have it
+};
+
+/// A stretch between two uses of a buffer whose content is still needed. Positions count ops; in a step that is
+/// repeated they go on past its end: position n + k is op k of the next iteration, -1 the last of the one before.
+struct Absence {
+  static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::min();
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  VersionId version = {};
+  Bytes size = {};
+  std::int64_t first = 0;  ///< it may be away during the ops [first, last)
+  std::int64_t last = 0;
+  std::int64_t copied_from = 0;  ///< a copy to the host may begin where this op would; kAlways: the host has one
+  std::int64_t due = 0;          ///< needed again by this op (the number of ops: at the end); kNever: not any more
+  OpId producer = {};            ///< made its content; none for content from before the step
+
+  bool operator==(const Absence&) const = default;
+};
+
+/// A step as transfers see it. Content that no op will read is taken to be away already.
+struct Absences {
+  std::vector<Nanos> starts;      ///< by op, of a step that waits for nothing; one more: the end
+  std::vector<Bytes> load;        ///< by op: content in use or needed later, absences included
+  std::vector<Absence> absences;  ///< in no order
+};
+
+/// Of a trace with one stream. With `repeats`, what is there before the step and after it is carried over from each
+/// iteration to the next; without, what was there before may have begun on the host, and what the step leaves behind
+/// must be back at its end unless it was there before. O(uses log uses).
+Absences find_absences(const Trace& trace, bool repeats, CopyFrom from);
+
+}  // namespace tidepool

@@ -1,0 +1,60 @@
+#include "simulator/bounds/bound.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+std::vector<BoundInfo>& registry() {
+  static std::vector<BoundInfo> all;
+  return all;
+}
+
+/// Whether `b` says more than `a`.
+bool worse(const Bound& a, const Bound& b) {
+  if (a.feasible != b.feasible) return a.feasible;
+  if (a.feasible && a.makespan != b.makespan) return a.makespan < b.makespan;
+  return a.name > b.name;
+}
+
+}  // namespace
+
+RegisterBound::RegisterBound(BoundInfo info) { registry().push_back(std::move(info)); }
+
+std::vector<const BoundInfo*> all_bounds() {
+  std::vector<const BoundInfo*> all;
+  for (const BoundInfo& info : registry()) all.push_back(&info);
+  std::sort(all.begin(), all.end(), [](const BoundInfo* a, const BoundInfo* b) { return a->name < b->name; });
+  return all;
+}
+
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
+  std::vector<Bound> found;
+  for (const BoundInfo* info : all_bounds()) {
+    if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
+    if (query.steady && !info->steady) continue;
+    if (!info->quick && effort == BoundEffort::kQuick) continue;
+    std::optional<Bound> bound = info->compute(query);
+    if (!bound) continue;
+    bound->name = info->name;
+    if (bound->with.empty()) bound->with = with_text(info->swap, info->remat);
+    found.push_back(std::move(*bound));
+  }
+  std::sort(found.begin(), found.end(), worse);
+  return found;
+}
+
+std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort) {
+  std::vector<Bound> found = compute_bounds(query, effort);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.back());
+}
+
+std::string with_text(bool swap, bool remat) {
+  if (swap && remat) return "swap,remat";
+  return swap ? "swap" : remat ? "remat" : "";
+}
+
+}  // namespace tidepool

@@ -1,0 +1,71 @@
+// Times that no schedule can beat: what a bound is, and the registry of all bounds.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/machine.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// What a bound is asked about: every plan that replay() accepts for this trace at this capacity, that runs the ops of
+/// the program for the first time in the order of the trace, and that does besides only what is said here.
+struct BoundQuery {
+  const Trace& trace;
+  const Machine& machine;
+  Bytes capacity = kNoLimit;
+  bool swap = false;   ///< plans may copy versions to the host and back
+  bool remat = false;  ///< plans may run ops again
+  Assumptions assume = {};
+  int iterations = 1;   ///< the bound is on the time of the last one
+  bool steady = false;  ///< instead it is on the mean time of an iteration when the step is repeated for ever
+};
+
+/// A certified answer: no plan that the query admits ends earlier than `makespan`, or no plan exists at all.
+struct Bound {
+  std::string name = {};  ///< of the bound that says so
+  std::string with = {};  ///< what the plans may do that it holds for: "", "swap", "remat" or "swap,remat"
+  bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
+  Nanos makespan = {};
+  std::string proof = {};  ///< one line for people: why
+  bool operator==(const Bound&) const = default;
+};
+
+/// One way to bound, one .cpp in simulator/bounds/. Its comment says what it assumes and why it holds.
+struct BoundInfo {
+  std::string name;
+  std::string summary;
+  bool swap = true;   ///< it holds for plans that swap ...
+  bool remat = true;  ///< ... and for plans that recompute; where it does not, it is not asked
+  /// Milliseconds where the trace has 10^4 ops: computed for every run. Others are computed by `tidepool bound` only.
+  bool quick = true;
+  bool steady = false;  ///< it can answer steady queries; others are not asked
+  /// Nothing: it has nothing to say about this query. `with` may be left empty: then it holds for all that it says.
+  std::function<std::optional<Bound>(const BoundQuery&)> compute;
+};
+
+/// A namespace-scope object of this type makes a bound known.
+struct RegisterBound {
+  explicit RegisterBound(BoundInfo info);
+};
+
+/// Sorted by name.
+std::vector<const BoundInfo*> all_bounds();
+
+enum class BoundEffort : std::uint8_t { kQuick, kAll };
+
+/// Every bound that holds for what the query admits, the best last: infeasibility beats any time, then the later time
+/// is the better one, then the earlier name. `name` of each is filled in.
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
+
+/// The best of them. Nothing: none has anything to say.
+std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = BoundEffort::kQuick);
+
+/// "swap,remat" and the like.
+std::string with_text(bool swap, bool remat);
+
+}  // namespace tidepool

@@ -1,0 +1,32 @@
+// The bound that belongs to a run, computed once for all runs that share it.
+#pragma once
+
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "simulator/bounds/bound.hpp"
+
+namespace tidepool {
+
+/// What a bound must allow so that it holds for a run: what the kinds of its policies may do. A policy with an option
+/// "with" whose value is swap or remat does only that.
+/// @return  refers to `trace` and to the machine in `spec`
+/// @throws InputError  for an unknown policy or option
+BoundQuery query_of(const Trace& trace, const RunSpec& spec);
+
+/// Quick bounds by what they depend on. Several threads may ask; one computes, the others wait for it.
+class BoundCache {
+ public:
+  /// The best quick bound for a run; nothing if there is none.
+  std::optional<Bound> find(const Trace& trace, const RunSpec& spec);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_future<std::optional<Bound>>> known_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,248 @@
+#include "simulator/bounds/window.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+constexpr double kForEver = std::numeric_limits<double>::infinity();
+
+double to_double(Bytes bytes) { return static_cast<double>(bytes.count()); }
+
+/// Stall that ops between two times cannot avoid.
+struct Stretch {
+  double from = 0, to = 0, stall = 0;
+};
+
+/// Content that can be computed again.
+struct Lost {
+  OpId producer;
+  double size = 0;
+};
+
+/// max(0, bytes / rate - slack) ns, between the instant and `reach`.
+struct Ramp {
+  double rate = 1, slack = kForEver, reach = 0;
+  double operator()(double bytes) const { return std::max(0.0, bytes / rate - slack); }
+};
+
+/// Time to compute z bytes again: cheapest time per byte first.
+class Recompute {
+ public:
+  Recompute(const std::vector<Lost>& lost, std::span<const Nanos> starts) {
+    std::map<OpId, double> made;
+    for (const Lost& each : lost) made[each.producer] += each.size;
+    for (const auto& [op, bytes] : made)
+      pieces_.push_back({static_cast<double>((starts[op.index() + 1] - starts[op.index()]).count()), bytes});
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const Piece& a, const Piece& b) { return a.time * b.bytes < b.time * a.bytes; });
+  }
+
+  /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be computed again, where at most
+  /// `swappable` bytes may be copied. The function is linear between its corners, and convex: the least is at a corner.
+  double least(double excess, double swappable, const Ramp& before, const Ramp& after) const {
+    double best = kForEver;
+    const auto consider = [&](double z, double time) {
+      if (z < 0 || z > excess || excess - z > swappable) return;
+      best = std::min(best, before(excess - z) + std::max(after(excess - z), time));
+    };
+    double z = 0, time = 0;
+    consider(0, 0);
+    for (const Piece& piece : pieces_) {
+      const double per_byte = piece.time / piece.bytes;
+      const auto within = [&](double corner) {
+        if (corner > z && corner < z + piece.bytes) consider(corner, time + (corner - z) * per_byte);
+      };
+      within(excess);
+      within(excess - swappable);
+      within(excess - before.slack * before.rate);
+      within(excess - after.slack * after.rate);
+      // after(E - z) = C(z), on this piece
+      within((excess / after.rate - after.slack - time + z * per_byte) / (per_byte + 1 / after.rate));
+      z += piece.bytes;
+      time += piece.time;
+      consider(z, time);
+    }
+    return best;
+  }
+
+ private:
+  struct Piece {
+    double time, bytes;
+  };
+  std::vector<Piece> pieces_;
+};
+
+class Search {
+ public:
+  Search(const Absences& step, const WindowQuery& query)
+      : step_{step},
+        query_{query},
+        n_{static_cast<std::int64_t>(step.load.size())},
+        period_{static_cast<double>(step.starts.back().count())},
+        first_{query.repeats ? -2 * n_ : 0},
+        ready_(static_cast<std::size_t>(query.repeats ? 4 * n_ : n_ + 1)),
+        due_(ready_.size()) {}
+
+  WindowBound run() {
+    WindowBound result;
+    double most = -1;
+    for (const std::int64_t p : instants()) {
+      const double alone = at(p);
+      if (alone > most) most = alone, result.at = p;
+      if (alone == kForEver) {
+        result.feasible = false;
+        return result;
+      }
+    }
+    const auto [sum, count] = most_apart();
+    result.stall = std::max(most, sum);
+    result.windows = sum > most ? count : 1;
+    result.stall = std::max(0.0, result.stall * (1 - 1e-6) - 1);
+    return result;
+  }
+
+ private:
+  /// The op with the largest load of each of equal parts of the step, where that is more than fits.
+  std::vector<std::int64_t> instants() const {
+    const std::int64_t affordable = 6'400'000 / (static_cast<std::int64_t>(step_.absences.size()) + 1);
+    const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable, 8, 64));
+    std::vector<std::int64_t> peaks;
+    for (std::int64_t part = 0; part < count; ++part) {
+      const auto begin = step_.load.begin() + n_ * part / count, end = step_.load.begin() + n_ * (part + 1) / count;
+      if (begin == end) continue;
+      const auto peak = std::max_element(begin, end);
+      if (*peak > query_.capacity) peaks.push_back(peak - step_.load.begin());
+    }
+    return peaks;
+  }
+
+  double time(std::int64_t position) const {
+    std::int64_t turn = position / n_, op = position % n_;
+    if (op < 0) op += n_, --turn;
+    return static_cast<double>(step_.starts[static_cast<std::size_t>(op)].count()) +
+           static_cast<double>(turn) * period_;
+  }
+
+  /// What may be away during op p: fills ready_ and due_. An absence that crossed the end of the iteration before lies
+  /// one period earlier.
+  struct AwayThen {
+    double all = 0, on_host = 0, not_due = 0;  // bytes
+    double last_due = 0;
+    std::vector<Lost> lost;
+  };
+  AwayThen away_at(std::int64_t p) {
+    AwayThen away;
+    away.last_due = time(p);
+    std::fill(ready_.begin(), ready_.end(), 0);
+    std::fill(due_.begin(), due_.end(), 0);
+    for (const Absence& absence : step_.absences) {
+      std::int64_t turn = 0;
+      if (absence.first > p || p >= absence.last) {
+        if (p + n_ >= absence.last) continue;
+        turn = n_;
+      }
+      const double size = to_double(absence.size);
+      away.all += size;
+      if (absence.copied_from == Absence::kAlways)
+        away.on_host += size;
+      else
+        ready_[index(absence.copied_from - turn)] += size;
+      if (absence.due == Absence::kNever)
+        away.not_due += size;
+      else
+        due_[index(absence.due - turn)] += size;
+      if (!query_.remat || turn != 0 || !absence.producer.valid()) continue;  // not of this iteration
+      away.lost.push_back({absence.producer, size});
+      // Computed again before the step ends.
+      away.last_due = std::max(away.last_due, absence.due == Absence::kNever ? period_ : time(absence.due));
+    }
+    return away;
+  }
+  std::size_t index(std::int64_t position) const { return static_cast<std::size_t>(position - first_); }
+
+  /// The bound of one instant; infinite if more has to be away than may be.
+  double at(std::int64_t p) {
+    const double now = time(p), excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
+    const AwayThen away = away_at(p);
+    if (away.all < excess) return kForEver;
+    Ramp out{.rate = query_.out_rate, .reach = now}, in{.rate = query_.in_rate, .reach = now};
+    double sum = away.on_host;
+    const auto consider = [&](Ramp& ramp, double bytes, std::int64_t position) {
+      if (bytes == 0) return;
+      const double then = time(position), slack = sum / ramp.rate + std::abs(now - then);
+      if (slack < ramp.slack) ramp.slack = slack, ramp.reach = then;
+      sum += bytes;
+    };
+    for (std::int64_t k = first_; k <= p; ++k) consider(out, ready_[index(k)], k);
+    sum = away.not_due;
+    for (std::int64_t k = first_ + static_cast<std::int64_t>(due_.size()) - 1; k > p; --k)
+      consider(in, due_[index(k)], k);
+    if (query_.remat) {
+      const double stall = Recompute{away.lost, step_.starts}.least(excess, query_.swap ? away.all : 0, out, in);
+      if (stall < kForEver && stall > 0) note({out.reach, std::max(away.last_due, in.reach), stall});
+      return stall;
+    }
+    const double before = out(excess), behind = in(excess);
+    if (before > 0) note({out.reach, now, before});
+    if (behind > 0) note({now, in.reach, behind});
+    // In a repeated step the two stretches may be the same one of different iterations.
+    const bool apart = !query_.repeats || before == 0 || behind == 0 || in.reach - out.reach <= period_;
+    return apart ? before + behind : std::max(before, behind);
+  }
+
+  void note(const Stretch& stretch) {
+    const double end = query_.repeats ? period_ : kForEver;
+    if (stretch.from >= 0 && stretch.to <= end) stretches_.push_back(stretch);
+  }
+
+  /// The largest sum of stretches that do not overlap, and how many these are.
+  std::pair<double, std::size_t> most_apart() {
+    std::sort(stretches_.begin(), stretches_.end(), [](const Stretch& a, const Stretch& b) { return a.to < b.to; });
+    std::vector<std::pair<double, std::size_t>> best{{0, 0}};  // of the first i stretches
+    for (std::size_t i = 0; i < stretches_.size(); ++i) {
+      const auto before = std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i),
+                                           stretches_[i].from, [](double t, const Stretch& s) { return t < s.to; });
+      const auto& [sum, count] = best[static_cast<std::size_t>(before - stretches_.begin())];
+      best.push_back(std::max(best.back(), std::pair{sum + stretches_[i].stall, count + 1}));
+    }
+    return best.back();
+  }
+
+  const Absences& step_;
+  const WindowQuery& query_;
+  const std::int64_t n_;
+  const double period_;
+  const std::int64_t first_;         // the earliest position
+  std::vector<double> ready_, due_;  // by position: bytes away that may be copied from there on, or are due there
+  std::vector<Stretch> stretches_;
+};
+
+}  // namespace
+
+double fastest(const Link& link, std::span<const Absence> absences) {
+  double rate = 0;
+  const auto consider = [&](Bytes size) {
+    rate = std::max(rate, to_double(size) / static_cast<double>(std::max(link.time(size), Nanos{1}).count()));
+  };
+  Bytes largest;
+  for (const Absence& absence : absences) {
+    consider(absence.size);
+    largest = std::max(largest, absence.size);
+  }
+  // Between two measured sizes, size / time is largest at one of the ends.
+  for (const TimedSize& measured : link.times)
+    if (measured.size < largest) consider(measured.size);
+  return rate;
+}
+
+WindowBound window_bound(const Absences& step, const WindowQuery& query) {
+  if (step.load.empty()) return {};
+  return Search{step, query}.run();
+}
+
+}  // namespace tidepool

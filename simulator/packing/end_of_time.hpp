@@ -1,0 +1,31 @@
+// When a planner has to come to its end.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+#include "simulator/packing/planner.hpp"
+
+namespace tidepool {
+
+/// Whether the limits ask a planner to stop: their time is up, counted from here, or another thread says so.
+class EndOfTime {
+ public:
+  explicit EndOfTime(const PackingLimits& limits) : stop_{limits.stop} {
+    constexpr Nanos kLongest{1'000'000'000'000'000};  // far from the clock's end
+    if (limits.time)
+      deadline_ = std::chrono::steady_clock::now() + std::chrono::nanoseconds{std::min(*limits.time, kLongest).count()};
+  }
+  bool reached() const {
+    return (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) ||
+           (deadline_ && std::chrono::steady_clock::now() >= *deadline_);
+  }
+
+ private:
+  const std::atomic<bool>* stop_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+};
+
+}  // namespace tidepool

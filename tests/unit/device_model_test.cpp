@@ -1,0 +1,270 @@
+// What copies cost besides their bytes, by hand: each other, kernels, the host, room on the host, and pieces.
+#include "simulator/bounds/window.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+Machine simple() {
+  Machine machine;
+  machine.name = "test";
+  machine.capacity = 1_GiB;
+  machine.h2d = machine.d2h = {BytesPerSecond{1'000'000'000}, 0_ns};
+  return machine;
+}
+
+RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string& policy = "none") {
+  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = machine};
+}
+
+/// w (1000 bytes) is on the host | op0 writes a (1000 bytes), 10 ns | op1 is busy, then writes b (as many bytes as
+/// asked for) | op2 reads a, b and w, 10 ns.
+struct Example {
+  VersionId w, a, b;
+  Trace trace;
+
+  explicit Example(Nanos busy, Bytes b_size = 1_B) : trace{make(busy, b_size)} {}
+
+  Trace make(Nanos busy, Bytes b_size) {
+    TraceBuilder build;
+    const BufferId w_buffer = build.existing({.size = 1000_B});
+    const BufferId a_buffer = build.alloc({.size = 1000_B});
+    a = build.run({.duration = 10_ns}, {{a_buffer, Access::kWrite}})[0];
+    const BufferId b_buffer = build.alloc({.size = b_size});
+    b = build.run({.duration = busy}, {{b_buffer, Access::kWrite}})[0];
+    build.run({.duration = 10_ns}, {{a_buffer}, {b_buffer}, {w_buffer}});
+    build.free(a_buffer), build.free(b_buffer), build.free(w_buffer);
+    Trace made = build.finish();
+    w = made.first_version(w_buffer);
+    return made;
+  }
+
+  /// a goes out and w comes in from the end of op0 on, side by side.
+  Plan both_ways() const {
+    PlanWriter plan{trace};
+    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).swap_in(w, 1000_B).alloc(b, 2000_B).run(OpId{1}).run(OpId{2});
+    return plan.free(a).free(b).free(w).plan();
+  }
+  /// b is put where a was, at `offset`, as soon as a has left for the host.
+  Plan into_its_place(Bytes offset) const {
+    PlanWriter plan{trace};
+    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, offset).run(OpId{1}).swap_in(w, 4000_B);
+    return plan.swap_in(a, 3000_B).run(OpId{2}).free(a).free(b).free(w).plan();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("copies both ways at once end later when the directions share the link") {
+  const Example example{100_ns};
+  const auto makespan = [&](std::int64_t out_ppm, std::int64_t in_ppm) {
+    Machine machine = simple();
+    machine.d2h.duplex_ppm = out_ppm;
+    machine.h2d.duplex_ppm = in_ppm;
+    return replay(example.trace, on(machine), example.both_ways()).makespan;
+  };
+  CHECK(makespan(1'000'000, 1'000'000) == 10_ns + 1000_ns + 10_ns);  // w comes from 10 to 1010; then op2
+  CHECK(makespan(500'000, 500'000) == 10_ns + 2000_ns + 10_ns);      // both from 10 to 2010
+  CHECK(makespan(1'000'000, 500'000) == 10_ns + 1500_ns + 10_ns);    // half of w by 1010, then alone to 1510
+  CHECK(makespan(500'000, 1'000'000) == 10_ns + 1500_ns);            // w by 1010, op2 to 1020; a is out by 1510
+}
+
+TEST_CASE("giving memory back to the device waits for copies both ways, as long as they take together") {
+  const Example example{100_ns};
+  PlanWriter plan{example.trace};
+  plan.reserve(0_B, 5000_B).reserve(8000_B, 1000_B).alloc(example.a, 0_B).run(OpId{0}).swap_out(example.a);
+  plan.swap_in(example.w, 1000_B).release(8000_B, 1000_B).alloc(example.b, 2000_B).run(OpId{1}).run(OpId{2});
+  plan.free(example.a).free(example.b).free(example.w);
+  Machine machine = simple();
+  machine.segment_free = 7_ns;
+  CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 1010_ns + 7_ns + 100_ns + 10_ns);
+  machine.d2h.duplex_ppm = machine.h2d.duplex_ppm = 500'000;
+  CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 2010_ns + 7_ns + 100_ns + 10_ns);
+}
+
+TEST_CASE("a measured time for a size is used as it is, and others lie on the line between") {
+  Link link{BytesPerSecond{1'000'000'000}, 100_ns, {{1000_B, 1100_ns}, {3000_B, 2100_ns}}};
+  CHECK(link.time(0_B) == 100_ns);
+  CHECK(link.time(1_B) == 101_ns);
+  CHECK(link.time(500_B) == 600_ns);
+  CHECK(link.time(1000_B) == 1100_ns);
+  CHECK(link.time(1001_B) == 1101_ns);  // 1100.5
+  CHECK(link.time(2000_B) == 1600_ns);
+  CHECK(link.time(3000_B) == 2100_ns);
+  CHECK(link.time(3007_B) == 2107_ns);  // beyond the last at the rate
+}
+
+TEST_CASE("bounds take a link to be as fast as it is with the best piece of an absence") {
+  const Link link{BytesPerSecond{1'000'000'000}, 100_ns, {{1000_B, 2000_ns}, {3000_B, 10'000_ns}}};
+  const auto rate = [&](Bytes size) {
+    Absence absence;
+    absence.size = size;
+    return fastest(link, std::span{&absence, 1});
+  };
+  CHECK(rate(1000_B) == Approx(0.5));
+  CHECK(rate(2000_B) == Approx(0.5));     // not 2000 / 6000
+  CHECK(rate(9000_B) == Approx(0.5625));  // 9000 / 16000: beyond the table it is faster
+}
+
+TEST_CASE("a kernel takes longer while data moves, and no longer than that") {
+  Machine machine = simple();
+  machine.d2h.slowdown_ppm = 250'000;
+  const auto totals = [&](Nanos busy) {
+    const Example example{busy};
+    PlanWriter plan{example.trace};
+    plan.alloc(example.a, 0_B).alloc(example.w, 1000_B).run(OpId{0}).swap_out(example.a).alloc(example.b, 2000_B);
+    plan.run(OpId{1}).run(OpId{2}).free(example.a).free(example.b).free(example.w);
+    return replay(example.trace, on(machine), plan.plan());
+  };
+  // a goes out from 10 to 1010; in these 1000 ns op1 does 1000 / 1.25 = 800 ns of its work.
+  CHECK(totals(5000_ns).makespan == 10_ns + 5200_ns + 10_ns);
+  CHECK(totals(5000_ns).slowdown == 200_ns);
+  CHECK(totals(800_ns).makespan == 10_ns + 1000_ns + 10_ns);
+  CHECK(totals(801_ns).makespan == 10_ns + 1001_ns + 10_ns);
+  CHECK(totals(400_ns).slowdown == 100_ns + 3_ns);  // op2 as well: from 510 to 522.5, rounded up
+  machine.h2d.slowdown_ppm = 3'000'000;             // no data comes in
+  CHECK(totals(5000_ns).slowdown == 200_ns);
+}
+
+TEST_CASE("slow-downs by data in both directions add up") {
+  Machine machine = simple();
+  machine.d2h.slowdown_ppm = 250'000;
+  machine.h2d.slowdown_ppm = 750'000;
+  const Example example{5000_ns};
+  // From 10 to 1010 data moves both ways: op1 does 1000 / 2 of its work.
+  const Totals totals = replay(example.trace, on(machine), example.both_ways());
+  CHECK(totals.slowdown == 500_ns);
+  CHECK(totals.makespan == 10_ns + 5500_ns + 10_ns);
+}
+
+TEST_CASE("a place that a copy leaves in pieces is written again piece by piece") {
+  Machine whole = simple(), pieces = simple();
+  pieces.chunk = 250_B;
+  // a leaves from 10 on; op1, which writes b in its place, starts when the pieces that b covers have left.
+  const auto start = [](const Machine& machine, Bytes size, Bytes offset) {
+    const Example example{100_ns, size};
+    return replay(example.trace, on(machine), example.into_its_place(offset)).stall.d2h + 10_ns;
+  };
+  CHECK(start(whole, 250_B, 0_B) == 1010_ns);
+  CHECK(start(pieces, 250_B, 0_B) == 260_ns);
+  CHECK(start(pieces, 251_B, 0_B) == 510_ns);
+  CHECK(start(pieces, 1_B, 749_B) == 760_ns);
+  CHECK(start(pieces, 1_B, 750_B) == 1010_ns);
+  pieces.d2h.latency = 5_ns;  // for each piece
+  CHECK(start(pieces, 251_B, 0_B) == 520_ns);
+}
+
+TEST_CASE("what comes in pieces follows what leaves in pieces into its place") {
+  const Example example{100_ns};
+  PlanWriter plan{example.trace};
+  plan.alloc(example.a, 0_B).run(OpId{0}).swap_out(example.a).drop(example.a).swap_in(example.w, 0_B);
+  plan.alloc(example.b, 2000_B)
+      .run(OpId{1})
+      .swap_in(example.a, 3000_B)
+      .run(OpId{2})
+      .free(example.a)
+      .free(example.b)
+      .free(example.w);
+  Machine machine = simple();
+  // a goes out from 10 to 1010, w comes in behind it, a comes back behind w; then op2.
+  CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 1010_ns + 1000_ns + 1000_ns + 10_ns);
+  machine.chunk = 250_B;  // the first quarter of w comes from 260 on
+  CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 1010_ns + 250_ns + 1000_ns + 10_ns);
+}
+
+TEST_CASE("a copy is cut into at most 1024 pieces") {
+  Machine machine = simple();
+  CHECK(machine.cut(10_GiB).count == 1);
+  machine.chunk = 1_MiB;
+  CHECK(machine.cut(1_MiB).count == 1);
+  CHECK(machine.cut(1_MiB + 1_B).count == 2);
+  CHECK(machine.cut(1_GiB).count == 1024);
+  CHECK(machine.cut(1_GiB + 1_B).count == 1024);
+  CHECK(machine.cut(Bytes{std::int64_t{1} << 62}).size == Bytes{std::int64_t{1} << 52});
+}
+
+TEST_CASE("the host submits one copy after the other before they can begin") {
+  const Example example{100_ns};
+  Machine machine = simple();
+  machine.submit = 400_ns;
+  // The host submits a's copy by 400 and w's by 800; w is there by 1800.
+  CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 800_ns + 1000_ns + 10_ns);
+  machine.submit = 4_ns;  // both before op0 has ended
+  CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 10_ns + 1000_ns + 10_ns);
+  machine.submit = 400_ns;
+  machine.chunk = 500_B;  // two each: w's first piece is submitted by 1200, its second by 1600 while that moves
+  CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 1200_ns + 1000_ns + 10_ns);
+  machine.submit = 600_ns;  // 1800 and 2400: the second waits for the host
+  CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 2400_ns + 500_ns + 10_ns);
+}
+
+TEST_CASE("the host launches one op after the other, and goes on only when what it waits for has ended") {
+  TraceBuilder build;
+  for (int i = 0; i < 3; ++i) build.run({.duration = 10_ns}, {});
+  build.run({.kind = OpKind::kHostWait}, {});
+  build.run({.duration = 10_ns}, {});
+  const Trace trace = build.finish();
+  Machine machine = simple();
+  machine.launch = 4_ns;
+  const Result ahead = simulate(trace, on(machine));
+  CHECK(ahead.totals.makespan == 4_ns + 30_ns + 4_ns + 10_ns);  // the last is launched after the wait
+  CHECK(ahead.baseline == ahead.totals.makespan);
+  machine.launch = 25_ns;
+  CHECK(simulate(trace, on(machine)).totals.makespan == Nanos{5 * 25} + 10_ns);
+}
+
+TEST_CASE("a swap-out that finds no room on the host does not happen, and the run is out of memory") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const auto run = [&](Bytes host, bool powers_of_two) {
+    Machine machine = simple();
+    machine.host = {host, powers_of_two};
+    return simulate(trace, on(machine, 1000_B, "lru-swap"), true);
+  };
+  CHECK(run(1000_B, false).outcome == Outcome::kOk);
+  CHECK(run(1000_B, false).totals.host_peak == 1000_B);
+  const Result full = run(999_B, false);
+  CHECK(full.outcome == Outcome::kOutOfMemory);
+  CHECK(
+      full.message ==
+      "op 1 () wants 1000 B for buffer 1; 1000 B are held of 1000 B, the largest hole is 0 B, 0 B are in use of 999 B "
+      "on the host, and no policy makes room");
+  CHECK(run(1023_B, true).outcome == Outcome::kOutOfMemory);
+  CHECK(run(1_KiB, true).outcome == Outcome::kOk);
+  CHECK(run(1_KiB, true).totals.host_peak == 1_KiB);
+
+  Machine small = simple();
+  small.host.capacity = 999_B;
+  CHECK_THROWS_WITH(replay(trace, on(small), run(1000_B, false).realised),
+                    "swap out version 0 before op 1: it takes 1000 B on the host, where 0 B are in use of 999 B");
+}
+
+TEST_CASE("the host is busy pinning what a copy goes to, the first time") {
+  const Example example{100_ns};
+  Machine machine = simple();
+  machine.host = {.pin_latency = 300_ns, .pin_rate = BytesPerSecond{1'000'000'000}};
+  PlanWriter plan{example.trace};
+  plan.alloc(example.w, 1000_B)
+      .alloc(example.a, 0_B)
+      .run(OpId{0})
+      .swap_out(example.a)
+      .alloc(example.b, 2000_B)
+      .run(OpId{1});
+  plan.run(OpId{2}).free(example.a).free(example.b).free(example.w);
+  const Totals totals = replay(example.trace, on(machine), plan.plan());
+  CHECK(totals.makespan == 1300_ns + 1000_ns);  // the copy begins when its block is pinned
+  CHECK(totals.host_peak == 1000_B);
+}

@@ -1,0 +1,59 @@
+#include "traces/iteration.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/importing.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tidepool::tests::program;
+
+namespace {
+
+/// Two iterations: op "in" makes a buffer that the next iteration's op "out" reads and ends.
+Trace two_iterations() {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 8_B});
+  BufferId kept = build.existing({.size = 2_B});
+  for (const char* name : {"0", "1"}) {
+    build.mark(MarkKind::kIteration, name);
+    const BufferId made = build.alloc({.size = 4_B});
+    build.run({.name = build.text("in"), .start = Nanos{name[0] == '0' ? 5 : 35}, .duration = 10_ns},
+              {{weight, Access::kReadWrite}, {made, Access::kWrite}});
+    const VersionId view = build.run({.name = build.text("view")}, {{weight, Access::kView}}).front();
+    build.run({.name = build.text("out"), .duration = 20_ns},
+              {{kept, Access::kRead}, {weight, Access::kRead, Evidence::kSchema, view}});
+    build.free(kept);
+    kept = made;
+  }
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("an iteration is cut out with what is live at both of its ends") {
+  const Trace cut = one_iteration(two_iterations(), 1);
+  CHECK(program(cut) == std::vector<std::string>{"alloc 2", "run in", "run view", "run out", "free 1"});
+  CHECK(cut.buffers()[0].born_before);
+  CHECK(cut.buffers()[0].outlives);
+  CHECK(cut.buffers()[1].born_before);  // made in the iteration before
+  CHECK_FALSE(cut.buffers()[1].outlives);
+  CHECK_FALSE(cut.buffers()[2].born_before);
+  CHECK(cut.buffers()[2].outlives);  // read in the next one
+  CHECK(cut.op(OpId{0}).start == 0_ns);
+  CHECK(cut.ideal_peak() == 8_B + 4_B + 4_B);
+  CHECK(cut.outputs().size() == 2);
+}
+
+TEST_CASE("what an op of the iteration made is still what the next one uses") {
+  const Trace cut = one_iteration(two_iterations(), 0);
+  const std::span uses = cut.uses(OpId{2});
+  CHECK(cut.version(uses[1].in).kind == VersionKind::kView);
+  CHECK(cut.version(cut.root(uses[1].in)).producer == OpId{0});
+}
+
+TEST_CASE("an iteration that a trace does not have is refused") {
+  CHECK_THROWS_WITH(one_iteration(two_iterations(), 2), "iteration 2: the trace has 2, counted from 0");
+  TraceBuilder build;
+  build.run({}, {});
+  CHECK_THROWS_WITH(one_iteration(build.finish(), 0), "iteration 0: the trace marks no iterations");
+}

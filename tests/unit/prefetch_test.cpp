@@ -1,0 +1,109 @@
+// Closed forms of drafts that bring content back early, within a step and across the boundary between two.
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/scripted_policy.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tidepool::tests::script;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+Result scripted(const Trace& trace, std::vector<Action> actions, Bytes capacity, int iterations = 1) {
+  script() = std::move(actions);
+  const RunSpec spec{
+      .pool = "ideal", .policy = "scripted", .capacity = capacity, .machine = kMachine, .iterations = iterations};
+  Result result = simulate(trace, spec, true);
+  script().clear();
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpId{before}, subject.value(), {}, {}}; }
+
+/// op0 writes a (100 B) | op1 writes b (100 B), 1000 ns | free b | op2 busy, 50 ns | op3 busy, `last` ns | op4 reads a.
+Trace a_around_b(Nanos last) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 1000_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 50_ns}, {});
+  build.run({.duration = last}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a swap-in of a draft that does not fit is tried again before every op") {
+  // Asked for before op1, a has room when b has gone, before op2: it is there 100 ns later, op4 starts 50 + last later.
+  for (const auto& [last, stall] : {std::pair{50_ns, 100_ns}, std::pair{49_ns, 101_ns}}) {
+    const Trace trace = a_around_b(last);
+    const VersionId a = trace.made(OpId{0})[0];
+    const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a)}, 100_B);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.stall.compute == stall);  // 100 ns of it until a has left and b may be written
+  }
+}
+
+TEST_CASE("a swap-in of a draft starts during an op when a copy to the host ends then") {
+  // c (100 B) leaves from 20 to 120, during op2; a comes back from 120 to 220, when op3 (from 1020) has long to start.
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 100_B});
+  const BufferId c = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {{c, Access::kWrite}});
+  build.run({.duration = 1000_ns}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.only_given_outputs();
+  const Trace trace = build.finish();
+  const VersionId first = trace.first_version(BufferId{0}), made = trace.made(OpId{1})[0];
+  const std::vector<Action> draft{act(Verb::kSwapOut, 0, first), act(Verb::kSwapOut, 2, made),
+                                  act(Verb::kSwapIn, 2, first)};
+  const Result result = scripted(trace, draft, 100_B);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.stall.compute == 0_ns);
+  CHECK(result.totals.swap_in == 100_B);
+}
+
+TEST_CASE("a swap-in of what is still on its way to the host keeps it") {
+  const Trace trace = a_around_b(50_ns);
+  const VersionId a = trace.made(OpId{0})[0];
+  const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 1, a)}, 200_B);
+  CHECK(result.totals.stall.compute == 0_ns);
+  CHECK(result.totals.swap_in == 0_B);
+  CHECK(result.totals.eviction_count == 0);
+}
+
+TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") {
+  // Of the parameter, read in op1 and changed in op2, 100 bytes are away around the boundary: op0 needs them for b.
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 100_B});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 500_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 300_ns}, {});
+  build.run({.duration = 10_ns}, {{weight, Access::kReadWrite}});
+  build.run({.duration = 200_ns}, {});
+  const Trace trace = build.finish();
+  const VersionId first = trace.first_version(BufferId{0}), last = trace.made(OpId{2})[0];
+  const std::vector<Action> draft{act(Verb::kSwapOut, 0, first), act(Verb::kSwapIn, 1, first),
+                                  act(Verb::kSwapOut, 3, last)};
+  for (const int iterations : {1, 2, 4}) {
+    const Result result = scripted(trace, draft, 100_B, iterations);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.makespan == 1010_ns);
+    CHECK(result.totals.swap_in == 100_B);
+    CHECK(result.totals.swap_out == 100_B);
+  }
+}

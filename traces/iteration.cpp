@@ -1,0 +1,124 @@
+#include "traces/iteration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "traces/builder.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Steps [first, last) of an iteration.
+std::pair<std::size_t, std::size_t> range_of(const TraceData& data, std::size_t number) {
+  std::vector<std::size_t> begins;
+  for (const Mark& mark : data.marks)
+    if (mark.kind == MarkKind::kIteration) begins.push_back(mark.step);
+  if (begins.empty()) throw InputError{fmt::format("iteration {}: the trace marks no iterations", number)};
+  if (number >= begins.size())
+    throw InputError{fmt::format("iteration {}: the trace has {}, counted from 0", number, begins.size())};
+  return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.steps.size()};
+}
+
+class Cut {
+ public:
+  Cut(const Trace& trace, std::pair<std::size_t, std::size_t> range)
+      : trace_{trace},
+        first_{range.first},
+        last_{range.second},
+        builder_{trace.data().streams},
+        buffers_(trace.buffers().size()),
+        versions_(trace.versions().size()),
+        ops_(trace.ops().size()) {}
+
+  Trace run() {
+    add_existing();
+    const TraceData& data = trace_.data();
+    std::size_t mark = 0;
+    while (mark < data.marks.size() && data.marks[mark].step < first_) ++mark;
+    for (std::size_t i = first_; i < last_; ++i) {
+      for (; mark < data.marks.size() && data.marks[mark].step <= i; ++mark)
+        builder_.mark(data.marks[mark].kind, trace_.text(data.marks[mark].name));
+      step(data.steps[i]);
+    }
+    for (const Order& order : data.orders)
+      if (ops_[order.before.index()].valid() && ops_[order.after.index()].valid())
+        builder_.order(ops_[order.before.index()], ops_[order.after.index()]);
+    builder_.losses() = data.losses;
+    builder_.meta() = data.meta;
+    return builder_.finish();
+  }
+
+ private:
+  void add_existing() {
+    std::vector<bool> live(buffers_.size());
+    for (std::size_t i = 0; i < live.size(); ++i) live[i] = trace_.buffers()[i].born_before;
+    for (std::size_t i = 0; i < first_; ++i) {
+      const Step& step = trace_.steps()[i];
+      if (step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) live[step.id] = step.kind == StepKind::kAlloc;
+    }
+    for (std::size_t i = 0; i < live.size(); ++i)
+      if (live[i]) buffers_[i] = builder_.existing(spec(i));
+  }
+
+  Buffer spec(std::size_t buffer) {
+    Buffer copy = trace_.buffers()[buffer];
+    copy.name = builder_.text(trace_.text(copy.name));
+    copy.born_before = copy.outlives = false;
+    return copy;
+  }
+
+  void step(const Step& step) {
+    switch (step.kind) {
+      case StepKind::kAlloc:
+        buffers_[step.id] = builder_.alloc(spec(step.id));
+        break;
+      case StepKind::kFree:
+        builder_.free(buffers_[step.id]);
+        break;
+      case StepKind::kRun:
+        run_op(OpId{step.id});
+        break;
+      case StepKind::kForget:
+        if (versions_[step.id].valid()) builder_.forget(versions_[step.id]);
+        break;
+    }
+  }
+
+  void run_op(OpId id) {
+    const std::span uses = trace_.uses(id);
+    std::vector<TraceBuilder::Touch> touches;
+    for (const Use& use : uses) {
+      const VersionId named = use.in.valid() ? use.in : use.out;
+      const BufferId buffer = buffers_[trace_.version(trace_.root(named)).buffer.index()];
+      touches.push_back({buffer, use.access, use.evidence, use.in.valid() ? versions_[use.in.index()] : VersionId{}});
+    }
+    Op op = trace_.op(id);
+    op.name = builder_.text(trace_.text(op.name));
+    op.module = builder_.text(trace_.text(op.module));
+    if (!start_) start_ = std::max(op.start, Nanos{});
+    if (op.start >= Nanos{}) op.start = std::max(op.start - *start_, Nanos{});
+    if (op.launch >= Nanos{}) op.launch = std::max(op.launch - *start_, Nanos{});
+    const std::vector<VersionId> made = builder_.run(op, touches);
+    for (std::size_t i = 0; i < uses.size(); ++i)
+      if (uses[i].out.valid()) versions_[uses[i].out.index()] = made[i];
+    ops_[id.index()] = builder_.last_op();
+  }
+
+  const Trace& trace_;
+  std::size_t first_, last_;
+  TraceBuilder builder_;
+  std::vector<BufferId> buffers_;    // by the trace's buffer, where it is live in the iteration
+  std::vector<VersionId> versions_;  // by the trace's version, where it was made in the iteration
+  std::vector<OpId> ops_;            // by the trace's op, where it runs in the iteration
+  std::optional<Nanos> start_;
+};
+
+}  // namespace
+
+Trace one_iteration(const Trace& trace, std::size_t number) { return Cut{trace, range_of(trace.data(), number)}.run(); }
+
+}  // namespace tidepool
