@@ -1,0 +1,192 @@
+#include "simulator/bounds/fluid.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+constexpr double kByte = 1.0 / (1 << 20);  // the program counts MiB
+constexpr double kNano = 1e-6;             // and ms
+constexpr double kNone = LinearProgram::kInfinity;
+
+double mebibytes(Bytes bytes) { return static_cast<double>(bytes.count()) * kByte; }
+double milliseconds(Nanos time) { return static_cast<double>(time.count()) * kNano; }
+
+class Program {
+ public:
+  Program(const Absences& step, const FluidQuery& query)
+      : step_{step},
+        query_{query},
+        n_{static_cast<std::int64_t>(step.load.size())},
+        slots_{static_cast<std::size_t>(query.repeats ? n_ : n_ + 1)},
+        out_rate_{query.out_rate * kByte / kNano},
+        in_rate_{query.in_rate * kByte / kNano} {
+    for (const Absence& absence : step.absences) total_ += mebibytes(absence.size);
+    // Moving everything, one after the other, and running every op again for every absence: no plan need lose more.
+    longest_ = total_ / out_rate_ + total_ / in_rate_ +
+               milliseconds(step.starts.back()) * (1 + static_cast<double>(query.remat ? step.absences.size() : 0));
+    copies();
+    memory();
+    if (query.remat) recomputation();
+  }
+
+  FluidBound solve(const LinearProgram::Limits& limits) const {
+    const LinearProgram::Solution solution = program_.solve(limits);
+    FluidBound bound;
+    bound.feasible = solution.status != LinearProgram::Status::kInfeasible;
+    if (!bound.feasible) return bound;
+    bound.stall = std::max(0.0, std::min(solution.bound, longest_) / kNano - 1);
+    const auto bytes_of = [&](const Column& variables) {
+      std::vector<double> bytes;
+      for (const std::uint32_t variable : variables) bytes.push_back(solution.x[variable] / kByte);
+      return bytes;
+    };
+    if (!solution.x.empty()) bound.copied = bytes_of(copied_), bound.recomputed = bytes_of(recomputed_);
+    return bound;
+  }
+
+ private:
+  using Column = std::vector<std::uint32_t>;  // variables or rows, mostly by slot
+
+  double duration(std::size_t k) const {
+    return k + 1 < step_.starts.size() ? milliseconds(step_.starts[k + 1] - step_.starts[k]) : 0;
+  }
+  /// The slot of a position; a repeated step goes on at its beginning.
+  std::size_t slot(std::int64_t position) const {
+    return static_cast<std::size_t>(query_.repeats ? ((position % n_) + n_) % n_ : position);
+  }
+  std::size_t before(std::size_t k) const { return k > 0 ? k - 1 : slots_ - 1; }
+
+  template <class Upper>
+  Column variables(Upper upper, double cost = 0) {
+    Column column;
+    for (std::size_t k = 0; k < slots_; ++k) column.push_back(program_.variable(0, upper(k), cost));
+    return column;
+  }
+  /// x <= factor * y
+  void at_most(std::uint32_t x, double factor, std::uint32_t y) {
+    const std::uint32_t row = program_.row(-kNone, 0);
+    program_.add(row, x, 1);
+    program_.add(row, y, -factor);
+  }
+  /// Rows that say how much `stock` changes at each slot. In a repeated step it is carried over, unless `anew`.
+  Column changes(const Column& stock, bool anew = false) {
+    Column rows;
+    for (std::size_t k = 0; k < slots_; ++k) {
+      rows.push_back(program_.row(0, 0));
+      program_.add(rows[k], stock[k], 1);
+      if (k > 0 || (query_.repeats && !anew)) program_.add(rows[k], stock[before(k)], -1);
+    }
+    return rows;
+  }
+  /// In `changes` of a stock that is counted anew in each iteration: `variable` is part of it in the slots [first,
+  /// last).
+  void during(const Column& changes, std::int64_t first, std::int64_t last, std::uint32_t variable) {
+    if (first >= last) return;
+    const std::size_t begin = slot(first), end = slot(last);
+    program_.add(changes[begin], variable, -1);
+    if (end < slots_) program_.add(changes[end], variable, 1);
+    if (end <= begin && end > 0) program_.add(changes[0], variable, -1);  // and goes on from the beginning
+  }
+
+  void copies() {
+    const auto all = [&](std::size_t) { return total_; };
+    for (const Absence& absence : step_.absences) copied_.push_back(program_.variable(0, mebibytes(absence.size), 0));
+    wait_ = variables([&](std::size_t) { return longest_; }, 1);
+    out_ = variables([&](std::size_t k) { return std::min(total_, out_rate_ * duration(k)); });
+    in_ = variables([&](std::size_t k) { return std::min(total_, in_rate_ * duration(k)); });
+    const Column wait_out = variables(all), wait_in = variables(all);
+    queue_ = variables(all), early_ = variables(all), ahead_ = variables(all), away_ = variables(all);
+    const Column queue = changes(queue_), ahead = changes(ahead_), early = changes(early_, true);
+    away_changes_ = changes(away_, true);
+    for (std::size_t k = 0; k < slots_; ++k) {
+      at_most(wait_out[k], out_rate_, wait_[k]);
+      at_most(wait_in[k], in_rate_, wait_[k]);
+      at_most(out_[k], 1, queue_[k]);
+      program_.add(queue[k], wait_out[k], 1);
+      program_.add(ahead[k], wait_in[k], -1);
+      if (k == 0 && !query_.repeats) continue;
+      program_.add(queue[k], out_[before(k)], 1);
+      program_.add(ahead[k], in_[before(k)], -1);
+    }
+    for (std::size_t g = 0; g < step_.absences.size(); ++g) {
+      const Absence& absence = step_.absences[g];
+      if (absence.copied_from != Absence::kAlways) {
+        program_.add(queue[slot(absence.copied_from)], copied_[g], -1);
+        during(early, absence.copied_from, absence.first, copied_[g]);
+      }
+      if (absence.due != Absence::kNever) program_.add(ahead[slot(absence.due)], copied_[g], 1);
+      during(away_changes_, absence.first, absence.last, copied_[g]);
+    }
+  }
+
+  void memory() {
+    for (std::size_t k = 0; k < step_.load.size(); ++k) {
+      const double room = mebibytes(query_.capacity - step_.load[k]);
+      if (room >= total_) continue;  // whatever comes back early fits
+      for (const bool behind : {false, true})
+        for (const bool copying : {false, true}) {
+          const std::uint32_t row = program_.row(-kNone, room);
+          program_.add(row, away_[k], -1);
+          program_.add(row, ahead_[k], 1);
+          if (behind) program_.add(row, in_[k], 1);
+          if (!copying) continue;
+          program_.add(row, queue_[k], 1);
+          program_.add(row, early_[k], -1);
+          if (behind) program_.add(row, out_[k], -1);
+        }
+    }
+  }
+
+  /// Work that waits from the beginning of an absence on, and is done when it is due.
+  void recomputation() {
+    const auto all = [&](std::size_t) { return longest_; };
+    const Column work = variables(all), open = variables(all), done = variables(all);
+    const Column opened = changes(open), finished = changes(done);
+    for (std::size_t k = 0; k < slots_; ++k) {
+      at_most(work[k], 1, wait_[k]);
+      program_.add(opened[k], work[k], 1);
+      program_.add(finished[k], work[k], -1);
+    }
+    std::map<VersionId, const Absence*> versions;
+    for (const Absence& absence : step_.absences) versions[absence.version] = &absence;
+    std::map<OpId, double> made;  // by op: what it makes of all that may be away
+    for (const auto& [version, absence] : versions)
+      if (absence->producer.valid()) made[absence->producer] += mebibytes(absence->size);
+    for (std::size_t g = 0; g < step_.absences.size(); ++g) {
+      const Absence& absence = step_.absences[g];
+      const bool can = absence.producer.valid() && absence.due != Absence::kNever && absence.last <= n_;
+      recomputed_.push_back(program_.variable(0, can ? mebibytes(absence.size) : 0, 0));
+      if (!can) continue;
+      const std::uint32_t size = program_.row(-kNone, mebibytes(absence.size));
+      program_.add(size, copied_[g], 1);
+      program_.add(size, recomputed_[g], 1);
+      const double time = duration(absence.producer.index()) / made[absence.producer];
+      program_.add(opened[slot(absence.first)], recomputed_[g], -time);
+      program_.add(finished[slot(absence.due)], recomputed_[g], time);
+      during(away_changes_, absence.first, absence.last, recomputed_[g]);
+    }
+  }
+
+  const Absences& step_;
+  const FluidQuery& query_;
+  const std::int64_t n_;
+  const std::size_t slots_;  // one by op, and one more for the end of a step that is not repeated
+  const double out_rate_, in_rate_;
+  double total_ = 0, longest_ = 0;
+  LinearProgram program_;
+  Column copied_, recomputed_;                             // by absence
+  Column wait_, out_, in_, queue_, early_, ahead_, away_;  // by slot
+  Column away_changes_;
+};
+
+}  // namespace
+
+FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits) {
+  if (step.load.empty() || step.absences.empty()) return {};
+  return Program{step, query}.solve(limits);
+}
+
+}  // namespace tidepool

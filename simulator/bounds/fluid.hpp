@@ -1,0 +1,39 @@
+// Copies as a fluid: a linear program whose least stall no plan can beat.
+#pragma once
+
+#include <vector>
+
+#include "simulator/bounds/absences.hpp"
+#include "simulator/linear_program.hpp"
+
+namespace tidepool {
+
+struct FluidQuery {
+  Bytes capacity;
+  double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
+  bool remat = false;                ///< content may be computed again instead
+  bool repeats = false;              ///< the step is repeated for ever: the mean of an iteration
+};
+
+struct FluidBound {
+  bool feasible = true;
+  double stall = 0;                        ///< ns: no plan waits and computes again for less
+  std::vector<double> copied, recomputed;  ///< by absence: its bytes in a best solution; empty if there was no time
+};
+
+/// Every plan that keeps the order of the ops is a solution of this program, so that its least value is a bound:
+///   y_g      bytes of absence g that are copied out and in; r_g those that are computed again; y_g + r_g <= size
+///   w_k      time that is lost before op k: waiting, or computing again
+///   o_k i_k  bytes copied out and in during op k; O_k I_k the same during w_k
+///   Q_k      bytes that may be copied out by op k and are not yet; A_k those that have come back before they are due
+///   Y_k      bytes that are away during op k. At least Q_k - E_k of them are still being copied, where E_k belong to
+///            absences that begin later
+/// with  Q_k = Q_(k-1) - o_(k-1) + (sum of y_g that may be copied from k on) - O_k,
+///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
+///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise behind it, with o_k and i_k,
+///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
+/// Computing again takes r_g / size of the producer's time, or less where it makes more than g, between the beginning
+/// of the absence and its due op. Which bytes are which is forgotten: first come, first served.
+FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits = {});
+
+}  // namespace tidepool

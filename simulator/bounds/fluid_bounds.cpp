@@ -1,0 +1,44 @@
+// The bounds "swap-fluid" and "hybrid-fluid": a linear program over the whole step (see fluid.hpp).
+#include "simulator/bounds/bound.hpp"
+#include "simulator/bounds/critical_path.hpp"
+#include "simulator/bounds/fluid.hpp"
+#include "simulator/bounds/window.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
+
+std::optional<Bound> bound(const BoundQuery& query, bool remat) {
+  const Trace& trace = query.trace;
+  if (trace.data().streams.size() > 1 || query.assume.copy_on_write || !iterations_are_apart(query) ||
+      query.capacity >= trace.ideal_peak())
+    return std::nullopt;
+  const Absences step = find_absences(trace, query.steady, CopyFrom::kMade);
+  const FluidBound found = fluid_bound(step,
+                                       {.capacity = query.capacity,
+                                        .out_rate = fastest(query.machine.d2h, step.absences),
+                                        .in_rate = fastest(query.machine.h2d, step.absences),
+                                        .remat = remat,
+                                        .repeats = query.steady},
+                                       {.time = kLongest});
+  if (!found.feasible || found.stall <= 0) return std::nullopt;  // infeasible only by the solver's word: not certain
+  return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
+               .proof = "multipliers of a linear program of all copies"};
+}
+
+const RegisterBound kSwap{{.name = "swap-fluid",
+                           .summary = "copies as a fluid over the whole step: a linear program",
+                           .remat = false,
+                           .quick = false,
+                           .steady = true,
+                           .compute = [](const BoundQuery& query) { return bound(query, false); }}};
+
+const RegisterBound kHybrid{{.name = "hybrid-fluid",
+                             .summary = "copies and running again as a fluid over the whole step: a linear program",
+                             .quick = false,
+                             .steady = true,
+                             .compute = [](const BoundQuery& query) { return bound(query, true); }}};
+
+}  // namespace
+}  // namespace tidepool

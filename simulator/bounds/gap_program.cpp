@@ -1,0 +1,135 @@
+// The bound "gap-lp": what must be run again over the whole step, as a linear program, for plans that never swap.
+//
+// Between two uses of a version that lie further apart than one op, it is there all the time or it is made again in
+// between: a later run of its op, which costs the version's share of the op (shares of what one op makes add up to
+// its cost, and gaps of one version follow each other, so nothing is paid twice). What is there during an op, beside
+// the working set, fits into the rest of the capacity. Letting gaps be kept in part gives a linear program whose
+// optimum no plan is below; the number that is used is what the multipliers of its rows prove by weak duality. It sees
+// several instants at once, which knapsack and min-cut do not, but not what the runs again read, which min-cut does.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/bounds/bound.hpp"
+#include "simulator/bounds/critical_path.hpp"
+#include "simulator/bounds/knapsack.hpp"
+#include "simulator/linear_program.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
+
+/// A version between two uses, as far as instants at which not everything fits: rows [first, last) of those.
+struct Gap {
+  std::size_t first = 0, last = 0;
+  std::int64_t bytes = 0, cost = 0;
+};
+
+/// Gaps of replaceable versions and the instants at which they do not all fit.
+class Gaps {
+ public:
+  Gaps(const RecomputeModel& model, Bytes capacity) : model_{model} {
+    collect();
+    const std::vector<Bytes> taken = irreplaceable_bytes(model);
+    std::vector<std::int64_t> change(taken.size() + 1);
+    std::vector<bool> changes(taken.size() + 1);
+    for (const Gap& gap : gaps_) {
+      change[gap.first] += gap.bytes, change[gap.last] -= gap.bytes;
+      changes[gap.first] = changes[gap.last] = true;
+    }
+    std::vector<std::size_t> before(taken.size() + 1);  // rows before each instant
+    std::int64_t sum = 0;
+    bool same_gaps = false;  // as in the last row
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      sum += change[i];
+      same_gaps = same_gaps && !changes[i];
+      const std::int64_t room = std::max<std::int64_t>((capacity - taken[i]).count(), 0);
+      if (sum > room && same_gaps) rows_.back().room = std::min(rows_.back().room, room);
+      if (sum > room && !same_gaps) rows_.push_back({sum, room}), same_gaps = true;
+      before[i + 1] = rows_.size();
+    }
+    for (Gap& gap : gaps_) gap.first = before[gap.first], gap.last = before[gap.last];
+    std::erase_if(gaps_, [](const Gap& gap) { return gap.first == gap.last; });
+  }
+
+  /// ns; no plan recomputes less. Variables are the bytes kept at every instant and the part of each gap in which its
+  /// version is absent. From instant to instant, what is kept changes by gaps that begin and end, so that every gap has
+  /// two entries, however long it is.
+  std::int64_t least() const {
+    if (rows_.empty()) return 0;
+    double most_bytes = 1, most_cost = 1;
+    for (const Gap& gap : gaps_) {
+      most_bytes = std::max(most_bytes, static_cast<double>(gap.bytes));
+      most_cost = std::max(most_cost, static_cast<double>(gap.cost));
+    }
+    LinearProgram program;
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+      const std::int64_t more = rows_[i].bytes - (i > 0 ? rows_[i - 1].bytes : 0);
+      const double side = static_cast<double>(more) / most_bytes;
+      program.row(side, side);
+      program.variable(0, static_cast<double>(rows_[i].room) / most_bytes, 0);
+      program.add(i, i, 1);
+      if (i > 0) program.add(i, i - 1, -1);
+    }
+    for (const Gap& gap : gaps_) {
+      const std::uint32_t absent = program.variable(0, 1, static_cast<double>(gap.cost) / most_cost);
+      const double bytes = static_cast<double>(gap.bytes) / most_bytes;
+      program.add(static_cast<std::uint32_t>(gap.first), absent, bytes);
+      if (gap.last < rows_.size()) program.add(static_cast<std::uint32_t>(gap.last), absent, -bytes);
+    }
+    const double proved = program.solve({.time = kLongest}).bound * most_cost;
+    // Less what rounding the coefficients may have added.
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(proved * (1 - 1e-9)) - 1);
+  }
+
+  std::size_t instants() const { return rows_.size(); }
+
+ private:
+  void collect() {
+    for (std::size_t i = 0; i < model_.items().size(); ++i) {
+      const RecomputeModel::Item& item = model_.items()[i];
+      if (item.made == RecomputeModel::kNever || !item.replaceable || item.bytes == 0) continue;
+      std::int32_t from = item.made;
+      const auto until = [&](std::int32_t use) {
+        if (use > from + 1)
+          gaps_.push_back({static_cast<std::size_t>(from + 1), static_cast<std::size_t>(use), item.bytes, item.cost});
+        from = use;
+      };
+      for (const OpId reader : model_.trace().readers(VersionId{i})) until(static_cast<std::int32_t>(reader.value()));
+      if (item.needed == model_.ops()) until(model_.ops());
+    }
+  }
+
+  /// Instants with the same gaps at which not all of them fit.
+  struct Row {
+    std::int64_t bytes = 0;  ///< of the gaps
+    std::int64_t room = 0;   ///< the least of these instants
+  };
+  const RecomputeModel& model_;
+  std::vector<Gap> gaps_;
+  std::vector<Row> rows_;
+};
+
+std::optional<Bound> gap_program(const BoundQuery& query) {
+  if (!query.remat || query.capacity >= ideal_peak(query.trace, query.assume) || !iterations_are_apart(query))
+    return std::nullopt;
+  const RecomputeModel model{query.trace, query.assume, RecomputeModel::busiest_stream(query.trace)};
+  const Gaps gaps{model, query.capacity};
+  const std::int64_t least = gaps.least();
+  if (least == 0) return std::nullopt;
+  return Bound{.makespan = clock_start(query) + model.work() + Nanos{least},
+               .proof = fmt::format("{} must be run again over {} instants at which not everything fits",
+                                    to_text(Nanos{least}), gaps.instants())};
+}
+
+const RegisterBound kRegistered{
+    {.name = "gap-lp",
+     .summary = "what is absent between two uses is run again: a linear program of the step",
+     .swap = false,
+     .quick = false,
+     .steady = true,
+     .compute = gap_program}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,136 @@
+#include "simulator/bounds/min_cut.hpp"
+
+#include <algorithm>
+
+#include "simulator/bounds/knapsack.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::int32_t kParts = 20;        // of a range that is looked at more closely
+constexpr std::int32_t kFewParts = 6;      // the same for each of several stretches
+constexpr std::size_t kMostStretches = 8;  // that add up
+constexpr std::int64_t kLeastShare = 20;   // one that promises less than the largest by this factor is left out
+
+/// Instants [first, last), and the op up to which what is run again counts.
+struct Stretch {
+  std::int32_t first = 0, last = 0;
+  std::int32_t until = 0;
+  std::int64_t promise = 0;  // the largest in it
+};
+
+/// Asks instants of a stretch, each once, and keeps the best.
+class Search {
+ public:
+  Search(const RecomputeModel& model, Bytes capacity, const std::vector<std::int64_t>& promise, const Stretch& stretch)
+      : model_{model},
+        capacity_{capacity},
+        promise_{promise},
+        stretch_{stretch},
+        asked_(static_cast<std::size_t>(stretch.last - stretch.first)) {}
+
+  /// @param parts  how many of the stretch, and then of the surroundings of the best, and so on
+  MinCutPlan run(std::int32_t parts) {
+    std::int32_t first = stretch_.first, last = stretch_.last;
+    best_.instant = first;
+    while (best_.feasible && last > first) {
+      const std::int32_t length = last - first;
+      for (std::int32_t k = 0; k < parts && best_.feasible; ++k)
+        ask_best(first + length * k / parts, first + length * (k + 1) / parts);
+      if (length <= parts) break;
+      // The part of the best and its neighbours.
+      const std::int32_t reach = (length + parts - 1) / parts;
+      first = std::max(first, best_.instant - reach);
+      last = std::min(last, best_.instant + reach + 1);
+      if (last - first >= length) break;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  std::int64_t promise(std::int32_t instant) const { return promise_[static_cast<std::size_t>(instant)]; }
+  bool asked(std::int32_t instant) const { return asked_[static_cast<std::size_t>(instant - stretch_.first)]; }
+
+  /// Asks the most promising instant of [first, last).
+  void ask_best(std::int32_t first, std::int32_t last) {
+    std::int32_t instant = first;
+    for (std::int32_t i = first; i < last; ++i)
+      if (!asked(i) && (asked(instant) || promise(i) > promise(instant))) instant = i;
+    if (first < last && !asked(instant)) ask(instant);
+  }
+
+  void ask(std::int32_t instant) {
+    asked_[static_cast<std::size_t>(instant - stretch_.first)] = true;
+    RecomputeCut cut{model_, instant, stretch_.until};
+    const RecomputeCut::Answer answer = cut.bound((capacity_ - model_.taken(instant)).count(), price_, best_.bound);
+    best_.flows += answer.flows;
+    best_.feasible = answer.feasible;
+    if (answer.price > 0) price_ = answer.price;
+    if (answer.feasible && answer.bound <= best_.bound) return;
+    best_.bound = answer.bound;
+    best_.instant = instant;
+    best_.choice = cut.choice();
+  }
+
+  const RecomputeModel& model_;
+  const Bytes capacity_;
+  const std::vector<std::int64_t>& promise_;
+  const Stretch stretch_;
+  std::vector<bool> asked_;
+  double price_ = 0;  // of the last instant: the next one's is not far from it
+  MinCutPlan best_;
+};
+
+/// Runs of instants at each of which something must be run again, in the order of the step.
+std::vector<Stretch> stretches_of(const std::vector<std::int64_t>& promise) {
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < promise.size(); ++i) {
+    if (promise[i] == 0) continue;
+    const auto instant = static_cast<std::int32_t>(i);
+    if (stretches.empty() || stretches.back().last < instant) stretches.push_back({instant, instant, 0, 0});
+    stretches.back().last = instant + 1;
+    stretches.back().promise = std::max(stretches.back().promise, promise[i]);
+  }
+  return stretches;
+}
+
+/// Keeps the most promising, as far as they count beside the first of them; each lasts until the next one begins.
+void keep_largest(std::vector<Stretch>& stretches, std::int32_t end) {
+  std::stable_sort(stretches.begin(), stretches.end(),
+                   [](const Stretch& a, const Stretch& b) { return a.promise > b.promise; });
+  const std::int64_t least = stretches.front().promise / kLeastShare;
+  std::erase_if(stretches, [&](const Stretch& stretch) { return stretch.promise < least; });
+  if (stretches.size() > kMostStretches) stretches.resize(kMostStretches);
+  std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < stretches.size(); ++i)
+    stretches[i].until = i + 1 < stretches.size() ? stretches[i + 1].first : end;
+}
+
+}  // namespace
+
+MinCutPlan min_cut_plan(const RecomputeModel& model, Bytes capacity) {
+  const std::vector<Bytes> taken = irreplaceable_bytes(model);
+  if (const auto largest = std::max_element(taken.begin(), taken.end()); *largest > capacity) {
+    MinCutPlan none;
+    none.feasible = false;
+    none.instant = static_cast<std::int32_t>(largest - taken.begin());
+    return none;
+  }
+  const std::vector<std::int64_t> promise = knapsack_bounds(model, capacity);
+  std::vector<Stretch> stretches = stretches_of(promise);
+  if (stretches.empty()) return {};
+  const Stretch whole{stretches.front().first, stretches.back().last, model.ops(), 0};
+  MinCutPlan best = Search{model, capacity, promise, whole}.run(kParts);
+  keep_largest(stretches, model.ops());
+  if (stretches.size() == 1 || !best.feasible) return best;
+  std::int64_t sum = 0;
+  for (const Stretch& stretch : stretches) {
+    const MinCutPlan part = Search{model, capacity, promise, stretch}.run(kFewParts);
+    best.flows += part.flows;
+    sum += part.bound;
+  }
+  if (sum > best.bound) best.bound = sum, best.stretches = static_cast<int>(stretches.size());
+  return best;
+}
+
+}  // namespace tidepool

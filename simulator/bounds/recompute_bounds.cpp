@@ -1,0 +1,72 @@
+// The bounds "knapsack" and "min-cut": what must be run again, for plans that never swap.
+//
+// Ops that run again occupy their stream beside the first runs of all its ops. So the step takes at least the work of
+// any one stream and what is run again on it; other streams' second runs may overlap and count nothing. The stream with
+// the most work is taken. Why so much must be run again is said at knapsack_bounds and at RecomputeCut; the step is
+// bounded by the best single instant, since what is run again after one instant and after another may be the same, or
+// by instants in stretches that follow each other, where only what is run again within each stretch is counted.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/bounds/bound.hpp"
+#include "simulator/bounds/critical_path.hpp"
+#include "simulator/bounds/knapsack.hpp"
+#include "simulator/bounds/min_cut.hpp"
+
+namespace tidepool {
+namespace {
+
+std::string where(const RecomputeModel& model, StreamId stream, std::int32_t instant, std::int64_t cost) {
+  const Trace& trace = model.trace();
+  const OpId op{static_cast<std::uint32_t>(instant)};
+  return fmt::format(
+      "after op {} ({}), {} must be run again{}", instant, trace.text(trace.op(op).name), to_text(Nanos{cost}),
+      trace.data().streams.size() > 1 ? fmt::format(" on stream {}", trace.data().streams[stream.index()]) : "");
+}
+
+std::optional<Bound> knapsack(const BoundQuery& query) {
+  if (!query.remat || query.capacity >= ideal_peak(query.trace, query.assume) || !iterations_are_apart(query))
+    return std::nullopt;
+  const StreamId stream = RecomputeModel::busiest_stream(query.trace);
+  const RecomputeModel model{query.trace, query.assume, stream};
+  const std::vector<std::int64_t> bounds = knapsack_bounds(model, query.capacity);
+  const auto best = std::max_element(bounds.begin(), bounds.end());
+  if (best == bounds.end() || *best == 0) return std::nullopt;
+  return Bound{.makespan = clock_start(query) + model.work() + Nanos{*best},
+               .proof = where(model, stream, static_cast<std::int32_t>(best - bounds.begin()), *best)};
+}
+
+std::optional<Bound> min_cut(const BoundQuery& query) {
+  if (!query.remat || query.capacity >= ideal_peak(query.trace, query.assume)) return std::nullopt;
+  const StreamId stream = RecomputeModel::busiest_stream(query.trace);
+  const RecomputeModel model{query.trace, query.assume, stream};
+  const MinCutPlan plan = min_cut_plan(model, query.capacity);
+  if (!plan.feasible && plan.flows == 0) return std::nullopt;  // the bound "working-set" says so
+  if (!plan.feasible)
+    return Bound{
+        .feasible = false,
+        .proof = fmt::format("after op {}, what is needed later and cannot be run again does not fit", plan.instant)};
+  if (plan.bound == 0 || !iterations_are_apart(query)) return std::nullopt;
+  std::string proof = where(model, stream, plan.instant, plan.bound);
+  if (plan.stretches > 1)
+    proof =
+        fmt::format("in {} stretches of the step, {} must be run again", plan.stretches, to_text(Nanos{plan.bound}));
+  return Bound{.makespan = clock_start(query) + model.work() + Nanos{plan.bound}, .proof = std::move(proof)};
+}
+
+const RegisterBound kKnapsack{{.name = "knapsack",
+                               .summary = "what must be absent at one instant is run again, at the least cost by bytes",
+                               .swap = false,
+                               .steady = true,
+                               .compute = knapsack}};
+const RegisterBound kMinCut{
+    {.name = "min-cut",
+     .summary =
+         "what is absent at one instant is run again with all it depends on: a minimum cut with a price on memory",
+     .swap = false,
+     .steady = true,
+     .compute = min_cut}};
+
+}  // namespace
+}  // namespace tidepool

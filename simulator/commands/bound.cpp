@@ -1,0 +1,133 @@
+// tidepool bound: how fast could any plan be at this capacity?
+#include "simulator/bounds/bound.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "simulator/bounds/critical_path.hpp"
+#include "simulator/frontier.hpp"
+#include "simulator/grid.hpp"
+#include "simulator/options.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string trace;
+  std::string with = "swap,remat";
+  GridText grid{.pool = "best-fit", .policy = "none", .capacity = ""};
+  bool steady = false;
+  bool json = false;
+};
+
+struct Freedom {
+  bool swap = false, remat = false;
+};
+
+/// Reads "swap,remat", either of them, or "none".
+Freedom parse_with(const std::string& text) {
+  Freedom freedom;
+  for (const std::string& word : split_list(text)) {
+    if (word == "swap")
+      freedom.swap = true;
+    else if (word == "remat")
+      freedom.remat = true;
+    else if (text != "none")
+      throw InputError{
+          fmt::format("--with: '{}' is not what plans may do; expected swap, remat, swap,remat or none", word)};
+  }
+  return freedom;
+}
+
+void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak, const BoundQuery& query,
+                const std::vector<Bound>& bounds) {
+  nlohmann::ordered_json object{{"trace", arguments.trace},
+                                {"trace_hash", trace.hash()},
+                                {"machine", query.machine.name},
+                                {"assume", query.assume.name},
+                                {"iterations", query.iterations},
+                                {"steady", query.steady},
+                                {"with", with_text(query.swap, query.remat)},
+                                {"ideal_peak_bytes", ideal_peak.count()}};
+  if (query.capacity != kNoLimit) object["capacity_bytes"] = query.capacity.count();
+  object["feasible"] = bounds.empty() || bounds.back().feasible;
+  object["bounds"] = nlohmann::ordered_json::array();
+  for (const Bound& bound : bounds) {
+    nlohmann::ordered_json one{{"name", bound.name}, {"with", bound.with}};
+    if (bound.feasible) one["makespan_ns"] = bound.makespan.count();
+    one["proof"] = bound.proof;
+    object["bounds"].push_back(std::move(one));
+  }
+  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const std::vector<Bound>& bounds) {
+  if (query.capacity == kNoLimit)
+    fmt::print("\nno limit\n");
+  else
+    fmt::print("\n{} ({} the peak)\n", to_text(query.capacity), fraction_text(query.capacity, ideal_peak));
+  for (const Bound& bound : bounds) {
+    const double over =
+        static_cast<double>(bound.makespan.count()) / static_cast<double>(std::max<std::int64_t>(free.count(), 1)) - 1;
+    const std::string time =
+        bound.feasible ? fmt::format("{} ({:+.3f} %)", to_text(bound.makespan), over * 100) : "infeasible";
+    fmt::print("  {:<16} {:<11} {:<24} {}\n", bound.name, bound.with.empty() ? "none" : bound.with, time, bound.proof);
+  }
+}
+
+int run(const Arguments& arguments) {
+  const Trace trace = load_trace(arguments.trace);
+  const Freedom freedom = parse_with(arguments.with);
+  const Grid grid{arguments.grid, trace};
+  const std::vector<Nanos> ends = earliest_ends(trace);
+  const Nanos free = ends.empty() ? Nanos{} : *std::max_element(ends.begin(), ends.end());
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const RunSpec spec = grid.at(i);
+    const BoundQuery query{trace,         spec.machine, spec.capacity,   freedom.swap,
+                           freedom.remat, spec.assume,  spec.iterations, arguments.steady};
+    const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kAll);
+    if (arguments.json) {
+      print_json(arguments, trace, grid.ideal_peak(), query, bounds);
+      continue;
+    }
+    if (i == 0)
+      fmt::print("{}: no plan {} is faster{}, best last; {} without any limit, peak {}\n", arguments.trace,
+                 freedom.swap || freedom.remat ? fmt::format("with {}", arguments.with) : "that keeps everything",
+                 arguments.steady ? " on the average of many iterations" : "", to_text(free),
+                 to_text(grid.ideal_peak()));
+    print_table(query, grid.ideal_peak(), free, bounds);
+  }
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "bound",
+     .summary = "certified lower bounds: times that no plan can beat, and capacities that no plan can run in",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
+       app.add_option("--capacity", arguments->grid.capacity,
+                      "16GiB, 0.5x (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
+           ->required();
+       app.add_option("--machine", arguments->grid.machine, "NAME (tidepool machines lists them) or a machine file")
+           ->capture_default_str();
+       app.add_option("--with", arguments->with, "what plans may do: swap, remat, swap,remat or none")
+           ->capture_default_str();
+       app.add_option("--assume", arguments->grid.assume, "what one paper's own simulator assumed: simrd");
+       app.add_option("--iterations", arguments->grid.iterations, "the step is run this often; bounds are on the last")
+           ->capture_default_str();
+       app.add_flag("--steady", arguments->steady,
+                    "bound the mean time of an iteration when the step is repeated for ever");
+       app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

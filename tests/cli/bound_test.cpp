@@ -1,0 +1,104 @@
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
+#include "tests/program.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string chain_file(const ScratchFolder& scratch) {
+  const std::string path = scratch.file("chain.jsonl");
+  std::ofstream{path} << to_jsonl(tests::chain_trace(16));
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool bound prints one object for each capacity, the best bound last") {
+  const ScratchFolder scratch;
+  const ProgramResult result =
+      run_program({"bound", chain_file(scratch), "--capacity", "3999B,13kB,none", "--with", "remat", "--json"});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  std::istringstream lines{result.out};
+  std::vector<Json> seen;
+  for (std::string line; std::getline(lines, line);) seen.push_back(Json::parse(line));
+  REQUIRE(seen.size() == 3);
+  // A backward op reads a gradient and an activation and makes a gradient, and the first activation must stay.
+  CHECK(seen[0]["feasible"] == false);
+  CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be run again takes 3.906 KiB"));
+  CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
+  // 33 us, and with 10 slots beside x_0 and two gradients 5 of the 15 activations are made again.
+  CHECK(seen[1]["capacity_bytes"] == 13'000);
+  CHECK(seen[1]["feasible"] == true);
+  CHECK(seen[1]["with"] == "remat");
+  CHECK(seen[1]["bounds"].front()["name"] == "critical-path");
+  CHECK(seen[1]["bounds"].front()["with"] == "swap,remat");
+  CHECK(seen[1]["bounds"].front()["makespan_ns"] == 33'000);
+  CHECK(seen[1]["bounds"].back()["with"] == "remat");
+  CHECK(seen[1]["bounds"].back()["makespan_ns"] == 38'000);
+  CHECK_FALSE(seen[2].contains("capacity_bytes"));
+  CHECK(seen[2]["bounds"].back()["makespan_ns"] == 33'000);
+}
+
+TEST_CASE("people get the bounds of tidepool bound as a table with their proofs") {
+  const ScratchFolder scratch;
+  const std::string trace = chain_file(scratch);
+  const ProgramResult result = run_program({"bound", trace, "--capacity", "13kB", "--with", "none"});
+  CHECK(result.code == 0);
+  CHECK(result.out.starts_with(
+      trace +
+      ": no plan that keeps everything is faster, best last; 33 us without any limit, peak 17.58 KiB\n"
+      "\n"
+      "12.7 KiB (0.722x the peak)\n"
+      "  critical-path    swap,remat  33 us (+0.000 %)         every op runs once, one after the other\n"));
+  CHECK(result.out.ends_with(
+      "  load             none        infeasible               what lives at once takes 17.58 KiB, "
+      "and nothing may leave\n"));
+}
+
+TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
+  const ScratchFolder scratch;
+  const std::string trace = chain_file(scratch);
+  const ProgramResult with = run_program({"bound", trace, "--capacity", "0.5x", "--with", "swap,recompute"});
+  CHECK(with.code == 2);
+  CHECK(with.err ==
+        "tidepool: --with: 'recompute' is not what plans may do; expected swap, remat, swap,remat or none\n");
+  CHECK(run_program({"bound", trace}).code == 2);
+  const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
+  CHECK(capacity.code == 2);
+  CHECK(capacity.err ==
+        "tidepool: --capacity: 'half' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in "
+        "512MiB\n");
+}
+
+TEST_CASE("a run says how far it is from what no plan can beat") {
+  const ScratchFolder scratch;
+  const std::string trace = chain_file(scratch);
+  const auto run = [&](const std::string& policy, const std::string& capacity) {
+    return Json::parse(
+        run_program({"simulate", trace, "--pool", "ideal", "--policy", policy, "--capacity", capacity, "--json"}).out);
+  };
+  const Json recomputed = run("dtr", "13kB");
+  CHECK(recomputed["outcome"] == "ok");
+  CHECK(recomputed["bound_ns"] == 38'000);
+  CHECK(recomputed["gap"].get<double>() == recomputed["makespan_ns"].get<double>() / 38'000 - 1);
+  const Json too_small = run("dtr", "3999B");
+  CHECK(too_small["bound_kind"] == "working-set");
+  CHECK_FALSE(too_small.contains("bound_ns"));
+  CHECK_FALSE(too_small.contains("gap"));
+  const Json kept = run("none", "1.0x");
+  CHECK(kept["bound_kind"] == "critical-path");
+  CHECK(kept["gap"] == 0.0);
+  const ProgramResult told =
+      run_program({"simulate", trace, "--pool", "ideal", "--policy", "dtr", "--capacity", "13kB"});
+  CHECK_THAT(told.out, ContainsSubstring("bound       38 us: no plan with remat is faster ("));
+}

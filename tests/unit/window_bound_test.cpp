@@ -1,0 +1,178 @@
+// The bounds by windows: closed forms on both sides, and runs that meet them.
+#include <algorithm>
+
+#include "simulator/bounds/absences.hpp"
+#include "simulator/bounds/bound.hpp"
+#include "simulator/bounds/window.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/scripted_policy.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tidepool::tests::script;
+
+namespace {
+
+/// 1 GB/s out, 0.5 GB/s in: a byte takes 1 ns and 2 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{500'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+/// op0 writes a (1 MB) in 100 us | op1 writes b (1 MB) in `busy` | op2 reads a in 50 us.
+Trace one_gap(Nanos busy) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 100_us}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = busy}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 50_us}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+Nanos bound_of(const Trace& trace, Bytes capacity, const std::string& name, bool remat = false) {
+  const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat};
+  for (const Bound& bound : compute_bounds(query, BoundEffort::kQuick))
+    if (bound.name == name) return bound.makespan;
+  return {};
+}
+
+/// All but the millionth part and the nanosecond that are taken off for rounding.
+void check_tight(Nanos bound, Nanos exact) {
+  CHECK(bound <= exact);
+  CHECK(bound + 2_ns + Nanos{exact.count() / 500'000} >= exact);
+}
+
+}  // namespace
+
+TEST_CASE("what must be away at an op leaves before it and comes back behind it") {
+  const Trace trace = one_gap(10_us);
+  // 1 MB out takes 1 ms behind op0, 1 MB in takes 2 ms behind op1.
+  check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
+  // Half of it may stay.
+  check_tight(bound_of(trace, 1'500'000_B, "swap-window"), 160_us + 500_us + 1_ms - 10_us);
+  CHECK(bound_of(trace, 2'000'000_B, "swap-window") == Nanos{});
+}
+
+TEST_CASE("a run meets the bound by windows") {
+  const Trace trace = one_gap(10_us);
+  script() = {{Verb::kSwapOut, OpId{1}, 0, {}, {}}};
+  const RunSpec spec{.pool = "ideal", .policy = "scripted", .capacity = 1'000'000_B, .machine = kMachine};
+  const Result result = simulate(trace, spec);
+  script().clear();
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.makespan == 160_us + 1_ms + 2_ms);  // coming in waits for op1's end, the bound for its start
+  CHECK(bound_of(trace, 1'000'000_B, "swap-window") <= result.totals.makespan);
+}
+
+TEST_CASE("copies hide behind ops between the uses") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 100_us}, {{a, Access::kWrite}});
+  build.run({.duration = 700_us}, {});
+  const BufferId b = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 10_us}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 1500_us}, {});
+  build.run({.duration = 50_us}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  // 1 ms out behind 700 us; 2 ms in behind op2 and 1.5 ms.
+  check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 2360_us + 300_us + 490_us);
+}
+
+TEST_CASE("content is computed again where that is cheaper than copying it") {
+  const Trace trace = one_gap(10_us);
+  // 100 us for op0 again; with copies of everything the step takes 3 ms more.
+  check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), 160_us + 100_us);
+  // The last tenth away: 10 us in proportion, while a part may come in meanwhile for nothing.
+  const Nanos tenth = bound_of(trace, 1'900'000_B, "hybrid-window", true);
+  CHECK(tenth > 160_us);
+  CHECK(tenth <= 170_us);
+}
+
+TEST_CASE("content from before the step needs no copy out, and in a repeated step only if it is changed") {
+  for (const bool changed : {false, true}) {
+    TraceBuilder build;
+    const BufferId a = build.existing({.size = 1'000'000_B, .outlives = true});
+    build.run({.duration = 100_us}, {{a, changed ? Access::kReadWrite : Access::kRead}});
+    const BufferId b = build.alloc({.size = 1'000'000_B});
+    build.run({.duration = 10_us}, {{b, Access::kWrite}});
+    build.free(b);
+    const Trace trace = build.finish();
+    const Absences once = find_absences(trace, false, CopyFrom::kMade);
+    const Absences repeated = find_absences(trace, true, CopyFrom::kMade);
+    REQUIRE(repeated.absences.size() == 1);
+    const Absence& absence = repeated.absences[0];
+    CHECK(absence.first == 1);
+    CHECK(absence.last == 2);
+    CHECK(absence.due == 2);
+    CHECK(absence.copied_from == (changed ? 1 : Absence::kAlways));
+    const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 1'000'000_B, .swap = true, .steady = true};
+    const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kQuick);
+    REQUIRE(bounds.back().feasible);
+    // Out during nothing but the wait, in during op1 (its start counts) and the wait.
+    check_tight(bounds.back().makespan, 110_us + (changed ? 1_ms : 0_ms) + 2_ms - 10_us);
+    // A single step may end with it on the host, or begin so.
+    REQUIRE(once.absences.size() == 1);
+    CHECK(once.absences[0].due == Absence::kNever);
+  }
+}
+
+TEST_CASE("content that is overwritten before it is read again needs no place in between") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 100_us}, {{a, Access::kWrite}});
+  build.run({.duration = 10_us}, {});
+  build.run({.duration = 100_us}, {{a, Access::kWrite}});
+  build.run({.duration = 10_us}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const Absences step = find_absences(trace, false, CopyFrom::kMade);
+  CHECK(step.absences.empty());
+  CHECK(step.load == std::vector<Bytes>{1'000'000_B, 0_B, 1'000'000_B, 1'000'000_B});
+}
+
+TEST_CASE("more away than may be away is infeasible") {
+  const Trace trace = one_gap(10_us);
+  const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 999'999_B, .swap = true};
+  CHECK_FALSE(compute_bounds(query, BoundEffort::kQuick).back().feasible);
+}
+
+TEST_CASE("windows of two peaks add up where they do not overlap") {
+  TraceBuilder build;
+  for (int peak = 0; peak < 2; ++peak) {
+    const BufferId a = build.alloc({.size = 1'000'000_B});
+    build.run({.duration = 100_us}, {{a, Access::kWrite}});
+    const BufferId b = build.alloc({.size = 1'000'000_B});
+    build.run({.duration = 10_us}, {{b, Access::kWrite}});
+    build.free(b);
+    build.run({.duration = 50_us}, {{a, Access::kRead}});
+    build.free(a);
+  }
+  const Trace trace = build.finish();
+  check_tight(bound_of(trace, 1'000'000_B, "swap-window"), (160_us + 1_ms + 2_ms - 10_us) * 2);
+  check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), (160_us + 100_us) * 2);
+}
+
+TEST_CASE("the fluid bound meets the windows where one instant decides, and adds what they do not see") {
+  const auto fluid = [](const Trace& trace, Bytes capacity, bool remat) {
+    const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat};
+    const std::string name = remat ? "hybrid-fluid" : "swap-fluid";
+    for (const Bound& bound : compute_bounds(query, BoundEffort::kAll))
+      if (bound.name == name) return bound.makespan;
+    return Nanos{};
+  };
+  const Trace trace = one_gap(10_us);
+  // Nothing comes in during op1 while it needs the room: 10 us more than the window says.
+  check_tight(fluid(trace, 1'000'000_B, false), 160_us + 1_ms + 2_ms);
+  check_tight(fluid(trace, 1'500'000_B, false), 160_us + 500_us + 1_ms);
+  // Computing again may overlap copies out in front of op1, for all that the program knows: a few per cent less.
+  CHECK(fluid(trace, 1'000'000_B, true) <= 160_us + 100_us);
+  CHECK(fluid(trace, 1'000'000_B, true) >= 160_us + 95_us);
+  CHECK(fluid(trace, 2'000'000_B, false) == Nanos{});
+}
