@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
+#include "simulator/remat/knapsack.hpp"
+#include "simulator/remat/saved.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Keeps, of what the forward phase saves for the backward phase, a part of at most `budget` of its bytes whose
+/// producers take most time, and drops the rest after its last use in the forward phase:
+///   max sum of r_i x_i  subject to  sum of m_i x_i <= budget * sum of m_i,  x_i in {0, 1}
+/// r_i the time of the op that makes i, m_i its bytes. What it limits is not the peak: a recomputation needs what lies
+/// before it again, and what comes back stays until it has been used. The capacity plays no part. Plans as the solver.
+/// Source: PyTorch 2.4, torch._functorch.config.activation_memory_budget and its solvers (greedy, ilp, dp); there, too,
+/// r_i leaves out what i depends on. Views and cheap ops are no exception here, and dp rounds sizes up, not to the
+/// nearest part.
+class BudgetKnapsack final : public DraftPolicy {
+ public:
+  BudgetKnapsack(double budget, std::string solver) : budget_{budget}, solver_{std::move(solver)} {}
+
+  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
+    const std::vector<Saved> saved = saved_versions(trace, first_backward_op(trace));
+    std::vector<KnapsackItem> items;
+    Bytes total;
+    for (const Saved& each : saved) {
+      items.push_back({trace.size(each.version), trace.op(OpId{each.made}).duration});
+      total += items.back().size;
+    }
+    const Bytes limit{static_cast<std::int64_t>(budget_ * static_cast<double>(total.count()))};
+    const std::vector<bool> kept = solver_ == "greedy" ? knapsack_greedily(items, limit)
+                                   : solver_ == "dp"   ? knapsack_by_table(items, limit)
+                                                       : knapsack_exactly(items, limit);
+    std::vector<Action> drops;
+    for (std::size_t i = 0; i < saved.size(); ++i)
+      if (!kept[i] && saved[i].last_forward + 1 < trace.ops().size())
+        drops.push_back({.verb = Verb::kDrop,
+                         .before = OpId{std::size_t{saved[i].last_forward} + 1},
+                         .subject = saved[i].version.value()});
+    std::stable_sort(drops.begin(), drops.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
+    draft_ = Draft{std::move(drops)};
+    return {};
+  }
+
+ private:
+  double budget_;
+  std::string solver_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "budget-knapsack",
+     .kind = PolicyKind::kRemat,
+     .summary = "keeps a share of the saved bytes, those that take longest to make; the peak is what comes of it",
+     .paper = "PyTorch 2.4, activation_memory_budget",
+     .options = {{"budget", "0.5", "number", "share of the saved bytes that is kept, 0 to 1"},
+                 {"solver", "dp", "greedy|dp|ilp", "by time per byte, by a table of 10,000 sizes, or exactly"}},
+     .make = [](const Options& options) {
+       const double budget = options.number("budget");
+       if (!(budget >= 0 && budget <= 1))
+         throw InputError{"budget-knapsack: option 'budget' is '" + options.word("budget") + "'; expected 0 to 1"};
+       return std::make_unique<BudgetKnapsack>(budget, options.word("solver"));
+     }}};
+
+}  // namespace
+}  // namespace tidepool

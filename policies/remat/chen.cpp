@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "simulator/registry.hpp"
+#include "simulator/remat/chain_policy.hpp"
+#include "simulator/remat/revolve.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Every k-th input of n stages is kept, k = floor(sqrt(n)).
+ChainSequence by_root(const Chain& chain) {
+  const auto each = static_cast<std::size_t>(std::sqrt(static_cast<double>(chain.size())));
+  std::vector<std::size_t> starts;
+  for (std::size_t i = each; i < chain.size(); i += std::max<std::size_t>(each, 1)) starts.push_back(i);
+  return in_segments(chain.size(), starts);
+}
+
+/// A segment ends when what its stages save passes a budget b (algorithm 3). All b that make a difference are tried in
+/// about 2 sqrt(n) steps: the sum of all saved bytes by 1, 2, ...
+ChainSequence greedy(const Chain& chain, Bytes room) {
+  Bytes total;
+  for (const Stage& stage : chain.stages) total += stage.options[0].saved;
+  BestOrder best{chain, room};
+  const auto tries = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(chain.size()))) + 1;
+  for (std::int64_t parts = 1; parts <= tries; ++parts) {
+    const Bytes budget{(total.count() + parts - 1) / parts};
+    std::vector<std::size_t> starts;
+    Bytes sum;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      if (sum >= budget) starts.push_back(i), sum = Bytes{};
+      sum += chain.stages[i].options[0].saved;
+    }
+    best.offer(in_segments(chain.size(), starts));
+  }
+  return best.take();
+}
+
+/// Segments of segments: k checkpoints divide a segment, and each part is divided in turn. All k up to n are tried.
+ChainSequence recursive(const Chain& chain, Bytes room) {
+  BestOrder best{chain, room};
+  for (std::size_t k = 1; k < std::max<std::size_t>(chain.size(), 2); ++k)
+    best.offer(in_nested_segments(chain.size(), k));
+  return best.take();
+}
+
+/// Sublinear memory on a chain of n stages: keeps the inputs of some stages (checkpoints), and runs what lies between
+/// two of them again, as a whole, when the backward phase comes to it. sqrt: about sqrt(n) equal segments, whatever the
+/// capacity: O(sqrt(n)) memory, one forward phase more. greedy: segments of equal saved bytes, as few as fit.
+/// recursive: O(k log_{k+1} n) memory, O(n log_{k+1} n) time, the k that fits best. The chain is that of linearise();
+/// sqrt-n does the same as greedy on all ops, chain or not. Plans in O(n^2). Paper: Chen, Xu, Zhang, Guestrin,
+/// "Training Deep Nets with Sublinear Memory Cost", 2016, sections 4.1, 4.3, 4.4.
+ChainSequence choose(const std::string& scheme, const Chain& chain, Bytes room) {
+  if (scheme == "sqrt") return by_root(chain);
+  return scheme == "greedy" ? greedy(chain, room) : recursive(chain, room);
+}
+
+const RegisterPolicy kRegistered{
+    {.name = "chen",
+     .kind = PolicyKind::kRemat,
+     .summary = "keeps the inputs of some stages of a chain, and runs the segments between them again",
+     .paper = "Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016, section 4",
+     .options = {{"scheme", "greedy", "sqrt|greedy|recursive", "which stages: see the paper's sections"},
+                 {"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"}},
+     .make = [](const Options& options) {
+       return std::make_unique<ChainPolicy>(
+           count_of("chen", options, "stages", 200),
+           [scheme = options.word("scheme")](const Chain& chain, Bytes room) { return choose(scheme, chain, room); });
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,34 @@
+#include "simulator/remat/revolve.hpp"
+
+#include <memory>
+
+#include "simulator/registry.hpp"
+#include "simulator/remat/chain_policy.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Binomial checkpointing: keeps nothing but the inputs of some stages, and runs each stage forward once more right
+/// before its backward step. With the inputs of s stages kept at once, the number of stages run again is the least
+/// there is when all take the same time (see revolve_sweeps); here times and sizes are what they are, and s is the
+/// number with the least time of those that fit, by a sum of bytes. The chain is that of linearise(). Plans in
+/// O(stages^3 * log(stages)) or so: a table for each s tried.
+/// Paper: Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26(1), 2000.
+ChainSequence best_binomial(const Chain& chain, Bytes room) {
+  BestOrder best{chain, room};
+  for (std::size_t slots = 0; slots < chain.size(); ++slots) best.offer(revolve(chain.size(), slots));
+  return best.take();
+}
+
+const RegisterPolicy kRegistered{
+    {.name = "revolve",
+     .kind = PolicyKind::kRemat,
+     .summary = "binomial checkpointing of a chain of stages: keeps the inputs of as many stages as fit",
+     .paper = "Griewank and Walther, Algorithm 799: revolve, ACM TOMS 26(1), 2000",
+     .options = {{"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"}},
+     .make = [](const Options& options) {
+       return std::make_unique<ChainPolicy>(count_of("revolve", options, "stages", 200), best_binomial);
+     }}};
+
+}  // namespace
+}  // namespace tidepool

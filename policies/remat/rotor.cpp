@@ -1,0 +1,39 @@
+#include "simulator/remat/rotor.hpp"
+
+#include <memory>
+
+#include "simulator/registry.hpp"
+#include "simulator/remat/chain_policy.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The persistent order of the step's chain of stages that takes least time within the capacity, by the dynamic program
+/// of Rotor (see there); if there is none, the one within the least capacity for which there is. The chain is that of
+/// linearise(): a network that is no chain is cut at its articulation points, and what lies between two is one stage.
+/// Plans in O(slots * stages^3). With a pool of addresses, name an online policy behind it: "rotor+dtr-eq".
+/// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019.
+ChainSequence best_persistent(const Chain& chain, Bytes room, int slots) {
+  if (auto within = Rotor{chain, room, slots}.sequence(room)) return *within;
+  ChainSequence everything = save_all(chain);
+  const Rotor rotor{chain, cost_of(chain, everything)->peak, slots};
+  if (const auto least = rotor.least_capacity()) return *rotor.sequence(*least);
+  return everything;  // rounded up to slots, not even that fits
+}
+
+const RegisterPolicy kRegistered{
+    {.name = "rotor",
+     .kind = PolicyKind::kRemat,
+     .summary = "the best persistent order of a chain of stages: each keeps all, its input or nothing",
+     .paper = "Beaumont et al., Optimal checkpointing for heterogeneous chains, 2019 (hal-02352969)",
+     .options = {{"stages", "60", "number", "at most so many: neighbours with few saved bytes are put together"},
+                 {"slots", "500", "number", "parts into which memory is divided; sizes are rounded up to them"}},
+     .make = [](const Options& options) {
+       const auto slots = static_cast<int>(count_of("rotor", options, "slots", 2000));
+       return std::make_unique<ChainPolicy>(
+           count_of("rotor", options, "stages", 200),
+           [slots](const Chain& chain, Bytes room) { return best_persistent(chain, room, slots); });
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,25 @@
+// What is worth keeping when only so many bytes may be kept: three solvers of one problem.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+struct KnapsackItem {
+  Bytes size;
+  Nanos worth;
+};
+
+/// Most worth per byte first, while it fits. O(n log n).
+std::vector<bool> knapsack_greedily(const std::vector<KnapsackItem>& items, Bytes limit);
+
+/// The best when sizes are rounded up to ten-thousandths of the limit: never above it. O(10,000 n).
+std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Bytes limit);
+
+/// The best, as an integer program.
+std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit);
+
+}  // namespace tidepool
