@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "simulator/furthest_use.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/swap/trials.hpp"
+
+namespace tidepool {
+namespace {
+
+/// AutoSwap: swaps what is idle longest, by one of four scores (see GapScore), until the load is below the limit.
+/// Paper: Zhang, Yeung, Shu, He and Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
+/// 1903.06631, section 4.
+///
+/// With scheduling=published, copies are scheduled as the paper does ("stick to the limit") and selected once. With
+/// scheduling=late, ours, every copy back is as late as the periodic steady state allows, and selection is repeated
+/// with what copies under way hold taken off the limit, for several slacks below it; the best of `effort` drafts by
+/// simulation in the run's own setting is taken. Where a plan is not enough, what is read again last is copied to the
+/// host on demand.
+///
+/// Cost: `effort` simulations.
+class AutoSwap final : public SwapOutLeast<FurthestFirst> {
+ public:
+  explicit AutoSwap(const Options& options)
+      : score_{find_gap_score(options.word("score"))},
+        late_{options.word("scheduling") == "late"},
+        at_peak_{options.word("candidates") == "peak"},
+        least_{options.bytes("least")},
+        effort_{std::llround(options.number("effort"))} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    const StepCircle circle = step_circle(trace);
+    const std::vector<Gap> gaps = find_gaps(trace, least_);
+    const std::vector<bool> allowed = at_peak_ ? around_peak(circle, gaps) : std::vector<bool>{};
+    const auto select = [&](const SlotLimits& limits) {
+      return select_gaps(circle, gaps, spec.machine, score_, limits, allowed);
+    };
+    if (!late_) {
+      const Selection selection = select(SlotLimits(circle.size(), spec.capacity));
+      return draft_of(gaps, schedule_stick_to_limit(circle, gaps, selection.gaps, spec.machine, spec.capacity),
+                      circle.size());
+    }
+    Trials trials{trace, spec, effort_};
+    Bytes largest;
+    for (const Gap& gap : gaps) largest = std::max(largest, gap.size);
+    constexpr int kSlacks = 16, kRounds = 6;
+    for (int i = 0; i < kSlacks && !trials.over(); ++i)
+      try_rounds(trials, circle, gaps, spec.machine, spec.capacity, largest * i / 10, kRounds, CopyOut::kAtRelease,
+                 select);
+    judged_ = trials.judged();
+    return trials.best();
+  }
+
+  std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
+
+ private:
+  /// Gaps during which the load is highest.
+  static std::vector<bool> around_peak(const StepCircle& circle, const std::vector<Gap>& gaps) {
+    const std::size_t n = circle.size();
+    const auto peak =
+        static_cast<std::size_t>(std::max_element(circle.load.begin(), circle.load.end()) - circle.load.begin());
+    std::vector<bool> allowed;
+    for (const Gap& gap : gaps) allowed.push_back((gap.release < peak && peak < gap.due) || peak + n < gap.due);
+    return allowed;
+  }
+
+  GapScore score_;
+  bool late_, at_peak_;
+  Bytes least_;
+  std::int64_t effort_, judged_ = 0;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "autoswap",
+     .kind = PolicyKind::kSwap,
+     .summary = "plans which idle buffers are on the host when, by a score of their absences",
+     .paper = "AutoSwap: Zhang et al., arXiv 1903.06631, section 4",
+     .options = {{"score", "swdoa", "doa|aoa|wdoa|swdoa|excess", "what an absence is worth; excess is not the paper's"},
+                 {"scheduling", "late", "late|published",
+                  "late: ours, as late as the periodic steady state allows; published: stick to the limit"},
+                 {"candidates", "all", "all|peak",
+                  "peak: only absences during which the load is highest, as published"},
+                 {"least", "1MiB", "bytes", "smaller buffers stay"},
+                 {"effort", "96", "number", "drafts to simulate, with scheduling=late"}},
+     .make = [](const Options& options) { return std::make_unique<AutoSwap>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

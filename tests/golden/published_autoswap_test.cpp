@@ -1,0 +1,86 @@
+// What AutoSwap's authors printed of their predictions, to the last bit.
+#include "simulator/swap/published_autoswap.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/shared_data.hpp"
+#include "traces/import/lines.hpp"
+
+using namespace tidepool;
+using tidepool::tests::shared_data;
+
+namespace {
+
+/// The numbers of one row of a table, by column.
+std::vector<double> row_of(std::string_view line) {
+  std::vector<double> numbers;
+  while (!line.empty()) {
+    double value = -1;
+    const auto end = std::from_chars(line.data(), line.data() + line.size(), value).ptr;
+    numbers.push_back(value);
+    line.remove_prefix(std::min(line.size(), static_cast<std::size_t>(end - line.data()) + 1));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("AutoSwap's predictions on VGG come out as its authors published them") {
+  const auto events = shared_data("singa/vec_block_fresh_vgg.csv.gz"),
+             loads = shared_data("singa/load_origin_vgg.csv.gz");
+  const auto published = shared_data("singa/autoswap_vgg_overhead_ms.csv");
+  if (!events || !loads || !published) return;
+  const BlockLog log = read_block_log(read_input(*events), read_input(*loads));
+  CHECK(log.iteration() == 3172);
+  const Input table = read_input(*published);
+  Lines lines{table.path(), table.bytes()};
+  REQUIRE(lines.next());
+  REQUIRE(lines.text().starts_with("limit_MiB,AOA,DOA,WDOA,SWDOA,"));
+  std::vector<double> limits;
+  std::vector<std::vector<double>> expected;  // ms, three digits
+  while (lines.next()) {
+    expected.push_back(row_of(lines.text()));
+    limits.push_back(expected.back()[0] * 1024 * 1024);
+  }
+  REQUIRE(limits.size() == 40);
+  constexpr std::array<GapScore, 4> kScores{GapScore::kAoa, GapScore::kDoa, GapScore::kWdoa, GapScore::kSwdoa};
+  for (std::size_t c = 0; c < kScores.size(); ++c) {
+    const std::vector<double> overheads = published_overheads(log, kScores[c], limits);
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      INFO(fmt::format("score {} at {} MiB", c, expected[i][0]));
+      CHECK(std::abs(overheads[i] / 1e6 - expected[i][c + 1]) <= 0.0005);
+    }
+  }
+  // Some of the numbers in the authors' plot_overhead.py, ns.
+  const auto at = [&](GapScore score, double mebibytes) {
+    return published_overheads(log, score, {mebibytes * 1024 * 1024}).front();
+  };
+  CHECK(at(GapScore::kAoa, 280) == 13934524.974400029);
+  CHECK(at(GapScore::kDoa, 340) == 7431057.612800017);
+  CHECK(at(GapScore::kWdoa, 430) == 446113.2800000012);
+  CHECK(at(GapScore::kSwdoa, 440) == 82640.6400000006);
+  CHECK(at(GapScore::kDoa, 490) == 1201125.8320000023);
+  CHECK(at(GapScore::kAoa, 490) == 0);
+}
+
+TEST_CASE("logs of block events are refused word for word") {
+  const auto refusal = [](std::string_view events, std::string_view loads) {
+    try {
+      read_block_log(Input{"e.csv", events}, Input{"l.csv", loads});
+    } catch (const InputError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  const std::string three = "Malloc a 8 0\nRead a 8 1\nFree a 8 2\n";
+  CHECK(refusal("Malloc a 8\n", "") == "e.csv:1: 'Malloc a 8'; expected an event, a block, a size and a time");
+  CHECK(refusal("Malloc a 8 0\n", "") == "e.csv: 1 events; expected three iterations of equal length");
+  CHECK(refusal(three, "1\nx\n") == "l.csv:2: 'x'; expected a number of bytes");
+  CHECK(refusal(three, "1\n2\n") == "l.csv: 2 loads for 3 events");
+  CHECK(refusal(three, "1\n2\n3\n").empty());
+}

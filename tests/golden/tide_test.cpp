@@ -1,0 +1,52 @@
+// tide, restricted to swapping, on steps recorded by the authors of AutoSwap and G10.
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/shared_data.hpp"
+#include "traces/importer.hpp"
+#include "traces/iteration.hpp"
+
+using namespace tidepool;
+using tidepool::tests::kOptimised;
+using tidepool::tests::shared_data;
+
+TEST_CASE("tide loses no time on VGG at 280 MiB, also with room for what the log does not name") {
+  const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
+  if (!path || !kOptimised) return;
+  const Trace step = one_iteration(load_trace(*path), 1);
+  for (const Bytes unnamed : {0_B, 13'763'052_B}) {
+    const RunSpec spec{.pool = "ideal",
+                       .policy = "tide(with=swap)",
+                       .capacity = 280_MiB - unnamed,
+                       .machine = find_machine("titan-x-pcie3"),
+                       .iterations = 5};
+    const Result result = simulate(step, spec);
+    CHECK(result.outcome == Outcome::kOk);
+    CHECK(result.totals.stall.compute == 0_ns);
+    CHECK(result.totals.makespan == result.baseline);
+  }
+}
+
+TEST_CASE("tide is within 0.2 % of what swapping costs at best on G10's BERT if every copy is made anew") {
+  struct Line {
+    int batch, gibibytes;
+    double bound;  // s, of an iteration
+  };
+  for (const Line& line : {Line{256, 40, 7.285}, Line{256, 30, 7.285 + 0.379}, Line{256, 20, 7.285 + 1.014},
+                           Line{512, 40, 9.833 + 2.192}, Line{512, 30, 9.833 + 2.827}, Line{512, 20, 9.833 + 3.461}}) {
+    const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", line.batch));
+    if (!path || !kOptimised) return;
+    INFO(fmt::format("BERT-{} at {} GiB", line.batch, line.gibibytes));
+    const RunSpec spec{.pool = "ideal",
+                       .policy = "tide(with=swap,effort=64)",
+                       .capacity = 1_GiB * line.gibibytes,
+                       .machine = find_machine("g10-a100"),
+                       .iterations = 4};
+    const Result result = simulate(load_trace(*path), spec);
+    CHECK(result.outcome == Outcome::kOk);
+    // What the host has already is not copied again: it may cost less.
+    CHECK(static_cast<double>(result.totals.makespan.count()) / 1e9 <= line.bound * 1.002 + 0.0005);
+  }
+}

@@ -1,0 +1,177 @@
+// Closed forms of gaps, their selection and their schedules.
+#include "simulator/swap/gap.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/selection.hpp"
+#include "simulator/swap/step_circle.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+/// Ops of 100 ns each: 0 writes a (50 B) | 1 writes b (30 B) | 2 reads weight (20 B) | 3 reads b | 4 changes weight and
+/// reads a; a and b end, c (7 B) is born and outlives the step; d (7 B) of before it is read in op 2.
+Trace five_ops() {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 20_B});
+  const BufferId d = build.existing({.size = 7_B});
+  const BufferId a = build.alloc({.size = 50_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 30_B});
+  const BufferId c = build.alloc({.size = 7_B});
+  build.run({.duration = 100_ns}, {{b, Access::kWrite}, {c, Access::kWrite}});
+  build.run({.duration = 100_ns}, {{weight, Access::kRead}, {d, Access::kRead}});
+  build.free(d);
+  build.run({.duration = 100_ns}, {{b, Access::kRead}});
+  build.free(b);
+  build.run({.duration = 100_ns}, {{weight, Access::kReadWrite}, {a, Access::kRead}});
+  build.free(a);
+  build.run({.duration = 100_ns}, {});
+  return build.finish();
+}
+
+/// A circle of ops of 100 ns with these loads.
+StepCircle circle_of(const std::vector<std::int64_t>& loads) {
+  StepCircle circle;
+  for (std::size_t i = 0; i <= loads.size(); ++i) circle.start.emplace_back(100 * static_cast<std::int64_t>(i));
+  for (const std::int64_t load : loads) circle.load.emplace_back(load);
+  return circle;
+}
+
+Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size) {
+  return {VersionId{release}, VersionId{release}, Bytes{size}, release, due, false};
+}
+
+Action act(Verb verb, std::size_t before, std::uint32_t subject) { return {verb, OpId{before}, subject, {}, {}}; }
+
+std::vector<std::uint32_t> picked(GapScore score, const StepCircle& circle, const std::vector<Gap>& gaps,
+                                  std::int64_t limit) {
+  return select_gaps(circle, gaps, kMachine, score, SlotLimits(circle.size(), Bytes{limit})).gaps;
+}
+
+}  // namespace
+
+TEST_CASE("gaps are stretches between two uses, also across the boundary of the step") {
+  const Trace trace = five_ops();
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  const auto made = [&](std::size_t op, std::size_t index) { return trace.made(OpId{op})[index]; };
+  const VersionId a = made(0, 0), b = made(1, 0), c = made(1, 1), changed = made(4, 0);
+  const VersionId weight = trace.first_version(BufferId{0}), d = trace.first_version(BufferId{1});
+  CHECK(gaps == std::vector<Gap>{{changed, weight, 20_B, 4, 6 + 2, true, 4, {}, 0},
+                                 {c, d, 7_B, 1, 6 + 2, true, 1, {}, 0},  // what c is now, d was an iteration ago
+                                 {b, b, 30_B, 1, 3, false, 1, {}, 0},
+                                 {weight, weight, 20_B, 2, 4, false, Gap::kBefore, changed, 4},
+                                 {a, a, 50_B, 0, 4, false, 0, {}, 0}});
+  CHECK(find_gaps(trace, 31_B).size() == 1);
+}
+
+TEST_CASE("the circle of a step has what is live while its ops run") {
+  const StepCircle circle = step_circle(five_ops());
+  CHECK(circle.period() == 600_ns);
+  CHECK(circle.at(8) == 800_ns);
+  CHECK(circle.load == std::vector<Bytes>{77_B, 114_B, 114_B, 114_B, 107_B, 77_B});
+  CHECK(circle.peak() == 114_B);
+}
+
+TEST_CASE("scores rank gaps as their papers define them") {
+  const StepCircle circle = circle_of({90, 90, 100, 100, 90, 10, 10, 10, 10, 10});
+  // Releases are 100 ns behind the start of their ops. Spare times: 300 - 20, 100 - 120, 300 - 2.
+  const std::vector<Gap> gaps{gap(0, 4, 10), gap(1, 3, 60), gap(4, 8, 1)};
+  const SlotLimits limits(circle.size(), 95_B);
+  CHECK(gap_scores(circle, gaps, kMachine, GapScore::kDoa, limits) == std::vector<double>{280, -20, 298});
+  CHECK(gap_scores(circle, gaps, kMachine, GapScore::kAoa, limits) == std::vector<double>{2800, -20.0 / 60, 298});
+  CHECK(gap_scores(circle, gaps, kMachine, GapScore::kWdoa, limits) == std::vector<double>{29000, 10000, 3000});
+  CHECK(gap_scores(circle, gaps, kMachine, GapScore::kExcess, limits) == std::vector<double>{1000, 500, 0});
+  // The third gap lasts while there is room: never taken. The first one takes 10 off, which is enough.
+  CHECK(picked(GapScore::kDoa, circle, gaps, 95) == std::vector<std::uint32_t>{0});
+  CHECK(picked(GapScore::kDoa, circle, gaps, 90) == std::vector<std::uint32_t>{0});
+  CHECK(picked(GapScore::kDoa, circle, gaps, 89) == std::vector<std::uint32_t>{0, 1});
+  CHECK_THROWS_AS(find_gap_score("dao"), InputError);
+}
+
+TEST_CASE("a submodular score counts only the load that earlier picks have left") {
+  // The areas are 20000 for both of the first two and 19500 for the last. Once one of the first has gone, the other's
+  // is 2 * 50 * 100.
+  const StepCircle circle = circle_of({0, 100, 100, 97, 98, 0});
+  const std::vector<Gap> gaps{gap(0, 3, 50), gap(0, 3, 49), gap(2, 5, 60)};
+  CHECK(picked(GapScore::kWdoa, circle, gaps, 45) == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(picked(GapScore::kSwdoa, circle, gaps, 45) == std::vector<std::uint32_t>{0, 2, 1});
+}
+
+TEST_CASE("a copy back is issued as late as it can be, and earlier only as far as there is room") {
+  // 150 B take 150 ns: due at op 6, at 600 ns, the copy must begin at 450, so in front of op 4.
+  const std::vector<Gap> gaps{gap(0, 6, 150)};
+  const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
+  CHECK(schedule_late(circle, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 4, 0}});
+  // In slot 4 there is no room for it: it begins in front of op 5 instead.
+  const StepCircle full = circle_of({200, 200, 200, 200, 201, 200, 200, 200});
+  CHECK(schedule_late(full, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 5, 0}});
+}
+
+TEST_CASE("copies back that are due early in the step queue behind those of the step before") {
+  // Two copies of 250 ns are due at op 1 of the next iteration (at 900 ns): they begin at 650 and at 400.
+  const std::vector<Gap> gaps{gap(1, 9, 250), gap(2, 9, 250)};
+  const StepCircle circle = circle_of({500, 500, 500, 500, 500, 500, 500, 500});
+  CHECK(schedule_late(circle, gaps, {0, 1}, kMachine, 1000_B) == std::vector<PlannedGap>{{1, 6, 0}, {0, 4, 0}});
+}
+
+TEST_CASE("bytes under way are those that leave and those that come back") {
+  // 150 B leave from 100 to 250, slots 1 and 2, and come back from 450 to 600, slots 4 and 5.
+  const std::vector<Gap> gaps{gap(0, 6, 150)};
+  const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
+  CHECK(bytes_under_way(circle, gaps, {0}, kMachine, CopyOut::kAtRelease) ==
+        std::vector<Bytes>{0_B, 150_B, 150_B, 0_B, 150_B, 150_B, 0_B, 0_B});
+}
+
+TEST_CASE("a draft swaps out behind the release and back at the issue point, and begins on the host if it crosses") {
+  const std::vector<Gap> gaps{{VersionId{7}, VersionId{3}, 10_B, 5, 9, true}, gap(1, 4, 10)};
+  const std::vector<Action> draft = draft_of(gaps, {{0, 8, 0}, {1, 3, 0}}, 8);
+  CHECK(draft == std::vector<Action>{act(Verb::kSwapOut, 0, 3), act(Verb::kSwapIn, 0, 3), act(Verb::kSwapOut, 2, 1),
+                                     act(Verb::kSwapIn, 3, 1), act(Verb::kSwapOut, 6, 7)});
+}
+
+TEST_CASE("a copy out may begin when the lane is free, and only once for all gaps of a version") {
+  // Made by op 0, read by op 3 and by op 6: away from 400 to 600, and from 700 on to op 2 of the next iteration.
+  Gap first = gap(3, 6, 150), second = gap(6, 10, 150);
+  first.out = first.in = second.out = VersionId{0};
+  second.in = VersionId{1};
+  second.crosses = true;
+  first.made = second.made = 0;
+  const std::vector<Gap> gaps{first, second};
+  const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
+  // The copy takes from 100 to 250, long before op 3 releases it. Back: from 450 to 600, and from 850 to 1000.
+  CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kWhenFree) ==
+        std::vector<Bytes>{150_B, 150_B, 0_B, 0_B, 150_B, 150_B, 0_B, 0_B});
+  CHECK(bytes_under_way(circle, gaps, {0, 1}, kMachine, CopyOut::kAtRelease) ==
+        std::vector<Bytes>{150_B, 150_B, 0_B, 0_B, 300_B, 300_B, 0_B, 0_B});
+  std::vector<PlannedGap> planned{{1, 8, 0}, {0, 4, 0}};
+  copy_when_free(circle, gaps, planned, kMachine);
+  CHECK(planned == std::vector<PlannedGap>{{1, 8, 0}, {0, 4, 1}});
+  CHECK(draft_of(gaps, {{0, 4, 1}}, 8) == std::vector<Action>{act(Verb::kSwapOut, 1, 0), act(Verb::kSwapIn, 1, 0),
+                                                              act(Verb::kSwapOut, 4, 0), act(Verb::kSwapIn, 4, 0)});
+}
+
+TEST_CASE("what the step changes at its end is copied when the lane is free, for the next iteration") {
+  // Content of before is away from op 2 to op 4 and changed by op 5: copied from 600 on, it needs no copy at op 2.
+  Gap weight = gap(1, 4, 150);
+  weight.renewed = VersionId{9};
+  weight.renewed_by = 5;
+  const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
+  std::vector<PlannedGap> planned{{0, 2, 0}};
+  copy_when_free(circle, {weight}, planned, kMachine);
+  CHECK(planned == std::vector<PlannedGap>{{0, 2, 6}});
+  CHECK(draft_of({weight}, planned, 8) == std::vector<Action>{act(Verb::kSwapOut, 2, 1), act(Verb::kSwapIn, 2, 1),
+                                                              act(Verb::kSwapOut, 6, 9), act(Verb::kSwapIn, 6, 9)});
+  // It comes back from 250 to 400, in slots 2 and 3, and nothing is leaving.
+  CHECK(bytes_under_way(circle, {weight}, {0}, kMachine, CopyOut::kWhenFree) ==
+        std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
+}
