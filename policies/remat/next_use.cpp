@@ -1,0 +1,31 @@
+#include <memory>
+
+#include "simulator/next_use_victims.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+std::unique_ptr<Policy> make(const Options& options) {
+  using Cost = NextUseFormula::Cost;
+  const std::string& cost = options.word("cost");
+  return std::make_unique<DropByNextUse>(NextUseFormula{cost == "own"         ? Cost::kOwn
+                                                        : cost == "ancestors" ? Cost::kAncestors
+                                                                              : Cost::kNeighbourhood,
+                                                        options.number("distance")});
+}
+
+/// DTR's formula with the time until the next use, which the trace knows, in the place of the time since the last one:
+/// see DropByNextUse. Next uses are Belady's criterion; MegEngine's static graphs divide by them too (seq_dtr.cpp).
+const RegisterPolicy kRegistered{
+    {.name = "next-use",
+     .kind = PolicyKind::kRemat,
+     .summary = "drops by cost of what it would be recomputed from, size and time until it is used again",
+     .paper = "ours; after Kirisame et al., Dynamic Tensor Rematerialization, ICLR 2021, and Belady, 1966",
+     .options = {{"cost", "ancestors", "own|ancestors|neighbourhood",
+                  "of the version alone, with absent ones it needs, or with those that need it too"},
+                 {"distance", "1", "number", "power of the time until the next use; 0 = any time counts the same"}},
+     .make = make}};
+
+}  // namespace
+}  // namespace tidepool
