@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/registry.hpp"
+#include "simulator/tide_remat/early_drops.hpp"
+#include "simulator/tide_remat/places.hpp"
+#include "simulator/tide_remat/search.hpp"
+#include "simulator/tide_remat/stand_in.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The granule of a pool that is one arena in which it does not matter who says where things go; none: it does.
+std::optional<Bytes> granule_of(const std::string& pool) {
+  const Spec spec = parse_spec(pool);
+  if (spec.name != "best-fit" && spec.name != "first-fit") return std::nullopt;
+  const PoolInfo& info = find_pool(spec.name);
+  return Options{info.name, info.options, spec.options}.bytes("alignment");
+}
+
+/// Recomputation by an offline trace that knows the future, on real addresses. Answers as the best of many candidates
+/// does, which RecomputeSearch judges by full simulation: dropping by next use, with and without what minimum cuts keep
+/// until the hardest instants, and the published policies; so it is never worse than any of them in its setting.
+///
+/// On a pool that is one arena (best-fit, first-fit) it decides where things go, too: the search counts bytes only, up
+/// to a limit; the places that its best answer asks for have known lives then and are packed offline; the limit is
+/// lowered until they fit the capacity. The run follows both, so memory is lost to fragmentation only as far as the
+/// packing is not perfect. What the pool itself would make of the candidates is tried as well.
+///
+/// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
+/// the program repeats itself.
+class TideRemat final : public Policy {
+ public:
+  explicit TideRemat(const Options& options)
+      : effort_{options.number("effort") / 100}, places_{options.flag("places")}, learns_{options.flag("learn")} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    RecomputeSearch search{trace, spec, effort_, learns_ ? "dtr-eq" : ""};
+    const Trying here{spec.capacity};
+    const std::optional<Bytes> granule = places_ && !learns_ ? granule_of(spec.pool) : std::nullopt;
+    if (learns_ && spec.iterations == 1) {
+      answer_ = search.answer({.policy = "dtr-eq"}, spec.capacity);
+    } else if (!granule) {
+      const std::vector<Tried> best = search.search(here);
+      answer_ = search.answer(best.empty() ? Candidate{} : best.front().candidate, spec.capacity);
+    } else {
+      place_too(search, trace, spec, *granule);
+    }
+    return answer_->plan_run(trace, spec);
+  }
+  std::unique_ptr<Pool> bring_pool() override { return answer_->bring_pool(); }
+  void start(const View& view) override { answer_->start(view); }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    answer_->make_room(view, request, out);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override { answer_->before_run(view, op, out); }
+  bool anticipates() const override { return answer_->anticipates(); }
+  void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
+    answer_->before_place(view, request, out);
+  }
+  bool watches() const override { return true; }
+  void dropped(const View& view, VersionId v) override { answer_->dropped(view, v); }
+  void computed(const View& view, std::span<const VersionId> versions) override { answer_->computed(view, versions); }
+  std::int64_t cost_evaluations() const override { return answer_ ? answer_->cost_evaluations() : 0; }
+
+ private:
+  /// The best answer whose places fit: by its own places, or by the pool's.
+  void place_too(RecomputeSearch& search, const Trace& trace, const RunSpec& spec, Bytes granule) {
+    const Trying here{spec.capacity};
+    const Candidate simple;
+    std::optional<Tried> best = search.attempt(simple, here, std::nullopt);
+    if (best && search.nothing_lost(best->makespan)) {
+      answer_ = search.answer(simple, here.capacity);
+      return;
+    }
+    const std::optional<Placed> placed = find_placed(search, trace, spec, granule);
+    for (const char* name : {"", "coop", "dte", "dtr-eq", "msps"}) {
+      if (effort_ < kLittle && best) break;
+      std::optional<Nanos> limit = best ? std::optional{best->makespan} : std::nullopt;
+      if (placed && (!limit || placed->makespan < *limit)) limit = placed->makespan;
+      if (std::optional<Tried> tried = search.attempt({.policy = name}, here, limit)) best = std::move(tried);
+    }
+    if (placed && (!best || placed->makespan <= best->makespan)) {
+      answer_ = placed->answer();
+      return;
+    }
+    if (!best)
+      if (const std::vector<Tried> found = search.search(here); !found.empty()) best = found.front();
+    answer_ = search.answer(best ? best->candidate : simple, here.capacity);
+  }
+
+  struct Placed {
+    Nanos makespan;
+    std::shared_ptr<const std::vector<EarlyDrop>> drops;
+    std::shared_ptr<const std::vector<FollowedPool::Place>> places;
+
+    std::unique_ptr<Policy> answer() const {
+      const auto served = std::make_shared<std::size_t>();
+      return std::make_unique<StandIn>(std::make_unique<ScriptedDrops>(drops, served),
+                                       std::make_unique<FollowedPool>(places, served));
+    }
+  };
+
+  /// As of minimise(). A few large lives are hard to pack and quick to search; many small ones fit by themselves.
+  static double packing_effort(const PlaceLog& log) { return log.lives.size() < 1'000 ? 25 : 2; }
+
+  /// The fastest of the promising answers whose places fit the capacity, as the limit on the sum of bytes is lowered
+  /// while that might find a faster one.
+  std::optional<Placed> find_placed(RecomputeSearch& search, const Trace& trace, const RunSpec& spec,
+                                    Bytes granule) const {
+    const Bytes room = granule * (spec.capacity / granule);
+    const std::vector<Tried> promising = search.search({room, granule});
+    constexpr int kLimits = 6;
+    Bytes limit = room;
+    std::optional<Placed> best;
+    std::size_t packings = effort_ < kLittle ? 3 : std::clamp<std::size_t>(60'000 / (trace.ops().size() + 1), 6, 36);
+    for (int i = 0; i < kLimits; ++i) {
+      const Trying where{limit, granule};
+      const std::vector<Tried> ordered = limit == room ? promising : search.attempt_all(promising, where);
+      std::optional<Bytes> first_height;
+      for (const Tried& each : ordered) {
+        if ((best && each.makespan >= best->makespan) || packings == 0) break;
+        --packings;
+        std::optional<RecomputeSearch::Record> record = search.record(each.candidate, where);
+        if (!record) continue;
+        const std::vector<EarlyDrop> drops = drop_early(trace, record->plan, record->log);
+        const FoundPlaces places = find_places(record->log, granule, room, effort_ * packing_effort(record->log));
+        if (places.height <= room)
+          if (std::optional<Placed> placed = confirmed(trace, spec, drops, places, record->log))
+            if (!best || placed->makespan < best->makespan) best = std::move(placed);
+        if (!first_height) first_height = places.height;
+      }
+      if (!first_height) break;  // nothing ends well, or is faster
+      limit -= std::max((*first_height - room) / 2, room / 500);
+    }
+    return best;
+  }
+
+  /// Nothing: the run differs from what was recorded.
+  static std::optional<Placed> confirmed(const Trace& trace, const RunSpec& spec, const std::vector<EarlyDrop>& drops,
+                                         const FoundPlaces& places, const PlaceLog& log) {
+    std::vector<FollowedPool::Place> followed;
+    for (std::size_t i = 0; i < log.lives.size(); ++i)
+      followed.push_back({places.offsets[i], log.lives[i].size, log.lives[i].after_temporaries});
+    Placed placed{{},
+                  std::make_shared<const std::vector<EarlyDrop>>(drops),
+                  std::make_shared<const std::vector<FollowedPool::Place>>(std::move(followed))};
+    std::vector<std::unique_ptr<Policy>> policies;
+    policies.push_back(placed.answer());
+    const Result result = simulate_under(trace, spec, std::move(policies), false);
+    if (result.outcome != Outcome::kOk) return std::nullopt;
+    placed.makespan = result.totals.makespan;
+    return placed;
+  }
+
+  static constexpr double kLittle = RecomputeSearch::kLittle;
+
+  double effort_;
+  bool places_, learns_;
+  std::unique_ptr<Policy> answer_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "tide-remat",
+     .kind = PolicyKind::kRemat,
+     .summary = "the best of next use, minimum cuts and published policies, judged by simulation; plans places too",
+     .paper = "ours; compare Kirisame et al., ICLR 2021, and Zhang et al., Coop, NeurIPS 2023",
+     .options = {{"effort", "100", "number", "how much is tried: 1 = little, 100 = about a second for 10^4 ops"},
+                 {"places", "on", "on/off", "whether it decides the addresses on best-fit and first-fit, too"},
+                 {"learn", "off", "on/off",
+                  "whether it reacts in the first iteration, as dtr-eq, and knows the future only in later ones"}},
+     .make = [](const Options& options) { return std::make_unique<TideRemat>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,101 @@
+// Counting bytes first, giving addresses later: how a policy plans what goes and where it lies, one after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "simulator/pool.hpp"
+#include "simulator/pools/hole_map.hpp"
+
+namespace tidepool {
+
+/// What a run asked a pool for, in order.
+struct PlaceLog {
+  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
+  struct Life {
+    Bytes size;                      ///< rounded
+    std::uint32_t end = kNever;      ///< the first request that comes after it was given back
+    bool after_temporaries = false;  ///< it fit only when what was brought back for others had gone
+  };
+  std::vector<Life> lives;  ///< by request
+  std::uint32_t asked = 0;  ///< how often policies were asked to make room
+};
+
+/// Refuses what exceeds a sum of rounded bytes, and knows no addresses. Writes down who lives when.
+class CountedPool final : public Pool {
+ public:
+  CountedPool(Bytes limit, Bytes granule, std::shared_ptr<PlaceLog> log)
+      : limit_{limit}, granule_{granule}, log_{std::move(log)} {}
+
+  void start(const Trace&, Bytes, Device&) override {
+    free_ = limit_;
+    *log_ = {};
+    refused_.reset();
+    after_temporaries_ = false;
+  }
+  std::optional<Block> place(const Request& request) override {
+    if (refused_ && *refused_ == log_->asked) after_temporaries_ = true;
+    refused_.reset();
+    const Bytes size = request.size > limit_ ? request.size : std::max(round_up(request.size, granule_), granule_);
+    if (size > free_) {
+      refused_ = log_->asked;
+      return {};
+    }
+    free_ -= size;
+    log_->lives.push_back({size, PlaceLog::kNever, std::exchange(after_temporaries_, false)});
+    return Block{kNoAddress, size, static_cast<std::uint32_t>(log_->lives.size() - 1)};
+  }
+  void release(const Block& block) override {
+    free_ += block.size;
+    log_->lives[block.tag].end = static_cast<std::uint32_t>(log_->lives.size());
+  }
+  Bytes largest_hole() const override { return free_; }
+
+ private:
+  Bytes limit_, granule_, free_;
+  std::shared_ptr<PlaceLog> log_;
+  std::optional<std::uint32_t> refused_;  // PlaceLog::asked when the last request was refused
+  bool after_temporaries_ = false;
+};
+
+/// Gives the n-th request the n-th planned place.
+class FollowedPool final : public Pool {
+ public:
+  struct Place {
+    Bytes offset, size;
+    bool after_temporaries = false;  ///< refuse it once
+  };
+  /// @param served  counts the requests that were served
+  FollowedPool(std::shared_ptr<const std::vector<Place>> places, std::shared_ptr<std::size_t> served)
+      : places_{std::move(places)}, served_{std::move(served)} {}
+
+  void start(const Trace&, Bytes capacity, Device&) override {
+    *served_ = 0;
+    holes_.emplace(capacity);
+    refused_ = false;
+  }
+  std::optional<Block> place(const Request& request) override {
+    if (*served_ >= places_->size()) return {};
+    const Place& place = (*places_)[*served_];
+    if (place.after_temporaries && !std::exchange(refused_, true)) return {};
+    if (request.size > place.size || !holes_->place_at(place.offset, place.size)) return {};
+    ++*served_;
+    refused_ = false;
+    return Block{place.offset, place.size};
+  }
+  void release(const Block& block) override { holes_->release(block); }
+  Bytes largest_hole() const override { return holes_->largest(); }
+
+ private:
+  std::shared_ptr<const std::vector<Place>> places_;  // by request
+  std::shared_ptr<std::size_t> served_;
+  std::optional<HoleMap> holes_;
+  bool refused_ = false;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,139 @@
+// tide-remat and its parts on steps that can be worked out by hand.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "simulator/tide_remat/early_drops.hpp"
+#include "simulator/tide_remat/places.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+using Touch = TraceBuilder::Touch;
+
+/// A chain of layers whose outputs the backward phase reads from the last to the first, with a skip over every fourth
+/// layer. Sizes 1 to 5 KiB, times 10 to 70 us.
+Trace network(int layers) {
+  TraceBuilder builder;
+  std::vector<BufferId> outputs;
+  const auto run = [&](const std::vector<BufferId>& reads, int i) {
+    const BufferId made = builder.alloc({.size = Bytes{1'024 * (1 + i * 7 % 5)}});
+    std::vector<Touch> touches{{made, Access::kWrite}};
+    for (const BufferId read : reads) touches.push_back({read});
+    builder.run({.duration = Nanos{10'000 * (1 + i * 5 % 7)}}, touches);
+    return made;
+  };
+  for (int i = 0; i < layers; ++i) {
+    std::vector<BufferId> reads;
+    if (i > 0) reads.push_back(outputs.back());
+    if (i > 4 && i % 4 == 0) reads.push_back(outputs[static_cast<std::size_t>(i - 4)]);
+    outputs.push_back(run(reads, i));
+  }
+  BufferId gradient = run({outputs.back()}, layers);
+  for (int i = layers - 2; i >= 0; --i) {
+    const BufferId next = run({gradient, outputs[static_cast<std::size_t>(i)]}, i);
+    builder.free(gradient);
+    builder.free(outputs[static_cast<std::size_t>(i + 1)]);
+    gradient = next;
+  }
+  builder.free(outputs.front());
+  return builder.finish();
+}
+
+RunSpec spec_of(const Trace& trace, const std::string& policy, const std::string& pool, int percent) {
+  RunSpec spec{.pool = pool, .policy = policy, .machine = {}};
+  spec.capacity = trace.ideal_peak() * percent / 100;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("a drop moves to the first request behind the last use, and the life ends there") {
+  // Requests 0 to 4 are for a to e. Op 2 reads a; b is not read again. Both are dropped for request 4.
+  TraceBuilder builder;
+  builder.only_given_outputs();
+  std::vector<BufferId> buffers;
+  std::vector<Action> actions;
+  for (std::size_t i = 0; i < 5; ++i) {
+    buffers.push_back(builder.alloc({.size = 10_B}));
+    std::vector<Touch> touches{{buffers.back(), Access::kWrite}};
+    if (i == 2) touches.push_back({buffers.front()});
+    builder.run({}, touches);
+  }
+  const Trace trace = builder.finish();
+  Plan plan;
+  PlaceLog log;
+  const VersionId a = trace.made(OpId{std::size_t{0}})[0], b = trace.made(OpId{std::size_t{1}})[0];
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const OpId op{std::size_t{i}};
+    if (i == 4)
+      for (const VersionId v : {a, b})
+        plan.actions.push_back({.verb = Verb::kDrop, .before = op, .subject = v.value()});
+    plan.actions.push_back({.verb = Verb::kAlloc, .before = op, .subject = trace.made(op)[0].value()});
+    plan.actions.push_back({.verb = Verb::kRun, .before = op, .subject = i});
+    log.lives.push_back({.size = 10_B, .end = i < 2 ? 4 : PlaceLog::kNever});
+  }
+
+  const std::vector<EarlyDrop> drops = drop_early(trace, plan, log);
+  REQUIRE(drops.size() == 2);
+  CHECK(drops[0].request == 2);
+  CHECK(drops[0].version == b);
+  CHECK(drops[1].request == 3);
+  CHECK(drops[1].version == a);
+  CHECK(log.lives[0].end == 3);
+  CHECK(log.lives[1].end == 2);
+  CHECK(log.lives[2].end == PlaceLog::kNever);
+}
+
+TEST_CASE("places are shared by lives that do not meet, and by no others") {
+  // 0 lives during requests 0 to 1, 1 from 1 on, 2 from 2 on: 2 can have the place of 0, 1 cannot.
+  PlaceLog log;
+  log.lives = {{.size = 512_B, .end = 2}, {.size = 512_B}, {.size = 512_B}};
+  const FoundPlaces places = find_places(log, 512_B, 1'024_B, 0);
+  CHECK(places.height == 1'024_B);
+  CHECK(places.offsets[0] == places.offsets[2]);
+  CHECK(places.offsets[0] != places.offsets[1]);
+}
+
+TEST_CASE("tide-remat is never slower than what it tries") {
+  const Trace trace = network(60);
+  for (const char* pool : {"ideal", "best-fit", "first-fit", "bfc"})
+    for (const int percent : {30, 50, 70, 90}) {
+      const Result ours = simulate(trace, spec_of(trace, "tide-remat(effort=10)", pool, percent));
+      for (const char* part : {"next-use", "next-use(distance=0.5)", "dtr-eq", "msps", "coop"}) {
+        if (std::string{pool} == "ideal" && std::string{part} == "coop") continue;  // it looks at addresses
+        INFO(pool << " " << percent << " % " << part);
+        const Result theirs = simulate(trace, spec_of(trace, part, pool, percent));
+        if (theirs.outcome != Outcome::kOk) continue;
+        CHECK(ours.outcome == Outcome::kOk);
+        CHECK(ours.totals.makespan <= theirs.totals.makespan);
+      }
+    }
+}
+
+TEST_CASE("planned places cost tide-remat no more than a hundredth") {
+  const Trace trace = network(60);
+  for (const int percent : {30, 50, 70, 90}) {
+    INFO(percent << " %");
+    const Result bytes = simulate(trace, spec_of(trace, "tide-remat(effort=10)", "ideal", percent));
+    const Result placed = simulate(trace, spec_of(trace, "tide-remat(effort=10)", "best-fit", percent));
+    REQUIRE(placed.outcome == Outcome::kOk);
+    CHECK(placed.totals.footprint <= trace.ideal_peak() * percent / 100);
+    CHECK(placed.totals.makespan * 100 <= bytes.totals.makespan * 101);
+  }
+}
+
+TEST_CASE("a tide-remat that learns reacts first and knows the future from the second iteration on") {
+  const Trace trace = network(60);
+  RunSpec learning = spec_of(trace, "tide-remat(effort=10,learn=on)", "best-fit", 50);
+  RunSpec reacting = spec_of(trace, "dtr-eq", "best-fit", 50);
+  CHECK(simulate(trace, learning).totals == simulate(trace, reacting).totals);
+  learning.iterations = reacting.iterations = 3;
+  const Result learnt = simulate(trace, learning);
+  REQUIRE(learnt.outcome == Outcome::kOk);
+  CHECK(learnt.totals.makespan < simulate(trace, reacting).totals.makespan);
+}
