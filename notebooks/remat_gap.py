@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""How close every recomputation policy comes to the certified bound, over many steps.
+
+    notebooks/remat_gap.py --tidepool build/tidepool LOG... [--assume simrd] [--pool ideal]
+
+Prints, for each fraction of the peak, the geometric mean of (overhead - 1) / (bound - 1) over the logs on which the
+policy ends well, and on how many of those that can be run at all it does. 1 is perfect; a step that is bounded by less
+than a ten-thousandth of its time is left out.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+
+
+def lines(command):
+    """The JSON lines that a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", help="traces, or anything that import reads")
+    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--policies", default="tide-remat,next-use,dtr,dtr-eq,dtr-local,msps,largest,lru")
+    parser.add_argument("--pool", default="ideal")
+    parser.add_argument("--fractions", default="0.3,0.5,0.7")
+    parser.add_argument("--assume", default="")
+    arguments = parser.parse_args()
+
+    policies = arguments.policies.split(",")
+    fractions = arguments.fractions.split(",")
+    assume = ["--assume", arguments.assume] if arguments.assume else []
+    ratios = {(policy, fraction): [] for policy in policies for fraction in fractions}
+    bounded = {fraction: 0 for fraction in fractions}
+    for log in arguments.logs:
+        for fraction in fractions:
+            capacity = ["--capacity", fraction + "x"]
+            (answer,) = lines([arguments.tidepool, "bound", log, "--with", "remat", "--json", *capacity, *assume])
+            if not answer["feasible"]:
+                continue
+            bound = answer["bounds"][-1]["makespan_ns"]
+            runs = lines([arguments.tidepool, "simulate", log, "--pool", arguments.pool, "--json",
+                          "--policy", ",".join(policies), *capacity, *assume])
+            baseline = runs[0]["baseline_ns"]
+            if bound - baseline < 1e-4 * baseline:
+                continue
+            bounded[fraction] += 1
+            for policy, run in zip(policies, runs):
+                if run["outcome"] == "ok":
+                    ratios[policy, fraction].append((run["makespan_ns"] - baseline) / (bound - baseline))
+
+    print(f"{'':12}" + "".join(f"{fraction + 'x':>18}" for fraction in fractions))
+    for policy in policies:
+        cells = []
+        for fraction in fractions:
+            values = ratios[policy, fraction]
+            mean = math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+            cells.append(f"{mean:10.3f} ({len(values)}/{bounded[fraction]})")
+        print(f"{policy:12}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()
