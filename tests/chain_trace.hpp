@@ -1,4 +1,4 @@
-// The textbook case of recomputation: a chain of equal layers and its way back.
+// A step that is a chain, for closed forms.
 #pragma once
 
 #include <vector>
@@ -7,27 +7,27 @@
 
 namespace tidepool::tests {
 
-/// x_i is made from x_(i-1) for i = 1..layers, where x_0 exists before the step; a loss makes g_layers from x_layers;
-/// and g_(i-1) is made from g_i and x_(i-1). Every op takes 1 us, every buffer 1000 B, and each is freed after its last
-/// use; g_0 is handed on.
-inline Trace chain_trace(int layers) {
+/// x0 is there; op i makes x_i from x_{i-1}; the loss makes g_n from x_n; then g_{i-1} is made from g_i and x_{i-1},
+/// down to g_0. All of 1000 bytes and 1 us; every `dear`th op of the forward phase takes 2 us. What is not read again
+/// is freed at once.
+inline Trace chain_trace(std::size_t length, std::size_t dear = 1'000'000) {
   TraceBuilder build;
-  const auto alloc = [&] { return build.alloc({.size = Bytes{1000}}); };
-  std::vector<BufferId> x{build.existing({.size = Bytes{1000}})};
-  for (int i = 1; i <= layers; ++i) {
-    const BufferId next = alloc();
-    build.run({.duration = 1_us}, {{x.back()}, {next, Access::kWrite}});
-    x.push_back(next);
-  }
-  BufferId g = alloc();
-  build.run({.duration = 1_us}, {{x.back()}, {g, Access::kWrite}});
+  const auto make = [&](Phase phase, std::vector<TraceBuilder::Touch> reads, Nanos time = Nanos{1'000}) {
+    const BufferId made = build.alloc({.size = Bytes{1'000}});
+    reads.push_back({.buffer = made, .access = Access::kWrite});
+    build.run({.name = {}, .phase = phase, .duration = time}, reads);
+    return made;
+  };
+  std::vector<BufferId> x{build.existing({.size = Bytes{1'000}})};
+  for (std::size_t i = 1; i <= length; ++i)
+    x.push_back(make(Phase::kForward, {{.buffer = x.back()}}, Nanos{i % dear == 0 ? 2'000 : 1'000}));
+  BufferId gradient = make(Phase::kForward, {{.buffer = x.back()}});
   build.free(x.back());
-  for (std::size_t i = x.size() - 1; i > 0; --i) {
-    const BufferId next = alloc();
-    build.run({.duration = 1_us}, {{g}, {x[i - 1]}, {next, Access::kWrite}});
-    build.free(g);
-    build.free(x[i - 1]);
-    g = next;
+  for (std::size_t i = length; i > 0; --i) {
+    const BufferId next = make(Phase::kBackward, {{.buffer = gradient}, {.buffer = x[i - 1]}});
+    build.free(gradient);
+    if (i > 1) build.free(x[i - 1]);
+    gradient = next;
   }
   return build.finish();
 }

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "simulator/bounds/critical_path.hpp"
+#include "simulator/bounds/free_capacity.hpp"
 #include "simulator/frontier.hpp"
 #include "simulator/grid.hpp"
 #include "simulator/options.hpp"
@@ -46,8 +48,8 @@ Freedom parse_with(const std::string& text) {
   return freedom;
 }
 
-void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak, const BoundQuery& query,
-                const std::vector<Bound>& bounds) {
+void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak, Bytes free_from,
+                const BoundQuery& query, const std::vector<Bound>& bounds) {
   nlohmann::ordered_json object{{"trace", arguments.trace},
                                 {"trace_hash", trace.hash()},
                                 {"machine", query.machine.name},
@@ -55,7 +57,8 @@ void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak
                                 {"iterations", query.iterations},
                                 {"steady", query.steady},
                                 {"with", with_text(query.swap, query.remat)},
-                                {"ideal_peak_bytes", ideal_peak.count()}};
+                                {"ideal_peak_bytes", ideal_peak.count()},
+                                {"free_from_bytes", free_from.count()}};
   if (query.capacity != kNoLimit) object["capacity_bytes"] = query.capacity.count();
   object["feasible"] = bounds.empty() || bounds.back().feasible;
   object["bounds"] = nlohmann::ordered_json::array();
@@ -88,13 +91,18 @@ int run(const Arguments& arguments) {
   const Grid grid{arguments.grid, trace};
   const std::vector<Nanos> ends = earliest_ends(trace);
   const Nanos free = ends.empty() ? Nanos{} : *std::max_element(ends.begin(), ends.end());
+  std::optional<Machine> machine;
+  Bytes free_from;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
     const BoundQuery query{trace,         spec.machine, spec.capacity,   freedom.swap,
                            freedom.remat, spec.assume,  spec.iterations, arguments.steady};
+    const bool new_machine = machine != spec.machine;
+    if (new_machine) free_from = least_free_capacity(query);
+    machine = spec.machine;
     const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kAll);
     if (arguments.json) {
-      print_json(arguments, trace, grid.ideal_peak(), query, bounds);
+      print_json(arguments, trace, grid.ideal_peak(), free_from, query, bounds);
       continue;
     }
     if (i == 0)
@@ -102,6 +110,9 @@ int run(const Arguments& arguments) {
                  freedom.swap || freedom.remat ? fmt::format("with {}", arguments.with) : "that keeps everything",
                  arguments.steady ? " on the average of many iterations" : "", to_text(free),
                  to_text(grid.ideal_peak()));
+    if (new_machine)
+      fmt::print("{}: free of overhead in no less than {} ({} the peak)\n", machine->name, to_text(free_from),
+                 fraction_text(free_from, grid.ideal_peak()));
     print_table(query, grid.ideal_peak(), free, bounds);
   }
   return 0;

@@ -47,6 +47,7 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[1]["bounds"].back()["makespan_ns"] == 38'000);
   CHECK_FALSE(seen[2].contains("capacity_bytes"));
   CHECK(seen[2]["bounds"].back()["makespan_ns"] == 33'000);
+  CHECK(seen[2]["free_from_bytes"] == 18'000);  // every activation is live at the loss
 }
 
 TEST_CASE("people get the bounds of tidepool bound as a table with their proofs") {
@@ -57,6 +58,7 @@ TEST_CASE("people get the bounds of tidepool bound as a table with their proofs"
   CHECK(result.out.starts_with(
       trace +
       ": no plan that keeps everything is faster, best last; 33 us without any limit, peak 17.58 KiB\n"
+      "a100-pcie4: free of overhead in no less than 17.58 KiB (1x the peak)\n"
       "\n"
       "12.7 KiB (0.722x the peak)\n"
       "  critical-path    swap,remat  33 us (+0.000 %)         every op runs once, one after the other\n"));
