@@ -1,4 +1,4 @@
-// A step that is a chain, for closed forms.
+// The textbook case of recomputation: a chain of equal layers and its way back.
 #pragma once
 
 #include <vector>

@@ -12,6 +12,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/machines.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/importer.hpp"
@@ -22,11 +23,7 @@ using tidepool::tests::random_trace;
 
 namespace {
 
-const Machine kMachine{.name = "test",
-                       .capacity = kNoLimit,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
-                       .d2h = {BytesPerSecond{800'000'000}, 3_us},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::uneven();
 
 /// All bounds by what they must allow and the capacity, for one trace and one set of assumptions.
 class Judge {

@@ -5,6 +5,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/machines.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 #include "validator/host_backend.hpp"
@@ -15,15 +16,7 @@ using tidepool::tests::random_trace;
 
 namespace {
 
-const Machine kMachine{.name = "test",
-                       .capacity = kNoLimit,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
-                       .d2h = {BytesPerSecond{800'000'000}, 3_us},
-                       .segment_alloc = 10_us,
-                       .segment_free = 20_us,
-                       .page_map = 3_us,
-                       .page_unmap = 4_us,
-                       .source = "made up for tests"};
+const Machine kMachine = tests::uneven();
 
 /// Every byte that an op or the step's end reads must be what the program without any policy would have read.
 void check_bytes(const Trace& trace, const RunSpec& spec, const Result& result, bool threads) {

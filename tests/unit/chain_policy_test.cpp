@@ -5,7 +5,7 @@
 #include "simulator/remat/trace_chain.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
-#include "tests/unit/chain_trace.hpp"
+#include "tests/chain_trace.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;

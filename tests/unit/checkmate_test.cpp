@@ -7,8 +7,8 @@
 #include "simulator/remat/revolve.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
 #include "tests/random_trace.hpp"
-#include "tests/unit/chain_trace.hpp"
 
 using namespace tidepool;
 

@@ -2,22 +2,15 @@
 #include "simulator/bounds/window.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
+using tests::byte_per_nano;
 using tests::PlanWriter;
 
 namespace {
-
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-Machine simple() {
-  Machine machine;
-  machine.name = "test";
-  machine.capacity = 1_GiB;
-  machine.h2d = machine.d2h = {BytesPerSecond{1'000'000'000}, 0_ns};
-  return machine;
-}
 
 RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string& policy = "none") {
   return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = machine};
@@ -64,7 +57,7 @@ struct Example {
 TEST_CASE("copies both ways at once end later when the directions share the link") {
   const Example example{100_ns};
   const auto makespan = [&](std::int64_t out_ppm, std::int64_t in_ppm) {
-    Machine machine = simple();
+    Machine machine = byte_per_nano();
     machine.d2h.duplex_ppm = out_ppm;
     machine.h2d.duplex_ppm = in_ppm;
     return replay(example.trace, on(machine), example.both_ways()).makespan;
@@ -81,7 +74,7 @@ TEST_CASE("giving memory back to the device waits for copies both ways, as long 
   plan.reserve(0_B, 5000_B).reserve(8000_B, 1000_B).alloc(example.a, 0_B).run(OpId{0}).swap_out(example.a);
   plan.swap_in(example.w, 1000_B).release(8000_B, 1000_B).alloc(example.b, 2000_B).run(OpId{1}).run(OpId{2});
   plan.free(example.a).free(example.b).free(example.w);
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.segment_free = 7_ns;
   CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 1010_ns + 7_ns + 100_ns + 10_ns);
   machine.d2h.duplex_ppm = machine.h2d.duplex_ppm = 500'000;
@@ -113,7 +106,7 @@ TEST_CASE("bounds take a link to be as fast as it is with the best piece of an a
 }
 
 TEST_CASE("a kernel takes longer while data moves, and no longer than that") {
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.d2h.slowdown_ppm = 250'000;
   const auto totals = [&](Nanos busy) {
     const Example example{busy};
@@ -133,7 +126,7 @@ TEST_CASE("a kernel takes longer while data moves, and no longer than that") {
 }
 
 TEST_CASE("slow-downs by data in both directions add up") {
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.d2h.slowdown_ppm = 250'000;
   machine.h2d.slowdown_ppm = 750'000;
   const Example example{5000_ns};
@@ -144,7 +137,7 @@ TEST_CASE("slow-downs by data in both directions add up") {
 }
 
 TEST_CASE("a place that a copy leaves in pieces is written again piece by piece") {
-  Machine whole = simple(), pieces = simple();
+  Machine whole = byte_per_nano(), pieces = byte_per_nano();
   pieces.chunk = 250_B;
   // a leaves from 10 on; op1, which writes b in its place, starts when the pieces that b covers have left.
   const auto start = [](const Machine& machine, Bytes size, Bytes offset) {
@@ -171,7 +164,7 @@ TEST_CASE("what comes in pieces follows what leaves in pieces into its place") {
       .free(example.a)
       .free(example.b)
       .free(example.w);
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   // a goes out from 10 to 1010, w comes in behind it, a comes back behind w; then op2.
   CHECK(replay(example.trace, on(machine), plan.plan()).makespan == 1010_ns + 1000_ns + 1000_ns + 10_ns);
   machine.chunk = 250_B;  // the first quarter of w comes from 260 on
@@ -179,7 +172,7 @@ TEST_CASE("what comes in pieces follows what leaves in pieces into its place") {
 }
 
 TEST_CASE("a copy is cut into at most 1024 pieces") {
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   CHECK(machine.cut(10_GiB).count == 1);
   machine.chunk = 1_MiB;
   CHECK(machine.cut(1_MiB).count == 1);
@@ -191,7 +184,7 @@ TEST_CASE("a copy is cut into at most 1024 pieces") {
 
 TEST_CASE("the host submits one copy after the other before they can begin") {
   const Example example{100_ns};
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.submit = 400_ns;
   // The host submits a's copy by 400 and w's by 800; w is there by 1800.
   CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 800_ns + 1000_ns + 10_ns);
@@ -210,7 +203,7 @@ TEST_CASE("the host launches one op after the other, and goes on only when what 
   build.run({.kind = OpKind::kHostWait}, {});
   build.run({.duration = 10_ns}, {});
   const Trace trace = build.finish();
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.launch = 4_ns;
   const Result ahead = simulate(trace, on(machine));
   CHECK(ahead.totals.makespan == 4_ns + 30_ns + 4_ns + 10_ns);  // the last is launched after the wait
@@ -230,7 +223,7 @@ TEST_CASE("a swap-out that finds no room on the host does not happen, and the ru
   build.free(a);
   const Trace trace = build.finish();
   const auto run = [&](Bytes host, bool powers_of_two) {
-    Machine machine = simple();
+    Machine machine = byte_per_nano();
     machine.host = {host, powers_of_two};
     return simulate(trace, on(machine, 1000_B, "lru-swap"), true);
   };
@@ -246,7 +239,7 @@ TEST_CASE("a swap-out that finds no room on the host does not happen, and the ru
   CHECK(run(1_KiB, true).outcome == Outcome::kOk);
   CHECK(run(1_KiB, true).totals.host_peak == 1_KiB);
 
-  Machine small = simple();
+  Machine small = byte_per_nano();
   small.host.capacity = 999_B;
   CHECK_THROWS_WITH(replay(trace, on(small), run(1000_B, false).realised),
                     "swap out version 0 before op 1: it takes 1000 B on the host, where 0 B are in use of 999 B");
@@ -254,7 +247,7 @@ TEST_CASE("a swap-out that finds no room on the host does not happen, and the ru
 
 TEST_CASE("the host is busy pinning what a copy goes to, the first time") {
   const Example example{100_ns};
-  Machine machine = simple();
+  Machine machine = byte_per_nano();
   machine.host = {.pin_latency = 300_ns, .pin_rate = BytesPerSecond{1'000'000'000}};
   PlanWriter plan{example.trace};
   plan.alloc(example.w, 1000_B)

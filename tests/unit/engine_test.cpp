@@ -3,6 +3,7 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
@@ -12,13 +13,7 @@ using tidepool::tests::script;
 namespace {
 
 /// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .segment_alloc = 0_ns,
-                       .segment_free = 0_ns,
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 RunSpec under(const std::string& policy, Bytes capacity = kNoLimit) {
   return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = kMachine};

@@ -5,8 +5,8 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
 #include "tests/random_trace.hpp"
-#include "tests/unit/chain_trace.hpp"
 
 using namespace tidepool;
 

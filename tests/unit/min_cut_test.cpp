@@ -79,7 +79,7 @@ TEST_CASE("what does not fit beside an op is run again with what it was made fro
 TEST_CASE("on a uniform chain the minimum cut is the optimum as long as nothing is run again twice") {
   // From l (l - 1) / 2 places on, that is about 2 sqrt(l) of them, one more run of a layer is enough.
   for (const int layers : {16, 32, 64, 128}) {
-    const Trace trace = tests::chain_trace(layers);
+    const Trace trace = tests::chain_trace(static_cast<std::size_t>(layers));
     for (int slots = 2; slots <= layers; ++slots) {
       INFO(fmt::format("{} layers, {} slots", layers, slots));
       const Bytes capacity{(3 + slots) * 1000};  // x_0, and two gradients beside the slots

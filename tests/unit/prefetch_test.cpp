@@ -1,6 +1,7 @@
 // Closed forms of drafts that bring content back early, within a step and across the boundary between two.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
@@ -10,11 +11,7 @@ using tidepool::tests::script;
 namespace {
 
 /// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 Result scripted(const Trace& trace, std::vector<Action> actions, Bytes capacity, int iterations = 1) {
   script() = std::move(actions);

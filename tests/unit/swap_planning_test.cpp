@@ -4,6 +4,7 @@
 #include "simulator/swap/selection.hpp"
 #include "simulator/swap/step_circle.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 
@@ -12,11 +13,7 @@ using namespace tidepool;
 namespace {
 
 /// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 /// Ops of 100 ns each: 0 writes a (50 B) | 1 writes b (30 B) | 2 reads weight (20 B) | 3 reads b | 4 changes weight and
 /// reads a; a and b end, c (7 B) is born and outlives the step; d (7 B) of before it is read in op 2.

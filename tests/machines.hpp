@@ -1,0 +1,30 @@
+// Machines made up for tests: round numbers, so that closed forms are short.
+#pragma once
+
+#include "simulator/machine.hpp"
+
+namespace tidepool::tests {
+
+/// 1 GB/s each way, nothing else costs time: a copy of n bytes takes n ns.
+inline Machine byte_per_nano() {
+  return {.name = "byte-per-nano",
+          .capacity = 1_GiB,
+          .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+          .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+          .source = "made up for tests"};
+}
+
+/// Links of different speeds that take a while to begin, and segments that cost time.
+inline Machine uneven() {
+  return {.name = "uneven",
+          .capacity = 1_GiB,
+          .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
+          .d2h = {BytesPerSecond{800'000'000}, 3_us},
+          .segment_alloc = 10_us,
+          .segment_free = 20_us,
+          .page_map = 3_us,
+          .page_unmap = 4_us,
+          .source = "made up for tests"};
+}
+
+}  // namespace tidepool::tests
