@@ -90,6 +90,7 @@ LinearProgram::Solution LinearProgram::solve_relaxed(const Limits& limits) const
   if (limits.time) model.setMaximumWallSeconds(seconds(*limits.time));
   ClpSolve how;
   how.setSolveType(ClpSolve::automatic);
+  how.setDoImpliedFree(false);  // CoinUtils 2.11's implied_free_action loses memory in every solve
   model.initialSolve(how);
 
   Solution solution;
