@@ -6,9 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev libboost-filesystem-dev
-  libcli11-dev libfmt-dev liblzma-dev libsimdjson-dev libsqlite3-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
-  zlib1g-dev)
+packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev
+  libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
+  libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 
 say() { printf '%s\n' "$*" >&2; }
 

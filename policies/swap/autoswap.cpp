@@ -1,15 +1,19 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <memory>
 
 #include "simulator/furthest_use.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/swap/combined_score.hpp"
 #include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {
 
-/// AutoSwap: swaps what is idle longest, by one of four scores (see GapScore), until the load is below the limit.
+/// AutoSwap: swaps what is idle longest, by one of four scores (see GapScore), until the load is below the limit. With
+/// score=tuned it is their weighted sum, with the weights whose plan is the fastest in the run (see tune_weights).
 /// Paper: Zhang, Yeung, Shu, He and Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
 /// 1903.06631, section 4.
 ///
@@ -23,7 +27,8 @@ namespace {
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit AutoSwap(const Options& options)
-      : score_{find_gap_score(options.word("score"))},
+      : tuned_{options.word("score") == "tuned"},
+        score_{tuned_ ? GapScore::kDoa : find_gap_score(options.word("score"))},
         late_{options.word("scheduling") == "late"},
         at_peak_{options.word("candidates") == "peak"},
         least_{options.bytes("least")},
@@ -34,28 +39,58 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, least_);
     const std::vector<bool> allowed = at_peak_ ? around_peak(circle, gaps) : std::vector<bool>{};
-    const auto select = [&](const SlotLimits& limits) {
+    Select select = [&](const SlotLimits& limits) {
       return select_gaps(circle, gaps, spec.machine, score_, limits, allowed);
     };
-    if (!late_) {
-      const Selection selection = select(SlotLimits(circle.size(), spec.capacity));
-      return draft_of(gaps, schedule_stick_to_limit(circle, gaps, selection.gaps, spec.machine, spec.capacity),
-                      circle.size());
-    }
+    if (!late_ && !tuned_) return published(circle, gaps, select, spec);
     Trials trials{trace, spec, effort_};
+    std::vector<double> scores;
+    if (tuned_) {
+      scores = tune(trials, circle, gaps, allowed, spec);
+      select = [&](const SlotLimits& limits) { return select_by_score(circle, gaps, scores, limits, allowed); };
+    }
     Bytes largest;
     for (const Gap& gap : gaps) largest = std::max(largest, gap.size);
     constexpr int kSlacks = 16, kRounds = 6;
-    for (int i = 0; i < kSlacks && !trials.over(); ++i)
+    for (int i = 0; late_ && i < kSlacks && !trials.over(); ++i)
       try_rounds(trials, circle, gaps, spec.machine, spec.capacity, largest * i / 10, kRounds, CopyOut::kAtRelease,
                  select);
     judged_ = trials.judged();
-    return trials.best();
+    return late_ ? trials.best() : published(circle, gaps, select, spec);
   }
 
   std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
 
  private:
+  using Select = std::function<Selection(const SlotLimits&)>;
+
+  static std::vector<PlannedGap> stick_to_limit(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                                const Selection& selection, const RunSpec& spec) {
+    return schedule_stick_to_limit(circle, gaps, selection.gaps, spec.machine, spec.capacity);
+  }
+  static std::vector<Action> published(const StepCircle& circle, const std::vector<Gap>& gaps, const Select& select,
+                                       const RunSpec& spec) {
+    const Selection selection = select(SlotLimits(circle.size(), spec.capacity));
+    return draft_of(gaps, stick_to_limit(circle, gaps, selection, spec), circle.size());
+  }
+
+  /// By gap: the weighted sum of the scores whose plan, selected and scheduled once, is the fastest.
+  std::vector<double> tune(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps,
+                           const std::vector<bool>& allowed, const RunSpec& spec) const {
+    const SlotLimits limits(circle.size(), spec.capacity);
+    const CombinedScore combined{circle, gaps, spec.machine, limits};
+    const auto time_of = [&](const ScoreWeights& weights) {
+      const Selection selection = select_by_score(circle, gaps, combined(weights), limits, allowed);
+      const Result& result =
+          trials.add(gaps, late_ ? schedule_late(circle, gaps, selection.gaps, spec.machine, spec.capacity)
+                                 : stick_to_limit(circle, gaps, selection, spec));
+      return result.outcome == Outcome::kOk ? static_cast<double>(result.totals.makespan.count())
+                                            : std::numeric_limits<double>::infinity();
+    };
+    const auto free = static_cast<double>(trials.best_result().baseline.count());
+    return combined(tune_weights(time_of, static_cast<int>(effort_ / 2), free));
+  }
+
   /// Gaps during which the load is highest.
   static std::vector<bool> around_peak(const StepCircle& circle, const std::vector<Gap>& gaps) {
     const std::size_t n = circle.size();
@@ -66,6 +101,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     return allowed;
   }
 
+  bool tuned_;
   GapScore score_;
   bool late_, at_peak_;
   Bytes least_;
@@ -77,13 +113,14 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kSwap,
      .summary = "plans which idle buffers are on the host when, by a score of their absences",
      .paper = "AutoSwap: Zhang et al., arXiv 1903.06631, section 4",
-     .options = {{"score", "swdoa", "doa|aoa|wdoa|swdoa|excess", "what an absence is worth; excess is not the paper's"},
+     .options = {{"score", "swdoa", "doa|aoa|wdoa|swdoa|tuned|excess",
+                  "what an absence is worth; tuned: the published combination; excess: not the paper's"},
                  {"scheduling", "late", "late|published",
                   "late: ours, as late as the periodic steady state allows; published: stick to the limit"},
                  {"candidates", "all", "all|peak",
                   "peak: only absences during which the load is highest, as published"},
                  {"least", "1MiB", "bytes", "smaller buffers stay"},
-                 {"effort", "96", "number", "drafts to simulate, with scheduling=late"}},
+                 {"effort", "96", "number", "drafts to simulate, with scheduling=late or score=tuned"}},
      .make = [](const Options& options) { return std::make_unique<AutoSwap>(options); }}};
 
 }  // namespace

@@ -55,3 +55,19 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("AutoSwap's tuned combination stalls no longer on VGG than any of its scores") {
+  const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
+  if (!path) return;
+  const Trace step = one_iteration(load_trace(*path), 1);
+  for (const char* const scheduling : {"late", "published"})
+    for (const int limit : {240, 260, 280}) {
+      if (!tests::kOptimised && limit != 280) continue;
+      INFO(fmt::format("scheduling {} at {} MiB", scheduling, limit));
+      const auto stall_with = [&](const char* score) {
+        return stall(step, fmt::format("autoswap(score={},scheduling={})", score, scheduling), 1_MiB * limit);
+      };
+      const Nanos tuned = stall_with("tuned");
+      for (const char* const score : {"doa", "aoa", "wdoa", "swdoa"}) CHECK(tuned <= stall_with(score));
+    }
+}
