@@ -249,6 +249,10 @@ void Checker::check(const Action& action) {
       place = {action.offset, action.size, true, true, true, place.host_held};
       return;
     }
+    case Verb::kAwait:
+      if (!at(action).on_host) refuse(action, "it is not on the host");
+      if (!action.before.valid()) refuse(action, "no op follows");
+      return;
     case Verb::kMap:
       return map(action);
     case Verb::kUnmap:

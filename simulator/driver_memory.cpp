@@ -118,6 +118,12 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
       case Verb::kSwapIn:
         done |= prefetch(v);
         break;
+      case Verb::kAwait:
+        if (!state(v).on_host) break;
+        act(Verb::kAwait, v.value());
+        settle_past();
+        done = true;
+        break;
       case Verb::kRun:
         for (const VersionId made : trace_.made(OpId{wish.subject}))
           if (state(made).created && state(made).wanted && !state(made).filled) {

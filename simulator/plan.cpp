@@ -32,6 +32,8 @@ std::string what_is_done(const Action& action) {
       return fmt::format("swap in version {}", action.subject);
     case Verb::kDrop:
       return fmt::format("drop version {}", action.subject);
+    case Verb::kAwait:
+      return fmt::format("await version {}", action.subject);
     case Verb::kNext:
       return fmt::format("begin iteration {}", action.subject);
   }

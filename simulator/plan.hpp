@@ -29,6 +29,7 @@ enum class Verb : std::uint8_t {
   kSwapOut,  ///< version `subject` is copied to the host; it stays on the device
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
   kDrop,     ///< the place of version `subject` ends although it is still of use: it comes back by kSwapIn or kRun
+  kAwait,    ///< the stream of op `before` goes on when the copies of version `subject` that are under way have ended
   kNext,  ///< iteration `subject` begins: what outlives the step becomes what existed before it, and all else is gone
 };
 

@@ -16,9 +16,9 @@
 namespace tidepool {
 namespace {
 
-constexpr std::array<std::string_view, 13> kVerbs{"reserve", "release", "map", "unmap", "alloc",
-                                                  "scratch", "free",    "run", "copy",  "swap_out",
-                                                  "swap_in", "drop",    "next"};
+constexpr std::array<std::string_view, 14> kVerbs{"reserve", "release", "map",   "unmap", "alloc",
+                                                  "scratch", "free",    "run",   "copy",  "swap_out",
+                                                  "swap_in", "drop",    "await", "next"};
 
 }  // namespace
 

@@ -6,8 +6,8 @@
 //   {"do":"run","op":12,"before":12}
 //
 // "do" is a verb of plan.hpp: reserve or release (with the number of "pages" where it is not a segment), map (with the
-// "page" shown), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop or next (with the number of the
-// "iteration"). Without "before" it stands after the last op. Left out, "offset_bytes" and
+// "page" shown), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the number
+// of the "iteration"). Without "before" it stands after the last op. Left out, "offset_bytes" and
 // "size_bytes" are 0; an offset of -1 is that of a pool without addresses. Without "capacity_bytes" there is no limit.
 #pragma once
 

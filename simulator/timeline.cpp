@@ -189,6 +189,25 @@ void Timeline::swap_in(VersionId v, const Action& action, Nanos issued) {
   totals_.swap_in += size;
 }
 
+/// Lets `stream` wait for copies of `v` either way.
+void Timeline::await(VersionId v, Nanos& stream) {
+  const VersionState& state = states_[v.index()];
+  Moment back{state.filled && state.from_host ? state.ready : Nanos{}, {}}, out{state.host_ready, {}};
+  if (disturbed_) {
+    if (state.filled && state.from_host) back.after = under_way_[v.index()].ready;
+    out.after = {under_way_[v.index()].to_host, 0};
+  }
+  const auto wait_until = [&](const Moment& end, Nanos& cause) {
+    const Nanos time = disturbed_ ? links_.resolve(end) : end.time;
+    if (time <= stream) return;
+    totals_.stall.compute += time - stream;
+    cause += time - stream;
+    stream = time;
+  };
+  wait_until(out, totals_.stall.d2h);
+  wait_until(back, totals_.stall.h2d);
+}
+
 /// The copy on the host is of no further use.
 void Timeline::leave_host(VersionId v) {
   VersionState& state = states_[v.index()];
@@ -400,6 +419,9 @@ void Timeline::apply(const Action& action) {
       break;
     case Verb::kSwapIn:
       swap_in(v, action, now(action.before));
+      break;
+    case Verb::kAwait:
+      await(v, streams_[trace_.op(action.before).stream.index()]);
       break;
     case Verb::kReserve: {
       reserved_ += action.size;

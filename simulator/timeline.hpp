@@ -59,6 +59,7 @@ class Timeline {
   void swap_out(VersionId v, Nanos issued);
   void swap_in(VersionId v, const Action& action, Nanos issued);
   std::uint32_t add_copy(Direction direction, const Moment& after, Nanos time);
+  void await(VersionId v, Nanos& stream);
   void leave_host(VersionId v);
   void forget_past();
   void next_iteration();

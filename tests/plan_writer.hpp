@@ -14,6 +14,7 @@ class PlanWriter {
   PlanWriter& scratch(VersionId v, Bytes offset) { return add(Verb::kScratch, v.value(), offset, trace_->size(v)); }
   PlanWriter& swap_in(VersionId v, Bytes offset) { return add(Verb::kSwapIn, v.value(), offset, trace_->size(v)); }
   PlanWriter& swap_out(VersionId v) { return add(Verb::kSwapOut, v.value()); }
+  PlanWriter& await(VersionId v) { return add(Verb::kAwait, v.value()); }
   PlanWriter& drop(VersionId v) { return add(Verb::kDrop, v.value()); }
   PlanWriter& free(VersionId v) { return add(Verb::kFree, v.value()); }
   PlanWriter& copy(VersionId v) { return add(Verb::kCopy, v.value()); }

@@ -34,6 +34,7 @@ class Walk {
         issued_(lanes_.count()),
         waited_(lanes_.count(), LaneNumbers(lanes_.count())),
         need_(lanes_.count()),
+        awaited_(lanes_.streams, LaneNumbers(lanes_.count())),
         last_run_(trace.data().orders.empty() ? 0 : trace.ops().size()),
         is_output_(trace.versions().size()) {
     for (const VersionId output : trace.outputs()) is_output_[trace.root(output).index()] = true;
@@ -104,6 +105,9 @@ class Walk {
       case Verb::kDrop:
         if (state(v).place == kNone) refuse(action, "it has no place");
         end_place(v);
+        return;
+      case Verb::kAwait:
+        await(action, v);
         return;
       case Verb::kNext:
         next_iteration();
@@ -236,11 +240,27 @@ class Walk {
     submit(TaskKind::kSwapIn, lanes_.h2d(), {{v, s.host}}, {{v, s.place}});
   }
 
-  /// A copy planned in front of an op starts when everything before it on the op's stream has ended.
+  /// A copy planned in front of an op starts when everything before it on the op's stream has ended, and so has what
+  /// that awaits.
   void issued_after(OpId before) {
-    for (std::uint32_t lane = 0; lane < lanes_.streams; ++lane)
-      if (!before.valid() || lane == trace_.op(before).stream.value())
-        need_[lane] = std::max(need_[lane], issued_[lane]);
+    for (std::uint32_t lane = 0; lane < lanes_.streams; ++lane) {
+      if (before.valid() && lane != trace_.op(before).stream.value()) continue;
+      need_[lane] = std::max(need_[lane], issued_[lane]);
+      need_awaited(lane);
+    }
+  }
+
+  /// What the next task of the op's stream, and all after it, must wait for: the latest writers of both copies.
+  void await(const Action& action, VersionId v) {
+    if (!action.before.valid()) refuse(action, "no op follows");
+    LaneNumbers& awaited = awaited_[trace_.op(action.before).stream.index()];
+    for (const std::uint32_t place : {state(v).place, state(v).host})
+      if (place != kNone) places_.before_reading(place, awaited);
+  }
+
+  void need_awaited(std::uint32_t stream) {
+    for (std::uint32_t other = 0; other < lanes_.count(); ++other)
+      need_[other] = std::max(need_[other], awaited_[stream][other]);
   }
 
   void run(const Action& action, OpId op) {
@@ -338,6 +358,7 @@ class Walk {
     for (const Operand& operand : reads)
       if (operand.place != kNone) places_.before_reading(operand.place, need_);
     for (const Operand& operand : writes) places_.before_writing(operand.place, need_);
+    if (lane < lanes_.streams) need_awaited(lane);
     const Wait self{lane, ++issued_[lane]};
     waits_.clear();
     for (std::uint32_t other = 0; other < lanes_.count(); ++other) {
@@ -405,13 +426,14 @@ class Walk {
   std::vector<std::pair<Bytes, Bytes>> memory_;  ///< of the place that begins
   bool has_segments_ = false;
   std::vector<State> versions_;
-  std::vector<Scratch> scratch_;     ///< for the next run
-  std::size_t index_ = 0;            ///< of the action being applied
-  LaneNumbers issued_;               ///< tasks of each lane so far
-  std::vector<LaneNumbers> waited_;  ///< [lane][other]: tasks of the other lane known to end before its next one
-  LaneNumbers need_;                 ///< of the task being made
-  LaneNumbers last_run_;             ///< by op: its latest run; only where the trace has orders
-  std::vector<bool> is_output_;      ///< by version
+  std::vector<Scratch> scratch_;      ///< for the next run
+  std::size_t index_ = 0;             ///< of the action being applied
+  LaneNumbers issued_;                ///< tasks of each lane so far
+  std::vector<LaneNumbers> waited_;   ///< [lane][other]: tasks of the other lane known to end before its next one
+  LaneNumbers need_;                  ///< of the task being made
+  std::vector<LaneNumbers> awaited_;  ///< by stream: what its next task must wait for besides its own needs
+  LaneNumbers last_run_;              ///< by op: its latest run; only where the trace has orders
+  std::vector<bool> is_output_;       ///< by version
   std::vector<Operand> reads_, writes_;
   std::vector<VersionId> replaced_;
   std::vector<Wait> waits_;

@@ -68,6 +68,7 @@ Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
       case Verb::kMap:
       case Verb::kUnmap:
       case Verb::kCopy:
+      case Verb::kAwait:
       case Verb::kNext:
         break;
     }

@@ -29,7 +29,7 @@ PlanFile full_file(const Trace& trace) {
   const VersionId a{0}, b{2};
   PlanWriter plan{trace};
   plan.reserve(0x7f00'0000'0000_B, 2_MiB, 1).alloc(a, 0x7f00'0000'0000_B).run(OpId{0}).swap_out(a).drop(a);
-  plan.swap_in(a, kNoAddress).alloc(b, 0_B).copy(b).run_to(OpId{2}).scratch(b, 4096_B).run(OpId{2}).free(b);
+  plan.swap_in(a, kNoAddress).await(a).alloc(b, 0_B).copy(b).run_to(OpId{2}).scratch(b, 4096_B).run(OpId{2}).free(b);
   plan.map(5_GiB, 2_MiB, 0x3f8'0000).unmap(5_GiB, 2_MiB);
   plan.next(1).release(0x7f00'0000'0000_B, 2_MiB);
   PlanFile file{trace.hash(), {}, {}, plan.plan()};
@@ -131,7 +131,7 @@ TEST_CASE("a wrong plan file is refused with its line") {
   CHECK(replaced("\"peak_bytes\":2,", "") == "run.plan:1: no 'peak_bytes'; it is required");
   CHECK(replaced("\"do\":\"alloc\"", "\"do\":\"malloc\"") ==
         "run.plan:3: 'do' is \"malloc\"; expected reserve, release, map, unmap, alloc, scratch, free, run, copy, "
-        "swap_out, swap_in, drop or next");
+        "swap_out, swap_in, drop, await or next");
   CHECK(replaced("\"do\":\"alloc\",", "") == "run.plan:3: no 'do'; it is required");
   CHECK(replaced("\"alloc\",\"version\":0", "\"alloc\",\"version\":3") ==
         "run.plan:3: 'version' is 3; expected 0 to 2");
@@ -144,10 +144,10 @@ TEST_CASE("a wrong plan file is refused with its line") {
         "run.plan:3: 'size_bytes' is -5; expected 0 to 4611686018427387904");
   CHECK(replaced("\"size_bytes\":4096", "\"sise_bytes\":4096") == "run.plan:3: no 'size_bytes'; it is required");
   CHECK_THAT(replaced("\"do\":\"next\"", "\"sise_bytes\":4,\"do\":\"next\""),
-             ContainsSubstring("run.plan:17: unknown key 'sise_bytes'; expected "));
+             ContainsSubstring("run.plan:18: unknown key 'sise_bytes'; expected "));
   CHECK(refusal(text + "{\"do\":\"next\",\"iteration\":2}\n") ==
-        "run.plan:19: one action more than the 17 that the first line says");
-  CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 16 of 17 actions; expected a complete file");
+        "run.plan:20: one action more than the 18 that the first line says");
+  CHECK(refusal(text.substr(0, text.rfind("{"))) == "run.plan: ends after 17 of 18 actions; expected a complete file");
   for (std::size_t size = 0; size + 1 < text.size(); ++size) {  // cut off anywhere but at the last line feed
     CHECK_FALSE(refusal(text.substr(0, size)).empty());
     if (size == second_line) size = text.size() - 200;  // all of the first line and all of the last ones

@@ -13,6 +13,7 @@ TEST_CASE("an action's text names the verb, the subject and the op it stands bef
   CHECK(to_text(Action{Verb::kCopy, op, 7, {}, {}}) == "copy version 7 before op 12");
   CHECK(to_text(Action{Verb::kSwapOut, op, 7, {}, {}}) == "swap out version 7 before op 12");
   CHECK(to_text(Action{Verb::kSwapIn, op, 7, {}, {}}) == "swap in version 7 before op 12");
+  CHECK(to_text(Action{Verb::kAwait, op, 7, {}, {}}) == "await version 7 before op 12");
   CHECK(to_text(Action{Verb::kNext, op, 2, {}, {}}) == "begin iteration 2 before op 12");
   CHECK(to_text(Action{Verb::kRun, op, 4, {}, {}}) == "run op 4 before op 12");
   CHECK(to_text(Action{Verb::kReserve, op, 0, Bytes{1024}, Bytes{512}}) == "reserve [1024, +512) before op 12");

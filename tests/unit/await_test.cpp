@@ -1,0 +1,102 @@
+// Closed forms of waiting for a copy that nobody needs.
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "tests/scripted_policy.hpp"
+#include "traces/builder.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+using tests::script;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+const RunSpec kSpec{.pool = "ideal", .policy = "scripted", .capacity = 1_GiB, .machine = kMachine};
+
+/// op0 writes a (100 B) | op1 busy | op2 busy, 10 ns | op3 busy | op4 reads a.
+Trace a_twice(Nanos busy) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  build.run({.duration = busy}, {});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = busy}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpId{before}, subject.value(), {}, {}}; }
+
+}  // namespace
+
+TEST_CASE("an awaited copy out is waited for although nobody needs its memory") {
+  // The copy takes 100 ns, beside op1.
+  for (const auto& [busy, stall] : {std::pair{100_ns, 0_ns}, std::pair{99_ns, 1_ns}, std::pair{10_ns, 90_ns}}) {
+    const Trace trace = a_twice(busy);
+    const VersionId a = trace.made(OpId{0})[0];
+    script() = {act(Verb::kSwapOut, 1, a), act(Verb::kAwait, 2, a)};
+    const Result result = simulate(trace, kSpec, true);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.stall.d2h == stall);
+    script().pop_back();
+    CHECK(simulate(trace, kSpec).totals.stall.d2h == 0_ns);
+    CHECK(replay(trace, kSpec, result.realised) == result.totals);
+    CHECK(execute_on_host(trace, result.realised, {.threads = true}).outcome == HostOutcome::kOk);
+  }
+  script().clear();
+}
+
+TEST_CASE("an awaited copy back is waited for before anybody reads it") {
+  // a has left when op2 begins, and comes back beside it, from op2's begin on: op3 would not need it.
+  const Trace trace = a_twice(200_ns);
+  const VersionId a = trace.made(OpId{0})[0];
+  script() = {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a), act(Verb::kAwait, 3, a)};
+  const Result result = simulate(trace, kSpec, true);
+  CHECK(result.totals.stall.h2d == 90_ns);
+  CHECK(replay(trace, kSpec, result.realised) == result.totals);
+  CHECK(execute_on_host(trace, result.realised, {.threads = true}).outcome == HostOutcome::kOk);
+  script().pop_back();
+  CHECK(simulate(trace, kSpec).totals.stall.compute == 0_ns);
+  script().clear();
+}
+
+TEST_CASE("awaiting a copy takes both directions' sharing of the link into account") {
+  // At half its rate while b comes in, the copy of a (100 ns alone) needs 200: 190 more than op1.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B}), b = build.existing({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {{a}, {b}});
+  const Trace trace = build.finish();
+  RunSpec spec = kSpec;
+  spec.machine.d2h.duplex_ppm = spec.machine.h2d.duplex_ppm = 500'000;
+  const VersionId made = trace.made(OpId{0})[0], before = trace.first_version(BufferId{1});
+  script() = {act(Verb::kSwapOut, 0, before), act(Verb::kSwapOut, 1, made), act(Verb::kSwapIn, 1, before),
+              act(Verb::kAwait, 2, made)};
+  const Result result = simulate(trace, spec, true);
+  CHECK(result.totals.stall.d2h == 190_ns);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  script().clear();
+}
+
+TEST_CASE("waiting for what is not on the host, or with nothing behind it, is refused") {
+  const Trace trace = a_twice(10_ns);
+  const VersionId a = trace.made(OpId{0})[0];
+  PlanWriter none{trace};
+  none.alloc(a, 0_B).run(OpId{0}).await(a);
+  CHECK_THROWS_WITH(replay(trace, kSpec, none.plan()), "await version 0 before op 1: it is not on the host");
+  PlanWriter late{trace};
+  late.alloc(a, 0_B).run(OpId{0}).swap_out(a).run_to(OpId{4}).await(a);
+  CHECK_THROWS_WITH(replay(trace, kSpec, late.plan()), "await version 0 after the last op: no op follows");
+  CHECK_THROWS_WITH(execute_on_host(trace, late.plan(), {}), "await version 0 after the last op: no op follows");
+}
