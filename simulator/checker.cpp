@@ -76,21 +76,31 @@ void Checker::vacate(const Place& place) {
 }
 
 void Checker::copy_to_host(const Action& action, Place& place) {
-  const HostMemory& host = spec_.machine.host;
-  if (place.host_held == Bytes{}) {
-    const Bytes block = HostPool::block(host, trace_.size(VersionId{action.subject}));
-    if (block > host.capacity - held_on_host_)
-      refuse(action, fmt::format("it takes {} on the host, where {} are in use of {}", to_text(block),
-                                 to_text(held_on_host_), to_text(host.capacity)));
-    held_on_host_ += block;
-    place.host_held = block;
-  }
   place.on_host = true;
+  if (!place.room.none()) return;
+  const HostMemory& host = spec_.machine.host;
+  const Storage& storage = spec_.machine.storage;
+  const Bytes size = trace_.size(VersionId{action.subject}), block = HostPool::block(host, size);
+  if (block <= host.capacity - held_on_host_) {
+    held_on_host_ += block;
+    place.room.host = block;
+  } else if (size <= storage.capacity - stored_) {
+    stored_ += size;
+    place.room.storage = size;
+  } else {
+    refuse(action, fmt::format("it takes {} on the host, where {} are in use of {}{}", to_text(block),
+                               to_text(held_on_host_), to_text(host.capacity),
+                               storage.capacity == Bytes{}
+                                   ? ""
+                                   : fmt::format(", and {} in storage, where {} are of {}", to_text(size),
+                                                 to_text(stored_), to_text(storage.capacity))));
+  }
 }
 
 void Checker::leave_host(Place& place) {
-  held_on_host_ -= place.host_held;
-  place.host_held = Bytes{};
+  held_on_host_ -= place.room.host;
+  stored_ -= place.room.storage;
+  place.room = {};
   place.on_host = false;
 }
 
@@ -142,11 +152,11 @@ void Checker::run(const Action& action) {
         out = *parent;
         out.filled = true;
         out.on_host = before.on_host;
-        out.host_held = before.host_held;
+        out.room = before.room;
         map_.for_each_piece(out.offset, out.offset == kNoAddress ? Bytes{} : out.size,
                             [&](Bytes first, Bytes) { live_.at(first).second = made; });
       }
-      *parent = Place{.on_host = parent->on_host, .host_held = parent->host_held};
+      *parent = Place{.on_host = parent->on_host, .room = parent->room};
     } else {
       refuse(action, fmt::format("its output, version {} of buffer {}, has no place", made.value(),
                                  trace_.version(made).buffer.value()));
@@ -173,7 +183,7 @@ void Checker::next_iteration(const Action& action) {
     places_[trace_.first_version(BufferId{i}).index()] = from;
     if (!from.placed) began_on_host_[i] = true;
     from.placed = false;
-    from.host_held = Bytes{};
+    from.room = {};
   }
   for (Place& place : old) {
     if (place.placed) vacate(place);
@@ -203,7 +213,7 @@ void Checker::check(const Action& action) {
         began_on_host_[buffer.index()] = false;
       }
       if (initial) leave_host(place);
-      place = {action.offset, action.size, true, initial, place.on_host, place.host_held};
+      place = {action.offset, action.size, true, initial, place.on_host, place.room};
       return;
     }
     case Verb::kScratch: {
@@ -224,7 +234,7 @@ void Checker::check(const Action& action) {
       Place& place = at(action);
       if (!place.filled) refuse(action, "it is not there");
       vacate(place);
-      place = Place{.on_host = place.on_host, .host_held = place.host_held};
+      place = Place{.on_host = place.on_host, .room = place.room};
       return;
     }
     case Verb::kCopy: {
@@ -246,7 +256,7 @@ void Checker::check(const Action& action) {
       if (place.placed) refuse(action, "it has a place already");
       if (!place.on_host) refuse(action, "it is not on the host");
       occupy(action, VersionId{action.subject});
-      place = {action.offset, action.size, true, true, true, place.host_held};
+      place = {action.offset, action.size, true, true, true, place.room};
       return;
     }
     case Verb::kAwait:

@@ -24,11 +24,16 @@ class Checker {
   void finish() const;
 
  private:
+  /// Off the device: in the host's pool or in the storage beyond it.
+  struct Room {
+    Bytes host{}, storage{};
+    bool none() const { return host + storage == Bytes{}; }
+  };
   struct Place {
     Bytes offset{}, size{};
     bool placed = false, filled = false;
     bool on_host = false;
-    Bytes host_held{};  ///< of the host's pool
+    Room room{};  ///< that its copy takes
   };
   void occupy(const Action& action, VersionId v);
   void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
@@ -55,7 +60,7 @@ class Checker {
   std::vector<bool> began_on_host_;  // by buffer
   std::size_t next_op_ = 0;
   int iterations_ = 1;
-  Bytes counted_{}, reserved_{}, held_on_host_{};
+  Bytes counted_{}, reserved_{}, held_on_host_{}, stored_{};
 };
 
 }  // namespace tidepool

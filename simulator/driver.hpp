@@ -97,6 +97,7 @@ class Driver final : private Device {
   void settle_front();
   void settle_past();
   void take_place_away(VersionId v, Verb verb);
+  std::string off_device_text() const;
   [[noreturn]] void out_of_memory(const Request& request);
   void check_limit();
 

@@ -201,6 +201,18 @@ void Driver::take_place_away(VersionId v, Verb verb) {
   if (had_content) tell_dropped(v);
 }
 
+/// What of the room for copies is in use, where it is limited.
+std::string Driver::off_device_text() const {
+  const HostMemory& host = spec_.machine.host;
+  const Storage& storage = spec_.machine.storage;
+  if (host.capacity == HostMemory{}.capacity) return "";
+  std::string text =
+      fmt::format(", {} are in use of {} on the host", to_text(timeline_.held_on_host()), to_text(host.capacity));
+  if (storage.capacity > Bytes{})
+    text += fmt::format(", {} of {} in storage", to_text(timeline_.held_in_storage()), to_text(storage.capacity));
+  return text;
+}
+
 void Driver::out_of_memory(const Request& request) {
   const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
   Bytes needed{};
@@ -223,11 +235,7 @@ void Driver::out_of_memory(const Request& request) {
                                  : "the end of the step",
                  to_text(request.size), trace_.version(request.version).buffer.value(),
                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
-                 to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_->largest_hole()),
-                 spec_.machine.host.capacity == HostMemory{}.capacity
-                     ? ""
-                     : fmt::format(", {} are in use of {} on the host", to_text(timeline_.held_on_host()),
-                                   to_text(spec_.machine.host.capacity)),
+                 to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_->largest_hole()), off_device_text(),
                  never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
 }
 

@@ -42,6 +42,13 @@ struct HostMemory {
   bool operator==(const HostMemory&) const = default;
 };
 
+/// What lies beyond the host, see StorageTier: it takes the copies that the host has no room for.
+struct Storage {
+  Link write = {}, read = {};  ///< device to storage and back; rate, latency and times
+  Bytes capacity = {};         ///< 0: there is none
+  bool operator==(const Storage&) const = default;
+};
+
 /// What a copy is cut into: pieces of this size, the last one of what is left.
 struct Cut {
   std::int64_t count = 1;
@@ -58,6 +65,7 @@ struct Machine {
   Nanos page_map = {};                          ///< cuMemCreate, cuMemMap and cuMemSetAccess of one page, likewise
   Nanos page_unmap = {};                        ///< cuMemUnmap and cuMemRelease of one page, likewise
   HostMemory host = {};
+  Storage storage = {};
   Nanos launch = {};  ///< the host is busy so long launching a kernel, which cannot start before; 0: not in its way
   Nanos submit = {};  ///< and so long submitting a copy, or each piece of one
   Bytes chunk = {};   ///< copies are cut into pieces of so many bytes, or of 1/1024 if they would be more; 0: whole

@@ -118,11 +118,25 @@ class Fields {
 
   Link link(const std::string& key) const {
     const Fields fields{at(key), file_, prefix_ + key + ".", {"rate", "latency", "times", "duplex", "slowdown"}};
-    Link link{fields.read("rate", parse_rate), fields.read("latency", parse_nanos)};
-    if (fields.has("times")) link.times = fields.times("times", link.latency);
+    Link link = fields.alone();
     if (fields.has("duplex")) link.duplex_ppm = fields.read("duplex", parse_share);
     if (fields.has("slowdown")) link.slowdown_ppm = fields.read("slowdown", parse_slowdown);
     return link;
+  }
+
+  /// A link that nothing else disturbs.
+  Link alone() const {
+    Link link{read("rate", parse_rate), read("latency", parse_nanos)};
+    if (has("times")) link.times = times("times", link.latency);
+    return link;
+  }
+
+  Storage storage(const std::string& key) const {
+    const Fields fields{at(key), file_, prefix_ + key + ".", {"capacity", "read", "write"}};
+    const auto link = [&](const std::string& way) {
+      return Fields{fields.at(way), file_, prefix_ + key + "." + way + ".", {"rate", "latency", "times"}}.alone();
+    };
+    return {.write = link("write"), .read = link("read"), .capacity = fields.read("capacity", parse_bytes)};
   }
 
   HostMemory host(const std::string& key) const {
@@ -196,7 +210,7 @@ Machine parse_machine(std::string_view text, const std::string& file) {
                       file,
                       "",
                       {"name", "capacity", "h2d", "d2h", "device_copy", "segment_alloc", "segment_free", "page_map",
-                       "page_unmap", "host", "launch", "submit", "chunk", "source"}};
+                       "page_unmap", "host", "storage", "launch", "submit", "chunk", "source"}};
   Machine machine{.name = fields.text("name"),
                   .capacity = fields.read("capacity", parse_bytes),
                   .h2d = fields.link("h2d"),
@@ -208,6 +222,7 @@ Machine parse_machine(std::string_view text, const std::string& file) {
                   .page_unmap = fields.read("page_unmap", parse_nanos),
                   .source = fields.text("source")};
   if (fields.has("host")) machine.host = fields.host("host");
+  if (fields.has("storage")) machine.storage = fields.storage("storage");
   if (fields.has("launch")) machine.launch = fields.read("launch", parse_nanos);
   if (fields.has("submit")) machine.submit = fields.read("submit", parse_nanos);
   if (fields.has("chunk")) machine.chunk = fields.read("chunk", parse_chunk);
@@ -236,6 +251,10 @@ std::string machine_file(const Machine& machine) {
   if (host.powers_of_two) json["host"]["rounding"] = "power of two";
   if (host.pin_rate != BytesPerSecond{})
     json["host"]["pin"] = {{"rate", exact_text(host.pin_rate)}, {"latency", exact_text(host.pin_latency)}};
+  if (machine.storage != Storage{})
+    json["storage"] = {{"capacity", exact_text(machine.storage.capacity)},
+                       {"read", link(machine.storage.read)},
+                       {"write", link(machine.storage.write)}};
   if (machine.launch != Nanos{}) json["launch"] = exact_text(machine.launch);
   if (machine.submit != Nanos{}) json["submit"] = exact_text(machine.submit);
   if (machine.chunk != Bytes{}) json["chunk"] = exact_text(machine.chunk);

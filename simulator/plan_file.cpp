@@ -8,6 +8,8 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "traces/error.hpp"
 #include "traces/jsonl/json_lines.hpp"
@@ -86,7 +88,25 @@ nlohmann::ordered_json to_json(const Machine& machine) {
   add("launch_ns", machine.launch.count());
   add("submit_ns", machine.submit.count());
   add("chunk_bytes", machine.chunk.count());
+  if (machine.storage.capacity == Bytes{}) return json;
+  json["storage_bytes"] = machine.storage.capacity.count();
+  for (const auto& [name, link] :
+       {std::pair{"storage_write", machine.storage.write}, std::pair{"storage_read", machine.storage.read}}) {
+    json[name + std::string{"_bytes_per_second"}] = link.rate.count();
+    json[name + std::string{"_latency_ns"}] = link.latency.count();
+    add_link(name, link);
+  }
   return json;
+}
+
+/// Measured copies of a link whose latency is known.
+void read_times(JsonFields& fields, std::string_view key, Link& link) {
+  TimedSize last{Bytes{}, link.latency};
+  fields.each_row(key, [&](const JsonRow& row) {
+    last = {Bytes{row.integer(0, last.size.count() + 1, kFarthest)},
+            Nanos{row.integer(1, last.time.count() + 1, kFarthest)}};
+    link.times.push_back(last);
+  });
 }
 
 /// What a link has beyond rate and latency.
@@ -95,12 +115,7 @@ void read_link(JsonFields& fields, std::string_view duplex_key, std::string_view
   constexpr std::int64_t kFull = 1'000'000;
   link.duplex_ppm = fields.integer(duplex_key, kFull, 1, kFull);
   link.slowdown_ppm = fields.integer(slowdown_key, 0, 0, 10 * kFull);
-  TimedSize last{Bytes{}, link.latency};
-  fields.each_row(times_key, [&](const JsonRow& row) {
-    last = {Bytes{row.integer(0, last.size.count() + 1, kFarthest)},
-            Nanos{row.integer(1, last.time.count() + 1, kFarthest)}};
-    link.times.push_back(last);
-  });
+  read_times(fields, times_key, link);
 }
 
 Machine read_machine(JsonFields& fields) {
@@ -120,6 +135,13 @@ Machine read_machine(JsonFields& fields) {
   machine.launch = Nanos{fields.integer("launch_ns", 0, 0, kFarthest)};
   machine.submit = Nanos{fields.integer("submit_ns", 0, 0, kFarthest)};
   machine.chunk = Bytes{fields.integer("chunk_bytes", 0, 0, kFarthest)};
+  machine.storage.capacity = Bytes{fields.integer("storage_bytes", 0, 0, kFarthest)};
+  if (machine.storage.capacity > Bytes{}) {
+    machine.storage.write = {rate("storage_write_bytes_per_second"), nanos("storage_write_latency_ns")};
+    machine.storage.read = {rate("storage_read_bytes_per_second"), nanos("storage_read_latency_ns")};
+    read_times(fields, "storage_write_times", machine.storage.write);
+    read_times(fields, "storage_read_times", machine.storage.read);
+  }
   machine.device_copy = rate("device_copy_bytes_per_second");
   machine.segment_alloc = nanos("segment_alloc_ns");
   machine.segment_free = nanos("segment_free_ns");
@@ -144,6 +166,7 @@ nlohmann::ordered_json to_json(const Totals& totals) {
           {"stall_memory_ns", totals.stall.memory.count()},
           {"slowdown_ns", totals.slowdown.count()},
           {"host_peak_bytes", totals.host_peak.count()},
+          {"storage_peak_bytes", totals.storage_peak.count()},
           {"actions", totals.actions}};
 }
 
@@ -163,6 +186,7 @@ Totals read_totals(JsonFields& fields) {
   totals.stall.memory = Nanos{fields.integer("stall_memory_ns", 0)};
   totals.slowdown = Nanos{fields.integer("slowdown_ns", 0)};
   totals.host_peak = Bytes{fields.integer("host_peak_bytes", 0)};
+  totals.storage_peak = Bytes{fields.integer("storage_peak_bytes", 0)};
   totals.actions = fields.integer("actions", 0);
   return totals;
 }

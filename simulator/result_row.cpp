@@ -52,6 +52,7 @@ constexpr std::array kColumns{
     Column{"stall_ns.memory"},
     Column{"slowdown_ns"},
     Column{"host_peak_bytes"},
+    Column{"storage_peak_bytes"},
     Column{"cost_evaluations"},
     Column{"search_ns", ColumnType::kInteger, true},
     Column{"plan_ns", ColumnType::kInteger, true},
@@ -148,6 +149,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   set("stall_ns.memory", totals.stall.memory.count());
   set("slowdown_ns", totals.slowdown.count());
   set("host_peak_bytes", totals.host_peak.count());
+  set("storage_peak_bytes", totals.storage_peak.count());
   set("cost_evaluations", result.cost_evaluations);
   if (result.search) set("search_ns", result.search->count());
   set("plan_ns", result.plan_time.count());

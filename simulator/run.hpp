@@ -69,8 +69,9 @@ struct Totals {
   Bytes swap_out, swap_in;
   Stall stall;
   std::int64_t actions = 0;
-  Nanos slowdown;   ///< what kernels took longer because data moved
-  Bytes host_peak;  ///< most host memory that was pinned at once for copies
+  Nanos slowdown;      ///< what kernels took longer because data moved
+  Bytes host_peak;     ///< most host memory that was pinned at once for copies
+  Bytes storage_peak;  ///< most storage that held copies at once
   bool operator==(const Totals&) const = default;
 };
 

@@ -23,6 +23,7 @@ struct VersionState {
   bool on_host = false;       ///< has a copy on the host
   bool from_host = false;     ///< its content was last brought from the host
   bool in_host_pool = false;  ///< its copy on the host is in the machine's HostPool
+  bool in_storage = false;    ///< its copy "on the host" is in the machine's StorageTier instead
   // Written by the Driver.
   bool created = false;        ///< the op that makes it has been reached
   bool wanted = false;         ///< the program may still read it: it is the content of a live buffer

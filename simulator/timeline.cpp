@@ -28,7 +28,8 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
       d2h_{assume.clock_start},
       host_{assume.clock_start},
       host_pool_{machine.host},
-      links_{machine, assume.clock_start, trace.data().streams.size() > 1},
+      storage_{machine.storage, assume.clock_start},
+      links_{machine, assume.clock_start, trace.data().streams.size() > 1 || machine.storage.capacity > Bytes{}},
       slows_kernels_{slows_kernels(machine)},
       disturbed_{needs_links(machine)},
       under_way_(disturbed_ ? trace.versions().size() : 0),
@@ -45,7 +46,7 @@ Nanos Timeline::latest() const { return *std::max_element(streams_.begin(), stre
 
 /// When all lanes are done with what they have been given.
 Nanos Timeline::drained() const {
-  const Nanos copies = std::max(h2d_, d2h_);
+  const Nanos copies = std::max({h2d_, d2h_, storage_.drained()});
   return std::max(latest(), disturbed_ && !links_.empty() ? std::max(copies, links_.drained()) : copies);
 }
 
@@ -58,13 +59,15 @@ bool Timeline::has_left(VersionId v, Nanos time) {
 }
 
 bool Timeline::fits_on_host(VersionId v) const {
-  return states_[v.index()].in_host_pool || host_pool_.fits(trace_.size(v));
+  const VersionState& state = states_[v.index()];
+  return state.in_host_pool || state.in_storage || host_pool_.fits(trace_.size(v)) || storage_.fits(trace_.size(v));
 }
 
 Totals Timeline::totals() const {
   Totals totals = totals_;
   totals.makespan = drained() - iteration_start_;
   totals.host_peak = host_pool_.peak();
+  totals.storage_peak = storage_.peak();
   return totals;
 }
 
@@ -129,90 +132,6 @@ void Timeline::leave_place(VersionId v, const Moment& free_from) {
     const Copies left{free_from.after.out - static_cast<std::uint32_t>(count - 1 - i), free_from.after.in};
     let_go(state.offset + size * i, i + 1 < count ? size : state.held - size * i, {free_from.time, left});
   }
-}
-
-std::uint32_t Timeline::add_copy(Direction direction, const Moment& after, Nanos time) {
-  const Nanos latency = std::min(time, direction == Direction::kOut ? machine_.d2h.latency : machine_.h2d.latency);
-  return links_.add(direction, after, latency, time - latency);
-}
-
-/// Copies to the host; `issued` is when the program has come to where the copy was planned.
-void Timeline::swap_out(VersionId v, Nanos issued) {
-  VersionState& state = states_[v.index()];
-  const Bytes size = trace_.size(v);
-  const Cut pieces = machine_.cut(size);
-  if (!state.in_host_pool) host_ += host_pool_.take(size);
-  state.in_host_pool = true;
-  issued = std::max(issued, state.ready);
-  for (std::int64_t i = 0; i < pieces.count; ++i) {
-    const Nanos time = machine_.d2h.time(std::min(pieces.size, size - pieces.size * i));
-    host_ += machine_.submit;
-    const Nanos begin = std::max(issued, host_);
-    d2h_ = std::max(d2h_, begin) + time;
-    if (disturbed_)
-      under_way_[v.index()].to_host = add_copy(Direction::kOut, {begin, under_way_[v.index()].ready}, time);
-  }
-  if (disturbed_)
-    under_way_[v.index()].last_use.out = under_way_[v.index()].to_host;
-  else
-    state.last_use = std::max(state.last_use, d2h_);
-  state.host_ready = d2h_;
-  state.on_host = true;
-  totals_.swap_out += size;
-}
-
-/// Gives a version a place and copies it there from the host.
-void Timeline::swap_in(VersionId v, const Action& action, Nanos issued) {
-  const Bytes size = trace_.size(v);
-  const Cut pieces = machine_.cut(size);
-  piece_places_.assign(static_cast<std::size_t>(pieces.count), Moment{});
-  if (pieces.count > 1 && action.offset != kNoAddress)
-    for (std::int64_t i = 0; i < pieces.count; ++i)
-      piece_places_[static_cast<std::size_t>(i)] =
-          claim(action.offset + pieces.size * i, std::min(pieces.size, size - pieces.size * i));
-  give_place(v, action);
-  VersionState& state = states_[v.index()];
-  issued = std::max({issued, state.host_ready, state.ready});
-  Copies before, added;
-  if (disturbed_) before = tidepool::latest(under_way_[v.index()].ready, {under_way_[v.index()].to_host, 0});
-  for (std::int64_t i = 0; i < pieces.count; ++i) {
-    const Nanos time = machine_.h2d.time(std::min(pieces.size, size - pieces.size * i));
-    const Moment& place = piece_places_[static_cast<std::size_t>(i)];
-    host_ += machine_.submit;
-    const Nanos begin = std::max({issued, host_, place.time});
-    h2d_ = std::max(h2d_, begin) + time;
-    if (disturbed_) added.in = add_copy(Direction::kIn, {begin, tidepool::latest(before, place.after)}, time);
-  }
-  if (disturbed_) under_way_[v.index()].ready = under_way_[v.index()].last_use = added;
-  state.ready = state.last_use = h2d_;
-  state.filled = state.from_host = true;
-  totals_.swap_in += size;
-}
-
-/// Lets `stream` wait for copies of `v` either way.
-void Timeline::await(VersionId v, Nanos& stream) {
-  const VersionState& state = states_[v.index()];
-  Moment back{state.filled && state.from_host ? state.ready : Nanos{}, {}}, out{state.host_ready, {}};
-  if (disturbed_) {
-    if (state.filled && state.from_host) back.after = under_way_[v.index()].ready;
-    out.after = {under_way_[v.index()].to_host, 0};
-  }
-  const auto wait_until = [&](const Moment& end, Nanos& cause) {
-    const Nanos time = disturbed_ ? links_.resolve(end) : end.time;
-    if (time <= stream) return;
-    totals_.stall.compute += time - stream;
-    cause += time - stream;
-    stream = time;
-  };
-  wait_until(out, totals_.stall.d2h);
-  wait_until(back, totals_.stall.h2d);
-}
-
-/// The copy on the host is of no further use.
-void Timeline::leave_host(VersionId v) {
-  VersionState& state = states_[v.index()];
-  if (state.in_host_pool) host_pool_.give_back(trace_.size(v));
-  state.on_host = state.in_host_pool = false;
 }
 
 /// Lets go of what is past for every stream.
@@ -354,7 +273,7 @@ void Timeline::next_iteration() {
     next.ready = state.ready, next.last_use = state.last_use, next.host_ready = state.host_ready;
     next.offset = state.offset, next.held = state.held, next.tag = state.tag;
     next.placed = state.placed, next.filled = state.filled, next.on_host = state.on_host,
-    next.from_host = state.from_host, next.in_host_pool = state.in_host_pool;
+    next.from_host = state.from_host, next.in_host_pool = state.in_host_pool, next.in_storage = state.in_storage;
     if (next.placed) held_ += trace_.size(first);
   }
   for (std::size_t i = 0; i < trace_.buffers().size(); ++i) {
@@ -435,7 +354,7 @@ void Timeline::apply(const Action& action) {
     case Verb::kRelease: {
       reserved_ -= action.size;
       const Nanos cost = action.subject == 0 ? machine_.segment_free : machine_.page_unmap * action.subject;
-      Nanos all = std::max({latest(), h2d_, d2h_}) + cost;
+      Nanos all = std::max({latest(), h2d_, d2h_, storage_.drained()}) + cost;
       if (disturbed_) all = std::max(all, links_.drain() + cost);
       for (Nanos& stream : streams_) stream = all;
       host_ = all;

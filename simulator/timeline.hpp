@@ -11,6 +11,7 @@
 #include "simulator/plan.hpp"
 #include "simulator/run.hpp"
 #include "simulator/state.hpp"
+#include "simulator/storage_tier.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -36,9 +37,10 @@ class Timeline {
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
   /// Whether the latest copy of `v` to the host has certainly ended at `time`, a time of now().
   bool has_left(VersionId v, Nanos time);
-  /// Whether `v` could be copied to the host now.
+  /// Whether `v` could be copied to the host, or to the storage beyond it, now.
   bool fits_on_host(VersionId v) const;
   Bytes held_on_host() const { return host_pool_.in_use(); }
+  Bytes held_in_storage() const { return storage_.in_use(); }
   /// Bytes held by versions now.
   Bytes held() const { return held_; }
   /// What the actions so far cost; makespan is up to the last end of any lane.
@@ -57,6 +59,8 @@ class Timeline {
   Nanos latest() const;
   Nanos drained() const;
   void swap_out(VersionId v, Nanos issued);
+  void write_to_storage(VersionId v, Nanos issued);
+  void read_from_storage(VersionId v, const Action& action, Nanos issued);
   void swap_in(VersionId v, const Action& action, Nanos issued);
   std::uint32_t add_copy(Direction direction, const Moment& after, Nanos time);
   void await(VersionId v, Nanos& stream);
@@ -79,6 +83,7 @@ class Timeline {
   Nanos h2d_, d2h_;  // when each direction is free, if copies do not disturb each other
   Nanos host_;       // when the host is done with what it was given to launch
   HostPool host_pool_;
+  StorageTier storage_;
   Links links_;
   const bool slows_kernels_;         // copies do
   const bool disturbed_;             // times of copies are found by links_: see needs_links()

@@ -15,8 +15,8 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
     return std::nullopt;
   const Absences step = find_absences(trace, query.steady, CopyFrom::kMade);
   const WindowBound found = window_bound(step, {.capacity = query.capacity,
-                                                .out_rate = fastest(query.machine.d2h, step.absences),
-                                                .in_rate = fastest(query.machine.h2d, step.absences),
+                                                .out_rate = fastest_out(query.machine, step.absences),
+                                                .in_rate = fastest_in(query.machine, step.absences),
                                                 .swap = true,
                                                 .remat = remat,
                                                 .repeats = query.steady});

@@ -240,6 +240,16 @@ double fastest(const Link& link, std::span<const Absence> absences) {
   return rate;
 }
 
+double fastest_out(const Machine& machine, std::span<const Absence> absences) {
+  const bool tiers = machine.storage.capacity > Bytes{};
+  return fastest(machine.d2h, absences) + (tiers ? fastest(machine.storage.write, absences) : 0);
+}
+
+double fastest_in(const Machine& machine, std::span<const Absence> absences) {
+  const bool tiers = machine.storage.capacity > Bytes{};
+  return fastest(machine.h2d, absences) + (tiers ? fastest(machine.storage.read, absences) : 0);
+}
+
 WindowBound window_bound(const Absences& step, const WindowQuery& query) {
   if (step.load.empty()) return {};
   return Search{step, query}.run();

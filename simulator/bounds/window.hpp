@@ -28,6 +28,9 @@ struct WindowBound {
 /// The largest rate at which a link moves any of these absences or a piece of one, latency included: no link is faster
 /// than this on the average. In bytes per ns.
 double fastest(const Link& link, std::span<const Absence> absences);
+/// The same for all tiers of a machine together, from the device and to it.
+double fastest_out(const Machine& machine, std::span<const Absence> absences);
+double fastest_in(const Machine& machine, std::span<const Absence> absences);
 
 /// While op p runs, E = load - capacity bytes are away. Those that left were copied before it, from when their content
 /// was complete on: of the content that is complete only at time a or later, all but what was complete before must

@@ -41,6 +41,16 @@ Machine full() {
   return machine;
 }
 
+/// Little room on the host, and more beyond it.
+Machine tiered(bool disturbed) {
+  Machine machine = disturbed ? full() : simple();
+  machine.name = disturbed ? "tiered and full" : "tiered";
+  machine.host.capacity = 32_KiB;
+  machine.storage = {
+      .write = {BytesPerSecond{20'000'000}, 5_us}, .read = {BytesPerSecond{30'000'000}, 4_us}, .capacity = 1_GiB};
+  return machine;
+}
+
 /// Drafts copies out and in, anywhere.
 std::vector<Action> random_copies(const Trace& trace, std::uint64_t seed) {
   Random random{seed};
@@ -137,7 +147,7 @@ TEST_CASE("drafts of random copies keep every invariant on every device model") 
   int completed = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 10);
-    for (const Machine& machine : {simple(), full()})
+    for (const Machine& machine : {simple(), full(), tiered(false), tiered(true)})
       for (const double share : {0.4, 0.7, 1.0, 2.0})
         for (const int iterations : {1, 3}) {
           RunSpec spec{.capacity = share_of_peak(trace, share), .machine = machine, .iterations = iterations};

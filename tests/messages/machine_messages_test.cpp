@@ -92,8 +92,33 @@ TEST_CASE("what is optional about the host is refused with its key when it is wr
   CHECK_THROWS_WITH(
       with(R"("sumbit": "6us")"),
       "box.json: unknown key 'sumbit', did you mean 'submit'?; known: name, capacity, h2d, d2h, "
-      "device_copy, segment_alloc, segment_free, page_map, page_unmap, host, launch, submit, chunk, source");
+      "device_copy, segment_alloc, segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
   CHECK_THROWS_WITH(with_link(R"({"rate": "1GB/s", "latency": "1us", "slowdown": "1001%"})"),
                     "box.json: h2d.slowdown: '1001%' is not a slow-down; expected a number from 0 to 1000 and %, as in "
                     "2%");
+}
+
+TEST_CASE("storage has a capacity and a rate each way, and is refused with the key that is not right") {
+  const auto with_storage = [](const std::string& storage) {
+    return with_link(R"({"rate": "1GB/s", "latency": "1us"})", R"("storage": )" + storage + ", ");
+  };
+  const std::string read = R"("read": {"rate": "6GB/s", "latency": "12us", "times": {"1MiB": "200us"}})";
+  const std::string write = R"("write": {"rate": "3.2GB/s", "latency": "16us"})";
+  const Machine machine = with_storage(R"({"capacity": "1GiB", )" + read + ", " + write + "}");
+  CHECK(machine.storage == Storage{.write = {BytesPerSecond{3'200'000'000}, 16_us},
+                                   .read = {BytesPerSecond{6'000'000'000}, 12_us, {{1_MiB, 200_us}}},
+                                   .capacity = 1_GiB});
+  CHECK(parse_machine(machine_file(machine), "copy.json") == machine);
+  CHECK_THROWS_WITH(with_storage("{" + read + ", " + write + "}"),
+                    "box.json: key 'storage.capacity' is missing; expected every key that simulator/MACHINES.md lists");
+  CHECK_THROWS_WITH(with_storage(R"({"capacity": "1GiB", )" + read + "}"),
+                    "box.json: key 'storage.write' is missing; expected every key that simulator/MACHINES.md lists");
+  CHECK_THROWS_WITH(
+      with_storage(R"({"capacity": "1GiB", "write": {"rate": "3.2GB", "latency": "16us"}, )" + read + "}"),
+      "box.json: storage.write.rate: '3.2GB' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or "
+      "GiB/s, as in 12.5GB/s");
+  CHECK_THROWS_WITH(
+      with_storage(R"({"capacity": "1GiB", "write": {"rate": "1GB/s", "latency": "1us", "duplex": "5%"}, )" + read +
+                   "}"),
+      "box.json: unknown key 'storage.write.duplex'; known: rate, latency, times");
 }

@@ -129,7 +129,7 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
         "box.json: h2d: not an object; expected an object with rate, latency, times, duplex, slowdown");
   CHECK(refusal("7") ==
         "box.json: not an object; expected an object with name, capacity, h2d, d2h, device_copy, segment_alloc, "
-        "segment_free, page_map, page_unmap, host, launch, submit, chunk, source");
+        "segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==
         "box.json:4: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");
   CHECK(refusal("") == "box.json:1: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");

@@ -43,12 +43,15 @@ PlanFile full_file(const Trace& trace) {
   file.spec.machine.h2d.times = {{64_KiB, 17_us}, {1_MiB, 90_us}};
   file.spec.machine.h2d.duplex_ppm = 710'000, file.spec.machine.d2h.slowdown_ppm = 23'000;
   file.spec.machine.host = {128_GiB, true, 9_us, BytesPerSecond{10}};
+  file.spec.machine.storage.write = {BytesPerSecond{17}, 18_ns, {{19_B, 20_ns}}};
+  file.spec.machine.storage.read = {BytesPerSecond{21}, 22_ns};
+  file.spec.machine.storage.capacity = 23_B;
   file.spec.machine.launch = 11_ns, file.spec.machine.submit = 12_ns, file.spec.machine.chunk = 13_B;
   file.spec.seed = ~std::uint64_t{0};
   file.spec.assume = Assumptions::find("simrd");
   file.spec.overhead_limit = 0.1;
   file.spec.iterations = 2;
-  file.predicted = {1_ns, 2_B, 3_B, 4_ns, 5, 6, 7_B, 8_B, {9_ns, 10_ns, 11_ns, 12_ns}, 13, 14_ns, 15_B};
+  file.predicted = {1_ns, 2_B, 3_B, 4_ns, 5, 6, 7_B, 8_B, {9_ns, 10_ns, 11_ns, 12_ns}, 13, 14_ns, 15_B, 16_B};
   return file;
 }
 

@@ -1,0 +1,125 @@
+// The tier beyond the host, by hand.
+#include "simulator/bounds/bound.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "tests/plan_writer.hpp"
+#include "traces/builder.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// op0 writes a and b (1000 bytes each), 10 ns | op1 is busy for 100 ns | op2 reads both, 10 ns.
+struct Example {
+  VersionId a, b;
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId a_buffer = build.alloc({.size = 1000_B}), b_buffer = build.alloc({.size = 1000_B});
+    const auto made = build.run({.duration = 10_ns}, {{a_buffer, Access::kWrite}, {b_buffer, Access::kWrite}});
+    a = made[0], b = made[1];
+    build.run({.duration = 100_ns}, {});
+    build.run({.duration = 10_ns}, {{a_buffer}, {b_buffer}});
+    build.free(a_buffer), build.free(b_buffer);
+    return build.finish();
+  }
+
+  /// Both leave after op0 and are back for op2.
+  Plan plan() const {
+    PlanWriter plan{trace};
+    plan.alloc(a, 0_B).alloc(b, 1000_B).run(OpId{0}).swap_out(a).swap_out(b).drop(a).drop(b).run(OpId{1});
+    return plan.swap_in(a, 0_B).swap_in(b, 1000_B).run(OpId{2}).free(a).free(b).plan();
+  }
+};
+
+/// A byte takes 1 ns to the host and back; 2 ns to storage, and 4 ns back.
+Machine tiers(Bytes host, Bytes storage) {
+  Machine machine = tests::byte_per_nano();
+  machine.host.capacity = host;
+  machine.storage = {
+      .write = {BytesPerSecond{500'000'000}, 0_ns}, .read = {BytesPerSecond{250'000'000}, 0_ns}, .capacity = storage};
+  return machine;
+}
+
+RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string& policy = "none") {
+  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = machine};
+}
+
+}  // namespace
+
+TEST_CASE("what the host has no room for goes to storage, in queues of its own") {
+  const Example example;
+  const auto run = [&](Bytes host) { return replay(example.trace, on(tiers(host, 2000_B)), example.plan()); };
+  // Both to the host: a is back when b has left.
+  CHECK(run(2000_B).makespan == 10_ns + 2000_ns + 1000_ns + 10_ns);
+  CHECK(run(2000_B).host_peak == 2000_B);
+  CHECK(run(2000_B).storage_peak == 0_B);
+  // a to the host and back beside b, which takes 2 us out and 4 us back.
+  CHECK(run(1999_B).makespan == 10_ns + 2000_ns + 4000_ns + 10_ns);
+  CHECK(run(1999_B).host_peak == 1000_B);
+  CHECK(run(1999_B).storage_peak == 1000_B);
+  CHECK(run(1999_B).swap_out == 2000_B);
+  CHECK(run(1999_B).swap_in == 2000_B);
+  // Both to storage.
+  CHECK(run(999_B).makespan == 10_ns + 4000_ns + 8000_ns - 2000_ns + 10_ns);  // a is read while b is written
+  CHECK(run(999_B).storage_peak == 2000_B);
+}
+
+TEST_CASE("copies that share a link with others leave storage alone") {
+  const Example example;
+  Machine machine = tiers(1999_B, 2000_B);
+  machine.h2d.duplex_ppm = machine.d2h.duplex_ppm = 500'000;
+  CHECK(replay(example.trace, on(machine), example.plan()).makespan == 10_ns + 2000_ns + 4000_ns + 10_ns);
+}
+
+TEST_CASE("a copy that fits neither on the host nor in storage is refused with what both hold") {
+  const Example example;
+  CHECK_THROWS_WITH(
+      replay(example.trace, on(tiers(1000_B, 999_B)), example.plan()),
+      "swap out version 1 before op 1: it takes 1000 B on the host, where 1000 B are in use of 1000 B, and "
+      "1000 B in storage, where 0 B are of 999 B");
+
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const Result full = simulate(trace, on(tiers(999_B, 999_B), 1000_B, "lru-swap"));
+  CHECK(full.outcome == Outcome::kOutOfMemory);
+  CHECK(
+      full.message ==
+      "op 1 () wants 1000 B for buffer 1; 1000 B are held of 1000 B, the largest hole is 0 B, 0 B are in use of 999 B "
+      "on the host, 0 B of 999 B in storage, and no policy makes room");
+  const Result stored = simulate(trace, on(tiers(999_B, 1000_B), 1000_B, "lru-swap"), true);
+  CHECK(stored.outcome == Outcome::kOk);
+  CHECK(stored.totals.makespan == 10_ns + 2000_ns + 10_ns + 4000_ns + 10_ns);
+  CHECK(execute_on_host(trace, stored.realised).outcome == HostOutcome::kOk);
+}
+
+TEST_CASE("bounds count the rates of both tiers") {
+  // 1000 bytes must be away during an op of no time: out at 1 + 0.5 bytes per ns, back at 1 + 0.25.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1000_B});
+  build.run({.duration = 0_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a}});
+  build.free(a);
+  const Trace trace = build.finish();
+  for (const bool tiered : {false, true}) {
+    const Machine machine = tiers(1_GiB, tiered ? 1_GiB : 0_B);
+    const BoundQuery query{.trace = trace, .machine = machine, .capacity = 1000_B, .swap = true};
+    const std::int64_t exact = tiered ? 20 + 667 + 800 : 20 + 1000 + 1000;
+    for (const Bound& bound : compute_bounds(query, BoundEffort::kAll)) CHECK(bound.makespan.count() <= exact);
+    CHECK(best_bound(query)->makespan.count() >= exact - 4);
+  }
+}
