@@ -9,7 +9,9 @@
 namespace tidepool {
 namespace {
 
-class Follow final : public SwapOutLeast<FurthestFirst> {
+/// Follows a draft, and does what `Other` does besides.
+template <class Other>
+class Follow final : public Other {
  public:
   explicit Follow(std::vector<Action> draft) : draft_{std::move(draft)} {}
   std::vector<Action> plan(const Trace&, const Machine&, Bytes) override { return std::move(draft_); }
@@ -20,11 +22,16 @@ class Follow final : public SwapOutLeast<FurthestFirst> {
 
 }  // namespace
 
-std::unique_ptr<Policy> follow_draft(std::vector<Action> draft) { return std::make_unique<Follow>(std::move(draft)); }
+std::unique_ptr<Policy> follow_draft(std::vector<Action> draft) {
+  return std::make_unique<Follow<SwapOutLeast<FurthestFirst>>>(std::move(draft));
+}
 
-Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft) {
+Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft, Otherwise otherwise) {
   std::vector<std::unique_ptr<Policy>> policies;
-  policies.push_back(follow_draft(std::move(draft)));
+  if (otherwise == Otherwise::kCopyFurthest)
+    policies.push_back(follow_draft(std::move(draft)));
+  else
+    policies.push_back(std::make_unique<Follow<Policy>>(std::move(draft)));
   if (!find_pool(parse_spec(spec.pool).name).plan) return simulate_under(trace, spec, std::move(policies), true);
   RunSpec quick = spec;
   quick.pool = "best-fit";

@@ -1,6 +1,7 @@
 // Trying drafts in the run that they are for, and keeping the best.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,9 +19,13 @@ namespace tidepool {
 /// A policy that drafts `draft` and, where that is not enough, copies to the host what is read again last.
 std::unique_ptr<Policy> follow_draft(std::vector<Action> draft);
 
+/// What is done where a draft is not enough.
+enum class Otherwise : std::uint8_t { kCopyFurthest, kOutOfMemory };
+
 /// Runs `draft` in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
 /// offline is stood in for by best-fit: it would plan anew for every draft.
-Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft);
+Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft,
+             Otherwise otherwise = Otherwise::kCopyFurthest);
 
 /// What a planner prefers: a run that ends well; then less time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "simulator/registry.hpp"
+#include "simulator/swap/copy_draft.hpp"
+#include "simulator/swap/layers.hpp"
+#include "simulator/swap/trials.hpp"
+
+namespace tidepool {
+namespace {
+
+enum class Offload : std::uint8_t { kConvolutions, kAll };
+
+/// Virtualized DNN: copies inputs X of layers to the host while the layers run forward, and back while layers behind
+/// them run backward.
+///   all    inputs of all layers that extract features: those up to the last convolution or pooling
+///   conv   inputs of convolutions only, whose time hides copies best
+///   dyn    nothing if that fits into the memory, else conv if that does, else all
+/// An input is copied while the last layer that reads it runs forward; the next layer waits until it has left
+/// ("end-of-layer synchronisation"): it loses max(0, s / B - t) with s bytes, B the link's rate, t the layer's time.
+/// When a layer begins backward, the nearest layer before it whose input is away and was not asked for yet gets it
+/// back, unless a convolution lies between (findPrefetchLayer, figure 10); the end of the layer waits for that copy
+/// too. Whatever memory there is, all and conv copy. Where that is not enough, the run is out of memory.
+///
+/// Paper: Rhu, Gimelshein, Clemons, Zulfiqar and Keckler, "vDNN: Virtualized Deep Neural Networks for Scalable,
+/// Memory-Efficient Neural Network Design", MICRO 2016 (arXiv 1602.08124), sections III.B and III.C; details of
+/// figure 10 and of dyn after public notes and reimplementations.
+///
+/// What a trace cannot give: dyn also exchanges convolution algorithms, a trace has one of each; a copy back that finds
+/// no room is tried again later, not an error. Beyond the paper: in a network without convolutions, products of
+/// matrices stand for them, and all its layers extract features. What existed before the step (the first layer's input)
+/// stays. Cost: two simulations for dyn.
+class Vdnn final : public Policy {
+ public:
+  explicit Vdnn(const std::string& which) {
+    if (which != "dyn") fixed_ = which == "all" ? Offload::kAll : Offload::kConvolutions;
+  }
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    const Layers layers = find_layers(trace);
+    if (fixed_) return draft(trace, layers, *fixed_);
+    const auto fits = [&](const std::vector<Action>& actions) {
+      ++judged_;
+      return judge(trace, spec, actions, Otherwise::kOutOfMemory).outcome == Outcome::kOk;
+    };
+    if (fits({})) return {};
+    if (std::vector<Action> conv = draft(trace, layers, Offload::kConvolutions); fits(conv)) return conv;
+    return draft(trace, layers, Offload::kAll);
+  }
+
+  std::int64_t cost_evaluations() const override { return judged_; }
+
+ private:
+  static std::vector<Action> draft(const Trace& trace, const Layers& layers, Offload offload) {
+    const LayerKind heavy = layers.heavy();
+    std::vector<std::vector<VersionId>> leaving(layers.size()), due(layers.size());
+    for (const Kept& kept : layers.kept) {
+      if (kept.reader == kept.maker || !extracts_features(layers, kept.reader)) continue;
+      if (offload == Offload::kConvolutions && !is_input_of(heavy, trace, layers, kept)) continue;
+      leaving[kept.reader].push_back(kept.saved.version);
+      due[kept.due].push_back(kept.saved.version);
+    }
+    CopyDraft copies{trace};
+    for (std::size_t n = 0; n < layers.size(); ++n) {
+      for (const VersionId v : leaving[n]) copies.copy_out(layers.layers[n].first, v);
+      for (const VersionId v : leaving[n]) copies.await(layers.layers[n].behind, v);
+      for (const VersionId v : leaving[n]) copies.release(layers.layers[n].behind, v);
+    }
+    for (std::size_t n = layers.size(); n-- > 0;) {
+      const Layer& layer = layers.layers[n];
+      if (layer.backward == layer.backward_behind) continue;
+      for (std::size_t id = n; id-- > 0;) {
+        if (!due[id].empty()) {
+          for (const VersionId v : due[id]) copies.copy_back(layer.backward, v);
+          for (const VersionId v : due[id]) copies.await(layer.backward_behind, v);
+          due[id].clear();
+          break;
+        }
+        if (layers.layers[id].kind == heavy) break;
+      }
+    }
+    return copies.take();
+  }
+
+  static bool extracts_features(const Layers& layers, std::uint32_t layer) {
+    if (layers.heavy() != LayerKind::kConvolution) return true;
+    return std::any_of(layers.layers.begin() + layer, layers.layers.end(), [](const Layer& each) {
+      return each.kind == LayerKind::kConvolution || each.kind == LayerKind::kPool;
+    });
+  }
+
+  static bool is_input_of(LayerKind kind, const Trace& trace, const Layers& layers, const Kept& kept) {
+    const auto readers = trace.readers(kept.saved.version);
+    return std::any_of(readers.begin(), readers.end(), [&](OpId op) {
+      return op.value() < layers.backward && layers.layers[layers.layer_of(op.value())].kind == kind;
+    });
+  }
+
+  std::optional<Offload> fixed_;
+  std::int64_t judged_ = 0;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "vdnn",
+     .kind = PolicyKind::kSwap,
+     .summary = "copies inputs of layers to the host as they run forward, and back one layer ahead",
+     .paper = "vDNN: Rhu et al., MICRO 2016, sections III.B and III.C",
+     .options = {{"which", "dyn", "all|conv|dyn",
+                  "inputs of which layers; dyn: the first of none, conv, all that fits"}},
+     .make = [](const Options& options) { return std::make_unique<Vdnn>(options.word("which")); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,47 @@
+// What a policy wants copied when, written down op by op.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Collects copies in front of ops; of those in front of one op, what is asked for first comes first, but copies back
+/// come last. What would stand behind the last op is left out.
+class CopyDraft {
+ public:
+  explicit CopyDraft(const Trace& trace) : ops_{trace.ops().size()} {}
+
+  /// `v` is copied to the host, and stays on the device as well.
+  void copy_out(std::uint32_t op, VersionId v) {
+    add(Verb::kSwapOut, op, v);
+    add(Verb::kSwapIn, op, v);  // what is wanted back while it leaves stays
+  }
+  /// The program waits until copies of `v` have ended.
+  void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
+  /// `v` leaves the device, when a copy of it has ended; it is made now if there is none.
+  void release(std::uint32_t op, VersionId v) { add(Verb::kSwapOut, op, v); }
+  /// `v` comes back.
+  void copy_back(std::uint32_t op, VersionId v) { add(Verb::kSwapIn, op, v); }
+
+  std::vector<Action> take() {
+    std::stable_sort(actions_.begin(), actions_.end(),
+                     [](const Action& a, const Action& b) { return a.before < b.before; });
+    return std::move(actions_);
+  }
+
+ private:
+  void add(Verb verb, std::uint32_t op, VersionId v) {
+    if (op < ops_) actions_.push_back({.verb = verb, .before = OpId{op}, .subject = v.value()});
+  }
+
+  std::size_t ops_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace tidepool

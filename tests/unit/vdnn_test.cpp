@@ -1,0 +1,111 @@
+// vDNN in closed form: what is copied, and what waiting for it at the end of layers costs.
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+
+using namespace tidepool;
+using tests::ChainLayer;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
+  const RunSpec spec{
+      .pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano(), .overhead_limit = {}};
+  const Result result = simulate(trace, spec, true);
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// The op in front of which `buffer` is first copied back.
+std::uint32_t asked_before(const Trace& trace, const Result& result, std::size_t buffer) {
+  for (const Action& action : result.realised.actions)
+    if (action.verb == Verb::kSwapIn && trace.version(VersionId{action.subject}).buffer == BufferId{buffer})
+      return action.before.value();
+  return ~0u;
+}
+
+}  // namespace
+
+TEST_CASE("the next layer waits until a layer's input has left: max(0, s / B - t) for each") {
+  // Layers 2 and 3 copy x_1 (s_1) beside t_2 and x_2 beside t_3. x_1 comes back while layer 3 goes backward, x_2 while
+  // the loss does (10 ns).
+  for (const auto& [s1, t2, s2, t3, b3] : {std::tuple{100, 100, 50, 50, 100}, std::tuple{101, 100, 50, 50, 100},
+                                           std::tuple{100, 100, 50, 49, 100}, std::tuple{300, 100, 400, 50, 299}}) {
+    INFO(fmt::format("{} B beside {} ns, {} B beside {} ns", s1, t2, s2, t3));
+    const Trace trace = layer_trace({{"conv", 70_ns, 70_ns, Bytes{s1}},
+                                     {"conv", Nanos{t2}, 70_ns, Bytes{s2}},
+                                     {"conv", Nanos{t3}, Nanos{b3}, 40_B}},
+                                    60_B);
+    const Result result = under(trace, "vdnn(which=all)");
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.swap_out == Bytes{s1 + s2});
+    CHECK(result.totals.stall.d2h == Nanos{std::max(0, s1 - t2) + std::max(0, s2 - t3)});
+    CHECK(result.totals.stall.h2d == Nanos{std::max(0, s2 - 10) + std::max(0, s1 - b3)});
+    CHECK(result.totals.makespan == result.baseline + result.totals.stall.compute);
+  }
+}
+
+TEST_CASE("only features are offloaded, and with conv only what convolutions read") {
+  const Trace trace = layer_trace({{"conv", 100_ns, 100_ns, 1_B},
+                                   {"norm", 100_ns, 100_ns, 10_B},
+                                   {"conv", 100_ns, 100_ns, 100_B},
+                                   {"pool", 100_ns, 100_ns, 1000_B},
+                                   {"addmm", 100_ns, 100_ns, 10000_B},
+                                   {"addmm", 100_ns, 100_ns, 1_B}},
+                                  60_B);
+  CHECK(under(trace, "vdnn(which=all)").totals.swap_out == 111_B);
+  CHECK(under(trace, "vdnn(which=conv)").totals.swap_out == 10_B);
+}
+
+TEST_CASE("in a network without convolutions, products of matrices stand for them") {
+  const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 1_B},
+                                   {"addmm", 100_ns, 100_ns, 10_B},
+                                   {"norm", 100_ns, 100_ns, 100_B},
+                                   {"addmm", 100_ns, 100_ns, 1000_B}},
+                                  60_B);
+  CHECK(under(trace, "vdnn(which=all)").totals.swap_out == 111_B);
+  CHECK(under(trace, "vdnn(which=conv)").totals.swap_out == 101_B);
+}
+
+TEST_CASE("a copy back is not asked for across a convolution") {
+  // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) asks for 3; norm 6 and norm 5, behind
+  // convolution 4, which has its input, ask for nothing; convolution 4 (op 10) asks for 1.
+  const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 10_B},
+                                   {"conv", 100_ns, 100_ns, 10_B},
+                                   {"norm", 100_ns, 100_ns, 10_B},
+                                   {"conv", 100_ns, 100_ns, 10_B},
+                                   {"norm", 100_ns, 100_ns, 10_B},
+                                   {"norm", 100_ns, 100_ns, 10_B}},
+                                  60_B);
+  const Result result = under(trace, "vdnn(which=conv)");
+  CHECK(asked_before(trace, result, 3) == 7);
+  CHECK(asked_before(trace, result, 1) == 10);
+}
+
+TEST_CASE("dyn does the first of nothing, conv and all that fits") {
+  std::vector<ChainLayer> layers;
+  for (const char* name : {"conv", "norm", "conv", "norm", "conv", "norm", "conv"})
+    layers.push_back({name, 100_ns, 100_ns, 100_B});
+  const Trace trace = layer_trace(layers, 100_B);
+  std::vector<int> answers(4);
+  for (std::int64_t capacity = 300; capacity <= 1000; capacity += 50) {
+    INFO(capacity);
+    const Result dyn = under(trace, "vdnn", Bytes{capacity});
+    int answer = 0;
+    for (const char* policy : {"none", "vdnn(which=conv)", "vdnn(which=all)"}) {
+      const Result fixed = under(trace, policy, Bytes{capacity});
+      if (fixed.outcome == Outcome::kOk) {
+        CHECK(dyn.totals == fixed.totals);
+        break;
+      }
+      ++answer;
+    }
+    CHECK((dyn.outcome == Outcome::kOk) == (answer < 3));
+    ++answers[static_cast<std::size_t>(answer)];
+  }
+  for (const int times : answers) CHECK(times > 0);
+}
