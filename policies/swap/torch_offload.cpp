@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "simulator/registry.hpp"
+#include "simulator/swap/copy_draft.hpp"
+#include "simulator/swap/layers.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// What torchtune's activation offloading does (OffloadActivations with use_streams, read in
+/// torchtune/training/_activation_offloading.py): every tensor that autograd saves and that is no parameter, buffer or
+/// small is copied to the host on a stream of its own as soon as it is saved, whatever memory
+/// there is.
+///
+/// Saved tensors are counted, also those that stay. When the n-th is copied, the compute stream waits until the
+/// (n - stash)-th and those before it have left, and lets go of them. What is still alive when the backward phase
+/// begins is read where it is by the first node that reads an offloaded tensor; behind that node the rest leaves too. A
+/// node's tensors are copied back when it is come to; the host runs ahead of the device, but the copying stream waits
+/// for the node before the last one, so a copy back starts one node ahead.
+/// All that the last product or convolution (the output projection) and the loss behind it save stays.
+///
+/// What a trace cannot give: which op saves a tensor. What an op reads forward and the backward phase reads again is
+/// taken to be saved when its first reader runs, once, and what no op reads forward when it has been made; there, a
+/// tensor that two ops save is copied twice. Copies both ways share one stream there; here each has its lane.
+/// O(uses) to plan.
+class TorchOffload final : public Policy {
+ public:
+  TorchOffload(Bytes least, std::size_t stash, bool keep_head) : least_{least}, stash_{stash}, keep_head_{keep_head} {}
+
+  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
+    const Layers layers = find_layers(trace);
+    const std::vector<Pack> packs = find_packs(trace, layers);
+    CopyDraft copies{trace};
+    std::vector<std::uint32_t> released(trace.versions().size(), kNever);  // op
+    const auto let_go = [&](const Pack& pack, std::uint32_t op) {
+      copies.await(op, pack.kept->saved.version);
+      const std::uint32_t gone = std::max(op, pack.kept->saved.last_forward + 1);
+      copies.release(gone, pack.kept->saved.version);
+      released[pack.kept->saved.version.index()] = gone;
+    };
+    std::size_t oldest = 0;  // that is alive
+    for (std::size_t id = 0; id < packs.size(); ++id) {
+      if (packs[id].kept == nullptr) continue;
+      for (; oldest + stash_ <= id; ++oldest)
+        if (packs[oldest].kept != nullptr) let_go(packs[oldest], packs[id].op);
+      copies.copy_out(packs[id].op, packs[id].kept->saved.version);
+    }
+    const std::vector<std::uint32_t> nodes = nodes_of(packs);
+    if (nodes.empty()) return {};
+    for (; oldest < packs.size(); ++oldest)
+      if (packs[oldest].kept != nullptr && packs[oldest].kept->saved.first_again > nodes.front())
+        let_go(packs[oldest], nodes.front() + 1);
+    std::vector<Saved> back;
+    for (const Pack& pack : packs)
+      if (pack.kept != nullptr && released[pack.kept->saved.version.index()] != kNever)
+        back.push_back(pack.kept->saved);
+    std::stable_sort(back.begin(), back.end(),
+                     [](const Saved& a, const Saved& b) { return a.first_again < b.first_again; });
+    std::size_t node = 0;
+    for (const Saved& saved : back) {
+      while (nodes[node] < saved.first_again) ++node;
+      const std::uint32_t from = node < 2 ? layers.backward : nodes[node - 2] + 1;
+      copies.copy_back(std::max(from, released[saved.version.index()]), saved.version);
+    }
+    return copies.take();
+  }
+
+ private:
+  /// A tensor is saved in front of `op`.
+  struct Pack {
+    std::uint32_t op = 0;
+    const Kept* kept = nullptr;  ///< none: it is counted, but stays
+  };
+
+  std::vector<Pack> find_packs(const Trace& trace, const Layers& layers) const {
+    std::uint32_t head = layers.backward;  // the first op whose tensors stay
+    if (keep_head_)
+      for (const Layer& layer : layers.layers)
+        if (layer.kind == LayerKind::kConvolution || layer.kind == LayerKind::kProduct) head = layer.first;
+    std::vector<const Kept*> kept(trace.versions().size());
+    for (const Kept& each : layers.kept) kept[each.saved.version.index()] = &each;
+    std::vector<bool> packed(trace.versions().size());
+    std::vector<Pack> packs;
+    const auto pack = [&](VersionId v, std::uint32_t op) {
+      if (packed[v.index()]) return;
+      packed[v.index()] = true;
+      const bool leaves = kept[v.index()] != nullptr && trace.size(v) >= least_ && op < head;
+      packs.push_back({op, leaves ? kept[v.index()] : nullptr});
+    };
+    const auto read_again = [&](VersionId v) {
+      if (kept[v.index()] != nullptr) return true;
+      const auto readers = trace.readers(v);
+      const auto again = std::lower_bound(readers.begin(), readers.end(), OpId{layers.backward});
+      return !trace.version(v).producer.valid() && again != readers.end() && again->value() < layers.backward_behind;
+    };
+    for (std::uint32_t op = 0; op < layers.backward; ++op) {
+      for (const Use& use : trace.uses(OpId{op}))
+        if (use.in.valid() && read_again(trace.root(use.in))) pack(trace.root(use.in), op);
+      for (const VersionId made : trace.made(OpId{op}))
+        if (kept[made.index()] != nullptr && kept[made.index()]->saved.last_forward == op) pack(made, op + 1);
+    }
+    return packs;
+  }
+
+  /// Backward ops that are the first to read an offloaded tensor, rising.
+  static std::vector<std::uint32_t> nodes_of(const std::vector<Pack>& packs) {
+    std::vector<std::uint32_t> nodes;
+    for (const Pack& pack : packs)
+      if (pack.kept != nullptr) nodes.push_back(pack.kept->saved.first_again);
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
+  }
+
+  Bytes least_;
+  std::size_t stash_;
+  bool keep_head_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "torch-offload",
+     .kind = PolicyKind::kSwap,
+     .summary = "copies every saved activation to the host as soon as it is saved, and back one node ahead",
+     .paper = "torchtune, OffloadActivations with use_streams (training/_activation_offloading.py)",
+     .options = {{"least", "1024B", "bytes", "smaller tensors stay (min_offload_size)"},
+                 {"stash", "5", "number", "saved tensors that stay alive while the oldest leaves (max_fwd_stash_size)"},
+                 {"head", "keep", "keep|offload", "what the output projection and the loss save"}},
+     .make = [](const Options& options) {
+       const double stash = options.number("stash");
+       if (!(stash >= 1 && stash <= 1e6))
+         throw InputError{
+             fmt::format("torch-offload: option 'stash' is '{}'; expected 1 to 1000000", options.word("stash"))};
+       return std::make_unique<TorchOffload>(options.bytes("least"), static_cast<std::size_t>(stash),
+                                             options.word("head") == "keep");
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,71 @@
+// torchtune's activation offloading in closed form: whom the compute stream waits for, and how far ahead copies start.
+#include <string>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, const std::string& policy) {
+  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = kNoLimit, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// Four layers of 100 ns each way. x_1 to x_3 are saved in front of ops 1 to 3, x_0 (that was there before) in front of
+/// op 0: it is counted, but stays. x_4 is not saved.
+Trace four_layers(Bytes size) {
+  return layer_trace(std::vector<tests::ChainLayer>(4, {"op", 100_ns, 100_ns, size}), 10_B);
+}
+
+}  // namespace
+
+TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
+  // Copies of 150 ns start at 100, and then one after the other. With one alive, op 2 waits for x_1 (from 200 to 250),
+  // and op 3 for x_2, whose copy starts with op 2 (from 350 to 400). With two, op 3 (at 300) waits for x_1 only.
+  for (const auto& [stash, size, stall] : {std::tuple{1, 150_B, 100_ns}, std::tuple{1, 100_B, 0_ns},
+                                           std::tuple{1, 101_B, 2_ns}, std::tuple{2, 150_B, 0_ns}}) {
+    const Result result = under(four_layers(size), "torch-offload(least=2B,stash=" + std::to_string(stash) + ")");
+    CHECK(result.totals.stall.d2h == stall);
+    CHECK(result.totals.swap_out == size * 3);
+  }
+}
+
+TEST_CASE("what is alive when the backward phase begins is read where it is, and copies back start a node ahead") {
+  // With one alive: x_3 is. The loss goes back from 510 + 100 (waited) on, for 10 ns, then layer 4. x_2 is asked for in
+  // front of the loss, and comes in 150 ns: layer 3 waits for 150 - 110. x_1 is asked for behind layer 4, and starts
+  // when x_2 is there: it needs 150, layer 3 only hides 100.
+  const Result one = under(four_layers(150_B), "torch-offload(least=2B,stash=1)");
+  CHECK(one.totals.swap_in == 300_B);
+  CHECK(one.totals.stall.h2d == 90_ns);
+  // Of 100 B each, all is hidden. With two alive, x_2 goes behind layer 4, so it comes back when layer 3 is to run.
+  CHECK(under(four_layers(100_B), "torch-offload(least=2B,stash=1)").totals.stall.h2d == 0_ns);
+  const Result two = under(four_layers(100_B), "torch-offload(least=2B,stash=2)");
+  CHECK(two.totals.swap_in == 200_B);
+  CHECK(two.totals.stall.h2d == 100_ns);
+}
+
+TEST_CASE("small tensors stay, and so does what the output projection saves") {
+  const std::vector<tests::ChainLayer> layers{{"op", 100_ns, 100_ns, 10_B},
+                                              {"op", 100_ns, 100_ns, 2000_B},
+                                              {"aten::addmm", 100_ns, 100_ns, 3000_B},
+                                              {"op", 100_ns, 100_ns, 1_B}};
+  const Trace trace = layer_trace(layers, 10_B);
+  CHECK(under(trace, "torch-offload(stash=1)").totals.swap_out == 0_B);  // x_2 is saved by the projection
+  CHECK(under(trace, "torch-offload(stash=1,head=offload)").totals.swap_out == 5000_B);
+  CHECK(under(trace, "torch-offload(stash=1,head=offload,least=10B)").totals.swap_out == 5010_B);
+  CHECK(under(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);
+}
+
+TEST_CASE("a stash that makes no sense is refused") {
+  CHECK_THROWS_WITH(under(four_layers(1_B), "torch-offload(stash=0)"),
+                    "torch-offload: option 'stash' is '0'; expected 1 to 1000000");
+}
