@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -20,16 +22,24 @@ class CopyDraft {
   /// `v` is copied to the host, and stays on the device as well.
   void copy_out(std::uint32_t op, VersionId v) {
     add(Verb::kSwapOut, op, v);
+    kept_[v] = actions_.size();
     add(Verb::kSwapIn, op, v);  // what is wanted back while it leaves stays
   }
   /// The program waits until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
   /// `v` leaves the device, when a copy of it has ended; it is made now if there is none.
-  void release(std::uint32_t op, VersionId v) { add(Verb::kSwapOut, op, v); }
+  void release(std::uint32_t op, VersionId v) {
+    const Action keeps{.verb = Verb::kSwapIn, .before = OpId{op}, .subject = v.value()};
+    if (const auto kept = kept_.find(v);
+        kept != kept_.end() && kept->second < actions_.size() && actions_[kept->second] == keeps)
+      actions_[kept->second].before = {};  // it may leave at once
+    add(Verb::kSwapOut, op, v);
+  }
   /// `v` comes back.
   void copy_back(std::uint32_t op, VersionId v) { add(Verb::kSwapIn, op, v); }
 
   std::vector<Action> take() {
+    std::erase_if(actions_, [](const Action& action) { return !action.before.valid(); });
     std::stable_sort(actions_.begin(), actions_.end(),
                      [](const Action& a, const Action& b) { return a.before < b.before; });
     return std::move(actions_);
@@ -42,6 +52,7 @@ class CopyDraft {
 
   std::size_t ops_;
   std::vector<Action> actions_;
+  std::map<VersionId, std::size_t> kept_;  // what keeps the latest copied, in actions_
 };
 
 }  // namespace tidepool

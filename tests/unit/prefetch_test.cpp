@@ -1,5 +1,6 @@
 // Closed forms of drafts that bring content back early, within a step and across the boundary between two.
 #include "simulator/run.hpp"
+#include "simulator/swap/copy_draft.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/scripted_policy.hpp"
@@ -103,4 +104,23 @@ TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") 
     CHECK(result.totals.swap_in == 100_B);
     CHECK(result.totals.swap_out == 100_B);
   }
+}
+
+TEST_CASE("what a draft copies out stays until it is released, also if that is at once") {
+  const Trace trace = a_around_b(50_ns);
+  const VersionId a = trace.made(OpId{0})[0];
+  const auto drafted = [&](std::uint32_t released) {
+    CopyDraft copies{trace};
+    copies.copy_out(1, a);
+    copies.release(released, a);
+    copies.copy_back(4, a);
+    return scripted(trace, copies.take(), 200_B);
+  };
+  // Released in front of op1, it has left when op2 begins, and comes back in 100 ns when op4 is to run. Behind the last
+  // op, nothing is released.
+  CHECK(drafted(1).totals.swap_in == 100_B);
+  CHECK(drafted(1).totals.stall.h2d == 100_ns);
+  CHECK(drafted(2).totals.swap_in == 100_B);
+  CHECK(drafted(5).totals.swap_in == 0_B);
+  CHECK(drafted(5).totals.swap_out == 100_B);
 }
