@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "simulator/registry.hpp"
+#include "simulator/swap/copy_draft.hpp"
+#include "simulator/swap/layers.hpp"
+#include "simulator/swap/trials.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Only m layers that follow each other have what they keep for the backward phase on the device. Running forward, what
+/// layer i was the last to use is copied to the host at once and has left when layer i + m + 1 begins; running
+/// backward, what layer i needs is asked for when layer i + m begins. What would have to come back before it has left
+/// stays.
+///
+/// m is the smallest window in which copies are hidden: if each lane does one copy after the other and ops take their
+/// time, every copy out ends before layer i + m + 1 begins, and every copy back before layer i begins backward. Where
+/// that window does not fit into the memory, the largest that does, by bisection; where none does, the run is out of
+/// memory with m = 1.
+///
+/// After the working window of Sun et al., "STRONGHOLD: Fast and Affordable Billion-Scale Deep Learning Model
+/// Training", SC 2022, which moves parameters and optimizer states of transformer blocks through such a window and
+/// updates them on the host: hence not its name. O(layers * m) and about log2(m) + 1 simulations.
+class LayerWindow final : public Policy {
+ public:
+  explicit LayerWindow(std::uint32_t window) : window_{window} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    const Layers layers = find_layers(trace);
+    if (layers.kept.empty() || (window_ == 0 && trace.ideal_peak() <= spec.capacity)) return {};
+    if (window_ != 0) return draft(trace, layers, window_);
+    const auto fits = [&](std::uint32_t window) {
+      ++judged_;
+      return judge(trace, spec, draft(trace, layers, window), Otherwise::kOutOfMemory).outcome == Outcome::kOk;
+    };
+    std::uint32_t fitting = 1, window = hidden_window(trace, layers, spec.machine);
+    if (fits(window)) return draft(trace, layers, window);
+    while (fitting + 1 < window) {
+      const std::uint32_t middle = fitting + (window - fitting) / 2;
+      (fits(middle) ? fitting : window) = middle;
+    }
+    return draft(trace, layers, fitting);
+  }
+
+  std::int64_t cost_evaluations() const override { return judged_; }
+
+ private:
+  static std::vector<Action> draft(const Trace& trace, const Layers& layers, std::uint32_t window) {
+    CopyDraft copies{trace};
+    for (const Kept& kept : layers.kept) {
+      const std::uint32_t leaves = kept.reader + window + 1, asked = kept.due + window;
+      if (leaves >= layers.size()) continue;
+      const std::uint32_t gone = layers.layers[leaves].first;
+      copies.copy_out(kept.saved.last_forward + 1, kept.saved.version);
+      copies.await(gone, kept.saved.version);
+      copies.release(gone, kept.saved.version);
+      copies.copy_back(asked < layers.size() ? layers.layers[asked].backward : layers.backward, kept.saved.version);
+    }
+    return copies.take();
+  }
+
+  static std::uint32_t hidden_window(const Trace& trace, const Layers& layers, const Machine& machine) {
+    const std::size_t n = layers.size();
+    std::vector<Nanos> begins(n + 1), backward(n + 1);  // forward; and backward, n: when that phase begins
+    std::vector<Bytes> out(n);
+    const auto time = [&](std::uint32_t first, std::uint32_t behind) {
+      Nanos sum;
+      for (std::uint32_t op = first; op < behind; ++op) sum += trace.op(OpId{op}).duration;
+      return sum;
+    };
+    for (std::size_t i = 0; i < n; ++i)
+      begins[i + 1] = begins[i] + time(layers.layers[i].first, layers.layers[i].behind);
+    Nanos now;
+    for (std::size_t i = n; i-- > 0;) {
+      backward[i] = now;
+      now += time(layers.layers[i].backward, layers.layers[i].backward_behind);
+    }
+    for (const Kept& kept : layers.kept) out[kept.reader] += trace.size(kept.saved.version);
+    const auto hidden = [&](std::size_t window) {
+      Nanos lane;
+      for (std::size_t i = 0; i + window + 1 < n; ++i) {
+        if (out[i] == Bytes{}) continue;
+        lane = std::max(lane, begins[i + 1]) + machine.d2h.time(out[i]);
+        if (lane > begins[i + window + 1]) return false;
+      }
+      std::vector<Bytes> in(n);
+      for (const Kept& kept : layers.kept)
+        if (kept.reader + window + 1 < n) in[kept.due] += trace.size(kept.saved.version);
+      lane = Nanos{};
+      for (std::size_t i = n; i-- > 0;) {
+        if (in[i] == Bytes{}) continue;
+        lane = std::max(lane, backward[std::min(i + window, n)]) + machine.h2d.time(in[i]);
+        if (lane > backward[i]) return false;
+      }
+      return true;
+    };
+    std::size_t window = 1;
+    while (window < n && !hidden(window)) ++window;
+    return static_cast<std::uint32_t>(window);
+  }
+
+  std::uint32_t window_;
+  std::int64_t judged_ = 0;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "layer-window",
+     .kind = PolicyKind::kSwap,
+     .summary = "keeps on the device what a few layers that follow each other need, and the rest on the host",
+     .paper = "after the working window of STRONGHOLD (Sun et al., SC 2022)",
+     .options = {{"window", "0", "number", "layers; 0: the smallest that hides copies, or what fits"}},
+     .make = [](const Options& options) {
+       const double window = options.number("window");
+       if (!(window >= 0 && window <= 1e6))
+         throw InputError{
+             fmt::format("layer-window: option 'window' is '{}'; expected 0 to 1000000", options.word("window"))};
+       return std::make_unique<LayerWindow>(static_cast<std::uint32_t>(window));
+     }}};
+
+}  // namespace
+}  // namespace tidepool

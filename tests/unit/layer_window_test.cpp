@@ -1,0 +1,75 @@
+// The layer window in closed form: when copies are hidden, and what does not fit.
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
+  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, spec, true);
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+Trace equal_layers(std::size_t count, Bytes size) {
+  return layer_trace(std::vector<tests::ChainLayer>(count, {"op", 100_ns, 100_ns, size}), size);
+}
+
+}  // namespace
+
+TEST_CASE("what leaves a window of one layer has one layer's time for each copy") {
+  // Of three layers and the loss, only x_1 can leave: beside layer 3, before the loss. Layer 3 backward brings it back.
+  for (const auto& [size, stall] : {std::pair{100_B, 0_ns}, std::pair{101_B, 1_ns}, std::pair{250_B, 150_ns}}) {
+    const Result result = under(equal_layers(3, size), "layer-window(window=1)");
+    CHECK(result.totals.swap_out == size);
+    CHECK(result.totals.stall.d2h == stall);
+    CHECK(result.totals.stall.h2d == stall);
+  }
+}
+
+TEST_CASE("the window is the smallest that hides copies") {
+  // Of eight layers of 100 ns, x_1 to x_k leave a window of m = 7 - k. Copies of s > 100 ns follow each other from 200
+  // on: the last ends at 200 + k s, and must have when layer k + m + 2 begins, at 800.
+  for (const auto& [size, leaving] : {std::pair{100_B, 6}, std::pair{101_B, 5}, std::pair{120_B, 5},
+                                      std::pair{121_B, 4}, std::pair{150_B, 4}, std::pair{151_B, 3}}) {
+    INFO(to_text(size));
+    const Trace trace = equal_layers(8, size);
+    const Result result = under(trace, "layer-window", trace.ideal_peak() - 1_B);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.swap_out == size * leaving);
+    CHECK(result.totals.swap_in == size * leaving);
+    CHECK(result.totals.stall.compute == 0_ns);
+  }
+}
+
+TEST_CASE("where that window does not fit, the largest that does is used, and where all fits, nothing is copied") {
+  const Trace trace = equal_layers(8, 150_B);
+  CHECK(under(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
+  int smaller = 0, none = 0;
+  for (Bytes capacity = 450_B; capacity < trace.ideal_peak(); capacity += 50_B) {
+    INFO(to_text(capacity));
+    const Result result = under(trace, "layer-window", capacity);
+    int window = 3;  // hides copies, see above
+    while (window > 0 && under(trace, fmt::format("layer-window(window={})", window), capacity).outcome != Outcome::kOk)
+      --window;
+    CHECK((result.outcome == Outcome::kOk) == (window > 0));
+    if (window > 0)
+      CHECK(result.totals == under(trace, fmt::format("layer-window(window={})", window), capacity).totals);
+    smaller += window == 1 || window == 2, none += window == 0;
+  }
+  CHECK(smaller > 0);
+  CHECK(none > 0);
+}
+
+TEST_CASE("a window that makes no sense is refused") {
+  CHECK_THROWS_WITH(under(equal_layers(3, 1_B), "layer-window(window=-1)"),
+                    "layer-window: option 'window' is '-1'; expected 0 to 1000000");
+}
