@@ -1,0 +1,96 @@
+// TFLMS in closed form: which edges are cut, when copies start, and what the search finds.
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
+  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, spec, true);
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// Layers 1 to 5 are at levels 0 to 4, the loss at 5 and 6, their way back at 7 to 11: x_i, made at level i - 1, is
+/// read again at level 11 - i, 12 - 2 i levels later.
+Trace five_layers() { return layer_trace(std::vector<tests::ChainLayer>(5, {"op", 100_ns, 100_ns, 100_B}), 100_B); }
+
+}  // namespace
+
+TEST_CASE("edges longer than the threshold are cut") {
+  for (const auto& [threshold, cut] :
+       {std::pair{3, 4}, std::pair{4, 3}, std::pair{7, 2}, std::pair{8, 1}, std::pair{9, 1}, std::pair{10, 0}}) {
+    INFO(threshold);
+    const Result result =
+        under(five_layers(), fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold));
+    CHECK(result.totals.swap_out == 100_B * cut);
+    CHECK(result.totals.swap_in == 100_B * cut);
+  }
+}
+
+TEST_CASE("a copy back is triggered more than `ahead` levels before its reader, or not before if that is asked for") {
+  // x_4, for layer 5 backward: behind the loss (two levels before), beside the way back from it (10 ns). x_3 to x_1:
+  // each beside a layer backward, which hides it.
+  const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
+  CHECK(under(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
+  CHECK(under(five_layers(), policy + ")").totals.stall.d2h == 0_ns);
+  CHECK(under(five_layers(), policy + ",sync=2)").totals.stall.h2d == 400_ns);
+  CHECK(under(five_layers(), policy + ",sync=1)").totals.stall.d2h == 400_ns);
+}
+
+TEST_CASE("readers within `groupby` levels share a copy back") {
+  // a is made at level 0 and read at levels 4 and 7.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  BufferId last = build.alloc({.size = 1_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}, {last, Access::kWrite}});
+  for (int level = 1; level <= 7; ++level) {
+    const BufferId next = build.alloc({.size = 1_B});
+    std::vector<TraceBuilder::Touch> touches{{last}, {next, Access::kWrite}};
+    if (level == 4 || level == 7) touches.push_back({a});
+    build.run({.duration = 100_ns}, touches);
+    last = next;
+  }
+  build.free(a);
+  const Trace trace = build.finish();
+  for (const auto& [group_by, copies] : {std::pair{0, 2}, std::pair{2, 2}, std::pair{3, 1}}) {
+    const Result result = under(trace, fmt::format("tflms(threshold=2,ahead=0,groupby={},least=2B)", group_by));
+    CHECK(result.totals.swap_in == 100_B * copies);
+    CHECK(result.totals.swap_out == 100_B);
+  }
+}
+
+TEST_CASE("the search finds the largest threshold that fits") {
+  const Trace trace = five_layers();
+  CHECK(under(trace, "tflms(least=2B)", trace.ideal_peak()).totals.swap_out == 0_B);
+  int found = 0;
+  for (Bytes capacity = 350_B; capacity < trace.ideal_peak(); capacity += 50_B) {
+    INFO(to_text(capacity));
+    int threshold = 12;
+    while (threshold > 0 &&
+           under(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity).outcome !=
+               Outcome::kOk)
+      --threshold;
+    const Result result = under(trace, "tflms(least=2B)", capacity);
+    if (threshold == 0) continue;
+    ++found;
+    CHECK(result.outcome == Outcome::kOk);
+    CHECK(result.totals.swap_out ==
+          under(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity)
+              .totals.swap_out);
+  }
+  CHECK(found > 1);
+}
+
+TEST_CASE("a distance that makes no sense is refused") {
+  CHECK_THROWS_WITH(under(five_layers(), "tflms(threshold=-2)"),
+                    "tflms: option 'threshold' is '-2'; expected -1 to 1e9");
+}
