@@ -16,7 +16,7 @@ class EvictLeast : public Policy {
 
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) {
-      if (kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v))
+      if ((kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v)) && may_go(view, v))
         index_.set(v.index(), Key{view, v});
       else
         index_.clear(v.index());
@@ -26,6 +26,10 @@ class EvictLeast : public Policy {
   }
 
   std::int64_t cost_evaluations() const override { return evaluations_; }
+
+ protected:
+  /// Whether it is among what may be evicted at all; always the same answer for a version.
+  virtual bool may_go(const View&, VersionId) const { return true; }
 
  private:
   Tournament<Key> index_;

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
+#include "simulator/remat/segments.hpp"
+#include "simulator/run.hpp"
+#include "simulator/swap/copy_draft.hpp"
+#include "simulator/swap/layers.hpp"
+#include "simulator/victims.hpp"
+
+namespace tidepool {
+namespace {
+
+/// SuperNeurons: convolutions are checkpoints, whose outputs are kept or swapped; what other layers make is cheap, goes
+/// when the forward phase has used it, and is run again from the checkpoint before it.
+///   liveness       frees what no later layer reads: the program of a trace does that itself
+///   tensor cache   offload=cache: where there is no room, what was used longest ago is copied to the host; what ops in
+///                  hand use is locked. Where all fits, nothing is copied. offload=always: outputs of checkpoints are
+///                  copied when they are made and leave when the forward phase has used them (its unified tensor pool)
+///   prefetch       when a checkpoint layer begins backward, what the one before it needs is asked for, if there is
+///   room recomputation  recompute=cost-aware: a segment between checkpoints that keeps more than the largest sum of
+///   what
+///                  one layer's backward step uses, l_peak = max l_i, is run again for every layer that needs it, and
+///                  else once (see Regain): at most l_peak, with as few runs as that allows
+/// With when=short, all of this is done only where the step does not fit without it; the authors' program decides when
+/// it is compiled.
+///
+/// Paper: Wang, Ye, Zhao, Wu, Li, Song, Xu and Kraska, "SuperNeurons: Dynamic GPU Memory Management for Training Deep
+/// Neural Networks", PPoPP 2018, sections 3.2 to 3.4. Checkpoints (convolutions only), segments, the bottleneck and the
+/// comparison are those of the authors' program (linnanwang/superneurons-release, recompute.cpp).
+///
+/// Not done: the choice of convolution algorithms by free memory (section 3.5); a trace has one of each. Beyond the
+/// paper: in a network without convolutions, products of matrices are the checkpoints; without these either, only the
+/// cache is left. Parameters never leave. O(log n) per change of a version's state.
+class SuperNeurons final : public SwapOutLeast<OldestFirst> {
+ public:
+  explicit SuperNeurons(const Options& options)
+      : recompute_{options.word("recompute")},
+        always_offload_{options.word("offload") == "always"},
+        always_{options.word("when") == "always"} {}
+
+  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+    prefetch_.resize(trace.ops().size());
+    if (!always_ && trace.ideal_peak() <= capacity) return {};
+    const Layers layers = find_layers(trace);
+    const LayerKind checkpoint = layers.heavy();
+    const auto is_checkpoint = [&](std::uint32_t layer) { return layers.layers[layer].kind == checkpoint; };
+    std::vector<Segment> segments = find_segments(trace, layers, checkpoint);
+    if (segments.size() == 1 && segments[0].behind - segments[0].first == layers.size()) return {};
+    const Bytes bottleneck = backward_bottleneck(trace, layers);
+    for (Segment& segment : segments)
+      if (recompute_ == "memory" || (recompute_ == "cost-aware" && segment.kept > bottleneck))
+        segment.regain = Regain::kEvery;
+    if (recompute_ != "off") draft_ = Draft{recompute_segments(trace, layers, segments)};
+
+    CopyDraft copies{trace};
+    for (const Kept& kept : layers.kept) {
+      if (!is_checkpoint(kept.origin)) continue;
+      for (auto layer = kept.due + 1; layer < layers.size(); ++layer)
+        if (is_checkpoint(layer) && layers.layers[layer].backward < layers.layers[layer].backward_behind) {
+          prefetch_[layers.layers[layer].backward].push_back(kept.saved.version);
+          break;
+        }
+      if (!always_offload_) continue;
+      copies.copy_out(kept.saved.made + 1, kept.saved.version);
+      copies.release(kept.saved.last_forward + 1, kept.saved.version);
+    }
+    return copies.take();
+  }
+
+  void start(const View& view) override {
+    SwapOutLeast<OldestFirst>::start(view);
+    draft_.start();
+  }
+
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override {
+    draft_.due(view, op, out);
+    for (const VersionId v : prefetch_[op.index()])
+      if (view.absent(v) && view.state(v).on_host) out.push_back({.verb = Verb::kSwapIn, .subject = v.value()});
+  }
+
+ private:
+  bool may_go(const View& view, VersionId v) const override {
+    return !view.trace().buffer(view.trace().version(v).buffer).born_before;
+  }
+
+  std::string recompute_;
+  bool always_offload_, always_;
+  Draft draft_;
+  std::vector<std::vector<VersionId>> prefetch_;  // by op
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "superneurons",
+     .kind = PolicyKind::kHybrid,
+     .summary = "swaps outputs of convolutions, and runs cheap layers between them again",
+     .paper = "SuperNeurons: Wang et al., PPoPP 2018, sections 3.2 to 3.4",
+     .options = {{"recompute", "cost-aware", "cost-aware|speed|memory|off", "segments: by cost, once, for every layer"},
+                 {"offload", "cache", "cache|always", "copy where there is no room, or what convolutions make at once"},
+                 {"when", "short", "short|always", "short: nothing where the step fits without"}},
+     .make = [](const Options& options) { return std::make_unique<SuperNeurons>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

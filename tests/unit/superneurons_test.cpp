@@ -1,0 +1,123 @@
+// SuperNeurons in closed form: runs and peaks of segments, the tensor cache, prefetching.
+#include <fmt/format.h>
+
+#include "simulator/remat/segments.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, const std::string& options, Bytes capacity = kNoLimit) {
+  const RunSpec spec{.pool = "ideal",
+                     .policy = fmt::format("superneurons({})", options),
+                     .capacity = capacity,
+                     .machine = tests::byte_per_nano(),
+                     .overhead_limit = {}};
+  const Result result = simulate(trace, spec, true);
+  INFO(result.message);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// A convolution, `cheap` activations and a convolution, all of 1000 B and 100 ns.
+Trace segment_of(std::size_t cheap) {
+  std::vector<tests::ChainLayer> layers(cheap + 2, {"relu", 100_ns, 100_ns, 1000_B});
+  layers.front().name = layers.back().name = "conv";
+  return layer_trace(layers, 1000_B);
+}
+
+}  // namespace
+
+TEST_CASE("a segment of m layers is run again once, or for every layer: m or m (m + 1) / 2 runs") {
+  for (std::int64_t m = 1; m <= 8; ++m) {
+    INFO(m);
+    const Trace trace = segment_of(static_cast<std::size_t>(m));
+    CHECK(under(trace, "when=always,recompute=off").totals.recompute_count == 0);
+    CHECK(under(trace, "when=always,recompute=speed").totals.recompute_count == m);
+    CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == m * (m + 1) / 2);
+    // A layer backward uses three buffers, so that is the bottleneck; the segment keeps m.
+    CHECK(under(trace, "when=always").totals.recompute_count == (m <= 3 ? m : m * (m + 1) / 2));
+  }
+}
+
+TEST_CASE("peaks are those of liveness, of the segment run again at once, and of the largest layer") {
+  for (std::int64_t m = 2; m <= 8; ++m) {
+    INFO(m);
+    const Trace trace = segment_of(static_cast<std::size_t>(m));
+    // The last convolution backward: x_0, all that is kept, and two gradients.
+    CHECK(under(trace, "when=always,recompute=off").totals.peak == 1000_B * (1 + (m + 1) + 2));
+    CHECK(under(trace, "when=always,recompute=speed").totals.peak == 1000_B * (1 + (m + 1) + 2));
+    // The checkpoint, the layer's input and two gradients.
+    CHECK(under(trace, "when=always,recompute=memory").totals.peak == 1000_B * (1 + 1 + 1 + 2));
+  }
+}
+
+TEST_CASE("the checkpoints of a speed-centric step are all that is kept in the forward phase") {
+  // Four segments of three activations: the sum of all x is 17000 B, that of the checkpoints 5000.
+  std::vector<tests::ChainLayer> layers(17, {"relu", 100_ns, 100_ns, 1000_B});
+  for (std::size_t i = 0; i < layers.size(); i += 4) layers[i].name = "conv";
+  const Trace trace = layer_trace(layers, 1000_B);
+  CHECK(under(trace, "when=always,recompute=off").totals.peak == 1000_B * (1 + 16 + 2));
+  // The last convolution backward: x_0, four checkpoints, its segment of three, two gradients.
+  CHECK(under(trace, "when=always,recompute=speed").totals.peak == 1000_B * (1 + 4 + 3 + 2));
+  CHECK(under(trace, "when=always,recompute=memory").totals.peak == 1000_B * (1 + 4 + 1 + 2));
+}
+
+TEST_CASE("the cache copies nothing where all fits, and the unified pool always does") {
+  const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, 100_B}), 100_B);
+  CHECK(under(trace, "when=always").totals.swap_out == 0_B);
+  CHECK(under(trace, "when=always,offload=always").totals.swap_out == 400_B);
+  CHECK(under(trace, "offload=always").totals.swap_out == 0_B);  // all fits, and when=short
+  // 700 B are live at most: 50 less, and one x must go.
+  REQUIRE(trace.ideal_peak() == 700_B);
+  CHECK(under(trace, "", 700_B).totals.swap_out == 0_B);
+  CHECK(under(trace, "", 650_B).totals.swap_out == 100_B);
+}
+
+TEST_CASE("a convolution's inputs are asked for when the convolution behind it begins backward") {
+  for (const auto& [size, late] : {std::pair{100_B, 0_ns}, std::pair{130_B, 30_ns}}) {
+    const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, size}), size);
+    const Result result = under(trace, "when=always,offload=always");
+    // x_4 comes on demand; x_3 to x_1 beside one layer each.
+    CHECK(result.totals.stall.h2d == Nanos{size.count()} + late * 3);
+  }
+}
+
+TEST_CASE("what several layers read is kept, so that a joint needs no run from before the branch") {
+  // conv | a = relu (read by relu and by the joint) | b = relu | c = a + b | conv reads c.
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 1000_B});
+  std::vector<BufferId> made;
+  const auto layer = [&](std::string_view name, const std::vector<BufferId>& reads, Phase phase) {
+    const BufferId out = build.alloc({.size = 1000_B});
+    std::vector<TraceBuilder::Touch> touches;
+    for (const BufferId read : reads) touches.push_back({read});
+    touches.push_back({out, Access::kWrite});
+    build.run({.name = build.text(name),
+               .module = build.text(fmt::format("{}{}", phase == Phase::kForward ? "m" : "b", made.size())),
+               .phase = phase,
+               .duration = 100_ns},
+              touches);
+    made.push_back(out);
+    return out;
+  };
+  const BufferId c0 = layer("conv", {x}, Phase::kForward), a = layer("relu", {c0}, Phase::kForward),
+                 b = layer("relu", {a}, Phase::kForward), c = layer("add", {a, b}, Phase::kForward),
+                 d = layer("conv", {c}, Phase::kForward);
+  layer("back", {d, c}, Phase::kBackward);
+  layer("back", {b, a}, Phase::kBackward);
+  layer("back", {a, c0}, Phase::kBackward);
+  build.only_given_outputs();
+  const Trace trace = build.finish();
+  const Layers layers = find_layers(trace);
+  const std::vector<Segment> segments = find_segments(trace, layers, LayerKind::kConvolution);
+  REQUIRE(segments.size() == 1);
+  CHECK(segments[0].kept == 2000_B);                                                // b and c
+  CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == 3);  // b and c, then b
+}
