@@ -1,0 +1,49 @@
+// GeePS in closed form: what is pinned beside two accesses, and what staging the rest costs.
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+Result under(const Trace& trace, Bytes capacity) {
+  const RunSpec spec{.pool = "ideal", .policy = "geeps", .capacity = capacity, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, spec, true);
+  INFO(result.message);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+Trace equal_layers(std::size_t count, Bytes size) {
+  return layer_trace(std::vector<tests::ChainLayer>(count, {"op", 100_ns, 100_ns, size}), size);
+}
+
+}  // namespace
+
+TEST_CASE("what fits beside two accesses of what needs most is pinned, and what is needed most goes first") {
+  // x_1 to x_5 of 100 B are kept, and the loss. Besides live x_0 and two gradients: 300 B. A layer makes one x and
+  // reads one: p = 200 B. Of 700 B, nothing is left beside 2 p. Of 1000 B, x_1 to x_3; then no access needs two any
+  // more, so that p = 100 B, and the rest fits too.
+  const Trace trace = equal_layers(6, 100_B);
+  for (const auto& [capacity, staged] : {std::pair{710_B, 5}, std::pair{799_B, 5}, std::pair{810_B, 4},
+                                         std::pair{910_B, 3}, std::pair{1010_B, 0}, std::pair{1300_B, 0}}) {
+    INFO(to_text(capacity));
+    const Result result = under(trace, capacity);
+    CHECK(result.totals.swap_out == 100_B * staged);
+    CHECK(result.totals.swap_in == 100_B * staged);
+  }
+}
+
+TEST_CASE("staged buffers come back one access ahead") {
+  // x_2 comes back beside the loss (10 ns), x_1 beside layer 3.
+  for (const auto& [size, stall] : {std::pair{100_B, 90_ns}, std::pair{110_B, 110_ns}, std::pair{10_B, 0_ns}}) {
+    const Trace trace = equal_layers(3, size);
+    const Result result = under(trace, size * 6 - 1_B);  // half of it for others; a byte more would pin x_1
+    CHECK(result.totals.swap_out == size * 2);
+    CHECK(result.totals.stall.h2d == stall);
+  }
+}
