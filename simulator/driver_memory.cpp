@@ -121,7 +121,6 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
       case Verb::kAwait:
         if (!state(v).on_host) break;
         act(Verb::kAwait, v.value());
-        settle_past();
         done = true;
         break;
       case Verb::kRun:

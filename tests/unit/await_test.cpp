@@ -55,6 +55,17 @@ TEST_CASE("an awaited copy out is waited for although nobody needs its memory") 
   script().clear();
 }
 
+TEST_CASE("what is awaited while it is copied to be kept stays") {
+  const Trace trace = a_twice(100_ns);
+  const VersionId a = trace.made(OpId{0})[0];
+  script() = {act(Verb::kSwapOut, 1, a), act(Verb::kAwait, 1, a), act(Verb::kSwapIn, 1, a)};
+  const Result result = simulate(trace, kSpec, true);
+  CHECK(result.totals.stall.d2h == 100_ns);
+  CHECK(result.totals.swap_in == 0_B);
+  CHECK(result.totals.eviction_count == 0);
+  script().clear();
+}
+
 TEST_CASE("an awaited copy back is waited for before anybody reads it") {
   // a has left when op2 begins, and comes back beside it, from op2's begin on: op3 would not need it.
   const Trace trace = a_twice(200_ns);

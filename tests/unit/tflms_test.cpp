@@ -43,7 +43,9 @@ TEST_CASE("a copy back is triggered more than `ahead` levels before its reader, 
   CHECK(under(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
   CHECK(under(five_layers(), policy + ")").totals.stall.d2h == 0_ns);
   CHECK(under(five_layers(), policy + ",sync=2)").totals.stall.h2d == 400_ns);
-  CHECK(under(five_layers(), policy + ",sync=1)").totals.stall.d2h == 400_ns);
+  const Result waited = under(five_layers(), policy + ",sync=1)");
+  CHECK(waited.totals.stall.d2h == 400_ns);
+  CHECK(waited.totals.swap_in == 400_B);
 }
 
 TEST_CASE("readers within `groupby` levels share a copy back") {
