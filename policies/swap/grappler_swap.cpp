@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "simulator/registry.hpp"
+#include "simulator/swap/copy_draft.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/step_circle.hpp"
+
+namespace tidepool {
+namespace {
+
+/// What TensorFlow's graph optimizer does (Grappler, memory_optimizer.cc, SWAPPING_HEURISTICS): swaps tensors that are
+/// live when most memory is in use (at t_p) and read again later, those first that were made and are read again
+/// farthest from it,
+///   (t_use - t_p)^2 / uses^2 + (t_made - t_p)^2,
+/// with t_use its first use behind the peak and `uses` how many there are, until the peak is below the memory. A tensor
+/// is copied when it has been made, and its first reader waits for that copy; for every reader behind the peak it is
+/// copied back on its own, triggered by the op that ends last of those that the reader depends on and that end before
+/// the other things that it reads have been made, less the time of the copy at 16 GB/s. Without such an op, and of what
+/// nobody else reads, nothing is swapped. Tensors of 1024 B or less and those that live for 1 ms or less stay, and so
+/// do parameters. The peak is looked for anew, at most `passes` times; what was looked at once is not looked at again.
+///
+/// Times are those of the ops when nothing is in the way; TensorFlow estimates them. Sizes are sums of bytes. Where
+/// that is not enough, the run is out of memory. O(passes * (ops + candidates * ops they depend on)).
+class GrapplerSwap final : public Policy {
+ public:
+  explicit GrapplerSwap(std::int64_t passes) : passes_{passes} {}
+
+  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+    if (trace.ops().empty()) return {};
+    circle_ = step_circle(trace);
+    std::vector<std::uint32_t> all;
+    for (std::int64_t pass = 0; pass < passes_; ++pass) {
+      const std::vector<Bytes> load = load_without(circle_, gaps_, all);
+      const auto peak = static_cast<std::uint32_t>(std::max_element(load.begin(), load.end()) - load.begin());
+      if (load[peak] <= capacity) break;
+      const std::size_t before = gaps_.size();
+      relieve(trace, peak, load[peak] - capacity);
+      if (gaps_.size() == before) break;
+      for (std::size_t i = before; i < gaps_.size(); ++i) all.push_back(static_cast<std::uint32_t>(i));
+    }
+    return draft(trace);
+  }
+
+ private:
+  struct Candidate {
+    VersionId version;
+    std::vector<std::uint32_t> uses;  ///< behind the peak
+    double fitness = 0;
+  };
+
+  void relieve(const Trace& trace, std::uint32_t peak, Bytes savings) {
+    std::vector<Candidate> candidates = find_candidates(trace, peak);
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.fitness > b.fitness; });
+    std::map<std::uint32_t, std::vector<VersionId>> swapped;  // by reader
+    for (const Candidate& each : candidates) {
+      looked_at_.insert(each.version);
+      for (const std::uint32_t use : each.uses) swapped[use].push_back(each.version);
+      savings -= trace.size(each.version);
+      if (savings < Bytes{}) break;
+    }
+    for (const auto& [reader, versions] : swapped) {
+      const std::optional<std::uint32_t> trigger = trigger_of(trace, reader, versions);
+      if (!trigger) continue;
+      for (const VersionId v : versions) {
+        const auto readers = trace.readers(v);
+        const auto at = std::lower_bound(readers.begin(), readers.end(), OpId{reader});
+        if (at == readers.begin()) continue;  // read once: there is nothing that the copy out could hold up
+        const std::uint32_t last = std::prev(at)->value();
+        if (*trigger <= last) continue;  // it would come back at once
+        gaps_.push_back({.out = v, .in = v, .size = trace.size(v), .release = last, .due = *trigger + 1});
+      }
+    }
+  }
+
+  std::vector<Candidate> find_candidates(const Trace& trace, std::uint32_t peak) const {
+    constexpr Bytes kSmall{1024};
+    constexpr Nanos kShort{1'000'000};
+    std::vector<Candidate> candidates;
+    for (std::uint32_t op = 0; op < peak; ++op)
+      for (const VersionId v : trace.made(OpId{op})) {
+        const auto readers = trace.readers(v);
+        if (trace.size(v) <= kSmall || readers.empty() || readers.back().value() <= peak || looked_at_.contains(v))
+          continue;
+        const Nanos made = circle_.at(op), at_peak = circle_.at(peak);
+        if (circle_.at(readers.back().value() + std::size_t{1}) - made <= kShort) continue;
+        Candidate each{v, {}, 0};
+        for (const OpId reader : readers)
+          if (reader.value() > peak) each.uses.push_back(reader.value());
+        const double until = static_cast<double>((circle_.at(each.uses.front()) - at_peak).count());
+        const double since = static_cast<double>((at_peak - made).count());
+        each.fitness = std::pow(until / static_cast<double>(each.uses.size()), 2) + since * since;
+        candidates.push_back(std::move(each));
+      }
+    return candidates;
+  }
+
+  /// The op behind which a reader's swapped inputs are copied back.
+  std::optional<std::uint32_t> trigger_of(const Trace& trace, std::uint32_t reader,
+                                          const std::vector<VersionId>& swapped) const {
+    const auto end = [&](OpId op) { return circle_.at(op.index() + 1); };
+    Nanos by;
+    Bytes bytes;
+    for (const VersionId v : swapped) bytes += trace.size(v);
+    std::vector<OpId> open;
+    const auto sources = [&](OpId op, bool all) {
+      for (const Use& use : trace.uses(op)) {
+        if (!use.in.valid()) continue;
+        const VersionId root = trace.root(use.in);
+        const OpId source = trace.version(root).producer;
+        if (!source.valid() || source >= op) continue;
+        if (all) by = std::max(by, end(source));
+        if (!all || std::find(swapped.begin(), swapped.end(), root) == swapped.end()) open.push_back(source);
+      }
+    };
+    sources(OpId{reader}, true);
+    by -= Nanos{bytes.count() / 16};
+    std::set<OpId> seen;
+    std::optional<std::uint32_t> best;
+    while (!open.empty()) {
+      const OpId op = open.back();
+      open.pop_back();
+      if (!seen.insert(op).second) continue;
+      if (end(op) < by)
+        best = std::max(best.value_or(0), op.value());
+      else
+        sources(op, false);
+    }
+    return best;
+  }
+
+  std::vector<Action> draft(const Trace& trace) const {
+    CopyDraft copies{trace};
+    std::set<VersionId> copied;
+    for (const Gap& gap : gaps_) {
+      if (!copied.insert(gap.out).second) continue;
+      copies.copy_out(trace.version(gap.out).producer.value() + 1, gap.out);
+      copies.await(trace.readers(gap.out).front().value(), gap.out);
+    }
+    for (const Gap& gap : gaps_) {
+      copies.release(gap.release + 1, gap.out);
+      copies.copy_back(gap.due, gap.out);
+    }
+    return copies.take();
+  }
+
+  std::int64_t passes_;
+  StepCircle circle_;
+  std::vector<Gap> gaps_;  // from the last use to where the copy back is issued
+  std::set<VersionId> looked_at_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "grappler-swap",
+     .kind = PolicyKind::kSwap,
+     .summary = "copies to the host what was made and is read again farthest from the peak",
+     .paper = "TensorFlow, core/grappler/optimizers/memory_optimizer.cc (SWAPPING_HEURISTICS)",
+     .options = {{"passes", "25", "number", "how often the peak is looked for; 25 as there"}},
+     .make = [](const Options& options) {
+       return std::make_unique<GrapplerSwap>(std::llround(options.number("passes")));
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,64 @@
+// Grappler's swapping heuristic in closed form: how much it swaps, what first, and what its triggers cost.
+#include <set>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/layer_trace.hpp"
+#include "tests/machines.hpp"
+
+using namespace tidepool;
+using tests::layer_trace;
+
+namespace {
+
+constexpr Bytes kSize{1'600'000};  // 1.6 ms each way, and 0.1 ms as Grappler has it
+
+Result under(const Trace& trace, Bytes capacity) {
+  const RunSpec spec{.pool = "ideal", .policy = "grappler-swap", .capacity = capacity, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, spec, true);
+  INFO(result.message);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+/// Layer 6 backward has x_0 to x_5 and two gradients: the peak.
+Trace six_layers(Nanos time) {
+  return layer_trace(std::vector<tests::ChainLayer>(6, {"op", time, time, kSize}), kSize);
+}
+
+}  // namespace
+
+TEST_CASE("tensors are swapped until the peak is below the memory, the ones used farthest from it first") {
+  const Trace trace = six_layers(1'000'000_ns);
+  REQUIRE(trace.ideal_peak() == kSize * 8);
+  for (const auto& [capacity, swapped] :
+       {std::pair{kSize * 8, 0u}, std::pair{kSize * 8 - 1_B, 1u}, std::pair{kSize * 7 + 1_B, 1u},
+        std::pair{kSize * 7, 2u}, std::pair{kSize * 6, 3u}}) {
+    INFO(to_text(capacity));
+    const Result result = under(trace, capacity);
+    std::set<std::uint32_t> buffers, expected;
+    for (const Action& action : result.realised.actions)
+      if (action.verb == Verb::kSwapOut) buffers.insert(trace.version(VersionId{action.subject}).buffer.value());
+    for (std::uint32_t i = 1; i <= swapped; ++i) expected.insert(i);
+    CHECK(buffers == expected);
+    CHECK(result.totals.swap_in == kSize * static_cast<std::int64_t>(swapped));
+  }
+}
+
+TEST_CASE("the first reader waits for the copy out, and a copy back begins a whole op ahead") {
+  // x_1: layer 2 waits for all of it. It is read by layer 2 backward; 0.1 ms before layer 3 has ended, layer 4 has.
+  const Result result = under(six_layers(1'000'000_ns), kSize * 8 - 1_B);
+  CHECK(result.totals.stall.d2h == 1'600'000_ns);
+  CHECK(result.totals.stall.h2d == 600'000_ns);
+}
+
+TEST_CASE("what lives for a millisecond or less stays") {
+  // x_1 lives longest: from when op 0 begins until layer 2 backward has run, 11 ops and the loss (20 ns).
+  for (const auto& [time, swapped] : {std::pair{90'907_ns, 0_B}, std::pair{90'908_ns, kSize}}) {
+    const Trace trace = six_layers(time);
+    const RunSpec spec{
+        .pool = "ideal", .policy = "grappler-swap", .capacity = kSize * 8 - 1_B, .machine = tests::byte_per_nano()};
+    CHECK(simulate(trace, spec).totals.swap_out == swapped);
+  }
+}
