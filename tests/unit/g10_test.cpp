@@ -1,0 +1,127 @@
+// Closed forms of what G10 plans, and of the ledger that it plans with.
+#include <algorithm>
+
+#include "simulator/run.hpp"
+#include "simulator/swap/bandwidth_ledger.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+StepCircle slots(const std::vector<std::int64_t>& durations) {
+  StepCircle circle{{0_ns}, {}};
+  for (const std::int64_t each : durations) {
+    circle.start.push_back(circle.start.back() + Nanos{each});
+    circle.load.emplace_back(0);
+  }
+  return circle;
+}
+
+/// Op 0 writes buffers of these sizes | ops of these durations, during the one in the `middle` of which b lives |
+/// the last op reads all of them.
+Trace around_b(const std::vector<Bytes>& sizes, const std::vector<Nanos>& durations, std::size_t middle, Bytes b) {
+  TraceBuilder build;
+  std::vector<TraceBuilder::Touch> written, read;
+  for (const Bytes size : sizes) {
+    const BufferId buffer = build.alloc({.size = size});
+    written.push_back({buffer, Access::kWrite});
+    read.push_back({buffer, Access::kRead});
+  }
+  build.run({.duration = 10_ns}, written);
+  for (std::size_t i = 0; i < durations.size(); ++i) {
+    if (i != middle) {
+      build.run({.duration = durations[i]}, {});
+      continue;
+    }
+    const BufferId peak = build.alloc({.size = b});
+    build.run({.duration = durations[i]}, {{peak, Access::kWrite}});
+    build.free(peak);
+  }
+  build.run({.duration = 10_ns}, read);
+  return build.finish();
+}
+
+/// The sizes that are copied to the host in front of op 1, when the gaps of around_b() begin: those that are planned.
+std::vector<Bytes> planned(const Trace& trace, Bytes capacity, const std::string& policy = "g10") {
+  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = kMachine};
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  std::vector<Bytes> sizes;
+  for (const Action& action : result.realised.actions)
+    if (action.verb == Verb::kSwapOut && action.before == OpId{1})
+      sizes.push_back(trace.size(VersionId{action.subject}));
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("a ledger of the link says in which slots copies end and begin") {
+  BandwidthLedger ledger{slots({100, 100, 100, 100}), BytesPerSecond{1'000'000'000}};
+  CHECK(ledger.ends(0, 100_B) == 0);
+  CHECK(ledger.ends(0, 101_B) == 1);
+  CHECK(ledger.begins(3, 100_B) == 2);
+  CHECK(ledger.begins(3, 101_B) == 1);
+  CHECK(ledger.ends(1, 1000_B) == 3);  // more than there is: the last slot
+  CHECK(ledger.begins(3, 1000_B) == 0);
+  ledger.reserve(1, 150_B);
+  CHECK(ledger.left(0) == 100_B);
+  CHECK(ledger.left(1) == 0_B);
+  CHECK(ledger.left(2) == 50_B);
+  CHECK(ledger.left(3) == 100_B);
+  CHECK(ledger.ends(1, 50_B) == 2);
+  CHECK(ledger.ends(1, 51_B) == 3);
+  CHECK(ledger.begins(3, 50_B) == 2);
+  CHECK(ledger.begins(3, 51_B) == 0);
+}
+
+TEST_CASE("G10 uses a gap that is longer than its copies with the time by which it is early") {
+  // a (100 B) is idle for 200 ns and the middle. Its copies take 100 ns each, and it is back 50 ns too early.
+  for (const auto& [middle, used] : {std::pair{51_ns, true}, std::pair{50_ns, false}}) {
+    const Trace trace = around_b({100_B}, {100_ns, middle, 100_ns}, 1, 100_B);
+    CHECK(planned(trace, 199_B).size() == (used ? 1 : 0));
+  }
+  const Trace trace = around_b({100_B}, {100_ns, 1_ns, 100_ns}, 1, 100_B);
+  CHECK(planned(trace, 199_B, "g10(delta=0)").size() == 1);
+  CHECK(planned(around_b({100_B}, {100_ns, 0_ns, 100_ns}, 1, 100_B), 199_B, "g10(delta=0)").empty());
+}
+
+TEST_CASE("G10 finds no place in the link for a gap whose copies others have taken the time of") {
+  // Of two buffers (100 B) one leaves in slot 1 and is back in the last slot. The other one needs a slot on either side
+  // of the peak.
+  const std::vector<Bytes> two{100_B, 100_B};
+  CHECK(planned(around_b(two, {100_ns, 900_ns, 100_ns}, 1, 200_B), 210_B) == std::vector<Bytes>{100_B});
+  CHECK(planned(around_b(two, {100_ns, 100_ns, 900_ns, 100_ns, 100_ns}, 2, 200_B), 210_B) == two);
+}
+
+TEST_CASE("G10 takes the gap of the largest benefit, and stops when the line is kept") {
+  const Trace trace = around_b({60_B, 100_B, 70_B}, {200_ns, 500_ns, 200_ns}, 1, 200_B);
+  // 430 B at the peak: without the 100 B 330 are left, without the 70 B as well 260.
+  CHECK(planned(trace, 330_B, "g10(line=1)") == std::vector<Bytes>{100_B});
+  CHECK(planned(trace, 329_B, "g10(line=1)") == std::vector<Bytes>{100_B, 70_B});
+  CHECK(planned(trace, 330_B, "g10(line=0.99)") == std::vector<Bytes>{100_B, 70_B});
+}
+
+TEST_CASE("G10 moves copies back earlier while the memory is below the line") {
+  // a (100 B) begins to come back 100 ns before it is due, in front of op 5; eagerly in front of op 4, since b (150 B)
+  // fills the memory until op 3 begins.
+  const Trace trace = around_b({100_B}, {200_ns, 500_ns, 10_ns, 500_ns, 100_ns}, 1, 150_B);
+  for (const auto& [policy, before] : {std::pair{"g10(line=1,eager=off)", 5}, std::pair{"g10(line=1)", 4}}) {
+    const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = 150_B, .machine = kMachine};
+    const Result result = simulate(trace, spec, true);
+    const auto in = std::find_if(result.realised.actions.begin(), result.realised.actions.end(),
+                                 [](const Action& action) { return action.verb == Verb::kSwapIn; });
+    REQUIRE(in != result.realised.actions.end());
+    CHECK(in->before == OpId{static_cast<std::size_t>(before)});
+    CHECK(result.totals.makespan == result.baseline);
+  }
+}
