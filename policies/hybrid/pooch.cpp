@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simulator/hybrid/exposed_copies.hpp"
+#include "simulator/hybrid/mixed_draft.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/remat/lineage.hpp"
+#include "simulator/swap/schedule_early.hpp"
+#include "simulator/swap/trials.hpp"
+
+namespace tidepool {
+namespace {
+
+/// PoocH, profiling-based out-of-core hybrid: each feature map is kept, swapped or recomputed. Its timeline is the
+/// simulator: every classification is judged by simulating the run that it is for, with copies out at the release and
+/// copies back in the order in which they are due, as early as memory allows.
+///
+///   1. All maps are swapped: the profile. L_O are those whose copy out ops wait for, L_I those whose copy back. Only
+///      these can gain by being kept. Every combination of keeping or swapping the first `exhaustive` maps of L_I that
+///      are due (those near the output) is tried; then, greedily, the map of L_O and L_I for which ops wait longest is
+///      kept if the step takes less time with it.
+///   2. Of the maps that are still swapped, the one with the largest
+///        r(X) = time that ops wait for the copies of X / time of the ops that X is recomputed by
+///      is recomputed instead if the step takes less time; r is found anew after each replacement, since it changes
+///      with what else is recomputed.
+///
+/// A pool with addresses has no place for every copy back that the sum of bytes has room for, and what is evicted for
+/// it costs more than the copy saves. So both steps are made `rooms` times, with copies back that may fill the
+/// capacity, 9/10 of it, 8/10 and so on, and the best is taken; that is ours.
+///
+/// Where the plan is not enough, what is read again last is copied to the host on demand; PoocH would refuse it.
+///
+/// Paper: Ito, Imai, Le Duc, Negishi, Kawachiya, Matsumiya and Endo, "Profiling based Out-of-core Hybrid Method for
+/// Large Neural Networks", PPoPP 2019 (poster), arXiv 1907.05013. That it profiles, and greedily looks for what to keep
+/// and then for what to recompute, is from the paper's abstract and from what others write of it; which maps are
+/// searched exhaustively, and how many, could not be looked up.
+///
+/// Cost: at most `effort` simulations.
+class Pooch final : public MixedDraftPolicy {
+ public:
+  explicit Pooch(const Options& options)
+      : least_{options.bytes("least")},
+        exhaustive_{static_cast<std::size_t>(std::clamp(options.number("exhaustive"), 0.0, 12.0))},
+        rooms_{static_cast<int>(std::clamp(options.number("rooms"), 1.0, 9.0))},
+        effort_{std::llround(options.number("effort"))} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    gaps_ = find_gaps(trace, least_);
+    const std::vector<std::uint32_t> maps = feature_maps(trace, gaps_);
+    MixedPlan plan;
+    std::optional<Result> best;
+    for (int i = 0; i < rooms_ && !(best && free(*best)); ++i) {
+      const std::int64_t effort = std::max<std::int64_t>((effort_ - judged_) / (rooms_ - i), 1);
+      Search search{trace, spec, gaps_, maps, spec.capacity / 10 * (10 - i), effort};
+      search.keep_combinations(exhaustive_);
+      search.keep_greedily();
+      search.recompute_greedily();
+      judged_ += search.judged();
+      if (best && !better(search.result(), *best)) continue;
+      best = search.result();
+      plan = search.plan();
+    }
+    return adopt(trace, gaps_, plan);
+  }
+
+  std::int64_t cost_evaluations() const override { return judged_ + MixedDraftPolicy::cost_evaluations(); }
+
+ private:
+  static bool free(const Result& result) {
+    return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline;
+  }
+
+  enum class Class : std::uint8_t { kKeep, kSwap, kRecompute };
+
+  class Search {
+   public:
+    Search(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& gaps, std::vector<std::uint32_t> maps,
+           Bytes room, std::int64_t effort)
+        : trace_{trace},
+          spec_{spec},
+          gaps_{gaps},
+          maps_{std::move(maps)},
+          room_{room},
+          effort_{effort},
+          circle_{step_circle(trace)},
+          lineage_{trace},
+          classes_(maps_.size(), Class::kSwap),
+          tried_(maps_.size()) {
+      result_ = run(classes_);
+      profile();
+    }
+
+    void keep_combinations(std::size_t most) {
+      std::vector<std::size_t> near;  // maps_ is in the order of due ops: the output is first
+      for (std::size_t i = 0; i < maps_.size() && near.size() < most; ++i)
+        if (exposed_.in[version(i).index()] > Nanos{}) near.push_back(i);
+      const std::vector<Class> all_swapped = classes_;
+      for (std::size_t kept = 1; kept < std::size_t{1} << near.size() && !over(); ++kept) {
+        std::vector<Class> classes = all_swapped;
+        for (std::size_t bit = 0; bit < near.size(); ++bit)
+          if ((kept >> bit & 1) != 0) classes[near[bit]] = Class::kKeep;
+        take_if_better(std::move(classes));
+      }
+      for (const std::size_t i : near) tried_[i] = true;
+    }
+
+    void keep_greedily() {
+      replace(Class::kKeep, [&](std::size_t i) { return static_cast<double>(exposed_.of(version(i)).count()); });
+    }
+
+    void recompute_greedily() {
+      std::fill(tried_.begin(), tried_.end(), false);
+      replace(Class::kRecompute, [&](std::size_t i) {
+        const Nanos exposed = exposed_.of(version(i));
+        if (exposed <= Nanos{}) return 0.0;
+        const std::optional<Nanos> again = lineage_.time(version(i), gap(i).due);
+        return again ? static_cast<double>(exposed.count()) /
+                           static_cast<double>(std::max<std::int64_t>(again->count(), 1))
+                     : 0.0;
+      });
+    }
+
+    MixedPlan plan() const { return plan_of(classes_); }
+    const Result& result() const { return result_; }
+    std::int64_t judged() const { return judged_; }
+
+   private:
+    const Gap& gap(std::size_t i) const { return gaps_[maps_[i]]; }
+    VersionId version(std::size_t i) const { return gap(i).out; }
+    bool over() const { return judged_ >= effort_ || free(result_); }
+
+    MixedPlan plan_of(const std::vector<Class>& classes) const {
+      MixedPlan plan;
+      std::vector<std::uint32_t> swapped, absent;
+      for (std::size_t i = 0; i < maps_.size(); ++i) {
+        if (classes[i] != Class::kKeep) absent.push_back(maps_[i]);
+        if (classes[i] == Class::kSwap) swapped.push_back(maps_[i]);
+        if (classes[i] == Class::kRecompute) plan.dropped.push_back(maps_[i]);
+      }
+      plan.swapped = schedule_early(gaps_, std::move(swapped), load_without(circle_, gaps_, absent), room_);
+      return plan;
+    }
+
+    Result run(const std::vector<Class>& classes) {
+      ++judged_;
+      return judge(trace_, spec_, gaps_, plan_of(classes), true);
+    }
+
+    bool take_if_better(std::vector<Class> classes) {
+      Result result = run(classes);
+      if (!better(result, result_)) return false;
+      result_ = std::move(result);
+      classes_ = std::move(classes);
+      profile();
+      return true;
+    }
+
+    void profile() {
+      exposed_ = exposed_copies(trace_, spec_, result_.realised);
+      for (std::size_t i = 0; i < maps_.size(); ++i)
+        if (classes_[i] == Class::kRecompute)
+          lineage_.drop(version(i), gap(i).release, gap(i).due);
+        else
+          lineage_.keep(version(i));
+    }
+
+    /// While tries are left, turns the swapped map with the largest value that was not tried into one of `into`.
+    template <class Value>
+    void replace(Class into, Value value) {
+      while (!over()) {
+        std::size_t best = maps_.size();
+        double most = 0;
+        for (std::size_t i = 0; i < maps_.size(); ++i) {
+          if (classes_[i] != Class::kSwap || tried_[i]) continue;
+          if (const double each = value(i); each > most) best = i, most = each;
+        }
+        if (best == maps_.size()) return;
+        tried_[best] = true;
+        std::vector<Class> classes = classes_;
+        classes[best] = into;
+        take_if_better(std::move(classes));
+      }
+    }
+
+    const Trace& trace_;
+    const RunSpec& spec_;
+    const std::vector<Gap>& gaps_;
+    std::vector<std::uint32_t> maps_;
+    Bytes room_;  // what copies back may fill
+    std::int64_t effort_, judged_ = 0;
+    StepCircle circle_;
+    Lineage lineage_;
+    std::vector<Class> classes_;  // by map, of the best
+    std::vector<bool> tried_;     // by map
+    Result result_;               // of the best
+    ExposedCopies exposed_;       // likewise
+  };
+
+  Bytes least_;
+  std::size_t exhaustive_;
+  int rooms_;
+  std::int64_t effort_, judged_ = 0;
+  std::vector<Gap> gaps_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "pooch",
+     .kind = PolicyKind::kHybrid,
+     .summary = "swaps what is saved for the backward phase; keeps, then recomputes what is waited for, by simulation",
+     .paper = "PoocH: Ito et al., PPoPP 2019 (poster), arXiv 1907.05013",
+     .options = {{"effort", "1000", "number", "classifications to simulate"},
+                 {"exhaustive", "4", "number", "maps near the output of which all combinations are tried, up to 12"},
+                 {"rooms", "5", "number",
+                  "searches: copies back may fill the capacity, 9/10 of it, 8/10, up to 9; 1: the paper's"},
+                 {"least", "64KiB", "bytes", "smaller buffers stay"}},
+     .make = [](const Options& options) { return std::make_unique<Pooch>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

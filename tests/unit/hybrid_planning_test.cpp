@@ -1,0 +1,203 @@
+// Closed forms of what hybrid planners decide by: lineages, exposed copies, copies back that come early.
+#include <algorithm>
+
+#include "simulator/hybrid/exposed_copies.hpp"
+#include "simulator/hybrid/mixed_draft.hpp"
+#include "simulator/remat/lineage.hpp"
+#include "simulator/swap/schedule_early.hpp"
+#include "tests/catch.hpp"
+#include "tests/scripted_policy.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size) {
+  return {VersionId{release}, VersionId{release}, Bytes{size}, release, due, false};
+}
+
+Action act(Verb verb, std::size_t before, VersionId subject) { return {verb, OpId{before}, subject.value(), {}, {}}; }
+
+std::size_t count(const Plan& plan, Verb verb) {
+  return static_cast<std::size_t>(std::count_if(plan.actions.begin(), plan.actions.end(),
+                                                [&](const Action& action) { return action.verb == verb; }));
+}
+
+}  // namespace
+
+TEST_CASE("a lineage is what has been freed or dropped between a version and what is there") {
+  // x -1 ns-> a -2 ns-> b -4 ns-> c -8 ns-> d; b is freed before d is made from c; ops 4 and 5 do nothing.
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 1_B});
+  std::vector<BufferId> made;
+  for (int i = 0; i < 4; ++i) {
+    made.push_back(build.alloc({.size = 1_B}));
+    build.run({.duration = Nanos{1 << i}},
+              {{i == 0 ? x : made[made.size() - 2], Access::kRead}, {made.back(), Access::kWrite}});
+    if (i == 2) build.free(made[1]);
+  }
+  build.run({.duration = 100_ns}, {});
+  build.run({.duration = 100_ns}, {});
+  const Trace trace = build.finish();
+  const auto version = [&](std::size_t op) { return trace.made(OpId{op})[0]; };
+  Lineage lineage{trace};
+  CHECK(lineage.time(version(0), 4) == 1_ns);
+  CHECK(lineage.time(version(3), 4) == 8_ns);  // from c
+  CHECK(lineage.time(version(2), 4) == 6_ns);  // from b, which is freed, from a
+  CHECK(lineage.time(version(2), 2) == 4_ns);  // b is still there
+  lineage.drop(version(0), 0, 5);
+  CHECK(lineage.time(version(2), 4) == 7_ns);
+  CHECK(lineage.time(version(2), 5) == 6_ns);  // a is back for op 5
+  lineage.keep(version(0));
+  CHECK(lineage.time(version(2), 4) == 6_ns);
+}
+
+TEST_CASE("what comes from a source or from before the step and is gone has no lineage") {
+  TraceBuilder build;
+  const BufferId before = build.existing({.size = 1_B}), loaded = build.alloc({.size = 1_B});
+  build.run({.kind = OpKind::kSource, .duration = 1_ns}, {{loaded, Access::kWrite}});
+  const BufferId a = build.alloc({.size = 1_B}), b = build.alloc({.size = 1_B});
+  build.run({.duration = 2_ns}, {{before, Access::kRead}, {a, Access::kWrite}});
+  build.run({.duration = 2_ns}, {{loaded, Access::kRead}, {b, Access::kWrite}});
+  build.free(before);
+  build.run({.duration = 2_ns}, {});
+  const Trace trace = build.finish();
+  Lineage lineage{trace};
+  CHECK_FALSE(lineage.time(trace.made(OpId{1})[0], 3).has_value());
+  CHECK(lineage.time(trace.made(OpId{1})[0], 2) == 2_ns);
+  CHECK(lineage.time(trace.made(OpId{2})[0], 3) == 2_ns);
+  lineage.drop(trace.made(OpId{0})[0], 2, 4);
+  CHECK_FALSE(lineage.time(trace.made(OpId{2})[0], 3).has_value());
+}
+
+TEST_CASE("copies back that may come early come as soon as there is room from then on") {
+  const std::vector<Gap> gaps{gap(0, 6, 50), gap(1, 5, 40)};
+  // The one that is due first goes first. 100 less 60, 30, 30, 60, 10: 40 B fit from slot 2 on, but not in slot 4.
+  const std::vector<Bytes> load{100_B, 60_B, 30_B, 30_B, 61_B, 10_B, 100_B};
+  CHECK(schedule_early(gaps, {0, 1}, load, 100_B) == std::vector<PlannedGap>{{1, 5, 0}, {0, 5, 0}});
+  std::vector<Bytes> lower = load;
+  lower[4] = 60_B;
+  CHECK(schedule_early(gaps, {0, 1}, lower, 100_B) == std::vector<PlannedGap>{{1, 2, 0}, {0, 5, 0}});
+  CHECK(schedule_early(gaps, {0, 1}, lower, 100_B, 4) == std::vector<PlannedGap>{{1, 4, 0}, {0, 5, 0}});
+  CHECK(schedule_early(gaps, {0}, lower, 110_B) == std::vector<PlannedGap>{{0, 1, 0}});
+}
+
+TEST_CASE("copies that ops wait for are exposed by as much, and those in front of them for what is longer") {
+  // a and c (100 B each) leave one after the other from 10 on. b (100 B) takes the place of a at 110 instead of 10.
+  // Both are wanted back by op 3 at once: it waits for 200 ns.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 1000_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}, {c, Access::kRead}});
+  build.free(a);
+  build.free(c);
+  const Trace trace = build.finish();
+  const VersionId va = trace.made(OpId{0})[0], vc = trace.made(OpId{0})[1];
+  tests::script() = {act(Verb::kSwapOut, 1, va), act(Verb::kSwapOut, 1, vc), act(Verb::kSwapIn, 3, va),
+                     act(Verb::kSwapIn, 3, vc)};
+  const RunSpec spec{.pool = "ideal", .policy = "scripted", .capacity = 200_B, .machine = kMachine};
+  const Result result = simulate(trace, spec, true);
+  tests::script().clear();
+  REQUIRE(result.outcome == Outcome::kOk);
+  const ExposedCopies exposed = exposed_copies(trace, spec, result.realised);
+  CHECK(exposed.out[va.index()] == 100_ns);
+  CHECK(exposed.out[vc.index()] == 0_ns);
+  CHECK(exposed.in[va.index()] == 100_ns);
+  CHECK(exposed.in[vc.index()] == 100_ns);
+  CHECK(exposed.of(va) == 200_ns);
+  CHECK(result.totals.stall.compute == 300_ns);
+}
+
+TEST_CASE("feature maps wait between the phases; parameters and what crosses the boundary do not count") {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 1_B}), input = build.existing({.size = 2_B});
+  const BufferId a = build.alloc({.size = 3_B}), early = build.alloc({.size = 4_B});
+  build.run({.phase = Phase::kForward, .duration = 1_ns},
+            {{weight, Access::kRead}, {input, Access::kRead}, {a, Access::kWrite}, {early, Access::kWrite}});
+  build.run({.phase = Phase::kForward, .duration = 1_ns}, {});
+  build.run({.phase = Phase::kForward, .duration = 1_ns}, {{early, Access::kRead}});
+  build.free(early);
+  build.run({.phase = Phase::kBackward, .duration = 1_ns}, {{a, Access::kRead}});
+  build.run({.phase = Phase::kBackward, .duration = 1_ns}, {{weight, Access::kRead}, {input, Access::kRead}});
+  build.free(a);
+  build.free(input);
+  const Trace trace = build.finish();
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  std::vector<Bytes> sizes;
+  for (const std::uint32_t i : feature_maps(trace, gaps)) sizes.push_back(gaps[i].size);
+  CHECK(sizes == std::vector<Bytes>{3_B, 2_B});
+}
+
+namespace {
+
+/// Forward: op 0 makes a (100 B, 10 ns) and op 1 makes b (100 B, 50 ns), both from x (10 B); op 2 makes and frees p
+/// (100 B, 10 ns). Backward: op 3 reads b, op 4 reads a, 10 ns each.
+Trace two_maps() {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 10_B});
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.phase = Phase::kForward, .duration = 10_ns}, {{x, Access::kRead}, {a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.phase = Phase::kForward, .duration = 50_ns}, {{x, Access::kRead}, {b, Access::kWrite}});
+  const BufferId p = build.alloc({.size = 100_B});
+  build.run({.phase = Phase::kForward, .duration = 10_ns}, {{p, Access::kWrite}});
+  build.free(p);
+  build.run({.phase = Phase::kBackward, .duration = 10_ns}, {{b, Access::kRead}});
+  build.free(b);
+  build.run({.phase = Phase::kBackward, .duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+Result run_pooch(const std::string& options, Bytes capacity) {
+  const RunSpec spec{
+      .pool = "ideal", .policy = "pooch(least=1B" + options + ")", .capacity = capacity, .machine = kMachine};
+  const Trace trace = two_maps();
+  Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("PoocH keeps what fits and recomputes what would be waited for") {
+  // One of a and b must be away while p is there. Swapped both, a is waited for: p for 50 ns until it has left, op 4
+  // for 100 until it is back. So a is kept. Then b is waited for, and is recomputed in 50 ns.
+  const Result profiled = run_pooch(",effort=1", 210_B);
+  CHECK(profiled.totals.swap_out == 200_B);
+  CHECK(profiled.totals.recompute == 0_ns);
+  const Result kept = run_pooch(",effort=2,rooms=1", 210_B);
+  CHECK(kept.totals.swap_out == 100_B);
+  CHECK(kept.totals.makespan < profiled.totals.makespan);
+  const Result result = run_pooch("", 210_B);
+  CHECK(result.totals.swap_out == 0_B);
+  CHECK(result.totals.recompute == 50_ns);
+  CHECK(result.totals.makespan == result.baseline + 50_ns);
+  CHECK(count(result.realised, Verb::kDrop) == 1);
+  // With room for both nothing is done.
+  CHECK(run_pooch("", 310_B).totals.makespan == result.baseline);
+}
+
+TEST_CASE("PoocH recomputes first what is waited for longest by the time that recomputing takes") {
+  // Neither fits beside p. Two tries to keep fail; the only replacement that is tried is that of a (10 ns, not 50).
+  const Result first = run_pooch(",rooms=1,exhaustive=0,effort=4", 110_B);
+  CHECK(first.totals.recompute == 10_ns);
+  CHECK(first.totals.swap_out == 100_B);
+  const Result both = run_pooch("", 110_B);
+  CHECK(both.totals.recompute == 60_ns);
+  CHECK(both.totals.swap_out == 0_B);
+  CHECK(both.totals.makespan == both.baseline + 60_ns);
+}
