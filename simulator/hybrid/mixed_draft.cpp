@@ -39,13 +39,19 @@ Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& ga
   return simulate_under(trace, setting, std::move(policies), true, keep_plan);
 }
 
-std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps) {
+bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume) {
+  if (!assume.pin_sources) return false;
+  const OpId producer = trace.version(gap.out).producer;
+  return !producer.valid() || trace.op(producer).kind == OpKind::kSource;
+}
+
+std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps, const Assumptions& assume) {
   const std::uint32_t backward = first_backward_op(trace);
   std::vector<std::uint32_t> maps;
   for (std::uint32_t i = 0; i < gaps.size(); ++i) {
     const Gap& gap = gaps[i];
     const Buffer& buffer = trace.buffer(trace.version(gap.out).buffer);
-    if (gap.crosses || (buffer.born_before && buffer.outlives)) continue;
+    if (gap.crosses || (buffer.born_before && buffer.outlives) || is_pinned(trace, gap, assume)) continue;
     if (gap.release < backward && backward <= gap.due) maps.push_back(i);
   }
   return maps;

@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "simulator/hybrid/mixed_draft.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
+#include "simulator/remat/lineage.hpp"
+#include "simulator/run.hpp"
+#include "simulator/swap/gap.hpp"
+#include "simulator/swap/step_circle.hpp"
+#include "simulator/victims.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The time of one direction of the link that copies have been promised: one after the other.
+class PromisedLane {
+ public:
+  void promise(Nanos start, Nanos length) { busy_.emplace(start, start + length); }
+
+  /// When a copy starts that may at `from`.
+  Nanos earliest(Nanos from, Nanos length) const {
+    for (const auto& [begin, end] : busy_)
+      if (begin < from + length && from < end) from = end;
+    return from;
+  }
+  /// When a copy starts that ends at `until` or before it, as late as possible.
+  Nanos latest(Nanos until, Nanos length) const {
+    for (auto each = busy_.rbegin(); each != busy_.rend(); ++each)
+      if (each->first < until && until - length < each->second) until = each->first;
+    return until - length;
+  }
+
+ private:
+  std::set<std::pair<Nanos, Nanos>> busy_;  // they do not overlap
+};
+
+/// Capuchin. The first iteration is measured in passive mode: what was used longest ago is copied to the host when a
+/// place is needed, and comes back when it is read. From then on it is guided. Candidates are tensors that are accessed
+/// again behind some of the peak period, in which what is live exceeds the capacity. Of a tensor that is evicted after
+/// one access and back for another:
+///   SwapOutEnd  = end of the evicted access + copy time        SwapInStart = start of the back access - copy time
+///   FT          = SwapInStart - SwapOutEnd
+///   MSPS        = bytes saved / recomputation time, by lineage
+/// In the order of descending FT those are swapped that copies in both directions can be hidden for: SwapInStart, as
+/// late as the lane allows, is behind the peak period and not before SwapOutEnd, as early as the lane allows. If the
+/// bytes that passive mode had evicted at once are not saved then, each of the rest, in the same order, is swapped or
+/// recomputed, whichever costs less: what copies leave unhidden, at most their time, or bytes / MSPS. With every tensor
+/// that is to be recomputed, MSPS of the others is found anew: those that it is a source of take longer, and so do, for
+/// a candidate, those to be recomputed from it (algorithm 2). What is swapped comes back at its in-trigger, the last op
+/// that starts by SwapInStart and behind the peak period; what is recomputed, when it is read. When a tensor is still
+/// away or on its way at its back access, its in-trigger moves earlier by `lead` of its copy time for the next
+/// iteration.
+///
+/// Where that is not enough, passive mode goes on. If the run has one iteration only, that is guided already, by a
+/// passive one before it. Access times are those of a run in which nothing waits.
+///
+/// Paper: Peng et al., "Capuchin: Tensor-based GPU Memory Management for Deep Learning", ASPLOS 2020, sections 4.2 to
+/// 4.5, from its abstract and what others write of it. In passive mode it looks for a tensor of about the size that is
+/// needed first, as far as is known. That each direction of the link copies for itself is this simulator's; tensors
+/// below `least` stay, which is ours.
+///
+/// Cost: O(candidates^2 * lineage).
+class Capuchin final : public SwapOutLeast<OldestFirst> {
+ public:
+  explicit Capuchin(const Options& options) : lead_{options.number("lead")}, least_{options.bytes("least")} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    passive_ = spec.iterations > 1 ? 1 : 0;
+    circle_ = step_circle(trace);
+    const auto over = [&](Bytes load) { return load > spec.capacity; };
+    const auto first = std::find_if(circle_.load.begin(), circle_.load.end(), over);
+    const auto last = std::find_if(circle_.load.rbegin(), circle_.load.rend(), over);
+    if (first == circle_.load.end()) return {};
+    peak_begin_ = static_cast<std::uint32_t>(first - circle_.load.begin());
+    peak_end_ = static_cast<std::uint32_t>(circle_.load.rend() - last);
+    choose(trace, spec, most_evicted(trace, passive_iteration(trace, spec)));
+    return {};
+  }
+
+  void start(const View& view) override {
+    SwapOutLeast<OldestFirst>::start(view);
+    guided_ = passive_-- <= 0;
+    passive_ = std::max(passive_, 0);
+    awaited_.clear();
+    next_back_ = next_trigger_ = 0;
+    on_their_way_.clear();
+    asked_ = OpId{0};
+    evictions_.start();
+    by_trigger_ = swapped_;
+    for (Swapped& each : by_trigger_) each.trigger = trigger_of(each);
+    std::stable_sort(by_trigger_.begin(), by_trigger_.end(),
+                     [](const Swapped& a, const Swapped& b) { return a.trigger < b.trigger; });
+  }
+
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override {
+    if (!guided_) return;
+    evictions_.due(view, op, out);
+    note_late(view, op);
+    for (; next_trigger_ < by_trigger_.size() && by_trigger_[next_trigger_].trigger <= op.value(); ++next_trigger_)
+      awaited_.push_back(by_trigger_[next_trigger_].version);
+    std::erase_if(awaited_, [&](VersionId v) { return !view.state(v).wanted || view.evictable(v); });
+    for (const VersionId v : awaited_) out.push_back({.verb = Verb::kSwapIn, .before = op, .subject = v.value()});
+  }
+
+ private:
+  struct Swapped {
+    VersionId version;
+    std::uint32_t release, due;  // ops
+    Nanos start;                 // SwapInStart
+    Nanos time;                  // of the copy back
+    Nanos lead = {};
+    std::uint32_t trigger = 0;  // op
+  };
+  /// What the copies of a gap come to, given what the lanes are promised to others.
+  struct Copying {
+    Nanos out, in;  // starts
+    Nanos exposed;  // not hidden
+  };
+
+  /// Lets in-triggers of what came too late for the op before, or is away now that it is read, be earlier next time.
+  void note_late(const View& view, OpId op) {
+    const Trace& trace = view.trace();
+    if (op.value() == asked_.value() + 1 && trace.op(op).stream == trace.op(asked_).stream &&
+        view.now() - asked_at_ > trace.op(asked_).duration)
+      for (Swapped* each : on_their_way_) each->lead += scaled(each->time, lead_);
+    on_their_way_.clear();
+    asked_ = op;
+    asked_at_ = view.now();
+    for (; next_back_ < swapped_.size() && swapped_[next_back_].due <= op.value(); ++next_back_) {
+      Swapped& back = swapped_[next_back_];
+      const VersionState& state = view.state(back.version);
+      if (back.due != op.value()) continue;
+      if (!state.filled)
+        back.lead += scaled(back.time, lead_);
+      else if (state.from_host && state.ready + back.time > asked_at_)  // it may have been slowed down
+        on_their_way_.push_back(&back);
+    }
+  }
+
+  static Nanos scaled(Nanos time, double factor) {
+    return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * factor)};
+  }
+
+  Plan passive_iteration(const Trace& trace, const RunSpec& spec) const {
+    RunSpec one = spec;
+    one.iterations = 1;
+    if (find_pool(parse_spec(spec.pool).name).plan) one.pool = "best-fit";  // it would plan for this iteration alone
+    std::vector<std::unique_ptr<Policy>> policies;
+    policies.push_back(std::make_unique<SwapOutLeast<OldestFirst>>());
+    return simulate_under(trace, one, std::move(policies), true, true).realised;
+  }
+
+  /// The most bytes that were wanted and away at one time.
+  static Bytes most_evicted(const Trace& trace, const Plan& plan) {
+    std::vector<bool> away(trace.versions().size());
+    Bytes sum, most;
+    for (const Action& action : plan.actions) {
+      const bool leaves = action.verb == Verb::kDrop;
+      if (!leaves && action.verb != Verb::kSwapIn && action.verb != Verb::kFree) continue;
+      if (away[action.subject] == leaves) continue;
+      away[action.subject] = leaves;
+      const Bytes size = trace.size(VersionId{action.subject});
+      sum += leaves ? size : -size;
+      most = std::max(most, sum);
+    }
+    return most;
+  }
+
+  /// Gaps that last through some of the peak period, of each version the longest, by descending FT.
+  std::vector<Gap> candidates(const Trace& trace, const RunSpec& spec) const {
+    std::vector<Gap> found = find_gaps(trace, least_);
+    std::erase_if(found, [&](const Gap& gap) {
+      return gap.crosses || is_pinned(trace, gap, spec.assume) || gap.release + 1 >= peak_end_ ||
+             gap.due <= peak_begin_;
+    });
+    std::stable_sort(found.begin(), found.end(), [&](const Gap& a, const Gap& b) {
+      return spare_time(circle_, a, spec.machine) > spare_time(circle_, b, spec.machine);
+    });
+    std::set<VersionId> seen;
+    std::erase_if(found, [&](const Gap& gap) { return !seen.insert(gap.out).second; });
+    return found;
+  }
+
+  Copying copies_of(const Gap& gap, const Machine& machine) const {
+    const Nanos out_time = machine.d2h.time(gap.size), in_time = machine.h2d.time(gap.size);
+    Copying copying;
+    copying.out = out_.earliest(released(circle_, gap), out_time);
+    copying.in = in_.latest(circle_.at(gap.due), in_time);
+    const Nanos possible = std::max(copying.out + out_time, circle_.at(std::min(peak_end_, gap.due)));
+    copying.exposed = std::clamp(possible - copying.in, Nanos{}, out_time + in_time);
+    return copying;
+  }
+
+  void choose(const Trace& trace, const RunSpec& spec, Bytes saving) {
+    const std::vector<Gap> ranked = candidates(trace, spec);
+    std::vector<Action> evictions;
+    std::vector<bool> chosen(ranked.size());
+    const auto take = [&](std::size_t i, Verb verb) {
+      chosen[i] = true;
+      saving -= ranked[i].size;
+      evictions.push_back({verb, OpId{ranked[i].release + std::size_t{1}}, ranked[i].out.value(), {}, {}});
+    };
+    const auto swap = [&](std::size_t i, const Copying& copying) {
+      const Gap& gap = ranked[i];
+      out_.promise(copying.out, spec.machine.d2h.time(gap.size));
+      in_.promise(copying.in, spec.machine.h2d.time(gap.size));
+      swapped_.push_back({gap.out, gap.release, gap.due, copying.in, spec.machine.h2d.time(gap.size)});
+      take(i, Verb::kSwapOut);
+    };
+    for (std::size_t i = 0; i < ranked.size() && saving > Bytes{}; ++i)
+      if (const Copying copying = copies_of(ranked[i], spec.machine); copying.exposed == Nanos{}) swap(i, copying);
+
+    Lineage lineage{trace};
+    std::vector<const Gap*> recomputed;
+    for (std::size_t i = 0; i < ranked.size() && saving > Bytes{}; ++i) {
+      if (chosen[i]) continue;
+      const Copying copying = copies_of(ranked[i], spec.machine);
+      const std::optional<Nanos> again = recomputation(lineage, recomputed, ranked[i]);
+      if (!again || copying.exposed <= *again) {
+        swap(i, copying);
+        continue;
+      }
+      lineage.drop(ranked[i].out, ranked[i].release, ranked[i].due);
+      recomputed.push_back(&ranked[i]);
+      take(i, Verb::kDrop);
+    }
+    std::stable_sort(evictions.begin(), evictions.end(),
+                     [](const Action& a, const Action& b) { return a.before < b.before; });
+    evictions_ = Draft{std::move(evictions)};
+    std::stable_sort(swapped_.begin(), swapped_.end(),
+                     [](const Swapped& a, const Swapped& b) { return a.due < b.due; });
+  }
+
+  /// By how much recomputing takes longer if a gap's content is recomputed as well; nothing if it cannot be.
+  static std::optional<Nanos> recomputation(Lineage& lineage, const std::vector<const Gap*>& others, const Gap& gap) {
+    const std::optional<Nanos> own = lineage.time(gap.out, gap.due);
+    if (!own) return std::nullopt;
+    Nanos sum = *own;
+    for (const Gap* other : others) sum -= lineage.time(other->out, other->due).value_or(Nanos{});
+    lineage.drop(gap.out, gap.release, gap.due);
+    bool possible = true;
+    for (const Gap* other : others) {
+      const std::optional<Nanos> time = lineage.time(other->out, other->due);
+      possible &= time.has_value();
+      sum += time.value_or(Nanos{});
+    }
+    lineage.keep(gap.out);
+    return possible ? std::optional{sum} : std::nullopt;
+  }
+
+  std::uint32_t trigger_of(const Swapped& swapped) const {
+    const auto next = std::upper_bound(circle_.start.begin(), circle_.start.end() - 1, swapped.start - swapped.lead);
+    const auto op = next == circle_.start.begin() ? 0 : static_cast<std::uint32_t>(next - circle_.start.begin()) - 1;
+    return std::min(std::max({op, peak_end_, swapped.release + 2}), swapped.due);
+  }
+
+  double lead_;
+  Bytes least_;
+  int passive_ = 0;  // iterations to come
+  bool guided_ = false;
+  StepCircle circle_;
+  std::uint32_t peak_begin_ = 0, peak_end_ = 0;  // ops [begin, end)
+  PromisedLane out_, in_;
+  Draft evictions_;
+  std::vector<Swapped> swapped_, by_trigger_;  // by due op; by trigger
+  std::size_t next_back_ = 0, next_trigger_ = 0;
+  std::vector<VersionId> awaited_;
+  OpId asked_;                          // the op before
+  Nanos asked_at_;                      // when its stream was free
+  std::vector<Swapped*> on_their_way_;  // what it reads that may not have been there then
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "capuchin",
+     .kind = PolicyKind::kHybrid,
+     .summary =
+         "swaps what copies can be hidden for, then the cheaper of swapping and recomputing, after a measured step",
+     .paper = "Capuchin: Peng et al., ASPLOS 2020, sections 4.2 to 4.5",
+     .options = {{"lead", "0.05", "number", "share of a copy's time by which it begins earlier after it came late"},
+                 {"least", "64KiB", "bytes", "smaller buffers stay"}},
+     .make = [](const Options& options) { return std::make_unique<Capuchin>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

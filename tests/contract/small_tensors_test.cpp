@@ -1,0 +1,48 @@
+// Planners that leave small buffers alone are made to plan with them: random traces have no others.
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/random_trace.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const Machine kMachine{.name = "test",
+                       .capacity = kNoLimit,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
+                       .d2h = {BytesPerSecond{800'000'000}, 3_us},
+                       .source = "made up for tests"};
+
+}  // namespace
+
+TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
+  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
+    const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
+    for (const char* policy : {"pooch(least=1B,effort=25)", "capuchin(least=1B)"})
+      for (const char* assume : {"", "simrd"})
+        for (const int iterations : {1, 3})
+          for (const double fraction : {0.4, 0.6, 0.8, 0.95}) {
+            INFO(fmt::format("seed {} policy {} assume '{}' iterations {} capacity {}x", seed, policy, assume,
+                             iterations, fraction));
+            RunSpec spec{.pool = *assume == 0 ? "best-fit" : "ideal", .policy = policy, .machine = kMachine};
+            if (*assume != 0) spec.assume = Assumptions::find(assume);
+            spec.iterations = iterations;
+            const double peak = static_cast<double>(ideal_peak(trace, spec.assume).count());
+            spec.capacity = Bytes{static_cast<std::int64_t>(fraction * peak)};
+            const Result result = simulate(trace, spec, true);
+            INFO(result.message);
+            REQUIRE(result.outcome != Outcome::kError);
+            if (result.outcome != Outcome::kOk) continue;
+            CHECK(replay(trace, spec, result.realised) == result.totals);
+            const HostReport report = execute_on_host(
+                trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .threads = false, .arena = 1_MiB});
+            INFO(report.message);
+            CHECK(report.outcome == HostOutcome::kOk);
+            CHECK(report.corrupt == Bytes{});
+          }
+  }
+}
