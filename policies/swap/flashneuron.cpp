@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "simulator/bounds/working_set.hpp"
+#include "simulator/furthest_use.hpp"
+#include "simulator/hybrid/mixed_draft.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/remat/saved.hpp"
+#include "simulator/run.hpp"
+#include "simulator/swap/schedule.hpp"
+
+namespace tidepool {
+namespace {
+
+/// FlashNeuron's linear tensor selection: of the tensors that the forward phase leaves for the backward phase those are
+/// offloaded that appear first, one after the other, until the sum of the others is below
+///   capacity - what exists before and after the step - W,
+/// W the largest sum of bytes besides these that one op uses. They are copied out when the forward phase has used them
+/// last. From the first backward op on they come back in the order in which they are read, each as soon as room for it
+/// and for W is left. Where this is not enough, what is read again last is copied to the host on demand.
+///
+/// Paper: Bae et al., "FlashNeuron: SSD-Enabled Large-Batch Training of Very Deep Neural Networks", FAST 2021: the
+/// first phase of its offloading scheduler; details as in G10's model of it (platformxlab/G10, src/analysis.cc,
+/// scheduling_offload_flashneuron). Left out is its second phase, which compresses tensors where offloading takes
+/// longer than the forward phase. There is no SSD: the copies go to the host. In G10's model, the backward phase waits
+/// until everything has been offloaded; here an op waits only for a place that it needs. Its allocator, with what is
+/// offloaded at the other end of the memory than what stays, is a matter of the pool.
+///
+/// Cost: O(gaps log gaps + ops).
+class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
+ public:
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    const StepCircle circle = step_circle(trace);
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{1});
+    const Bytes working = largest_working_set(trace, spec.assume);
+    const std::vector<std::uint32_t> selected =
+        select(gaps, feature_maps(trace, gaps, spec.assume), spec.capacity - persistent(trace) - working);
+    const std::vector<PlannedGap> planned = schedule(gaps, selected, load_without(circle, gaps, selected),
+                                                     spec.capacity - working, first_backward_op(trace));
+    return draft_of(gaps, planned, circle.size());
+  }
+
+ private:
+  static bool is_persistent(const Buffer& buffer) { return buffer.born_before && buffer.outlives; }
+
+  static Bytes persistent(const Trace& trace) {
+    Bytes sum;
+    for (const Buffer& buffer : trace.buffers())
+      if (is_persistent(buffer)) sum += buffer.size;
+    return sum;
+  }
+
+  static Bytes largest_working_set(const Trace& trace, const Assumptions& assume) {
+    Bytes largest;
+    for (std::size_t op = 0; op < trace.ops().size(); ++op) {
+      const WorkingSet set = working_set(trace, assume, OpId{op});
+      Bytes bytes = set.bytes;
+      for (const VersionId v : set.held)
+        if (is_persistent(trace.buffer(trace.version(v).buffer))) bytes -= trace.size(v);
+      largest = std::max(largest, bytes);
+    }
+    return largest;
+  }
+
+  /// @param maps  in the order in which they are due
+  static std::vector<std::uint32_t> select(const std::vector<Gap>& gaps, std::vector<std::uint32_t> maps, Bytes room) {
+    Bytes kept;
+    for (const std::uint32_t i : maps) kept += gaps[i].size;
+    const auto appears = [&](std::uint32_t i) { return gaps[i].made == Gap::kBefore ? 0 : gaps[i].made + 1; };
+    std::stable_sort(maps.begin(), maps.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return appears(a) < appears(b); });
+    std::size_t count = 0;
+    for (; count < maps.size() && kept >= room; ++count) kept -= gaps[maps[count]].size;
+    maps.resize(count);
+    return maps;
+  }
+
+  static std::vector<PlannedGap> schedule(const std::vector<Gap>& gaps, std::vector<std::uint32_t> selected,
+                                          std::vector<Bytes> load, Bytes limit, std::uint32_t backward) {
+    std::sort(selected.begin(), selected.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return gaps[a].due != gaps[b].due ? gaps[a].due < gaps[b].due : a < b;
+    });
+    std::vector<PlannedGap> planned;
+    std::uint32_t op = backward;
+    for (const std::uint32_t i : selected) {
+      const Gap& gap = gaps[i];
+      op = std::max(op, gap.release + 1);
+      while (op < gap.due && load[op] + gap.size > limit) ++op;
+      op = std::min(op, gap.due);
+      planned.push_back({i, op, 0});
+      for (std::uint32_t k = op; k < gap.due; ++k) load[k] += gap.size;
+    }
+    return planned;
+  }
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "flashneuron",
+     .kind = PolicyKind::kSwap,
+     .summary = "offloads the tensors that appear first until the others fit; without compression, to the host",
+     .paper = "FlashNeuron: Bae et al., FAST 2021, first phase of its scheduler",
+     .options = {},
+     .make = [](const Options&) { return std::make_unique<FlashNeuron>(); }}};
+
+}  // namespace
+}  // namespace tidepool

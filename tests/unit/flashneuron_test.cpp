@@ -1,0 +1,78 @@
+// Closed forms of FlashNeuron's linear tensor selection.
+#include <algorithm>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// 1 GB/s each way without latency: 1 byte is 1 ns.
+const Machine kMachine{.name = "test",
+                       .capacity = 1_GiB,
+                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
+                       .source = "made up for tests"};
+
+/// A parameter (50 B). Forward: ops 0, 1 and 2 make a, b and c, op 3 makes and frees p. Backward: op 4 reads c, which
+/// ends, ops 5 and 6 nothing, op 7 b, op 8 a. All of them 100 B: no op uses more than these at once.
+Trace three_tensors() {
+  TraceBuilder build;
+  const BufferId parameter = build.existing({.size = 50_B});
+  std::vector<BufferId> made;
+  for (int i = 0; i < 4; ++i) {
+    made.push_back(build.alloc({.size = 100_B}));
+    build.run({.phase = Phase::kForward, .duration = 1000_ns},
+              {{parameter, Access::kRead}, {made.back(), Access::kWrite}});
+  }
+  build.free(made[3]);
+  const auto backward = [&](const std::vector<TraceBuilder::Touch>& touches) {
+    build.run({.phase = Phase::kBackward, .duration = 1000_ns}, touches);
+  };
+  backward({{made[2], Access::kRead}});
+  build.free(made[2]);
+  backward({});
+  backward({});
+  backward({{made[1], Access::kRead}});
+  build.free(made[1]);
+  backward({{made[0], Access::kRead}});
+  build.free(made[0]);
+  return build.finish();
+}
+
+struct Copy {
+  Verb verb;
+  std::size_t before;
+  VersionId version;
+  bool operator==(const Copy&) const = default;
+};
+
+std::vector<Copy> copies(const Trace& trace, Bytes capacity) {
+  const RunSpec spec{.pool = "ideal", .policy = "flashneuron", .capacity = capacity, .machine = kMachine};
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  CHECK(result.totals.makespan == result.baseline);
+  std::vector<Copy> found;
+  for (const Action& action : result.realised.actions)
+    if (action.verb == Verb::kSwapOut || action.verb == Verb::kSwapIn)
+      found.push_back({action.verb, action.before.index(), VersionId{action.subject}});
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("FlashNeuron offloads what appears first until the rest is below what is left for it") {
+  // 450 B at the peak. Beside the parameter and the 100 B that an op uses, 201 B are left, or 200: b and c take 200.
+  const Trace trace = three_tensors();
+  const VersionId a = trace.made(OpId{0})[0], b = trace.made(OpId{1})[0];
+  CHECK(copies(trace, 450_B).empty());
+  // a comes back when 100 B are left beside it: not with b and c, which is there until op 5 begins.
+  CHECK(copies(trace, 351_B) == std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapIn, 6, a}});
+  // Both: what is read first comes back first, b already beside c.
+  CHECK(
+      copies(trace, 350_B) ==
+      std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapOut, 2, b}, {Verb::kSwapIn, 5, b}, {Verb::kSwapIn, 6, a}});
+}
