@@ -119,6 +119,9 @@ class Walk {
   bool initial(VersionId v) const { return trace_.version(v).kind == VersionKind::kInitial; }
   bool from_before(VersionId v) const { return initial(v) && trace_.buffer(trace_.version(v).buffer).born_before; }
 
+  /// It was on the host when the run began, and nothing has been done to it.
+  bool untouched(VersionId v) const { return from_before(v) && !versions_[v.index()].met; }
+
   std::uint32_t open(const Action& action, VersionId v) {
     if (action.size < trace_.size(v))
       refuse(action, "{} bytes for a version of {}", action.size.count(), trace_.size(v).count());
@@ -389,7 +392,7 @@ class Walk {
       const bool there = s.place != kNone || s.host != kNone;
       if (there)
         check(root);
-      else if (trace_.size(root) > Bytes{} && (all_are_there || !s.checked))
+      else if (trace_.size(root) > Bytes{} && !untouched(root) && (all_are_there || !s.checked))
         throw PlanError{
             fmt::format("version {}, which the step leaves behind, is neither on the device nor on the host "
                         "when the step ends",
@@ -403,8 +406,9 @@ class Walk {
     const std::vector<VersionId> last = last_versions(trace_);
     for (std::size_t i = 0; i < last.size(); ++i)
       if (trace_.buffers()[i].born_before && trace_.buffers()[i].outlives) {
+        const bool met = !untouched(last[i]);
         carried.emplace_back(trace_.first_version(BufferId{i}), std::exchange(state(last[i]), State{}));
-        carried.back().second.met = true;
+        carried.back().second.met = met;
       }
     for (std::size_t i = 0; i < versions_.size(); ++i) {
       end_place(VersionId{i});

@@ -308,6 +308,25 @@ TEST_CASE("iterations carry over what outlives them") {
       "version 3, which the step leaves behind, is neither on the device nor on the host when the step ends");
 }
 
+TEST_CASE("what begins on the host and is not asked for is still there when the step ends") {
+  TraceBuilder build;
+  const BufferId idle = build.existing({.size = 64_B}), read = build.existing({.size = 64_B});
+  build.run({}, {{read}});
+  build.run({}, {{read}});
+  const Trace trace = build.finish();
+  const VersionId i = trace.first_version(idle), r = trace.first_version(read);
+  PlanWriter plan{trace};
+  plan.alloc(r, 0_B).run(OpId{0}).run(OpId{1}).next(1).run(OpId{0}).run(OpId{1});
+  CHECK(execute_both_ways(trace, plan.plan()).message == "");
+  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // it comes from there even now
+  CHECK(execute_both_ways(trace, plan.plan()).message == "");
+  PlanWriter dropped{trace};
+  dropped.alloc(i, 64_B).alloc(r, 0_B).run(OpId{0}).run(OpId{1}).drop(i);
+  CHECK_THROWS_WITH(
+      execute_on_host(trace, dropped.plan()),
+      "version 0, which the step leaves behind, is neither on the device nor on the host when the step ends");
+}
+
 TEST_CASE("segments may lie anywhere, and a place must be within them") {
   const ThreeOps step = ThreeOps::make();
   const Bytes far{0x7f00'0000'0000};
