@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "simulator/furthest_use.hpp"
+#include "simulator/pools/slot_pool.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/schedule_early.hpp"
+#include "simulator/swap/slot_demand.hpp"
+#include "simulator/tournament.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Swaps on a pool of slots: where a class is full, of the tensors in its slots the one that is used again last goes.
+class SlotSwapper : public Policy {
+ public:
+  SlotSwapper() = default;
+  SlotSwapper(SlotClasses classes, std::vector<Action> draft)
+      : classes_{std::move(classes)}, draft_{std::move(draft)} {}
+
+  std::vector<Action> plan_run(const Trace&, const RunSpec&) override { return draft_; }
+  std::unique_ptr<Pool> bring_pool() override {
+    if (classes_.empty()) return {};
+    return std::make_unique<SlotPool>(classes_);
+  }
+
+  void start(const View& view) override {
+    in_slots_.resize(std::max<std::size_t>(classes_.size(), 1));
+    for (Tournament<FurthestFirst>& each : in_slots_) each.reset(view.trace().versions().size());
+  }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    view.drain_changes([&](VersionId v) {
+      if (view.trace().version(v).kind == VersionKind::kView) return;
+      Tournament<FurthestFirst>& slots = in_slots_[slots_of(view.size(v))];
+      if (view.evictable(v))
+        slots.set(v.index(), FurthestFirst{view, v});
+      else
+        slots.clear(v.index());
+    });
+    ++evaluations_;
+    const std::uint32_t last = in_slots_[slots_of(request.size)].winner();
+    if (last != Tournament<FurthestFirst>::kNone) out.push_back({.verb = Verb::kSwapOut, .subject = last});
+  }
+  std::int64_t cost_evaluations() const override { return evaluations_; }
+
+ protected:
+  SlotClasses classes_;  // none: the pool of the run
+  std::vector<Action> draft_;
+  std::int64_t evaluations_ = 0;
+
+ private:
+  std::size_t slots_of(Bytes size) const {
+    return classes_.empty() ? 0 : std::min(class_of(classes_, size), classes_.size() - 1);
+  }
+
+  std::vector<Tournament<FurthestFirst>> in_slots_;  // by class
+};
+
+/// SwapAdvisor's genetic search over memory allocations, with the ops in the order of the trace: a step is replayed as
+/// it was recorded, so that the other half of what SwapAdvisor searches over, the order, is not there.
+///
+/// Memory is cut into slots of classes of sizes, so many of each (see SlotPool). An allocation says which sizes make a
+/// class together, and how the slots that no op needs at once are shared out. For each, swaps follow: where a class is
+/// full, Belady's rule says what leaves it; it leaves when it was used last, and is back as early as its class has a
+/// slot for it from then on. The fitness is the simulated time of the run that it is for. Allocations are selected by
+/// tournament, crossed over at one point and mutated; a child replaces the worst if it is better. If the capacity is
+/// not enough for any, Belady's rule alone is followed on the pool of the run.
+///
+/// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
+/// 2020, from its abstract and what others write of it; rates, population and first allocations are ours.
+///
+/// Deterministic for a seed. Cost: two simulations for each of at most `effort` allocations.
+class SwapAdvisorFixedOrder final : public SlotSwapper {
+ public:
+  explicit SwapAdvisorFixedOrder(const Options& options)
+      : effort_{std::max<std::int64_t>(std::llround(options.number("effort")), 1)},
+        granule_{options.bytes("granule")},
+        random_{options.seed()} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    const SlotDemand demand{trace, spec.assume, granule_};
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{});
+    const auto judged = [&](Allocation allocation) {
+      ++evaluations_;
+      --effort_;
+      return judge(trace, spec, demand, gaps, std::move(allocation));
+    };
+    std::vector<Allocation> population;
+    for (const double ratio : {1.1, 1.0, 1.5, 1.25, 1.05, 2.0, 4.0, 1e18})
+      if (effort_ > 0) population.push_back(judged(geometric(demand.sizes(), ratio)));
+    while (effort_ > 0) {
+      Allocation child = cross(pick(population), pick(population));
+      mutate(child);
+      child = judged(std::move(child));
+      const auto worst = std::max_element(population.begin(), population.end(), fitter);
+      if (fitter(child, *worst)) *worst = std::move(child);
+    }
+    const auto best = std::min_element(population.begin(), population.end(), fitter);
+    if (best->rank != kFits) return {};
+    classes_ = best->classes;
+    draft_ = best->draft;
+    return draft_;
+  }
+
+ private:
+  enum Rank : std::uint8_t { kFits, kFails, kTooLarge };
+
+  struct Allocation {
+    std::vector<bool> ends;     // by size: a class ends with it; the last one always
+    std::vector<double> share;  // by size: of the class that ends with it, in what slots there are beyond the least
+    Rank rank = kTooLarge;
+    std::int64_t cost = 0;  // ns where it fits; ns that it has not come to where it fails; bytes that are missing
+    SlotClasses classes = {};
+    std::vector<Action> draft = {};
+  };
+
+  static bool fitter(const Allocation& a, const Allocation& b) {
+    return std::tie(a.rank, a.cost) < std::tie(b.rank, b.cost);
+  }
+
+  /// Sizes of a class are within a ratio.
+  static Allocation geometric(const std::vector<Bytes>& sizes, double ratio) {
+    Allocation made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
+    double first = 0;
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+      const auto size = static_cast<double>(sizes[i].count());
+      if (first > 0 && size * ratio >= first) continue;
+      made.ends[i] = true;
+      first = size;
+    }
+    return made;
+  }
+
+  std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
+
+  const Allocation& pick(const std::vector<Allocation>& population) {
+    const Allocation& a = population[draw(population.size())];
+    const Allocation& b = population[draw(population.size())];
+    return fitter(a, b) ? a : b;
+  }
+
+  Allocation cross(const Allocation& a, const Allocation& b) {
+    Allocation child{a.ends, a.share};
+    for (std::size_t i = draw(a.ends.size()); i < a.ends.size(); ++i) {
+      child.ends[i] = b.ends[i];
+      child.share[i] = b.share[i];
+    }
+    return child;
+  }
+
+  void mutate(Allocation& allocation) {
+    constexpr std::size_t kChanges = 3;  // expected, of either kind
+    const std::size_t last = allocation.ends.size() - 1;
+    for (std::size_t i = 0; i <= last; ++i) {
+      if (i < last && draw(last) < kChanges) allocation.ends[i] = !allocation.ends[i];
+      if (draw(last + 1) < kChanges) allocation.share[i] *= std::exp2(static_cast<double>(draw(41)) / 10 - 2);
+    }
+  }
+
+  /// Shares the capacity out. False if it is not enough for what single ops use.
+  static bool share_out(const SlotDemand& demand, Bytes capacity, Allocation& allocation) {
+    std::vector<double> shares;
+    allocation.classes.clear();
+    for (std::size_t i = 0; i < allocation.ends.size(); ++i) {
+      if (!allocation.ends[i]) continue;
+      allocation.classes.push_back({demand.sizes()[i], 0});
+      shares.push_back(allocation.share[i]);
+    }
+    SlotClasses& classes = allocation.classes;
+    const std::vector<std::uint32_t> least = demand.least(classes);
+    const std::vector<std::vector<Bytes>> live = demand.live(classes);
+    std::vector<std::uint32_t> most;
+    Bytes left = capacity;
+    double wanted = 0;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      most.push_back(
+          std::max(static_cast<std::uint32_t>(std::max_element(live[c].begin(), live[c].end())->count()), least[c]));
+      classes[c].count = least[c];
+      left -= classes[c].slot * least[c];
+      wanted += shares[c] * static_cast<double>((classes[c].slot * (most[c] - least[c])).count());
+    }
+    allocation.cost = -left.count();
+    if (left < Bytes{}) return false;
+    const double part = wanted > 0 ? std::min(static_cast<double>(left.count()) / wanted, 1e9) : 0;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      const double more = std::min(part * shares[c], 1.0) * static_cast<double>(most[c] - least[c]);
+      classes[c].count += static_cast<std::uint32_t>(more);
+      left -= classes[c].slot * static_cast<std::int64_t>(static_cast<std::uint32_t>(more));
+    }
+    for (std::size_t c = classes.size(); c-- > 0;)  // what rounding and full classes have left, the largest first
+      while (classes[c].count < most[c] && classes[c].slot <= left) ++classes[c].count, left -= classes[c].slot;
+    return true;
+  }
+
+  static Result run(const Trace& trace, const RunSpec& spec, const Allocation& allocation, bool keep_plan) {
+    std::vector<std::unique_ptr<Policy>> policies;
+    policies.push_back(std::make_unique<SlotSwapper>(allocation.classes, allocation.draft));
+    RunSpec setting = spec;
+    setting.pool = "best-fit";  // not asked: the policy brings its own
+    return simulate_under(trace, setting, std::move(policies), true, keep_plan);
+  }
+
+  static Allocation judge(const Trace& trace, const RunSpec& spec, const SlotDemand& demand,
+                          const std::vector<Gap>& gaps, Allocation allocation) {
+    if (!share_out(demand, spec.capacity, allocation)) return allocation;
+    allocation.draft.clear();
+    const Result on_demand = run(trace, spec, allocation, true);
+    allocation.rank = on_demand.outcome == Outcome::kOk ? kFits : kFails;
+    allocation.cost = allocation.rank == kFits ? on_demand.totals.makespan.count() : -on_demand.totals.makespan.count();
+    allocation.draft = draft(trace, demand, gaps, allocation.classes, on_demand.realised);
+    const Result planned = run(trace, spec, allocation, false);
+    if (planned.outcome == Outcome::kOk &&
+        (allocation.rank != kFits || planned.totals.makespan.count() < allocation.cost)) {
+      allocation.rank = kFits;
+      allocation.cost = planned.totals.makespan.count();
+    } else {
+      allocation.draft.clear();
+    }
+    return allocation;
+  }
+
+  /// Uses the gaps in which `on_demand` evicted something.
+  static std::vector<Action> draft(const Trace& trace, const SlotDemand& demand, const std::vector<Gap>& gaps,
+                                   const SlotClasses& classes, const Plan& on_demand) {
+    std::multimap<VersionId, std::uint32_t> of_version;
+    std::vector<Gap> slots = gaps;  // counted instead of measured
+    for (std::uint32_t i = 0; i < gaps.size(); ++i) {
+      slots[i].size = Bytes{1};
+      if (!gaps[i].crosses) of_version.emplace(gaps[i].out, i);
+    }
+    std::vector<std::vector<std::uint32_t>> used(classes.size());
+    std::vector<bool> seen(gaps.size());
+    for (const Action& action : on_demand.actions) {
+      if (action.verb != Verb::kDrop || !action.before.valid()) continue;
+      const auto [first, last] = of_version.equal_range(VersionId{action.subject});
+      for (auto each = first; each != last; ++each) {
+        const Gap& gap = gaps[each->second];
+        if (seen[each->second] || action.before.value() <= gap.release || action.before.value() > gap.due) continue;
+        seen[each->second] = true;
+        used[class_of(classes, gap.size)].push_back(each->second);
+      }
+    }
+    std::vector<std::vector<Bytes>> live = demand.live(classes);
+    std::vector<PlannedGap> planned;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      for (const std::uint32_t i : used[c])
+        for (std::uint32_t k = gaps[i].release + 1; k < gaps[i].due; ++k) live[c][k] -= Bytes{1};
+      const std::vector<PlannedGap> early = schedule_early(slots, used[c], std::move(live[c]), Bytes{classes[c].count});
+      planned.insert(planned.end(), early.begin(), early.end());
+    }
+    return draft_of(gaps, planned, trace.ops().size());
+  }
+
+  std::int64_t effort_;
+  Bytes granule_;
+  std::mt19937_64 random_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "swapadvisor-fixed-order",
+     .kind = PolicyKind::kSwap,
+     .summary = "searches genetically for classes of slots; what leaves a full class is what is used again last",
+     .paper = "SwapAdvisor: Huang et al., ASPLOS 2020, without its search over the order of ops",
+     .options = {{"effort", "150", "number", "allocations to simulate"},
+                 {"granule", "512B", "bytes", "slots are multiples of it"}},
+     .make = [](const Options& options) { return std::make_unique<SwapAdvisorFixedOrder>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

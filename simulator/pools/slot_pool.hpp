@@ -1,0 +1,69 @@
+// A pool of slots of fixed sizes: each class of sizes has so many, whatever is live.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "simulator/pool.hpp"
+
+namespace tidepool {
+
+struct SlotClass {
+  Bytes slot;  ///< size of each
+  std::uint32_t count = 0;
+  bool operator==(const SlotClass&) const = default;
+};
+
+/// By growing slot size.
+using SlotClasses = std::vector<SlotClass>;
+
+/// The class of the smallest slots that a size fits into; the number of classes if there is none.
+inline std::size_t class_of(const SlotClasses& classes, Bytes size) {
+  return static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), size,
+                                                   [](const SlotClass& each, Bytes s) { return each.slot < s; }) -
+                                  classes.begin());
+}
+
+/// Serves a request with the lowest free slot of its class, or not at all. The classes lie one behind the other.
+/// O(log slots) per request.
+class SlotPool final : public Pool {
+ public:
+  explicit SlotPool(SlotClasses classes) : classes_{std::move(classes)} {}
+
+  void start(const Trace&, Bytes, Device&) override {
+    free_.assign(classes_.size(), {});
+    begin_.clear();
+    Bytes begin;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      begin_.push_back(begin);
+      begin += classes_[c].slot * classes_[c].count;
+      for (std::uint32_t slot = 0; slot < classes_[c].count; ++slot) free_[c].push(slot);
+    }
+  }
+  std::optional<Block> place(const Request& request) override {
+    const std::size_t c = class_of(classes_, request.size);
+    if (c == classes_.size() || free_[c].empty()) return {};
+    const std::uint32_t slot = free_[c].top();
+    free_[c].pop();
+    return Block{begin_[c] + classes_[c].slot * slot, classes_[c].slot, slot};
+  }
+  void release(const Block& block) override { free_[class_of(classes_, block.size)].push(block.tag); }
+  Bytes largest_hole() const override {
+    for (std::size_t c = classes_.size(); c-- > 0;)
+      if (!free_[c].empty()) return classes_[c].slot;
+    return {};
+  }
+
+ private:
+  using Free = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;
+  SlotClasses classes_;
+  std::vector<Bytes> begin_;  // by class
+  std::vector<Free> free_;    // by class
+};
+
+}  // namespace tidepool
