@@ -1,6 +1,7 @@
 #include "simulator/remat/segments.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -23,8 +24,10 @@ void for_each_dropped(const Trace& trace, const Layers& layers, const std::vecto
   };
   for (const Kept& kept : layers.kept) {
     if (trace.size(kept.saved.version) * 1000 < total || joins_later(kept)) continue;
-    for (std::size_t i = 0; i < segments.size(); ++i)
-      if (kept.origin >= segments[i].first && kept.origin < segments[i].behind) visit(i, kept.saved.version);
+    const auto behind = std::upper_bound(segments.begin(), segments.end(), kept.origin,
+                                         [](std::uint32_t layer, const Segment& each) { return layer < each.first; });
+    if (behind != segments.begin() && kept.origin < std::prev(behind)->behind)
+      visit(static_cast<std::size_t>(std::prev(behind) - segments.begin()), kept.saved.version);
   }
 }
 
