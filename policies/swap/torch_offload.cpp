@@ -15,15 +15,14 @@ namespace {
 
 /// What torchtune's activation offloading does (OffloadActivations with use_streams, read in
 /// torchtune/training/_activation_offloading.py): every tensor that autograd saves and that is no parameter, buffer or
-/// small is copied to the host on a stream of its own as soon as it is saved, whatever memory
-/// there is.
+/// small is copied to the host on a stream of its own as soon as it is saved, whatever memory there is.
 ///
 /// Saved tensors are counted, also those that stay. When the n-th is copied, the compute stream waits until the
 /// (n - stash)-th and those before it have left, and lets go of them. What is still alive when the backward phase
 /// begins is read where it is by the first node that reads an offloaded tensor; behind that node the rest leaves too. A
 /// node's tensors are copied back when it is come to; the host runs ahead of the device, but the copying stream waits
-/// for the node before the last one, so a copy back starts one node ahead.
-/// All that the last product or convolution (the output projection) and the loss behind it save stays.
+/// for the node before the last one, so a copy back starts one node ahead. All that the last product or convolution
+/// (the output projection) and the loss behind it save stays.
 ///
 /// What a trace cannot give: which op saves a tensor. What an op reads forward and the backward phase reads again is
 /// taken to be saved when its first reader runs, once, and what no op reads forward when it has been made; there, a

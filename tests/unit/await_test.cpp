@@ -1,6 +1,7 @@
 // Closed forms of waiting for a copy that nobody needs.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "tests/plan_writer.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
@@ -12,14 +13,7 @@ using tests::script;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
-
-const RunSpec kSpec{.pool = "ideal", .policy = "scripted", .capacity = 1_GiB, .machine = kMachine};
+const RunSpec kSpec{.pool = "ideal", .policy = "scripted", .capacity = 1_GiB, .machine = tests::byte_per_nano()};
 
 /// op0 writes a (100 B) | op1 busy | op2 busy, 10 ns | op3 busy | op4 reads a.
 Trace a_twice(Nanos busy) {

@@ -14,7 +14,8 @@ namespace {
 constexpr Bytes kSize{1'600'000};  // 1.6 ms each way, and 0.1 ms as Grappler has it
 
 Result under(const Trace& trace, Bytes capacity) {
-  const RunSpec spec{.pool = "ideal", .policy = "grappler-swap", .capacity = capacity, .machine = tests::byte_per_nano()};
+  const RunSpec spec{
+      .pool = "ideal", .policy = "grappler-swap", .capacity = capacity, .machine = tests::byte_per_nano()};
   const Result result = simulate(trace, spec, true);
   INFO(result.message);
   REQUIRE(result.outcome == Outcome::kOk);
