@@ -26,6 +26,9 @@ namespace {
 /// nobody else reads, nothing is swapped. Tensors of 1024 B or less and those that live for 1 ms or less stay, and so
 /// do parameters. The peak is looked for anew, at most `passes` times; what was looked at once is not looked at again.
 ///
+/// This is not the rewriting of Meng et al. ("Training Deeper Models by GPU Memory Optimization on TensorFlow", 2017):
+/// which tensors that chooses and what triggers their copies is not known well enough to be done here.
+///
 /// Times are those of the ops when nothing is in the way; TensorFlow estimates them. Sizes are sums of bytes. Where
 /// that is not enough, the run is out of memory. O(passes * (ops + candidates * ops they depend on)).
 class GrapplerSwap final : public Policy {

@@ -21,12 +21,12 @@ enum class Offload : std::uint8_t { kConvolutions, kAll };
 /// An input is copied while the last layer that reads it runs forward; the next layer waits until it has left
 /// ("end-of-layer synchronisation"): it loses max(0, s / B - t) with s bytes, B the link's rate, t the layer's time.
 /// When a layer begins backward, the nearest layer before it whose input is away and was not asked for yet gets it
-/// back, unless a convolution lies between (findPrefetchLayer, figure 10); the end of the layer waits for that copy
-/// too. Whatever memory there is, all and conv copy. Where that is not enough, the run is out of memory.
+/// back, unless a convolution lies between (its findPrefetchLayer); the end of the layer waits for that copy too.
+/// Whatever memory there is, all and conv copy. Where that is not enough, the run is out of memory.
 ///
 /// Paper: Rhu, Gimelshein, Clemons, Zulfiqar and Keckler, "vDNN: Virtualized Deep Neural Networks for Scalable,
 /// Memory-Efficient Neural Network Design", MICRO 2016 (arXiv 1602.08124), sections III.B and III.C; details of
-/// figure 10 and of dyn after public notes and reimplementations.
+/// the search window and of dyn after public notes and reimplementations.
 ///
 /// What a trace cannot give: dyn also exchanges convolution algorithms, a trace has one of each; a copy back that finds
 /// no room is tried again later, not an error. Beyond the paper: in a network without convolutions, products of
