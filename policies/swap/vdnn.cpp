@@ -55,9 +55,10 @@ class Vdnn final : public Policy {
  private:
   static std::vector<Action> draft(const Trace& trace, const Layers& layers, Offload offload) {
     const LayerKind heavy = layers.heavy();
+    const std::uint32_t classifier = first_classifier(layers);
     std::vector<std::vector<VersionId>> leaving(layers.size()), due(layers.size());
     for (const Kept& kept : layers.kept) {
-      if (kept.reader == kept.maker || !extracts_features(layers, kept.reader)) continue;
+      if (kept.reader == kept.maker || kept.reader >= classifier) continue;
       if (offload == Offload::kConvolutions && !is_input_of(heavy, trace, layers, kept)) continue;
       leaving[kept.reader].push_back(kept.saved.version);
       due[kept.due].push_back(kept.saved.version);
@@ -84,11 +85,14 @@ class Vdnn final : public Policy {
     return copies.take();
   }
 
-  static bool extracts_features(const Layers& layers, std::uint32_t layer) {
-    if (layers.heavy() != LayerKind::kConvolution) return true;
-    return std::any_of(layers.layers.begin() + layer, layers.layers.end(), [](const Layer& each) {
-      return each.kind == LayerKind::kConvolution || each.kind == LayerKind::kPool;
-    });
+  /// The layer behind the last one that extracts features.
+  static std::uint32_t first_classifier(const Layers& layers) {
+    auto first = static_cast<std::uint32_t>(layers.size());
+    if (layers.heavy() != LayerKind::kConvolution) return first;
+    while (layers.layers[first - 1].kind != LayerKind::kConvolution &&
+           layers.layers[first - 1].kind != LayerKind::kPool)
+      --first;
+    return first;
   }
 
   static bool is_input_of(LayerKind kind, const Trace& trace, const Layers& layers, const Kept& kept) {
