@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/hybrid/mixed_draft.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/remat/draft.hpp"
 #include "simulator/remat/lineage.hpp"

@@ -35,11 +35,12 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
   explicit G10(const Options& options)
       : delta_{options.number("delta")}, line_{options.number("line")}, eager_{options.flag("eager")} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine& machine, Bytes capacity) override {
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, Bytes{1});
-    Migrations migrations{circle, gaps, machine, scaled(capacity, line_), delta_};
+    std::vector<Gap> gaps = find_gaps(trace, Bytes{1});
+    std::erase_if(gaps, [&](const Gap& gap) { return is_pinned(trace, gap, spec.assume); });
+    Migrations migrations{circle, gaps, spec.machine, scaled(spec.capacity, line_), delta_};
     migrations.choose();
     if (eager_) migrations.prefetch_eagerly();
     return draft_of(gaps, migrations.planned(), circle.size());

@@ -39,12 +39,6 @@ Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& ga
   return simulate_under(trace, setting, std::move(policies), true, keep_plan);
 }
 
-bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume) {
-  if (!assume.pin_sources) return false;
-  const OpId producer = trace.version(gap.out).producer;
-  return !producer.valid() || trace.op(producer).kind == OpKind::kSource;
-}
-
 std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps, const Assumptions& assume) {
   const std::uint32_t backward = first_backward_op(trace);
   std::vector<std::uint32_t> maps;

@@ -46,10 +46,6 @@ class MixedDraftPolicy : public SwapOutLeast<FurthestFirst> {
 Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& gaps, const MixedPlan& plan,
              bool keep_plan);
 
-/// Whether the content of a gap is never evicted under the assumptions: what sources brought and what was there before
-/// the step is not, under some.
-bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume);
-
 /// Gaps in which an activation waits between the forward and the backward phase, each version once: what it is read
 /// for next lies behind the first backward op. Parameters and what else exists before and after the step is not among
 /// them, nor is what is pinned. In the order in which they are due.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "simulator/run.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -89,6 +91,14 @@ std::vector<Gap> find_gaps(const Trace& trace, Bytes least) {
     return a.due % ops != b.due % ops ? a.due % ops < b.due % ops : a.in < b.in;
   });
   return gaps;
+}
+
+bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume) {
+  const auto brought = [&](VersionId v) {
+    const OpId producer = trace.version(v).producer;
+    return !producer.valid() || trace.op(producer).kind == OpKind::kSource;
+  };
+  return assume.pin_sources && (brought(gap.out) || brought(gap.in));
 }
 
 }  // namespace tidepool

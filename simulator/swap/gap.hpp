@@ -10,6 +10,8 @@
 
 namespace tidepool {
 
+struct Assumptions;
+
 /// A buffer's content is idle after op `release` until op `due` reads it. A gap may cross the boundary between two
 /// iterations: then `due` is in the next one (at least the number of ops), and `in` is what the step begins with.
 struct Gap {
@@ -38,6 +40,10 @@ struct Gap {
 /// are paired in the order in which they are released and due. What is overwritten without being read is no gap, nor is
 /// what follows the last op: nothing leaves behind it.
 std::vector<Gap> find_gaps(const Trace& trace, Bytes least);
+
+/// Whether the content of a gap is never evicted under the assumptions: what sources brought and what was there before
+/// the step is not, under some.
+bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume);
 
 /// When the content of a gap may start to leave: the end of the op that releases it.
 inline Nanos released(const StepCircle& circle, const Gap& gap) { return circle.at(gap.release + std::size_t{1}); }

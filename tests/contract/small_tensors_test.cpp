@@ -22,8 +22,8 @@ const Machine kMachine{.name = "test",
 TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
-    for (const char* policy :
-         {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "swapadvisor-fixed-order(effort=12)"})
+    for (const char* policy : {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10",
+                               "swapadvisor-fixed-order(effort=12)"})
       for (const char* assume : {"", "simrd"})
         for (const int iterations : {1, 3})
           for (const double fraction : {0.4, 0.6, 0.8, 0.95}) {
