@@ -116,3 +116,16 @@ TEST_CASE("a file that was cut off says so where it is used") {
   CHECK_THAT(result.err, ContainsSubstring("cut.tide: recovered 5 steps, to the last whole chunk; byte "));
   CHECK_THAT(result.err, ContainsSubstring("cut.tide: 1 or more records were lost\n"));
 }
+
+TEST_CASE("tidepool make writes a synthetic step that says that it is one") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("gpt.tide");
+  const ProgramResult made = run_program({"make", "gpt", "--layers", "2", "--hidden", "64", "-o", path});
+  CHECK(made.code == 0);
+  const Json info = Json::parse(run_program({"info", path, "--json"}).out);
+  CHECK(info["ops"] == 2 * 30 + 12);
+  CHECK(info["source"] == "synthetic: GPT-like");
+  const ProgramResult wrong = run_program({"make", "gpd", "-o", path});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err == "tidepool: no model named 'gpd', did you mean 'gpt'?; known: gpt, resnet\n");
+}

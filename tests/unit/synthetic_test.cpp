@@ -1,0 +1,64 @@
+// Synthetic steps: what a layer adds to them.
+#include "tests/catch.hpp"
+#include "traces/error.hpp"
+#include "traces/synthetic/gpt.hpp"
+#include "traces/synthetic/resnet.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("a layer adds 30 ops and the memory of its weights and saved activations to a GPT-like step") {
+  GptShape shape{.layers = 3, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
+  const Trace three = gpt_step(shape);
+  shape.layers = 4;
+  const Trace four = gpt_step(shape);
+  CHECK(four.ops().size() - three.ops().size() == 10 + 14 + 6);
+  // 12 h^2 + 4 h weights of 2 B, with moments of 8 B and a master copy of 4 B.
+  const std::int64_t weights = 12 * 64 * 64 + 4 * 64, tokens = 2 * 32;
+  // What came in, both norms, queries, keys and values, the attended, the middle, and 4 h twice: 16 h of 2 B a token,
+  // and of 4 B two statistics twice and one sum for each head.
+  const std::int64_t saved = tokens * (16 * 64 * 2 + 4 * 4 + 4 * 4);
+  const auto before = [](const Trace& trace) {
+    Bytes bytes;
+    for (const Buffer& buffer : trace.buffers()) bytes += buffer.born_before ? buffer.size : Bytes{};
+    return bytes;
+  };
+  CHECK((before(four) - before(three)).count() == weights * 14);
+  CHECK((four.ideal_peak() - three.ideal_peak()).count() == weights * 14 + saved);
+}
+
+TEST_CASE("a micro-batch of a GPT-like step adds to the gradients of the one before") {
+  GptShape shape{.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
+  const Trace one = gpt_step(shape);
+  shape.micro_batches = 3;
+  const Trace three = gpt_step(shape);
+  const auto updates = static_cast<std::size_t>(6 * 2 + 3);  // of weights
+  CHECK(three.ops().size() - updates == 3 * (one.ops().size() - updates));
+  std::size_t gradients = 0;
+  for (const Buffer& buffer : three.buffers()) gradients += buffer.kind == BufferKind::kGradient ? 1 : 0;
+  std::size_t of_one = 0;
+  for (const Buffer& buffer : one.buffers()) of_one += buffer.kind == BufferKind::kGradient ? 1 : 0;
+  CHECK(gradients - updates == 3 * (of_one - updates));
+}
+
+TEST_CASE("an op takes the longer of its arithmetic and its traffic, and no less than the least") {
+  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}, .least = 5_ns}, "test"};
+  const BufferId a = write.existing(100_B, BufferKind::kParameter);
+  write.op("nothing", 0, {});
+  write.op("read and write", 0, {updates(a)});  // 200 B at 1 B/ns
+  write.op("compute", 1'000, {reads(a)});       // 1 us
+  write.op("as long", 100, {reads(a)});         // both 100 ns
+  const Trace trace = write.finish();
+  CHECK(trace.ops()[0].duration == 5_ns);
+  CHECK(trace.ops()[1].duration == 200_ns);
+  CHECK(trace.ops()[2].duration == 1_us);
+  CHECK(trace.ops()[3].duration == 100_ns);
+  CHECK(trace.data().meta.at("time") == "estimated");
+}
+
+TEST_CASE("six layers add a block to each stage of a ResNet-like step") {
+  const auto ops = [](std::int64_t layers) { return resnet_step({.layers = layers, .batch = 2}).ops().size(); };
+  // Forward 7; backward 9: both ReLUs, normalisations, kernels' and inputs' gradients, the sum; update 4 weights.
+  CHECK(ops(20) - ops(14) == 3 * (7 + 9 + 4));
+  CHECK(ops(14) - ops(8) == ops(20) - ops(14));
+  CHECK_THROWS_MATCHES(ops(112), InputError, Catch::Matchers::Message("112 layers; expected 6 n + 2, as 110"));
+}

@@ -1,0 +1,27 @@
+// A training step of a GPT-like model of any depth, synthetic.
+#pragma once
+
+#include "traces/synthetic/step_writer.hpp"
+
+namespace tidepool {
+
+struct GptShape {
+  std::int64_t layers = 12;
+  std::int64_t hidden = 768;
+  std::int64_t heads = 12;
+  std::int64_t sequence = 1024;  ///< tokens
+  std::int64_t vocabulary = 50'304;
+  std::int64_t batch = 8;          ///< sequences per micro-batch
+  std::int64_t micro_batches = 1;  ///< gradients are summed in place
+};
+
+/// Forward, backward and Adam, half precision, with single-precision moments and weights of the optimizer. A layer is
+/// pre-norm: norm, attention that keeps only its row sums (FlashAttention, Dao et al., NeurIPS 2022), projection, norm,
+/// and two linear maps with GELU between, each half added to what came in. Biases are counted with their weights;
+/// there is no dropout; the token embedding is the output map as well.
+/// Every layer of a phase has the same ops, so the step is made of two runs of layers per micro-batch and one of
+/// updates.
+/// @param shape  all at least 1
+Trace gpt_step(const GptShape& shape, const Roofline& roofline = {});
+
+}  // namespace tidepool

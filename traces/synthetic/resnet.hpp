@@ -1,0 +1,22 @@
+// A training step of a residual network of any depth, synthetic.
+#pragma once
+
+#include "traces/synthetic/step_writer.hpp"
+
+namespace tidepool {
+
+struct ResnetShape {
+  std::int64_t layers = 110;  ///< 6 n + 2: the first map, three stages of n blocks of two, and the last one
+  std::int64_t width = 16;    ///< channels of the first stage; each further one has twice as many
+  std::int64_t image = 32;    ///< pixels a side; each further stage has half as many
+  std::int64_t batch = 128;   ///< images
+};
+
+/// Forward, backward and SGD with momentum of a network as in He et al., "Deep Residual Learning" (CVPR 2016), section
+/// 4.2, half precision: 3 x 3 convolutions, each with batch normalisation, and ReLU in place; a stage begins with
+/// stride 2 and a 1 x 1 convolution beside. Every block of a stage but its first has the same ops.
+/// @param shape  layers at least 8 and 6 n + 2, the rest at least 1, image a multiple of 4
+/// @throws InputError  "112 layers; expected 6 n + 2, as 110"
+Trace resnet_step(const ResnetShape& shape, const Roofline& roofline = {});
+
+}  // namespace tidepool
