@@ -1,0 +1,140 @@
+#include "simulator/structure/structure.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "simulator/structure/repeats.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::uint32_t kLeastCovered = 8;
+
+std::uint32_t covers(const PeriodicPart& part) { return (part.last - part.first) / part.period * part.period; }
+
+/// Covers more, or else as much with shorter or earlier copies.
+struct Worse {
+  bool operator()(const PeriodicPart& a, const PeriodicPart& b) const {
+    if (covers(a) != covers(b)) return covers(a) < covers(b);
+    if (a.period != b.period) return a.period > b.period;
+    return a.first > b.first;
+  }
+};
+using Candidates = std::priority_queue<PeriodicPart, std::vector<PeriodicPart>, Worse>;
+
+void add(Candidates& candidates, const PeriodicPart& part) {
+  if (part.last >= part.first + 2 * part.period && covers(part) >= kLeastCovered) candidates.push(part);
+}
+
+/// Ranges of ops by their first: those that are in a repeat already.
+using Taken = std::map<std::uint32_t, std::uint32_t>;
+
+/// Whether all of a part is free; if not, what is free of it becomes candidates of its own.
+bool is_free(const PeriodicPart& part, const Taken& taken, Candidates& candidates) {
+  auto next = taken.upper_bound(part.first);
+  if (next != taken.begin() && std::prev(next)->second > part.first) --next;
+  if (next == taken.end() || next->first >= part.last) return true;
+  std::uint32_t free = part.first;
+  for (; next != taken.end() && next->first < part.last; ++next) {
+    if (next->first > free) add(candidates, {free, next->first, part.period});
+    free = next->second;
+  }
+  if (free < part.last) add(candidates, {free, part.last, part.period});
+  return false;
+}
+
+class Folder {
+ public:
+  Folder(const Trace& trace, Alike alike) : trace_{trace}, letters_{op_letters(trace, alike)} {
+    found_.like.resize(letters_.size());
+    std::iota(found_.like.begin(), found_.like.end(), 0u);
+  }
+
+  Structure run() {
+    fold(0, static_cast<std::uint32_t>(letters_.size()), Repeat::kNone);
+    for (std::uint32_t i = 0; i < found_.like.size(); ++i) found_.distinct += found_.like[i] == i ? 1 : 0;
+    return std::move(found_);
+  }
+
+ private:
+  /// Finds the repeats among ops [first, last) and in their first copies, and points all other copies to the first.
+  void fold(std::uint32_t first, std::uint32_t last, std::uint32_t outer) {
+    if (last - first < kLeastCovered) return;
+    Candidates candidates;
+    for (const PeriodicPart& part : periodic_parts(std::span{letters_}.subspan(first, last - first)))
+      add(candidates, {part.first + first, part.last + first, part.period});
+    Taken taken;
+    while (!candidates.empty()) {
+      const PeriodicPart part = candidates.top();
+      candidates.pop();
+      if (is_free(part, taken, candidates) && repeats(part)) {
+        const std::uint32_t begin = best_begin(part);
+        taken[begin] = begin + (part.last - begin) / part.period * part.period;
+        periods_[begin] = part.period;
+      }
+    }
+    const auto from = static_cast<std::uint32_t>(found_.repeats.size());
+    for (const auto& [begin, end] : taken)
+      found_.repeats.push_back({begin, periods_[begin], (end - begin) / periods_[begin], outer});
+    for (auto i = from, end = static_cast<std::uint32_t>(found_.repeats.size()); i < end; ++i) {
+      const Repeat repeat = found_.repeats[i];
+      fold(repeat.first, repeat.first + repeat.period, i);
+      for (std::uint32_t op = repeat.first + repeat.period; op < repeat.last(); ++op)
+        found_.like[op] = found_.like[op - repeat.period];
+    }
+  }
+
+  /// Whether the ops are what their hashes said.
+  bool repeats(const PeriodicPart& part) const {
+    return std::equal(letters_.begin() + part.first, letters_.begin() + (part.last - part.period),
+                      letters_.begin() + (part.first + part.period));
+  }
+
+  /// Of the ops at which as many copies can begin the first at which another module does.
+  std::uint32_t best_begin(const PeriodicPart& part) const {
+    for (std::uint32_t op = part.first; op <= part.last - covers(part); ++op)
+      if (op == 0 || trace_.ops()[op].module != trace_.ops()[op - 1].module) return op;
+    return part.first;
+  }
+
+  const Trace& trace_;
+  std::vector<std::uint32_t> letters_;
+  std::map<std::uint32_t, std::uint32_t> periods_;  // of the repeats being taken, by first op
+  Structure found_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike) {
+  std::unordered_map<std::string, std::uint32_t> letters;
+  std::vector<std::uint32_t> text;
+  std::string key;
+  const auto add = [&key](std::int64_t value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    const Op& op = trace.ops()[i];
+    key.clear();
+    add(op.name.valid() ? op.name.value() : 0);
+    add(static_cast<std::int64_t>(op.kind));
+    add(static_cast<std::int64_t>(op.phase));
+    add(op.stream.value());
+    add(alike == Alike::kDuration ? op.duration.count() : 0);
+    for (const Use& use : trace.uses(OpId{i})) {
+      const Buffer& buffer = trace.buffer(trace.version(use.in.valid() ? use.in : use.out).buffer);
+      add(static_cast<std::int64_t>(use.access));
+      add(static_cast<std::int64_t>(buffer.kind));
+      add(buffer.size.count());
+    }
+    text.push_back(letters.try_emplace(key, static_cast<std::uint32_t>(letters.size())).first->second);
+  }
+  return text;
+}
+
+Structure find_structure(const Trace& trace, Alike alike) { return Folder{trace, alike}.run(); }
+
+}  // namespace tidepool

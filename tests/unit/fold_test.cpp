@@ -1,0 +1,95 @@
+// The structure of steps of which it is known.
+#include "simulator/structure/structure.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/synthetic/gpt.hpp"
+#include "traces/synthetic/resnet.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+constexpr GptShape kSmall{.layers = 5, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 1'000, .batch = 2};
+
+/// `runs` times an op of its own name in front of `copies` times `ops` different ones, and one behind.
+Trace rows_of_ops(int runs, int copies, int ops) {
+  TraceBuilder build;
+  const auto op = [&](const std::string& name) { build.run({.name = build.text(name), .duration = 1_us}, {}); };
+  for (int run = 0; run < runs; ++run) {
+    op("first of " + std::to_string(run));
+    for (int copy = 0; copy < copies; ++copy)
+      for (int i = 0; i < ops; ++i) op(std::to_string(i));
+  }
+  op("last");
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("copies of some ops in a row are one repeat, whatever stands around them") {
+  const Structure once = find_structure(rows_of_ops(1, 7, 4));
+  CHECK(once.repeats == std::vector<Repeat>{{1, 4, 7, Repeat::kNone}});
+  CHECK(once.distinct == 6);
+  CHECK(once.like[0] == 0);
+  for (std::uint32_t op = 1; op < 29; ++op) CHECK(once.like[op] == 1 + (op - 1) % 4);
+  CHECK(once.like[29] == 29);
+  const Structure twice = find_structure(rows_of_ops(2, 7, 4));
+  CHECK(twice.repeats == std::vector<Repeat>{{1, 4, 7, Repeat::kNone}, {30, 4, 7, Repeat::kNone}});
+  CHECK(find_structure(rows_of_ops(3, 1, 20)).repeats.empty());
+}
+
+TEST_CASE("a GPT-like step is layers forward, backward and updated, in micro-batches if it has several") {
+  // An op in front, 10 a layer; 6 of the head, 14 a layer; 2 of the embedding and 2 updates, 6 a layer.
+  const Structure one = find_structure(gpt_step(kSmall));
+  CHECK(one.repeats ==
+        std::vector<Repeat>{{1, 10, 5, Repeat::kNone}, {57, 14, 5, Repeat::kNone}, {131, 6, 5, Repeat::kNone}});
+  CHECK(one.distinct == 1 + 10 + 6 + 14 + 2 + 2 + 6 + 1);
+
+  GptShape shape = kSmall;
+  shape.micro_batches = 4;
+  const Structure four = find_structure(gpt_step(shape));
+  // The first one makes the gradients, the others add to them: their backward ops differ.
+  REQUIRE(four.repeats.size() == 6);
+  CHECK(four.repeats[0] == Repeat{1, 10, 5, Repeat::kNone});
+  CHECK(four.repeats[1] == Repeat{57, 14, 5, Repeat::kNone});
+  CHECK(four.repeats[2] == Repeat{129, 129, 3, Repeat::kNone});
+  CHECK(four.repeats[3].period == 6);
+  CHECK(four.repeats[4] == Repeat{130, 10, 5, 2});
+  CHECK(four.repeats[5] == Repeat{186, 14, 5, 2});
+}
+
+TEST_CASE("distinct ops of a deep step do not depend on its depth") {
+  const auto distinct = [](std::int64_t layers) {
+    return find_structure(resnet_step({.layers = layers, .batch = 2})).distinct;
+  };
+  CHECK(distinct(32) == distinct(302));
+  GptShape deep = kSmall;
+  deep.layers = 60;
+  CHECK(find_structure(gpt_step(deep)).distinct == find_structure(gpt_step(kSmall)).distinct);
+}
+
+TEST_CASE("every op is like one of its own letter, which is itself like no other") {
+  for (const Trace& trace : {gpt_step(kSmall), resnet_step({.layers = 26, .batch = 2})}) {
+    const std::vector<std::uint32_t> letters = op_letters(trace, Alike::kUses);
+    const Structure structure = find_structure(trace);
+    for (std::uint32_t op = 0; op < letters.size(); ++op) {
+      CHECK(letters[structure.like[op]] == letters[op]);
+      CHECK(structure.like[structure.like[op]] == structure.like[op]);
+    }
+  }
+}
+
+TEST_CASE("random steps have no structure") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    CHECK(find_structure(tests::random_trace(seed, 300)).repeats.empty());
+  }
+}
+
+TEST_CASE("ops of other durations are alike unless durations count") {
+  TraceBuilder build;
+  for (int i = 0; i < 24; ++i) build.run({.name = build.text("op"), .duration = Nanos{i % 3}}, {});
+  const Trace trace = build.finish();
+  CHECK(find_structure(trace).repeats == std::vector<Repeat>{{0, 1, 24, Repeat::kNone}});
+  CHECK(find_structure(trace, Alike::kDuration).repeats == std::vector<Repeat>{{0, 3, 8, Repeat::kNone}});
+}
