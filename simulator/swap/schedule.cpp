@@ -4,6 +4,8 @@
 #include <queue>
 #include <set>
 
+#include "simulator/swap/range_tree.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -75,28 +77,60 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
   return copied;
 }
 
+/// Bytes that are added to ranges of positions and summed up by slot only in the end.
+class Added {
+ public:
+  explicit Added(std::size_t slots) : change_(slots + 1) {}
+
+  void add(std::size_t first, std::size_t last, Bytes bytes) {
+    for_each_range(change_.size() - 1, first, last, [&](std::size_t from, std::size_t to) {
+      change_[from] += bytes;
+      change_[to] -= bytes;
+    });
+  }
+  std::vector<Bytes> on(std::vector<Bytes> slots) const {
+    Bytes sum;
+    for (std::size_t k = 0; k < slots.size(); ++k) slots[k] += sum += change_[k];
+    return slots;
+  }
+
+ private:
+  std::vector<Bytes> change_;
+};
+
+/// The first position in [first, last) whose op starts at `time` or later; `last` if none does.
+std::uint32_t first_from(const StepCircle& circle, std::uint32_t first, std::uint32_t last, Nanos time) {
+  while (first < last) {
+    const std::uint32_t middle = first + (last - first) / 2;
+    circle.at(middle) < time ? first = middle + 1 : last = middle;
+  }
+  return first;
+}
+
+/// The last position up to the due op of a gap whose op starts at `time` or earlier, or that behind the release.
+std::uint32_t last_until(const StepCircle& circle, const Gap& gap, Nanos time) {
+  return first_from(circle, gap.release + 2, gap.due + 1, time + Nanos{1}) - 1;
+}
+
+/// The first position of [first, last) from which on no slot has more than `most`; `last` if the slot before it does.
+std::uint32_t room_from(const RangeTree& load, std::uint32_t first, std::uint32_t last, Bytes most) {
+  const auto n = static_cast<std::uint32_t>(load.size());
+  if (last > n) {
+    const std::uint32_t from = std::max(first, n);
+    const auto behind = static_cast<std::uint32_t>(load.behind_last_above(from - n, last - n, most)) + n;
+    if (behind > from || first >= n) return behind;
+    last = n;
+  }
+  return static_cast<std::uint32_t>(load.behind_last_above(first, last, most));
+}
+
 }  // namespace
 
 std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>& gaps,
                                 const std::vector<std::uint32_t>& selected) {
-  const std::size_t n = circle.size();
-  std::vector<Bytes> change(n + 1);
-  for (const std::uint32_t i : selected) {
-    const std::size_t first = gaps[i].release + std::size_t{1}, last = gaps[i].due;
-    if (first < n) {
-      change[first] -= gaps[i].size;
-      change[std::min(last, n)] += gaps[i].size;
-    }
-    if (last > n) {
-      const std::size_t from = first < n ? 0 : first - n;
-      change[from] -= gaps[i].size;
-      change[last - n] += gaps[i].size;
-    }
-  }
-  std::vector<Bytes> load = circle.load;
-  Bytes sum;
-  for (std::size_t k = 0; k < n; ++k) load[k] += sum += change[k];
-  return load;
+  Added change{circle.size()};
+  for (const std::uint32_t i : selected) change.add(gaps[i].release + std::size_t{1}, gaps[i].due, -gaps[i].size);
+  return change.on(circle.load);
 }
 
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
@@ -107,22 +141,19 @@ Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit) {
   const std::size_t n = circle.size();
-  const std::vector<Bytes> absent = load_without(circle, gaps, selected);
+  const RangeTree absent{load_without(circle, gaps, selected)};
   const std::vector<std::uint32_t> order = latest_due_first(gaps, selected, n);
   std::vector<PlannedGap> planned;
   Nanos lane = circle.period();  // when the copy that is scheduled must have ended
   for (int round = 0; round < 2; ++round) {
-    std::vector<Bytes> load = absent;
+    RangeTree load = absent;
     planned.clear();
     for (const std::uint32_t i : order) {
       const Gap& gap = gaps[i];
       const Nanos shift = circle.period() * static_cast<std::int64_t>(gap.due / n);
       const Nanos begin = std::min(circle.at(gap.due), lane + shift) - machine.h2d.time(gap.size);
-      std::uint32_t issue = gap.due;
-      while (issue > gap.release + 1 && circle.at(issue) > begin && load[(issue - 1) % n] + gap.size <= limit) {
-        --issue;
-        load[issue % n] += gap.size;
-      }
+      const std::uint32_t issue = room_from(load, last_until(circle, gap, begin), gap.due, limit - gap.size);
+      for_each_range(n, issue, gap.due, [&](std::size_t first, std::size_t last) { load.add(first, last, gap.size); });
       planned.push_back({i, issue});
       // A copy that has no room until later than it should begin leaves the lane to earlier ones until then.
       lane = std::min(lane, std::max(circle.at(issue), begin) - shift);
@@ -141,20 +172,21 @@ std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<G
   std::vector<Bytes> bytes;
   Nanos out, in = circle.period();  // the out lane is free from, the in lane until
   for (int round = 0; round < 2; ++round) {
-    bytes.assign(n, Bytes{});
+    Added under_way{n};
     for (const CopiedGap& each : copied) {
       const Gap& gap = gaps[each.gap];
       if (each.from >= gap.due) continue;  // it leaves nothing: it is a copy for the next iteration
       out = std::max(out, circle.at(each.from)) + machine.d2h.time(gap.size);
-      for (std::uint32_t p = gap.release + 1; p < gap.due && circle.at(p) < out; ++p) bytes[p % n] += gap.size;
+      const std::uint32_t left = first_from(circle, gap.release + 1, gap.due, out);
+      under_way.add(gap.release + std::size_t{1}, left, gap.size);
     }
     for (const std::uint32_t i : latest_due_first(gaps, selected, n)) {
       const Gap& gap = gaps[i];
       const Nanos shift = circle.period() * static_cast<std::int64_t>(gap.due / n);
       in = std::min(in, circle.at(gap.due) - shift) - machine.h2d.time(gap.size);
-      for (std::uint32_t p = gap.due; p > gap.release + 1 && circle.at(p) > in + shift; --p)
-        bytes[(p - 1) % n] += gap.size;
+      under_way.add(last_until(circle, gap, in + shift), gap.due, gap.size);
     }
+    bytes = under_way.on(std::vector<Bytes>(n));
     out -= circle.period();
     in += circle.period();
   }

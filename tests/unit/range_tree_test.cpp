@@ -1,0 +1,129 @@
+// Ranges of slots, and schedules made with them, against going through every slot.
+#include "simulator/swap/range_tree.hpp"
+
+#include <algorithm>
+
+#include "simulator/swap/excess_tree.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/selection.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_trace.hpp"
+
+using namespace tidepool;
+using tests::Random;
+
+namespace {
+
+/// The same as schedule_late(), one slot at a time.
+std::vector<PlannedGap> late_by_slots(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                      std::vector<std::uint32_t> order, const Machine& machine, Bytes limit) {
+  const std::size_t n = circle.size();
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return gaps[a].due % n != gaps[b].due % n ? gaps[a].due % n > gaps[b].due % n : a > b;
+  });
+  std::vector<PlannedGap> planned;
+  Nanos lane = circle.period();
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Bytes> load = load_without(circle, gaps, order);
+    planned.clear();
+    for (const std::uint32_t i : order) {
+      const Gap& gap = gaps[i];
+      const Nanos shift = circle.period() * static_cast<std::int64_t>(gap.due / n);
+      const Nanos begin = std::min(circle.at(gap.due), lane + shift) - machine.h2d.time(gap.size);
+      std::uint32_t issue = gap.due;
+      while (issue > gap.release + 1 && circle.at(issue) > begin && load[(issue - 1) % n] + gap.size <= limit)
+        load[--issue % n] += gap.size;
+      planned.push_back({i, issue});
+      lane = std::min(lane, std::max(circle.at(issue), begin) - shift);
+    }
+    if (lane >= Nanos{}) break;
+    lane += circle.period();
+  }
+  return planned;
+}
+
+}  // namespace
+
+TEST_CASE("a tree of ranges answers as a list of slots does") {
+  Random random{3};
+  for (const std::size_t slots : {1u, 2u, 7u, 64u, 100u}) {
+    std::vector<Bytes> list(slots);
+    for (Bytes& slot : list) slot = Bytes{static_cast<std::int64_t>(random.below(50))};
+    RangeTree tree{list};
+    for (int i = 0; i < 300; ++i) {
+      const std::size_t first = random.below(slots), last = first + random.below(slots - first + 1);
+      const Bytes bytes{static_cast<std::int64_t>(random.below(41)) - 20};
+      for (std::size_t k = first; k < last; ++k) list[k] += bytes;
+      tree.add(first, last, bytes);
+      const std::size_t from = random.below(slots), to = from + 1 + random.below(slots - from);
+      const auto begin = list.begin() + static_cast<std::ptrdiff_t>(from);
+      const auto end = list.begin() + static_cast<std::ptrdiff_t>(to);
+      CHECK(tree.most(from, to) == *std::max_element(begin, end));
+      CHECK(tree.most() == *std::max_element(list.begin(), list.end()));
+      std::size_t behind = to;
+      while (behind > from && list[behind - 1] <= bytes) --behind;
+      CHECK(tree.behind_last_above(from, to, bytes) == behind);
+    }
+  }
+}
+
+TEST_CASE("what gaps take off the load is looked up as on a curve") {
+  Random random{4};
+  StepCircle circle;
+  for (int i = 0; i <= 40; ++i) circle.start.emplace_back(10 * i);
+  for (int i = 0; i < 40; ++i) circle.load.emplace_back(static_cast<std::int64_t>(500 + random.below(500)));
+  const SlotLimits limits(40, 600_B);
+  LoadCurve curve{circle, limits};
+  ExcessTree tree{circle, limits};
+  int relieving = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto release = static_cast<std::uint32_t>(random.below(38));
+    const Gap gap{.out = {},
+                  .in = {},
+                  .size = Bytes{static_cast<std::int64_t>(random.below(60))},
+                  .release = release,
+                  .due = release + 2 + static_cast<std::uint32_t>(random.below(38))};
+    REQUIRE(tree.relieves(gap) == curve.relieves(gap));
+    REQUIRE(tree.fits() == curve.fits());
+    if (!curve.relieves(gap)) continue;
+    ++relieving;
+    curve.take(gap);
+    tree.take(gap);
+  }
+  CHECK(relieving > 20);
+  CHECK(tree.fits());
+}
+
+TEST_CASE("copies back are issued where going back slot by slot ends") {
+  Machine machine;
+  machine.h2d = {BytesPerSecond{1'000'000'000}, 3_ns};
+  Random random{5};
+  std::size_t early = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::uint32_t n = 2 + static_cast<std::uint32_t>(random.below(30));
+    StepCircle circle;
+    circle.start.emplace_back(0);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      circle.start.push_back(circle.start.back() + Nanos{static_cast<std::int64_t>(random.below(30))});
+      circle.load.emplace_back(static_cast<std::int64_t>(100 + random.below(100)));
+    }
+    std::vector<Gap> gaps;
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      const auto release = static_cast<std::uint32_t>(random.below(n));
+      const std::uint32_t due = release + 2 + static_cast<std::uint32_t>(random.below(n - 1));
+      gaps.push_back({.out = VersionId{i},
+                      .in = VersionId{i},
+                      .size = Bytes{static_cast<std::int64_t>(random.below(40))},
+                      .release = release,
+                      .due = due,
+                      .crosses = due >= n});
+      all.push_back(i);
+    }
+    const Bytes limit{static_cast<std::int64_t>(100 + random.below(150))};
+    const std::vector<PlannedGap> planned = schedule_late(circle, gaps, all, machine, limit);
+    CHECK(planned == late_by_slots(circle, gaps, all, machine, limit));
+    for (const PlannedGap& each : planned) early += each.issue < gaps[each.gap].due ? 1 : 0;
+  }
+  CHECK(early > 1'000);
+}
