@@ -22,16 +22,14 @@ class Follow final : public Other {
 
 }  // namespace
 
-std::unique_ptr<Policy> follow_draft(std::vector<Action> draft) {
+std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherwise) {
+  if (otherwise == Otherwise::kOutOfMemory) return std::make_unique<Follow<Policy>>(std::move(draft));
   return std::make_unique<Follow<SwapOutLeast<FurthestFirst>>>(std::move(draft));
 }
 
-Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft, Otherwise otherwise) {
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
   std::vector<std::unique_ptr<Policy>> policies;
-  if (otherwise == Otherwise::kCopyFurthest)
-    policies.push_back(follow_draft(std::move(draft)));
-  else
-    policies.push_back(std::make_unique<Follow<Policy>>(std::move(draft)));
+  policies.push_back(std::move(policy));
   if (!find_pool(parse_spec(spec.pool).name).plan) return simulate_under(trace, spec, std::move(policies), true);
   RunSpec quick = spec;
   quick.pool = "best-fit";
@@ -46,7 +44,11 @@ bool better(const Result& a, const Result& b) {
 }
 
 Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries)
-    : trace_{trace}, spec_{spec}, tries_{tries}, best_result_{judge(trace, spec, {})}, last_result_{best_result_} {}
+    : trace_{trace},
+      spec_{spec},
+      tries_{tries},
+      best_result_{judge(trace, spec, follow_draft({}))},
+      last_result_{best_result_} {}
 
 bool Trials::free() const {
   return best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline;
@@ -56,7 +58,7 @@ const Result& Trials::add(const std::vector<Gap>& gaps, const std::vector<Planne
   std::vector<Action> draft = draft_of(gaps, planned, trace_.ops().size());
   if (draft == last_) return last_result_;
   last_ = std::move(draft);
-  last_result_ = judge(trace_, spec_, last_);
+  last_result_ = judge(trace_, spec_, follow_draft(last_));
   --tries_;
   ++judged_;
   if (better(last_result_, best_result_)) best_result_ = last_result_, best_ = last_, best_plan_ = planned;

@@ -16,16 +16,15 @@
 
 namespace tidepool {
 
-/// A policy that drafts `draft` and, where that is not enough, copies to the host what is read again last.
-std::unique_ptr<Policy> follow_draft(std::vector<Action> draft);
-
-/// What is done where a draft is not enough.
+/// What is done where a draft is not enough: what is read again last is copied to the host, or nothing.
 enum class Otherwise : std::uint8_t { kCopyFurthest, kOutOfMemory };
 
-/// Runs `draft` in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
+/// A policy that drafts `draft`.
+std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherwise = Otherwise::kCopyFurthest);
+
+/// Runs `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
 /// offline is stood in for by best-fit: it would plan anew for every draft.
-Result judge(const Trace& trace, const RunSpec& spec, std::vector<Action> draft,
-             Otherwise otherwise = Otherwise::kCopyFurthest);
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy);
 
 /// What a planner prefers: a run that ends well; then less time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
