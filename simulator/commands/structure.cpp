@@ -1,0 +1,76 @@
+// tidepool structure: what is repeated in a step.
+#include "simulator/structure/structure.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "traces/command.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string input;
+  bool json = false;
+};
+
+std::string module_of(const Trace& trace, std::uint32_t op) {
+  const std::string_view module = trace.text(trace.ops()[op].module);
+  return module.empty() ? "" : fmt::format(", from {}", module);
+}
+
+void print_text(const Trace& trace, const Structure& structure) {
+  const auto print = [&](const auto& again, std::uint32_t outer, std::size_t depth) -> void {
+    for (std::uint32_t i = 0; i < structure.repeats.size(); ++i) {
+      const Repeat& repeat = structure.repeats[i];
+      if (repeat.outer != outer) continue;
+      fmt::print("{:{}}ops {} to {}: {} times {} ops{}\n", "", depth * 2, repeat.first, repeat.last() - 1,
+                 repeat.copies, repeat.period, module_of(trace, repeat.first));
+      again(again, i, depth + 1);
+    }
+  };
+  print(print, Repeat::kNone, 0);
+  fmt::print("{} of {} ops are a copy of no other\n", structure.distinct, trace.ops().size());
+}
+
+void print_json(const std::string& path, const Trace& trace, const Structure& structure, Nanos wall) {
+  nlohmann::ordered_json object{{"trace", path},
+                                {"ops", trace.ops().size()},
+                                {"distinct_ops", structure.distinct},
+                                {"repeats", nlohmann::ordered_json::array()},
+                                {"wall_ns", wall.count()}};
+  for (const Repeat& repeat : structure.repeats) {
+    nlohmann::ordered_json one{{"first", repeat.first}, {"period", repeat.period}, {"copies", repeat.copies}};
+    if (repeat.outer != Repeat::kNone) one["outer"] = repeat.outer;
+    object["repeats"].push_back(std::move(one));
+  }
+  fmt::print("{}\n", object.dump());
+}
+
+int run(const Arguments& arguments) {
+  const Trace trace = load_trace(arguments.input);
+  const auto begin = std::chrono::steady_clock::now();
+  const Structure structure = find_structure(trace);
+  const Nanos wall{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
+  arguments.json ? print_json(arguments.input, trace, structure, wall) : print_text(trace, structure);
+  fmt::print(stderr, "{} ops in {}\n", trace.ops().size(), to_text(wall));
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "structure",
+     .summary = "find what is repeated in a step: micro-batches, layers, blocks",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads")->required();
+       app.add_flag("--json", arguments->json, "one JSON object");
+       return [arguments] { return run(*arguments); };
+     }}};
+
+}  // namespace
+}  // namespace tidepool
