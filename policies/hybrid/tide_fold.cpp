@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "simulator/furthest_use.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
+#include "simulator/structure/tied_search.hpp"
+#include "simulator/swap/trials.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Carries a plan out: copies are drafted, drops are decided when they are due. Where that is not enough, what is read
+/// again last is copied to the host.
+class Follow : public SwapOutLeast<FurthestFirst> {
+ public:
+  Follow() = default;
+  Follow(const Trace& trace, const std::vector<Gap>& gaps, const TiedPlan& plan) { adopt(trace, gaps, plan); }
+
+  std::vector<Action> plan_run(const Trace&, const RunSpec&) override { return std::move(copies_); }
+  void start(const View& view) override {
+    drops_.start();
+    SwapOutLeast<FurthestFirst>::start(view);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override { drops_.due(view, op, out); }
+
+ protected:
+  void adopt(const Trace& trace, const std::vector<Gap>& gaps, const TiedPlan& plan) {
+    copies_ = draft_of(gaps, plan.copied, trace.ops().size());
+    std::vector<Action> drops;
+    for (const std::uint32_t i : plan.dropped)
+      drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
+    std::stable_sort(drops.begin(), drops.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
+    drops_ = Draft{std::move(drops)};
+  }
+
+  std::vector<Action> copies_;
+  Draft drops_;
+};
+
+/// Ours, for deep models: finds the layers of the step and decides for all of them at once (see TiedSearch). Where
+/// nothing repeats every gap is decided by itself, and `effort` is soon spent.
+///
+/// Deterministic. Cost: at most `effort` simulations, O(ops log ops) for each.
+class TideFold final : public Follow {
+ public:
+  explicit TideFold(const Options& options)
+      : fold_{options.flag("fold")},
+        effort_{std::llround(options.number("effort"))},
+        least_{options.bytes("least")},
+        drops_too_{options.word("with") != "swap"} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    const StepCircle circle = step_circle(trace);
+    const std::vector<Gap> gaps = find_gaps(trace, least_);
+    Structure structure = find_structure(trace);
+    if (!fold_)
+      for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;
+    RunSpec setting = spec;
+    const auto run = [&](const TiedPlan& plan) {
+      const Result result = judge(trace, setting, std::make_unique<Follow>(trace, gaps, plan));
+      const double overhead =
+          static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());
+      // What takes longer than the best so far is of no use, however much longer.
+      if (result.outcome == Outcome::kOk && overhead < setting.overhead_limit.value_or(overhead + 1))
+        setting.overhead_limit = overhead;
+      return result;
+    };
+    TiedSearch search{circle,
+                      gaps,
+                      gap_classes(structure, circle, gaps),
+                      drops_too_ ? rerun_costs(trace, gaps) : std::vector<Nanos>(gaps.size(), kCannot),
+                      spec.machine,
+                      spec.capacity,
+                      run,
+                      effort_};
+    search.run();
+    judged_ = search.judged();
+    adopt(trace, gaps, search.best());
+    return std::move(copies_);
+  }
+
+  std::int64_t cost_evaluations() const override { return judged_ + Follow::cost_evaluations(); }
+
+ private:
+  bool fold_;
+  std::int64_t effort_;
+  Bytes least_;
+  bool drops_too_;
+  std::int64_t judged_ = 0;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "tide-fold",
+     .kind = PolicyKind::kHybrid,
+     .summary = "plans what to copy and what to recompute for all like layers of a step at once",
+     .paper = "ours",
+     .options = {{"fold", "on", "on/off", "decide for all like layers together"},
+                 {"with", "swap+remat", "swap|swap+remat", "what it may do"},
+                 {"effort", "400", "number", "plans to simulate"},
+                 {"least", "64KiB", "bytes", "smaller buffers stay"}},
+     .make = [](const Options& options) { return std::make_unique<TideFold>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

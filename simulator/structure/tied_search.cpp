@@ -1,0 +1,251 @@
+#include "simulator/structure/tied_search.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "simulator/remat/saved.hpp"
+#include "simulator/swap/excess_tree.hpp"
+#include "simulator/swap/trials.hpp"
+
+namespace tidepool {
+namespace {
+
+/// FNV-1a over what the plan does.
+std::uint64_t hash_of(const TiedPlan& plan) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const PlannedGap& each : plan.copied) add(each.gap), add(each.issue), add(each.copy);
+  add(~std::uint64_t{0});
+  for (const std::uint32_t i : plan.dropped) add(i);
+  return hash;
+}
+
+}  // namespace
+
+std::vector<Nanos> rerun_costs(const Trace& trace, const std::vector<Gap>& gaps) {
+  constexpr std::size_t kMostOps = 100;
+  const std::vector<std::uint32_t> ends = ends_of_versions(trace);
+  const auto cost_of = [&](const Gap& gap) {
+    if (gap.crosses) return kCannot;
+    Nanos cost;
+    std::vector<OpId> ops;
+    std::vector<VersionId> needed{gap.out};
+    while (!needed.empty()) {
+      const OpId op = trace.version(needed.back()).producer;
+      needed.pop_back();
+      if (!op.valid() || trace.op(op).kind == OpKind::kSource || ops.size() == kMostOps) return kCannot;
+      if (std::find(ops.begin(), ops.end(), op) != ops.end()) continue;
+      ops.push_back(op);
+      cost += trace.op(op).duration;
+      for (const Use& use : trace.uses(op))
+        if (use.in.valid() && ends[trace.root(use.in).index()] <= gap.due) needed.push_back(trace.root(use.in));
+    }
+    return cost;
+  };
+  std::vector<Nanos> costs;
+  for (const Gap& gap : gaps) costs.push_back(cost_of(gap));
+  return costs;
+}
+
+TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
+                       std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge,
+                       std::int64_t tries)
+    : circle_{circle},
+      gaps_{gaps},
+      classes_{std::move(classes)},
+      class_of_(gaps.size()),
+      place_(gaps.size()),
+      costs_{std::move(costs)},
+      machine_{machine},
+      capacity_{capacity},
+      judge_{std::move(judge)},
+      tries_{tries},
+      best_result_{judge_({})} {
+  const auto per_byte = [&](std::uint32_t one) {
+    const std::uint32_t gap = classes_[one].members.front();
+    return static_cast<double>(costs_[gap].count()) / static_cast<double>(gaps_[gap].size.count());
+  };
+  for (std::uint32_t c = 0; c < classes_.size(); ++c) {
+    const std::vector<std::uint32_t>& members = classes_[c].members;
+    for (std::size_t i = 0; i < members.size(); ++i) class_of_[members[i]] = c, place_[members[i]] = i;
+    if (costs_[members.front()] != kCannot) by_cost_.push_back(c);
+    best_rule_.most_copied.push_back(members.size());
+  }
+  std::stable_sort(by_cost_.begin(), by_cost_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return per_byte(a) < per_byte(b); });
+  best_rule_.may_drop.assign(classes_.size(), true);
+  best_rule_.first.assign(classes_.size(), false);
+  rank_.assign(classes_.size(), by_cost_.size());
+  for (std::size_t i = 0; i < by_cost_.size(); ++i) rank_[by_cost_[i]] = i;
+}
+
+bool TiedSearch::over() const {
+  return judged_ >= tries_ ||
+         (best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline);
+}
+
+void TiedSearch::run() {
+  if (gaps_.empty()) return;
+  try_grid();
+  for (bool improved = true; improved && !over();) {
+    improved = try_settings();
+    improved |= try_classes();
+  }
+}
+
+/// The step with its load while some content is dropped, and with the time that it takes to make it again.
+StepCircle TiedSearch::without(const std::vector<std::uint32_t>& dropped) const {
+  StepCircle circle = circle_;
+  circle.load = load_without(circle_, gaps_, dropped);
+  std::vector<Nanos> again(circle.size() + 1);
+  for (const std::uint32_t i : dropped) again[gaps_[i].due] += costs_[i];
+  Nanos later;
+  for (std::size_t k = 0; k <= circle.size(); ++k) circle.start[k] += later += again[k];
+  return circle;
+}
+
+TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) const {
+  TiedPlan plan;
+  ExcessTree tree{circle_, limits};
+  std::vector<bool> used(gaps_.size());
+  const std::vector<double> scores = gap_scores(circle_, gaps_, machine_, rule.score, limits);
+  std::vector<std::uint32_t> order(gaps_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const bool first_a = rule.first[class_of_[a]], first_b = rule.first[class_of_[b]];
+    return first_a != first_b ? first_a : scores[a] > scores[b];
+  });
+  const auto take = [&](std::uint32_t i) {
+    if (used[i] || !tree.relieves(gaps_[i])) return false;
+    tree.take(gaps_[i]);
+    return static_cast<bool>(used[i] = true);
+  };
+  const auto copy = [&](Bytes budget, std::size_t cheap) {
+    for (const std::uint32_t i : order) {
+      if (tree.fits() || budget <= Bytes{}) return;
+      if (rank_[class_of_[i]] < cheap || place_[i] >= rule.most_copied[class_of_[i]] || !take(i)) continue;
+      plan.copied.push_back({i, gaps_[i].due});
+      budget -= gaps_[i].size;
+    }
+  };
+  const auto drop = [&](bool whatever) {
+    for (const std::uint32_t c : by_cost_)
+      for (const std::uint32_t i : classes_[c].members) {
+        if (tree.fits()) return;
+        if ((whatever || rule.may_drop[c]) && costs_[i] != kCannot && take(i)) plan.dropped.push_back(i);
+      }
+  };
+  copy(rule.budget, rule.cheap);
+  drop(false);
+  copy(kNoLimit, 0);
+  drop(true);
+  fits = tree.fits();
+  return plan;
+}
+
+/// Makes the plan of a rule, and makes it anew with room for its copies as long as that may help; whether one of them
+/// is the best so far.
+bool TiedSearch::attempt(const Rule& rule) {
+  constexpr int kRounds = 3;
+  bool improved = false;
+  std::optional<Result> before;
+  SlotLimits limits(circle_.size(), capacity_ - rule.slack);
+  for (int round = 0; round < kRounds && !over(); ++round) {
+    bool fits = false;
+    TiedPlan plan = select(rule, limits, fits);
+    const StepCircle circle = without(plan.dropped);
+    std::vector<std::uint32_t> selected;
+    for (const PlannedGap& each : plan.copied) selected.push_back(each.gap);
+    plan.copied =
+        schedule_late(circle, gaps_, selected, machine_, std::max(capacity_, peak_without(circle, gaps_, selected)));
+    if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan.copied, machine_);
+    if (!seen_.insert(hash_of(plan)).second) break;
+    const Result result = judge_(plan);
+    ++judged_;
+    if (better(result, best_result_)) {
+      improved = true;
+      best_result_ = result, best_ = std::move(plan), best_rule_ = rule;
+    }
+    const bool is_close = result.totals.makespan / 10 * 9 <= best_result_.totals.makespan;
+    if (!fits || selected.empty() || !is_close || (before && !better(result, *before))) break;
+    before = result;
+    const std::vector<Bytes> under_way = bytes_under_way(circle, gaps_, selected, machine_, rule.copies);
+    SlotLimits next(circle_.size());
+    for (std::size_t k = 0; k < next.size(); ++k) next[k] = capacity_ - rule.slack - under_way[k];
+    if (next == limits) break;
+    limits = std::move(next);
+  }
+  return improved;
+}
+
+/// Tries the best rule so far with a change.
+template <class Set>
+bool TiedSearch::change(Set set) {
+  Rule rule = best_rule_;
+  set(rule);
+  return !over() && attempt(rule);
+}
+
+void TiedSearch::try_grid() {
+  const Rule plain = best_rule_;
+  const auto capacity_of_link = static_cast<std::int64_t>(static_cast<double>(circle_.period().count()) / 1e9 *
+                                                          static_cast<double>(machine_.h2d.rate.count()));
+  for (const int sixteenths : {0, 2, 4, 8, 16, 1, 3, 6, 12, 32})
+    for (const std::size_t thirds : {0u, 1u, 2u})
+      for (const int slack : {0, 4}) {
+        if (over()) return;
+        Rule rule = plain;
+        rule.budget = Bytes{capacity_of_link / 16 * sixteenths};
+        rule.cheap = by_cost_.size() * thirds / 3;
+        rule.slack = capacity_ * slack / 100;
+        attempt(rule);
+      }
+}
+
+bool TiedSearch::try_settings() {
+  bool improved = false;
+  for (const int percent : {0, 1, 2, 4, 8, 12, 20})
+    improved |= change([&](Rule& rule) { rule.slack = capacity_ * percent / 100; });
+  improved |= change(
+      [](Rule& rule) { rule.copies = rule.copies == CopyOut::kAtRelease ? CopyOut::kWhenFree : CopyOut::kAtRelease; });
+  for (const GapScore score : {GapScore::kAoa, GapScore::kDoa, GapScore::kWdoa})
+    improved |= change([&](Rule& rule) { rule.score = score; });
+  for (std::int64_t part = 2; part <= 64; part *= 2) {
+    improved |= change([&](Rule& rule) { rule.budget += rule.budget / part; });
+    improved |= change([&](Rule& rule) { rule.budget -= rule.budget / part; });
+  }
+  for (std::size_t step = by_cost_.size() / 4; step > 0; step /= 2) {
+    improved |= change([&](Rule& rule) { rule.cheap = std::min(rule.cheap + step, by_cost_.size()); });
+    improved |= change([&](Rule& rule) { rule.cheap -= std::min(rule.cheap, step); });
+  }
+  return improved;
+}
+
+bool TiedSearch::try_classes() {
+  bool improved = false;
+  std::vector<std::uint32_t> order(classes_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto bytes = [&](std::uint32_t c) {
+    return gaps_[classes_[c].members.front()].size * static_cast<std::int64_t>(classes_[c].members.size());
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return bytes(a) > bytes(b); });
+  for (const std::uint32_t c : order) {
+    if (over()) break;
+    std::size_t copied = 0, dropped = 0;
+    for (const PlannedGap& each : best_.copied) copied += class_of_[each.gap] == c ? 1 : 0;
+    for (const std::uint32_t i : best_.dropped) dropped += class_of_[i] == c ? 1 : 0;
+    if (dropped > 0 || !best_rule_.may_drop[c])
+      improved |= change([&](Rule& rule) { rule.may_drop[c] = !rule.may_drop[c]; });
+    if (copied > 0) {
+      improved |= change([&](Rule& rule) { rule.most_copied[c] = 0; });
+      improved |= change([&](Rule& rule) { rule.most_copied[c] = copied / 2; });
+    }
+    if (copied < classes_[c].members.size() && !best_rule_.first[c])
+      improved |= change([&](Rule& rule) { rule.first[c] = true, rule.most_copied[c] = classes_[c].members.size(); });
+  }
+  return improved;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,96 @@
+// Planning a step of repeated layers: what is decided is decided for a class of gaps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_set>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "simulator/structure/gap_classes.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/selection.hpp"
+
+namespace tidepool {
+
+/// What is copied in which gaps, and what is dropped at their beginning and made again when it is read.
+struct TiedPlan {
+  std::vector<PlannedGap> copied;
+  std::vector<std::uint32_t> dropped;  ///< gaps
+  bool operator==(const TiedPlan&) const = default;
+};
+
+/// By gap: time of what must run again to make its content when it is due, if all else stays as the program has it;
+/// kCannot where that is impossible or takes more than a hundred ops. Nothing that crosses the boundary can be made
+/// again. O(gaps * ops run again).
+std::vector<Nanos> rerun_costs(const Trace& trace, const std::vector<Gap>& gaps);
+inline constexpr Nanos kCannot{std::int64_t{1} << 62};
+
+/// Searches plans in which each class is split by its gaps' length: the longest copied, those behind them dropped, the
+/// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of like layers, where gaps are nested, a best
+/// plan of fluid copies has this form by exchange).
+///
+/// A plan copies what scores best until a budget of bytes is spent, leaving out the classes that are cheapest to make
+/// again per byte; drops the cheapest classes next, as far as the load is above the limits; and copies the rest if that
+/// is not enough. What its copies hold while they are under way is taken off the limits that it is made again for.
+/// Budget and number of cheap classes are tried on a grid first. Then the best is changed in one respect after the
+/// other, as long as that helps: slack, budget, cheap classes, score, when copies are issued, and every class by
+/// itself: not dropped, copied less, copied first. The number of plans judged depends on the number of classes and not
+/// on that of layers, and one takes O(slots + gaps log slots) and its judgement.
+class TiedSearch {
+ public:
+  /// Runs a plan in the setting that it is for.
+  using Judge = std::function<Result(const TiedPlan&)>;
+
+  /// @param costs  of rerun_costs(); kCannot for what may not be dropped
+  /// @param tries  plans to judge at most, of which the first does nothing
+  TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
+             std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, std::int64_t tries);
+
+  void run();
+
+  const TiedPlan& best() const { return best_; }
+  const Result& best_result() const { return best_result_; }
+  std::int64_t judged() const { return judged_; }
+
+ private:
+  /// What a plan is made by.
+  struct Rule {
+    std::size_t cheap = 0;  ///< classes of by_cost_ that are not copied as long as the budget lasts
+    Bytes budget;
+    GapScore score = GapScore::kAoa;  ///< by which is copied
+    CopyOut copies = CopyOut::kAtRelease;
+    Bytes slack;                                  ///< what the limits are below the capacity
+    std::vector<std::size_t> most_copied = {};    ///< by class
+    std::vector<bool> may_drop = {}, first = {};  ///< by class
+  };
+
+  bool over() const;
+  bool attempt(const Rule& rule);
+  template <class Set>
+  bool change(Set set);
+  TiedPlan select(const Rule& rule, const SlotLimits& limits, bool& fits) const;
+  StepCircle without(const std::vector<std::uint32_t>& dropped) const;
+  void try_grid();
+  bool try_settings();
+  bool try_classes();
+
+  const StepCircle& circle_;
+  const std::vector<Gap>& gaps_;
+  std::vector<GapClass> classes_;
+  std::vector<std::uint32_t> class_of_;  // by gap
+  std::vector<std::size_t> place_;       // by gap: in its class
+  std::vector<Nanos> costs_;             // by gap
+  std::vector<std::uint32_t> by_cost_;   // classes that can be dropped, the cheapest per byte first
+  std::vector<std::size_t> rank_;        // by class: in by_cost_; beyond it if it cannot be dropped
+  const Machine& machine_;
+  Bytes capacity_;
+  Judge judge_;
+  std::int64_t tries_, judged_ = 0;
+  TiedPlan best_;
+  Result best_result_;
+  Rule best_rule_;
+  std::unordered_set<std::uint64_t> seen_;  // hashes of the plans judged
+};
+
+}  // namespace tidepool

@@ -1,0 +1,149 @@
+// Decisions by class: what classes there are, and what form plans have.
+#include "simulator/structure/tied_search.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "traces/importer.hpp"
+#include "traces/synthetic/gpt.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+Trace gpt(std::int64_t layers) {
+  return gpt_step({.layers = layers, .hidden = 256, .heads = 4, .sequence = 256, .vocabulary = 1'000, .batch = 8});
+}
+
+struct Classes {
+  StepCircle circle;
+  std::vector<Gap> gaps;
+  std::vector<GapClass> classes;
+};
+
+Classes classes_of(const Trace& trace) {
+  Classes found{step_circle(trace), find_gaps(trace, 64_KiB), {}};
+  found.classes = gap_classes(find_structure(trace), found.circle, found.gaps);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what the layers of a model leave idle is in as many classes whatever its depth") {
+  const Classes few = classes_of(gpt(6)), many = classes_of(gpt(40));
+  CHECK(few.classes.size() == many.classes.size());
+  CHECK(few.gaps.size() * 5 < many.gaps.size());
+  std::size_t members = 0;
+  for (const GapClass& one : many.classes) members += one.members.size();
+  CHECK(members == many.gaps.size());
+}
+
+TEST_CASE("activations of one class lie one in another") {
+  const Trace trace = gpt(6);
+  const Classes found = classes_of(trace);
+  std::size_t nested = 0;
+  for (const GapClass& one : found.classes) {
+    const Gap& first = found.gaps[one.members.front()];
+    const Phase released = trace.op(OpId{first.release}).phase;
+    if (first.crosses || released != Phase::kForward || trace.op(OpId{first.due}).phase != Phase::kBackward) continue;
+    if (trace.buffer(trace.version(first.out).buffer).kind != BufferKind::kActivation) continue;
+    for (std::size_t i = 1; i < one.members.size(); ++i, ++nested) {
+      const Gap &outer = found.gaps[one.members[i - 1]], &inner = found.gaps[one.members[i]];
+      CHECK((outer.release < inner.release && inner.due < outer.due));
+    }
+  }
+  CHECK(nested > 30);
+}
+
+TEST_CASE("making content again costs its op and what has to be made for that") {
+  TraceBuilder build;
+  const BufferId kept = build.existing({.size = 1_MiB});
+  const BufferId freed = build.alloc({.size = 1_MiB}), a = build.alloc({.size = 1_MiB});
+  build.run({.duration = 5_us}, {{kept}, {freed, Access::kWrite}});
+  build.run({.duration = 7_us}, {{freed}, {kept}, {a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1_MiB}), loaded = build.alloc({.size = 1_MiB});
+  build.run({.duration = 11_us}, {{a}, {b, Access::kWrite}});
+  build.free(freed);
+  build.run({.kind = OpKind::kSource, .duration = 1_us}, {{loaded, Access::kWrite}});
+  build.run({.duration = 1_us}, {});
+  build.run({.duration = 1_us}, {{a}, {b}, {loaded}});
+  const Trace trace = build.finish();
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  const std::vector<Nanos> costs = rerun_costs(trace, gaps);
+  const auto cost_of = [&](BufferId buffer) {
+    for (std::size_t i = 0; i < gaps.size(); ++i)
+      if (!gaps[i].crosses && trace.version(gaps[i].out).buffer == buffer) return costs[i];
+    return Nanos{-1};
+  };
+  CHECK(cost_of(a) == 12_us);  // with what was freed
+  CHECK(cost_of(b) == 11_us);  // a is there
+  CHECK(cost_of(loaded) == kCannot);
+  for (std::size_t i = 0; i < gaps.size(); ++i)
+    if (gaps[i].crosses) CHECK(costs[i] == kCannot);
+}
+
+TEST_CASE("a class is dropped from its longest gap on and kept from some gap on") {
+  const Trace trace = gpt(12);
+  const Classes found = classes_of(trace);
+  const RunSpec spec{
+      .pool = "ideal", .capacity = Bytes{trace.ideal_peak().count() * 7 / 10}, .machine = find_machine("a100-pcie4")};
+  std::vector<TiedPlan> judged;
+  TiedSearch search{found.circle,
+                    found.gaps,
+                    found.classes,
+                    rerun_costs(trace, found.gaps),
+                    spec.machine,
+                    spec.capacity,
+                    [&](const TiedPlan& plan) {
+                      judged.push_back(plan);
+                      Result result;
+                      result.outcome = Outcome::kOk;
+                      result.totals.makespan = Nanos{1'000 + static_cast<std::int64_t>(judged.size() * 7919 % 97)};
+                      return result;
+                    },
+                    40};
+  search.run();
+  CHECK(search.judged() == 40);
+  REQUIRE(judged.size() == 41);  // the first does nothing
+  CHECK(judged.front() == TiedPlan{});
+  bool drops = false, copies = false;
+  for (const TiedPlan& plan : judged) {
+    const std::set<std::uint32_t> dropped{plan.dropped.begin(), plan.dropped.end()};
+    std::set<std::uint32_t> copied;
+    for (const PlannedGap& each : plan.copied) CHECK(copied.insert(each.gap).second);
+    for (const std::uint32_t i : dropped) CHECK_FALSE(copied.contains(i));
+    drops |= !dropped.empty(), copies |= !copied.empty();
+    if (plan == TiedPlan{}) continue;
+    // What is left fits, and in each class what is kept is shorter than what is dropped.
+    std::vector<std::uint32_t> away{plan.dropped};
+    away.insert(away.end(), copied.begin(), copied.end());
+    CHECK(peak_without(found.circle, found.gaps, away) <= spec.capacity);
+    for (const GapClass& one : found.classes) {
+      bool kept = false;
+      for (const std::uint32_t i : one.members) {
+        const bool is_kept = !dropped.contains(i) && !copied.contains(i);
+        CHECK_FALSE((kept && dropped.contains(i)));
+        kept |= is_kept;
+      }
+    }
+  }
+  CHECK(drops);
+  CHECK(copies);
+}
+
+TEST_CASE("where nothing repeats it does not matter whether a step is folded") {
+  for (const char* const name : {"vgg16", "unet"}) {
+    INFO(name);
+    const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/" + name + ".tide");
+    RunSpec spec{.policy = "tide-fold(effort=30)",
+                 .capacity = trace.ideal_peak() * 6 / 10,
+                 .machine = find_machine("a100-pcie4")};
+    const Result on = simulate(trace, spec, true);
+    spec.policy = "tide-fold(effort=30,fold=off)";
+    const Result off = simulate(trace, spec, true);
+    CHECK(on.outcome == Outcome::kOk);
+    CHECK(on.totals == off.totals);
+    CHECK(on.realised == off.realised);
+  }
+}
