@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "simulator/furthest_use.hpp"
+#include "simulator/next_use_victims.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/remat/draft.hpp"
 #include "simulator/structure/tied_search.hpp"
@@ -11,21 +12,32 @@
 namespace tidepool {
 namespace {
 
-/// Carries a plan out: copies are drafted, drops are decided when they are due. Where that is not enough, what is read
-/// again last is copied to the host.
-class Follow : public SwapOutLeast<FurthestFirst> {
+/// Carries a plan out: copies are drafted, drops are decided when they are due. Where that is not enough, another
+/// policy makes room.
+class Follow : public Policy {
  public:
-  Follow() = default;
-  Follow(const Trace& trace, const std::vector<Gap>& gaps, const TiedPlan& plan) { adopt(trace, gaps, plan); }
-
-  std::vector<Action> plan_run(const Trace&, const RunSpec&) override { return std::move(copies_); }
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    on_demand_->plan_run(trace, spec);
+    return std::move(copies_);
+  }
   void start(const View& view) override {
     drops_.start();
-    SwapOutLeast<FurthestFirst>::start(view);
+    on_demand_->start(view);
   }
-  void before_run(const View& view, OpId op, std::vector<Action>& out) override { drops_.due(view, op, out); }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override {
+    on_demand_->before_run(view, op, out);
+    drops_.due(view, op, out);
+  }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    on_demand_->make_room(view, request, out);
+  }
+  bool watches() const override { return true; }
+  void dropped(const View& view, VersionId v) override { on_demand_->dropped(view, v); }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    on_demand_->computed(view, versions);
+  }
+  std::int64_t cost_evaluations() const override { return on_demand_->cost_evaluations(); }
 
- protected:
   void adopt(const Trace& trace, const std::vector<Gap>& gaps, const TiedPlan& plan) {
     copies_ = draft_of(gaps, plan.copied, trace.ops().size());
     std::vector<Action> drops;
@@ -33,10 +45,16 @@ class Follow : public SwapOutLeast<FurthestFirst> {
       drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
     std::stable_sort(drops.begin(), drops.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
     drops_ = Draft{std::move(drops)};
+    if (plan.drops_on_demand)
+      on_demand_ = std::make_unique<DropByNextUse>(NextUseFormula{});
+    else
+      on_demand_ = std::make_unique<SwapOutLeast<FurthestFirst>>();
   }
 
+ private:
   std::vector<Action> copies_;
   Draft drops_;
+  std::unique_ptr<Policy> on_demand_ = std::make_unique<SwapOutLeast<FurthestFirst>>();
 };
 
 /// Ours, for deep models: finds the layers of the step and decides for all of them at once (see TiedSearch). Where
@@ -52,7 +70,7 @@ class TideFold final : public Follow {
         drops_too_{options.word("with") != "swap"} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    if (trace.ops().empty()) return {};
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, least_);
     Structure structure = find_structure(trace);
@@ -60,7 +78,9 @@ class TideFold final : public Follow {
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;
     RunSpec setting = spec;
     const auto run = [&](const TiedPlan& plan) {
-      const Result result = judge(trace, setting, std::make_unique<Follow>(trace, gaps, plan));
+      auto follow = std::make_unique<Follow>();
+      follow->adopt(trace, gaps, plan);
+      const Result result = judge(trace, setting, std::move(follow));
       const double overhead =
           static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count());
       // What takes longer than the best so far is of no use, however much longer.
@@ -79,7 +99,7 @@ class TideFold final : public Follow {
     search.run();
     judged_ = search.judged();
     adopt(trace, gaps, search.best());
-    return std::move(copies_);
+    return Follow::plan_run(trace, spec);
   }
 
   std::int64_t cost_evaluations() const override { return judged_ + Follow::cost_evaluations(); }
@@ -99,7 +119,7 @@ const RegisterPolicy kRegistered{
      .paper = "ours",
      .options = {{"fold", "on", "on/off", "decide for all like layers together"},
                  {"with", "swap+remat", "swap|swap+remat", "what it may do"},
-                 {"effort", "400", "number", "plans to simulate"},
+                 {"effort", "500", "number", "plans to simulate"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"}},
      .make = [](const Options& options) { return std::make_unique<TideFold>(options); }}};
 

@@ -17,7 +17,7 @@ std::uint64_t hash_of(const TiedPlan& plan) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
   for (const PlannedGap& each : plan.copied) add(each.gap), add(each.issue), add(each.copy);
-  add(~std::uint64_t{0});
+  add(~std::uint64_t{0} - (plan.drops_on_demand ? 1 : 0));
   for (const std::uint32_t i : plan.dropped) add(i);
   return hash;
 }
@@ -108,6 +108,7 @@ StepCircle TiedSearch::without(const std::vector<std::uint32_t>& dropped) const 
 
 TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) const {
   TiedPlan plan;
+  plan.drops_on_demand = rule.drops_on_demand;
   ExcessTree tree{circle_, limits};
   std::vector<bool> used(gaps_.size());
   const std::vector<double> scores = gap_scores(circle_, gaps_, machine_, rule.score, limits);
@@ -194,19 +195,22 @@ void TiedSearch::try_grid() {
                                                           static_cast<double>(machine_.h2d.rate.count()));
   for (const int sixteenths : {0, 2, 4, 8, 16, 1, 3, 6, 12, 32})
     for (const std::size_t thirds : {0u, 1u, 2u})
-      for (const int slack : {0, 4}) {
-        if (over()) return;
-        Rule rule = plain;
-        rule.budget = Bytes{capacity_of_link / 16 * sixteenths};
-        rule.cheap = by_cost_.size() * thirds / 3;
-        rule.slack = capacity_ * slack / 100;
-        attempt(rule);
-      }
+      for (const int slack : {0, 4})
+        for (const bool drops_on_demand : {true, false}) {
+          if (over()) return;
+          if (drops_on_demand && by_cost_.empty()) continue;
+          Rule rule = plain;
+          rule.budget = Bytes{capacity_of_link / 16 * sixteenths};
+          rule.cheap = by_cost_.size() * thirds / 3;
+          rule.slack = capacity_ * slack / 100;
+          rule.drops_on_demand = drops_on_demand;
+          attempt(rule);
+        }
 }
 
 bool TiedSearch::try_settings() {
   bool improved = false;
-  for (const int percent : {0, 1, 2, 4, 8, 12, 20})
+  for (const int percent : {0, 1, 2, 4, 8, 12, 20, 30})
     improved |= change([&](Rule& rule) { rule.slack = capacity_ * percent / 100; });
   improved |= change(
       [](Rule& rule) { rule.copies = rule.copies == CopyOut::kAtRelease ? CopyOut::kWhenFree : CopyOut::kAtRelease; });

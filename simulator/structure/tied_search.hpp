@@ -17,6 +17,7 @@ namespace tidepool {
 struct TiedPlan {
   std::vector<PlannedGap> copied;
   std::vector<std::uint32_t> dropped;  ///< gaps
+  bool drops_on_demand = false;        ///< what makes room where that is not enough: dropping, or else copying
   bool operator==(const TiedPlan&) const = default;
 };
 
@@ -60,6 +61,7 @@ class TiedSearch {
     Bytes budget;
     GapScore score = GapScore::kAoa;  ///< by which is copied
     CopyOut copies = CopyOut::kAtRelease;
+    bool drops_on_demand = false;
     Bytes slack;                                  ///< what the limits are below the capacity
     std::vector<std::size_t> most_copied = {};    ///< by class
     std::vector<bool> may_drop = {}, first = {};  ///< by class
