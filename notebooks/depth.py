@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Plots search time and quality against depth, with and without folding. Needs matplotlib for -o.
+
+    notebooks/depth.py -o depth.svg
+
+Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
+prints search time, overhead and gap to the best bound. Overhead and gap are of the plan that is found; search time is
+of planning and of the run. The last line of a model says how search time grows: the exponent of the number of ops, by
+least squares over the logarithms, and between the two deepest.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import tempfile
+
+PLANNERS = {"folded": "tide-fold", "not folded": "tide-fold(fold=off)"}
+KEYS = ("seconds", "overhead", "gap")
+
+
+def call(command):
+    """The JSON lines that a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 2:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def measure(arguments, trace, planner):
+    """Search time in s, overhead and gap to the bound, of the run with the median time; None if none ended well."""
+    runs = [call([arguments.tidepool, "simulate", trace, "--policy", planner, "--pool", arguments.pool, "--capacity",
+                  arguments.capacity, "--machine", arguments.machine, "--json"])[0]
+            for _ in range(arguments.repetitions)]
+    runs.sort(key=lambda run: run["plan_ns"])
+    run = runs[len(runs) // 2]
+    if run["outcome"] != "ok":
+        return None
+    return {"seconds": run["plan_ns"] / 1e9, "overhead": run["overhead_ratio"] - 1, "gap": run.get("gap", math.nan)}
+
+
+def slope(points):
+    """Least-squares slope of log y over log x."""
+    if len(points) < 2:
+        return math.nan
+    xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys)) / sum((x - x_mean) ** 2 for x in xs)
+
+
+def run_model(arguments, model, depths, options, planners):
+    """By planner: (layers, ops, measurement) of every depth; prints a table."""
+    results = {name: [] for name in planners}
+    print(f"{model}-like, {arguments.capacity} of the peak on {arguments.machine}, pool {arguments.pool}")
+    print(f"{'layers':>8}{'ops':>9}" + "".join(f"{name + ': s':>18}{'overhead':>10}{'gap':>9}" for name in planners))
+    with tempfile.TemporaryDirectory() as folder:
+        for layers in depths:
+            trace = os.path.join(folder, "step.tide")
+            call([arguments.tidepool, "make", model, "--layers", str(layers), "-o", trace, *options])
+            (info,) = call([arguments.tidepool, "info", trace, "--json"])
+            line = f"{layers:>8}{info['ops']:>9}"
+            for name, planner in planners.items():
+                if results[name] and results[name][-1][2]["seconds"] > arguments.longest:
+                    line += f"{'-':>18}{'-':>10}{'-':>9}"  # the last one took too long already
+                    continue
+                measured = measure(arguments, trace, planner)
+                if measured is None:
+                    line += f"{'fails':>18}{'-':>10}{'-':>9}"
+                    continue
+                results[name].append((layers, info["ops"], measured))
+                line += f"{measured['seconds']:>18.3f}{measured['overhead']:>10.2%}{measured['gap']:>9.2%}"
+            print(line, flush=True)
+    line = f"{'exponent':>17}"
+    for name in planners:
+        times = [(ops, measured["seconds"]) for _, ops, measured in results[name]]
+        line += f"{slope(times):>18.2f}{slope(times[-2:]):>10.2f}{'':>9}"
+    print(line + "\n")
+    return results
+
+
+def plot(all_results, path):
+    """One row of time, overhead and gap for each model."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    titles = {"seconds": "search time, s", "overhead": "overhead", "gap": "gap to the bound"}
+    figure, axes = plt.subplots(len(all_results), len(KEYS), figsize=(12, 3.6 * len(all_results)), squeeze=False)
+    for row, (model, results) in zip(axes, all_results.items()):
+        for cell, key in zip(row, KEYS):
+            for name, points in results.items():
+                cell.plot([layers for layers, _, _ in points], [measured[key] for _, _, measured in points], marker="o",
+                          label=name)
+            cell.set_xscale("log")
+            if key == "seconds":
+                cell.set_yscale("log")
+            else:
+                cell.set_ylim(bottom=0)
+            cell.set_xlabel(f"layers, {model}-like")
+            cell.set_ylabel(titles[key])
+            cell.grid(True, alpha=0.3)
+        row[0].legend()
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--gpt", default="12,24,48,96,192,384", help="layers")
+    parser.add_argument("--resnet", default="20,50,98,302,1202,3002,10004", help="layers, each 6 n + 2")
+    parser.add_argument("--capacity", default="0.6x")
+    parser.add_argument("--machine", default="a100-pcie4")
+    parser.add_argument("--pool", default="best-fit")
+    parser.add_argument("--also", default="", help="another planner, as in 'tide(with=swap)'")
+    parser.add_argument("--longest", type=float, default=30, help="leave a planner out behind a step that took longer, s")
+    parser.add_argument("--repetitions", type=int, default=1, help="runs of each; the one with the median time counts")
+    parser.add_argument("-o", "--output", help="SVG, PNG or PDF")
+    arguments = parser.parse_args()
+
+    planners = dict(PLANNERS)
+    if arguments.also:
+        planners[arguments.also] = arguments.also
+    all_results = {}
+    for model, depths, options in (("gpt", arguments.gpt, ["--hidden", "1024", "--heads", "16", "--batch", "16"]),
+                                   ("resnet", arguments.resnet, [])):
+        if depths:
+            all_results[model] = run_model(arguments, model, [int(depth) for depth in depths.split(",")], options,
+                                           planners)
+    if arguments.output:
+        plot(all_results, arguments.output)
+
+
+if __name__ == "__main__":
+    main()
