@@ -51,7 +51,7 @@ bool is_free(const PeriodicPart& part, const Taken& taken, Candidates& candidate
 
 class Folder {
  public:
-  Folder(const Trace& trace, Alike alike) : trace_{trace}, letters_{op_letters(trace, alike)} {
+  Folder(std::span<const std::uint32_t> letters, const std::vector<bool>& begins) : letters_{letters}, begins_{begins} {
     found_.like.resize(letters_.size());
     std::iota(found_.like.begin(), found_.like.end(), 0u);
   }
@@ -67,7 +67,7 @@ class Folder {
   void fold(std::uint32_t first, std::uint32_t last, std::uint32_t outer) {
     if (last - first < kLeastCovered) return;
     Candidates candidates;
-    for (const PeriodicPart& part : periodic_parts(std::span{letters_}.subspan(first, last - first)))
+    for (const PeriodicPart& part : periodic_parts(letters_.subspan(first, last - first)))
       add(candidates, {part.first + first, part.last + first, part.period});
     Taken taken;
     while (!candidates.empty()) {
@@ -96,15 +96,15 @@ class Folder {
                       letters_.begin() + (part.first + part.period));
   }
 
-  /// Of the ops at which as many copies can begin the first at which another module does.
+  /// Of the ops at which as many copies can begin the first at which something else does.
   std::uint32_t best_begin(const PeriodicPart& part) const {
     for (std::uint32_t op = part.first; op <= part.last - covers(part); ++op)
-      if (op == 0 || trace_.ops()[op].module != trace_.ops()[op - 1].module) return op;
+      if (begins_[op]) return op;
     return part.first;
   }
 
-  const Trace& trace_;
-  std::vector<std::uint32_t> letters_;
+  std::span<const std::uint32_t> letters_;
+  const std::vector<bool>& begins_;
   std::map<std::uint32_t, std::uint32_t> periods_;  // of the repeats being taken, by first op
   Structure found_;
 };
@@ -135,6 +135,14 @@ std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike) {
   return text;
 }
 
-Structure find_structure(const Trace& trace, Alike alike) { return Folder{trace, alike}.run(); }
+Structure find_structure(const Trace& trace, Alike alike) {
+  std::vector<bool> begins(trace.ops().size(), true);
+  for (std::size_t i = 1; i < begins.size(); ++i) begins[i] = trace.ops()[i].module != trace.ops()[i - 1].module;
+  return find_structure(op_letters(trace, alike), begins);
+}
+
+Structure find_structure(std::span<const std::uint32_t> letters, const std::vector<bool>& begins) {
+  return Folder{letters, begins}.run();
+}
 
 }  // namespace tidepool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "traces/trace.hpp"
@@ -38,5 +39,9 @@ std::vector<std::uint32_t> op_letters(const Trace& trace, Alike alike);
 /// several ops it begins where the module changes, if it does at one. O(n log n). Chance equality of hashes is found
 /// out: what it would repeat is left alone.
 Structure find_structure(const Trace& trace, Alike alike = Alike::kUses);
+
+/// The same for any string of letters, whose places are what is called ops above.
+/// @param begins  by letter: whether something else begins there, as a module does
+Structure find_structure(std::span<const std::uint32_t> letters, const std::vector<bool>& begins);
 
 }  // namespace tidepool
