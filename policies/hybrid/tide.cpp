@@ -7,6 +7,7 @@
 #include "simulator/bounds/fluid.hpp"
 #include "simulator/furthest_use.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/structure/tied_search.hpp"
 #include "simulator/swap/local_search.hpp"
 #include "simulator/swap/trials.hpp"
 
@@ -24,7 +25,10 @@ namespace {
 class Tide final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Tide(const Options& options)
-      : effort_{std::llround(options.number("effort"))}, least_{options.bytes("least")}, seed_{options.seed()} {}
+      : effort_{std::llround(options.number("effort"))},
+        least_{options.bytes("least")},
+        seed_{options.seed()},
+        fold_{options.flag("fold")} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
@@ -33,6 +37,7 @@ class Tide final : public SwapOutLeast<FurthestFirst> {
     const auto simulated = static_cast<std::int64_t>(trace.ops().size()) * spec.iterations;
     const std::int64_t most = std::max<std::int64_t>(kMostOps / simulated, 32);
     Trials trials{trace, spec, std::min(effort_, most)};
+    if (fold_) try_classes(trials, trace, circle, gaps, spec);
     Bytes largest;
     for (const Gap& gap : gaps) largest = std::max(largest, gap.size);
     const auto try_selections = [&](const std::vector<Select>& selections) {
@@ -62,6 +67,20 @@ class Tide final : public SwapOutLeast<FurthestFirst> {
  private:
   using Select = std::function<Selection(const SlotLimits&)>;
   static constexpr std::int64_t kMostOps = 10'000'000;
+
+  /// Decides for all like layers at once, with half of the effort.
+  void try_classes(Trials& trials, const Trace& trace, const StepCircle& circle, const std::vector<Gap>& gaps,
+                   const RunSpec& spec) const {
+    TiedSearch search{circle,
+                      gaps,
+                      gap_classes(find_structure(trace), circle, gaps),
+                      std::vector<Nanos>(gaps.size(), kCannot),
+                      spec.machine,
+                      spec.capacity,
+                      [&](const TiedPlan& plan) { return trials.add(gaps, plan.copied); },
+                      effort_ / 2};
+    search.run();
+  }
 
   std::vector<Action> finish(const Trials& trials) {
     judged_ = trials.judged();
@@ -103,6 +122,7 @@ class Tide final : public SwapOutLeast<FurthestFirst> {
   std::int64_t effort_;
   Bytes least_;
   std::uint64_t seed_;
+  bool fold_;
   std::int64_t judged_ = 0;
 };
 
@@ -113,7 +133,8 @@ const RegisterPolicy kRegistered{
      .paper = "ours",
      .options = {{"with", "swap", "swap", "what it may do"},
                  {"effort", "1000", "number", "plans to simulate; fewer where the step has more than 10000 ops"},
-                 {"least", "64KiB", "bytes", "smaller buffers stay"}},
+                 {"least", "64KiB", "bytes", "smaller buffers stay"},
+                 {"fold", "off", "on/off", "decide for all like layers together first"}},
      .make = [](const Options& options) { return std::make_unique<Tide>(options); }}};
 
 }  // namespace
