@@ -123,11 +123,12 @@ def plot(points, policies, ours, path):
     for row, machine in zip(axes, machines):
         for cell, trace in zip(row, traces):
             line = [(point[2], rows) for point, rows in sorted(points.items()) if point[:2] == (trace, machine)]
-            for name in policies:
+            for i, name in enumerate(policies):
                 shown = [(capacity, 100 * overhead(rows[name])) for capacity, rows in line
                          if overhead(rows[name]) is not None]
                 cell.plot([x for x, _ in shown], [y for _, y in shown], linewidth=2 if name == ours else 0.8,
-                          color="black" if name == ours else None, label=name)
+                          color="black" if name == ours else f"C{i % 10}",
+                          linestyle="-" if i < 10 else "--", label=name)
             bounded = [(capacity, 100 * (rows[ours]["bound_ns"] / rows[ours]["baseline_ns"] - 1))
                        for capacity, rows in line if "bound_ns" in rows[ours]]
             cell.fill_between([x for x, _ in bounded], [y for _, y in bounded], color="0.85", label="impossible")

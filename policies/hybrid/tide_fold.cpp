@@ -102,7 +102,7 @@ class TideFold final : public Follow {
     return Follow::plan_run(trace, spec);
   }
 
-  std::int64_t cost_evaluations() const override { return judged_ + Follow::cost_evaluations(); }
+  std::int64_t cost_evaluations() const override { return judged_; }
 
  private:
   bool fold_;

@@ -75,7 +75,7 @@ TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, s
   }
   std::stable_sort(by_cost_.begin(), by_cost_.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return per_byte(a) < per_byte(b); });
-  best_rule_.may_drop.assign(classes_.size(), true);
+  best_rule_.most_dropped = best_rule_.most_copied;
   best_rule_.first.assign(classes_.size(), false);
   rank_.assign(classes_.size(), by_cost_.size());
   for (std::size_t i = 0; i < by_cost_.size(); ++i) rank_[by_cost_[i]] = i;
@@ -87,7 +87,8 @@ bool TiedSearch::over() const {
 }
 
 void TiedSearch::run() {
-  if (gaps_.empty()) return;
+  if (gaps_.empty() || over()) return;
+  if (!by_cost_.empty()) try_plan({.copied = {}, .dropped = {}, .drops_on_demand = true}, best_rule_);
   try_grid();
   for (bool improved = true; improved && !over();) {
     improved = try_settings();
@@ -132,11 +133,16 @@ TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fi
     }
   };
   const auto drop = [&](bool whatever) {
-    for (const std::uint32_t c : by_cost_)
+    for (const std::uint32_t c : by_cost_) {
+      std::size_t left = whatever ? classes_[c].members.size() : rule.most_dropped[c];
       for (const std::uint32_t i : classes_[c].members) {
         if (tree.fits()) return;
-        if ((whatever || rule.may_drop[c]) && costs_[i] != kCannot && take(i)) plan.dropped.push_back(i);
+        if (left == 0) break;
+        if (costs_[i] == kCannot || !take(i)) continue;
+        plan.dropped.push_back(i);
+        --left;
       }
+    }
   };
   copy(rule.budget, rule.cheap);
   drop(false);
@@ -144,6 +150,16 @@ TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fi
   drop(true);
   fits = tree.fits();
   return plan;
+}
+
+/// Judges a plan; none if it was judged before.
+std::optional<TiedSearch::Judgement> TiedSearch::try_plan(TiedPlan plan, const Rule& rule) {
+  if (!seen_.insert(hash_of(plan)).second) return std::nullopt;
+  Judgement judgement{judge_(plan), false};
+  ++judged_;
+  judgement.is_best = better(judgement.result, best_result_);
+  if (judgement.is_best) best_result_ = judgement.result, best_ = std::move(plan), best_rule_ = rule;
+  return judgement;
 }
 
 /// Makes the plan of a rule, and makes it anew with room for its copies as long as that may help; whether one of them
@@ -162,13 +178,10 @@ bool TiedSearch::attempt(const Rule& rule) {
     plan.copied =
         schedule_late(circle, gaps_, selected, machine_, std::max(capacity_, peak_without(circle, gaps_, selected)));
     if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan.copied, machine_);
-    if (!seen_.insert(hash_of(plan)).second) break;
-    const Result result = judge_(plan);
-    ++judged_;
-    if (better(result, best_result_)) {
-      improved = true;
-      best_result_ = result, best_ = std::move(plan), best_rule_ = rule;
-    }
+    const std::optional<Judgement> judgement = try_plan(std::move(plan), rule);
+    if (!judgement) break;
+    const Result& result = judgement->result;
+    improved |= judgement->is_best;
     const bool is_close = result.totals.makespan / 10 * 9 <= best_result_.totals.makespan;
     if (!fits || selected.empty() || !is_close || (before && !better(result, *before))) break;
     before = result;
@@ -240,14 +253,15 @@ bool TiedSearch::try_classes() {
     std::size_t copied = 0, dropped = 0;
     for (const PlannedGap& each : best_.copied) copied += class_of_[each.gap] == c ? 1 : 0;
     for (const std::uint32_t i : best_.dropped) dropped += class_of_[i] == c ? 1 : 0;
-    if (dropped > 0 || !best_rule_.may_drop[c])
-      improved |= change([&](Rule& rule) { rule.may_drop[c] = !rule.may_drop[c]; });
-    if (copied > 0) {
-      improved |= change([&](Rule& rule) { rule.most_copied[c] = 0; });
-      improved |= change([&](Rule& rule) { rule.most_copied[c] = copied / 2; });
+    const std::size_t all = classes_[c].members.size();
+    if (best_rule_.most_dropped[c] < all) improved |= change([&](Rule& rule) { rule.most_dropped[c] = all; });
+    if (best_rule_.most_copied[c] < all) improved |= change([&](Rule& rule) { rule.most_copied[c] = all; });
+    for (const std::size_t quarters : {0u, 2u, 3u}) {
+      if (dropped > 0) improved |= change([&](Rule& rule) { rule.most_dropped[c] = dropped * quarters / 4; });
+      if (copied > 0) improved |= change([&](Rule& rule) { rule.most_copied[c] = copied * quarters / 4; });
     }
-    if (copied < classes_[c].members.size() && !best_rule_.first[c])
-      improved |= change([&](Rule& rule) { rule.first[c] = true, rule.most_copied[c] = classes_[c].members.size(); });
+    if (copied < all && !best_rule_.first[c])
+      improved |= change([&](Rule& rule) { rule.first[c] = true, rule.most_copied[c] = all; });
   }
   return improved;
 }

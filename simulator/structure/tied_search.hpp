@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -62,12 +63,18 @@ class TiedSearch {
     GapScore score = GapScore::kAoa;  ///< by which is copied
     CopyOut copies = CopyOut::kAtRelease;
     bool drops_on_demand = false;
-    Bytes slack;                                  ///< what the limits are below the capacity
-    std::vector<std::size_t> most_copied = {};    ///< by class
-    std::vector<bool> may_drop = {}, first = {};  ///< by class
+    Bytes slack;                                                   ///< what the limits are below the capacity
+    std::vector<std::size_t> most_copied = {}, most_dropped = {};  ///< by class
+    std::vector<bool> first = {};                                  ///< by class: copied before others
+  };
+
+  struct Judgement {
+    Result result;
+    bool is_best = false;  ///< so far
   };
 
   bool over() const;
+  std::optional<Judgement> try_plan(TiedPlan plan, const Rule& rule);
   bool attempt(const Rule& rule);
   template <class Set>
   bool change(Set set);

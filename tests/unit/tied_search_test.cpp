@@ -114,7 +114,7 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
     for (const PlannedGap& each : plan.copied) CHECK(copied.insert(each.gap).second);
     for (const std::uint32_t i : dropped) CHECK_FALSE(copied.contains(i));
     drops |= !dropped.empty(), copies |= !copied.empty();
-    if (plan == TiedPlan{}) continue;
+    if (dropped.empty() && copied.empty()) continue;  // nothing is planned
     // What is left fits, and in each class what is kept is shorter than what is dropped.
     std::vector<std::uint32_t> away{plan.dropped};
     away.insert(away.end(), copied.begin(), copied.end());
