@@ -6,8 +6,9 @@
 Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
 prints search time, overhead and gap to the best bound. Overhead and gap are of the plan that is found; search time is
 of planning and of the run, as if it had a core for itself: by the share of one that the command got, and the least of a
-few. The last line of a model says how search time grows: the exponent of the number of ops, by
-least squares over the logarithms, and between the two deepest.
+few. The last lines of a model say how search time grows, in all and for each plan that was tried: the exponent of the
+number of ops, by least squares over the logarithms, and between the two deepest. Deep models are searched until the
+effort is spent, shallow ones may have nothing left to try before.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def measure(arguments, trace, planner):
         seconds.append(run["plan_ns"] / 1e9 * min(share, 1))
     if run["outcome"] != "ok":
         return None
-    return {"seconds": min(seconds), "overhead": run["overhead_ratio"] - 1, "gap": run.get("gap", math.nan)}
+    return {"seconds": min(seconds), "plans": run["cost_evaluations"], "overhead": run["overhead_ratio"] - 1, "gap": run.get("gap", math.nan)}
 
 
 def slope(points):
@@ -58,7 +59,7 @@ def run_model(arguments, model, depths, options, planners):
     """By planner: (layers, ops, measurement) of every depth; prints a table."""
     results = {name: [] for name in planners}
     print(f"{model}-like, {arguments.capacity} of the peak on {arguments.machine}, pool {arguments.pool}")
-    print(f"{'layers':>8}{'ops':>9}" + "".join(f"{name + ': s':>18}{'overhead':>10}{'gap':>9}" for name in planners))
+    print(f"{'layers':>8}{'ops':>9}" + "".join(f"{name + ': s':>18}{'plans':>7}{'overhead':>10}{'gap':>8}" for name in planners))
     with tempfile.TemporaryDirectory() as folder:
         for layers in depths:
             trace = os.path.join(folder, "step.tide")
@@ -67,20 +68,23 @@ def run_model(arguments, model, depths, options, planners):
             line = f"{layers:>8}{info['ops']:>9}"
             for name, planner in planners.items():
                 if results[name] and results[name][-1][2]["seconds"] > arguments.longest:
-                    line += f"{'-':>18}{'-':>10}{'-':>9}"  # the last one took too long already
+                    line += f"{'-':>18}{'-':>7}{'-':>10}{'-':>8}"  # the last one took too long already
                     continue
                 measured = measure(arguments, trace, planner)
                 if measured is None:
-                    line += f"{'fails':>18}{'-':>10}{'-':>9}"
+                    line += f"{'fails':>18}{'-':>7}{'-':>10}{'-':>8}"
                     continue
                 results[name].append((layers, info["ops"], measured))
-                line += f"{measured['seconds']:>18.3f}{measured['overhead']:>10.2%}{measured['gap']:>9.2%}"
+                line += (f"{measured['seconds']:>18.3f}{measured['plans']:>7}{measured['overhead']:>10.2%}"
+                         f"{measured['gap']:>8.2%}")
             print(line, flush=True)
-    line = f"{'exponent':>17}"
-    for name in planners:
-        times = [(ops, measured["seconds"]) for _, ops, measured in results[name]]
-        line += f"{slope(times):>18.2f}{slope(times[-2:]):>10.2f}{'':>9}"
-    print(line + "\n")
+    for what, per in (("exponent", lambda measured: 1), ("for a plan", lambda measured: measured["plans"])):
+        line = f"{what:>17}"
+        for name in planners:
+            times = [(ops, measured["seconds"] / per(measured)) for _, ops, measured in results[name]]
+            line += f"{slope(times):>18.2f}{slope(times[-2:]):>17.2f}{'':>8}"
+        print(line)
+    print()
     return results
 
 
