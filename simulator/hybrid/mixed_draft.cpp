@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "simulator/registry.hpp"
 #include "simulator/remat/saved.hpp"
+#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {
@@ -32,11 +32,7 @@ std::vector<Action> MixedDraftPolicy::adopt(const Trace& trace, const std::vecto
 
 Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& gaps, const MixedPlan& plan,
              bool keep_plan) {
-  RunSpec setting = spec;
-  if (find_pool(parse_spec(spec.pool).name).plan) setting.pool = "best-fit";
-  std::vector<std::unique_ptr<Policy>> policies;
-  policies.push_back(std::make_unique<Follow>(gaps, plan));
-  return simulate_under(trace, setting, std::move(policies), true, keep_plan);
+  return judge(trace, spec, std::make_unique<Follow>(gaps, plan), keep_plan);
 }
 
 std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps, const Assumptions& assume) {

@@ -40,8 +40,7 @@ class MixedDraftPolicy : public SwapOutLeast<FurthestFirst> {
   Draft drops_;
 };
 
-/// Runs a plan in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
-/// offline is stood in for by best-fit: it would plan anew for every draft.
+/// Runs a plan in the setting of `spec`, as judge() of a policy that follows it does.
 /// @param keep_plan  whether Result::realised is wanted
 Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& gaps, const MixedPlan& plan,
              bool keep_plan);

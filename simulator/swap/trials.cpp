@@ -27,13 +27,12 @@ std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherw
   return std::make_unique<Follow<SwapOutLeast<FurthestFirst>>>(std::move(draft));
 }
 
-Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
+  RunSpec setting = spec;
+  if (find_pool(parse_spec(spec.pool).name).plan) setting.pool = "best-fit";
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(std::move(policy));
-  if (!find_pool(parse_spec(spec.pool).name).plan) return simulate_under(trace, spec, std::move(policies), true);
-  RunSpec quick = spec;
-  quick.pool = "best-fit";
-  return simulate_under(trace, quick, std::move(policies), true);
+  return simulate_under(trace, setting, std::move(policies), true, keep_plan);
 }
 
 bool better(const Result& a, const Result& b) {

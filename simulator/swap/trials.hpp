@@ -24,7 +24,8 @@ std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherw
 
 /// Runs `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
 /// offline is stood in for by best-fit: it would plan anew for every draft.
-Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy);
+/// @param keep_plan  whether Result::realised is wanted
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false);
 
 /// What a planner prefers: a run that ends well; then less time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
