@@ -23,13 +23,15 @@ namespace {
 /// Paper: Bae et al., "FlashNeuron: SSD-Enabled Large-Batch Training of Very Deep Neural Networks", FAST 2021: the
 /// first phase of its offloading scheduler; details as in G10's model of it (platformxlab/G10, src/analysis.cc,
 /// scheduling_offload_flashneuron). Left out is its second phase, which compresses tensors where offloading takes
-/// longer than the forward phase. There is no SSD: the copies go to the host. In G10's model, the backward phase waits
-/// until everything has been offloaded; here an op waits only for a place that it needs. Its allocator, with what is
+/// longer than the forward phase. The copies go to the host. With `wait`, as in G10's model, the backward phase begins
+/// when everything has been offloaded; without, an op waits only for a place that it needs. Its allocator, with what is
 /// offloaded at the other end of the memory than what stays, is a matter of the pool.
 ///
 /// Cost: O(gaps log gaps + ops).
 class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
  public:
+  explicit FlashNeuron(const Options& options) : wait_{options.flag("wait")} {}
+
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const StepCircle circle = step_circle(trace);
@@ -37,9 +39,15 @@ class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
     const Bytes working = largest_working_set(trace, spec.assume);
     const std::vector<std::uint32_t> selected =
         select(gaps, feature_maps(trace, gaps, spec.assume), spec.capacity - persistent(trace) - working);
-    const std::vector<PlannedGap> planned = schedule(gaps, selected, load_without(circle, gaps, selected),
-                                                     spec.capacity - working, first_backward_op(trace));
-    return draft_of(gaps, planned, circle.size());
+    const std::uint32_t backward = first_backward_op(trace);
+    const std::vector<PlannedGap> planned =
+        schedule(gaps, selected, load_without(circle, gaps, selected), spec.capacity - working, backward);
+    std::vector<Action> draft = draft_of(gaps, planned, circle.size());
+    if (wait_)
+      for (const std::uint32_t i : selected)
+        if (gaps[i].release < backward) draft.push_back({Verb::kAwait, OpId{backward}, gaps[i].out.value(), {}, {}});
+    std::stable_sort(draft.begin(), draft.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
+    return draft;
   }
 
  private:
@@ -94,6 +102,8 @@ class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
     }
     return planned;
   }
+
+  bool wait_;
 };
 
 const RegisterPolicy kRegistered{
@@ -101,8 +111,8 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kSwap,
      .summary = "offloads the tensors that appear first until the others fit; without compression, to the host",
      .paper = "FlashNeuron: Bae et al., FAST 2021, first phase of its scheduler",
-     .options = {},
-     .make = [](const Options&) { return std::make_unique<FlashNeuron>(); }}};
+     .options = {{"wait", "off", "on/off", "the backward phase begins when everything has been offloaded"}},
+     .make = [](const Options& options) { return std::make_unique<FlashNeuron>(options); }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -25,9 +25,10 @@ namespace {
 /// little. Where this is not enough, what is read again last is copied to the host on demand.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
-/// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), but: there is no
-/// SSD, which it tries before the host; its kernels may run while some pages are still away, here whole tensors must be
-/// there; a gap that turns out to be too short is passed over, where its loop picks the same one until it gives up.
+/// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), but: its SSD,
+/// which it tries before the host, is left out; its kernels may run while some pages are still away, here whole tensors
+/// must be there; a gap that turns out to be too short is passed over, where its loop picks the same one until it gives
+/// up.
 ///
 /// Cost: O(picks * (slots + gaps log slots)).
 class G10 final : public SwapOutLeast<FurthestFirst> {

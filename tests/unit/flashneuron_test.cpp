@@ -76,3 +76,17 @@ TEST_CASE("FlashNeuron offloads what appears first until the rest is below what 
       copies(trace, 350_B) ==
       std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapOut, 2, b}, {Verb::kSwapIn, 5, b}, {Verb::kSwapIn, 6, a}});
 }
+
+TEST_CASE("FlashNeuron's backward phase begins when everything has been offloaded if it is to wait") {
+  // a and b leave in 1600 ns each, from 1000 on: b has left at 4200. p takes the place of a at 3000, and op 4, from
+  // 4000 on, needs nothing of b's.
+  Machine machine = kMachine;
+  machine.d2h.rate = BytesPerSecond{62'500'000};
+  for (const auto& [policy, waited] : {std::pair{"flashneuron", 0_ns}, std::pair{"flashneuron(wait=on)", 200_ns}}) {
+    const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = 350_B, .machine = machine};
+    const Result result = simulate(three_tensors(), spec);
+    CHECK(result.outcome == Outcome::kOk);
+    CHECK(result.totals.swap_out == 200_B);
+    CHECK(result.totals.makespan == result.baseline + waited);
+  }
+}
