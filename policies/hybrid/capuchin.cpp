@@ -173,11 +173,9 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
 
   /// Gaps that last through some of the peak period, of each version the longest, by descending FT.
   std::vector<Gap> candidates(const Trace& trace, const RunSpec& spec) const {
-    std::vector<Gap> found = find_gaps(trace, least_);
-    std::erase_if(found, [&](const Gap& gap) {
-      return gap.crosses || is_pinned(trace, gap, spec.assume) || gap.release + 1 >= peak_end_ ||
-             gap.due <= peak_begin_;
-    });
+    std::vector<Gap> found = find_gaps(trace, least_, spec.assume);
+    std::erase_if(
+        found, [&](const Gap& gap) { return gap.crosses || gap.release + 1 >= peak_end_ || gap.due <= peak_begin_; });
     std::stable_sort(found.begin(), found.end(), [&](const Gap& a, const Gap& b) {
       return spare_time(circle_, a, spec.machine) > spare_time(circle_, b, spec.machine);
     });

@@ -49,8 +49,8 @@ class Pooch final : public MixedDraftPolicy {
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
-    gaps_ = find_gaps(trace, least_);
-    const std::vector<std::uint32_t> maps = feature_maps(trace, gaps_, spec.assume);
+    gaps_ = find_gaps(trace, least_, spec.assume);
+    const std::vector<std::uint32_t> maps = feature_maps(trace, gaps_);
     MixedPlan plan;
     std::optional<Result> best;
     for (int i = 0; i < rooms_ && !(best && free(*best)); ++i) {

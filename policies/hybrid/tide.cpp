@@ -33,7 +33,7 @@ class Tide final : public SwapOutLeast<FurthestFirst> {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, least_);
+    const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
     const auto simulated = static_cast<std::int64_t>(trace.ops().size()) * spec.iterations;
     const std::int64_t most = std::max<std::int64_t>(kMostOps / simulated, 32);
     Trials trials{trace, spec, std::min(effort_, most)};

@@ -72,7 +72,7 @@ class TideFold final : public Follow {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, least_);
+    const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
     Structure structure = find_structure(trace);
     if (!fold_)
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;

@@ -37,7 +37,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, least_);
+    const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
     const std::vector<bool> allowed = at_peak_ ? around_peak(circle, gaps) : std::vector<bool>{};
     Select select = [&](const SlotLimits& limits) {
       return select_gaps(circle, gaps, spec.machine, score_, limits, allowed);

@@ -35,10 +35,10 @@ class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, Bytes{1});
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{1}, spec.assume);
     const Bytes working = largest_working_set(trace, spec.assume);
     const std::vector<std::uint32_t> selected =
-        select(gaps, feature_maps(trace, gaps, spec.assume), spec.capacity - persistent(trace) - working);
+        select(gaps, feature_maps(trace, gaps), spec.capacity - persistent(trace) - working);
     const std::uint32_t backward = first_backward_op(trace);
     const std::vector<PlannedGap> planned =
         schedule(gaps, selected, load_without(circle, gaps, selected), spec.capacity - working, backward);

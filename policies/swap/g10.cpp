@@ -39,8 +39,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     const StepCircle circle = step_circle(trace);
-    std::vector<Gap> gaps = find_gaps(trace, Bytes{1});
-    std::erase_if(gaps, [&](const Gap& gap) { return is_pinned(trace, gap, spec.assume); });
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{1}, spec.assume);
     Migrations migrations{circle, gaps, spec.machine, scaled(spec.capacity, line_), delta_};
     migrations.choose();
     if (eager_) migrations.prefetch_eagerly();

@@ -88,8 +88,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const SlotDemand demand{trace, spec.assume, granule_};
-    std::vector<Gap> gaps = find_gaps(trace, Bytes{});
-    std::erase_if(gaps, [&](const Gap& gap) { return is_pinned(trace, gap, spec.assume); });
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{}, spec.assume);
     const auto judged = [&](Allocation allocation) {
       ++evaluations_;
       --effort_;

@@ -47,8 +47,8 @@ Result judge(const Trace& trace, const RunSpec& spec, const std::vector<Gap>& ga
 
 /// Gaps in which an activation waits between the forward and the backward phase, each version once: what it is read
 /// for next lies behind the first backward op. Parameters and what else exists before and after the step is not among
-/// them, nor is what is pinned. In the order in which they are due.
+/// them. In the order in which they are due.
 /// @param gaps  of the trace
-std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps, const Assumptions& assume);
+std::vector<std::uint32_t> feature_maps(const Trace& trace, const std::vector<Gap>& gaps);
 
 }  // namespace tidepool

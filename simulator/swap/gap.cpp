@@ -27,9 +27,14 @@ struct Ends {
   std::vector<End> released, due;
 };
 
+bool is_brought(const Trace& trace, VersionId v) {
+  const OpId producer = trace.version(v).producer;
+  return !producer.valid() || trace.op(producer).kind == OpKind::kSource;
+}
+
 }  // namespace
 
-std::vector<Gap> find_gaps(const Trace& trace, Bytes least) {
+std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume) {
   const auto ops = static_cast<std::uint32_t>(trace.ops().size());
   std::vector<Walk> walks(trace.buffers().size());
   std::vector<Gap> gaps;
@@ -90,15 +95,9 @@ std::vector<Gap> find_gaps(const Trace& trace, Bytes least) {
   std::sort(gaps.begin(), gaps.end(), [ops](const Gap& a, const Gap& b) {
     return a.due % ops != b.due % ops ? a.due % ops < b.due % ops : a.in < b.in;
   });
+  if (assume.pin_sources)
+    std::erase_if(gaps, [&](const Gap& gap) { return is_brought(trace, gap.out) || is_brought(trace, gap.in); });
   return gaps;
-}
-
-bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume) {
-  const auto brought = [&](VersionId v) {
-    const OpId producer = trace.version(v).producer;
-    return !producer.valid() || trace.op(producer).kind == OpKind::kSource;
-  };
-  return assume.pin_sources && (brought(gap.out) || brought(gap.in));
 }
 
 }  // namespace tidepool

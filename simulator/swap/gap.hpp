@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simulator/machine.hpp"
+#include "simulator/run.hpp"
 #include "simulator/swap/step_circle.hpp"
 #include "traces/trace.hpp"
 
@@ -39,11 +40,8 @@ struct Gap {
 /// outlives it is what a buffer of the same size that existed before and ends in the step was an iteration ago: those
 /// are paired in the order in which they are released and due. What is overwritten without being read is no gap, nor is
 /// what follows the last op: nothing leaves behind it.
-std::vector<Gap> find_gaps(const Trace& trace, Bytes least);
-
-/// Whether the content of a gap is never evicted under the assumptions: what sources brought and what was there before
-/// the step is not, under some.
-bool is_pinned(const Trace& trace, const Gap& gap, const Assumptions& assume);
+/// What the assumptions pin, since sources brought it or it was there before, is in no gap.
+std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume = {});
 
 /// When the content of a gap may start to leave: the end of the op that releases it.
 inline Nanos released(const StepCircle& circle, const Gap& gap) { return circle.at(gap.release + std::size_t{1}); }

@@ -4,6 +4,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/machines.hpp"
 #include "tests/random_trace.hpp"
 #include "validator/host_backend.hpp"
 
@@ -11,19 +12,16 @@ using namespace tidepool;
 
 namespace {
 
-const Machine kMachine{.name = "test",
-                       .capacity = kNoLimit,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 2_us},
-                       .d2h = {BytesPerSecond{800'000'000}, 3_us},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::uneven();
 
 }  // namespace
 
 TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
-    for (const char* policy : {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10",
-                               "swapadvisor-fixed-order(effort=12)"})
+    for (const char* policy :
+         {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10", "swapadvisor-fixed-order(effort=12)",
+          "autoswap(least=1B,effort=12)", "tide(least=1B,effort=20)", "tide-fold(least=1B,effort=12)"})
       for (const char* assume : {"", "simrd"})
         for (const int iterations : {1, 3})
           for (const double fraction : {0.4, 0.6, 0.8, 0.95}) {

@@ -136,9 +136,9 @@ TEST_CASE("feature maps wait between the phases; parameters and what crosses the
   const Trace trace = build.finish();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   std::vector<Bytes> sizes;
-  for (const std::uint32_t i : feature_maps(trace, gaps, {})) sizes.push_back(gaps[i].size);
+  for (const std::uint32_t i : feature_maps(trace, gaps)) sizes.push_back(gaps[i].size);
   CHECK(sizes == std::vector<Bytes>{3_B, 2_B});
-  CHECK(feature_maps(trace, gaps, Assumptions::find("simrd")).size() == 1);  // the input stays
+  CHECK(feature_maps(trace, find_gaps(trace, 1_B, Assumptions::find("simrd"))).size() == 1);  // the input stays
 }
 
 namespace {
