@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "simulator/furthest_use.hpp"
@@ -22,6 +23,7 @@ class Follow : public Policy {
   }
   void start(const View& view) override {
     drops_.start();
+    asked_ = 0;
     on_demand_->start(view);
   }
   void before_run(const View& view, OpId op, std::vector<Action>& out) override {
@@ -29,7 +31,7 @@ class Follow : public Policy {
     drops_.due(view, op, out);
   }
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
-    on_demand_->make_room(view, request, out);
+    if (++asked_ <= most_asked_) on_demand_->make_room(view, request, out);
   }
   bool watches() const override { return true; }
   void dropped(const View& view, VersionId v) override { on_demand_->dropped(view, v); }
@@ -45,16 +47,19 @@ class Follow : public Policy {
       drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
     std::stable_sort(drops.begin(), drops.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
     drops_ = Draft{std::move(drops)};
-    if (plan.drops_on_demand)
+    // Each answer may walk all that is evicted: a plan that needs many is not worth being judged.
+    constexpr std::int64_t kMostDrops = 300;
+    if (plan.drops_on_demand) {
       on_demand_ = std::make_unique<DropByNextUse>(NextUseFormula{});
-    else
-      on_demand_ = std::make_unique<SwapOutLeast<FurthestFirst>>();
+      most_asked_ = kMostDrops;
+    }
   }
 
  private:
   std::vector<Action> copies_;
   Draft drops_;
   std::unique_ptr<Policy> on_demand_ = std::make_unique<SwapOutLeast<FurthestFirst>>();
+  std::int64_t asked_ = 0, most_asked_ = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Ours, for deep models: finds the layers of the step and decides for all of them at once (see TiedSearch). Where
