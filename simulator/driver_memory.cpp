@@ -108,6 +108,11 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
           s.leaving = true;
           leaving_.push_back(v);
           changed(v);
+        } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
+          s.leaving = true;  // its copy, made for later, is still under way
+          const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
+          leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), s.host_ready, later), v);
+          changed(v);
         } else {
           if (!s.on_host && s.wanted && !s.regenerable) refuse("it could not be recomputed and is not on the host");
           take_place_away(v, Verb::kDrop);
@@ -150,8 +155,9 @@ bool Driver::prefetch(VersionId v) {
   return true;
 }
 
-/// Brings back what drafts have asked for, in their order, as far as there is room or copies to the host that end by
-/// `until` make it. What does not fit is tried again before and during every later op, until the program needs it.
+/// Brings back what drafts have asked for, in their order, as far as there is room or copies to the host that certainly
+/// end by `until` make it. What does not fit is tried again before and during every later op, until the program needs
+/// it.
 void Driver::start_prefetches(Nanos until) {
   std::erase_if(awaited_, [&](VersionId v) {
     if (!state(v).filled) return false;
@@ -163,7 +169,7 @@ void Driver::start_prefetches(Nanos until) {
     const VersionId v = awaited_.front();
     const VersionState& s = state(v);
     if (!s.filled && s.on_host && s.created && s.wanted && !prefetch(v)) {
-      if (leaving_.empty() || state(leaving_.front()).host_ready > until) return;
+      if (leaving_.empty() || !timeline_.has_left(leaving_.front(), until)) return;
       settle_front();
       continue;
     }

@@ -18,9 +18,24 @@ void DropByNextUse::start(const View& view) {
   ahead_ = nullptr;
 }
 
+/// Time that copies take to have `v` on the host and then back.
+Nanos DropByNextUse::copies(const View& view, VersionId v) {
+  const Bytes size = view.size(v);
+  return view.machine().h2d.time(size) + (view.state(v).on_host ? Nanos{} : view.machine().d2h.time(size));
+}
+
+/// How `v` goes, if what it costs is known.
+Action DropByNextUse::eviction(const View& view, VersionId v) const {
+  const VersionState& state = view.state(v);
+  const bool copied = may_copy_ && state.wanted && (!state.regenerable || copies(view, v) < entries_[v.index()].cost);
+  return {.verb = copied ? Verb::kSwapOut : Verb::kDrop, .subject = v.value()};
+}
+
 double DropByNextUse::score(const View& view, VersionId v, Nanos cost, std::uint32_t next) {
   ++evaluations_;
   if (next == NextUses::kNever) return 0;
+  if (may_copy_)
+    if (const Nanos copied = copies(view, v); copied < cost || !view.state(v).regenerable) cost = copied;
   const std::int64_t size = view.size(v).count();
   if (size == 0) return std::numeric_limits<double>::infinity();
   const std::int64_t distance = uses_->between(view.op().value(), next).count() + 1;
@@ -42,7 +57,7 @@ void DropByNextUse::set(const View& view, VersionId v) {
 }
 
 void DropByNextUse::lower(const View& view, VersionId v) {
-  if (!view.droppable(v)) return index_.clear(v.index());
+  if (!(may_copy_ ? view.evictable(v) : view.droppable(v))) return index_.clear(v.index());
   Entry& entry = entries_[v.index()];
   entry = {view.state(v).cost, uses_->next(v, view.op().value()), 0, false};
   set(view, v);
@@ -56,17 +71,21 @@ void DropByNextUse::look_around(const View& view, VersionId v, const std::option
   Nanos cost = view.state(v).cost;
   std::uint32_t next = uses_->next(v, op);
   bool beaten = false;
-  std::uint32_t unchecked = 0;
+  std::uint32_t unchecked = 0, left = 0;
   const auto go_on = [&] {
+    if (may_copy_ && left-- == 0) return false;  // regions go on through what is only on the host
     if (!best || ++unchecked % 16 != 0) return true;
     beaten = best->before(key(view, v, cost, next));
     return !beaten;
   };
+  constexpr std::uint32_t kMostCounted = 32;
+  left = kMostCounted;
   if (formula_.cost != NextUseFormula::Cost::kOwn)
     regions_.visit(view, Side::kParents, v, [&](VersionId, Nanos each) {
       cost += each;
       return go_on();
     });
+  left = kMostCounted;
   if (!beaten)
     regions_.visit(view, Side::kChildren, v, [&](VersionId child, Nanos each) {
       if (formula_.cost == NextUseFormula::Cost::kNeighbourhood) cost += each;
@@ -92,7 +111,7 @@ void DropByNextUse::make_room(const View& view, const Request&, std::vector<Acti
     if (first == Tournament<Key>::kNone) return;
     const VersionId v{first};
     const Entry& entry = entries_[first];
-    if (entry.known_in == search_) return out.push_back({.verb = Verb::kDrop, .subject = first});
+    if (entry.known_in == search_) return out.push_back(eviction(view, v));
     if (const double was = keys_[first].score; key(view, v, entry.cost, entry.next).score > was) {
       set(view, v);  // time has passed
       continue;

@@ -30,6 +30,10 @@ struct NextUseFormula {
 /// an absent version that would be recomputed from v, each run once, and 1. Nothing is cheaper than what is never used
 /// again. Of equal ones the last that became evictable comes first, of those that cost nothing the first.
 ///
+/// Where it may copy, too, what v costs is the time of copying it to the host, unless it is there, and back, if that is
+/// less or v cannot be recomputed; v is swapped out then. Of a region, which goes on through what is only on the host,
+/// no more than some 30 versions count.
+///
 /// The index holds bounds from below: of the cost by what has been looked at, of the distance by what is left when time
 /// passes. While the one that comes first is not known, its evicted regions are walked, but no further than it takes to
 /// see that a known one comes before it. O(uses) per eviction at worst, much less where few regions need to be walked.
@@ -41,8 +45,8 @@ class DropByNextUse final : public Policy {
   /// @param plan     what goes only when nothing else is left; may be none
   /// @param weights  may be none
   explicit DropByNextUse(NextUseFormula formula, std::shared_ptr<const KeepPlan> plan = {},
-                         std::shared_ptr<const Weights> weights = {})
-      : formula_{formula}, plan_{std::move(plan)}, weights_{std::move(weights)} {}
+                         std::shared_ptr<const Weights> weights = {}, bool may_copy = false)
+      : formula_{formula}, plan_{std::move(plan)}, weights_{std::move(weights)}, may_copy_{may_copy} {}
 
   std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
     uses_.emplace(trace);
@@ -74,6 +78,8 @@ class DropByNextUse final : public Policy {
     bool raised = false;                    // they are not just the version's own
   };
 
+  static Nanos copies(const View& view, VersionId v);
+  Action eviction(const View& view, VersionId v) const;
   double score(const View& view, VersionId v, Nanos cost, std::uint32_t next);
   Key key(const View& view, VersionId v, Nanos cost, std::uint32_t next);
   void set(const View& view, VersionId v);
@@ -83,6 +89,7 @@ class DropByNextUse final : public Policy {
   NextUseFormula formula_;
   std::shared_ptr<const KeepPlan> plan_;
   std::shared_ptr<const Weights> weights_;
+  bool may_copy_;
   const KeepPlan::Instant* ahead_ = nullptr;
   std::optional<NextUses> uses_;
   EvictedRegions regions_;

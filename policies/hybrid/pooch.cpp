@@ -2,12 +2,15 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "simulator/furthest_use.hpp"
 #include "simulator/hybrid/exposed_copies.hpp"
-#include "simulator/hybrid/mixed_draft.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
 #include "simulator/remat/lineage.hpp"
+#include "simulator/swap/feature_maps.hpp"
 #include "simulator/swap/schedule_early.hpp"
 #include "simulator/swap/trials.hpp"
 
@@ -39,7 +42,7 @@ namespace {
 /// searched exhaustively, and how many, could not be looked up.
 ///
 /// Cost: at most `effort` simulations.
-class Pooch final : public MixedDraftPolicy {
+class Pooch final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Pooch(const Options& options)
       : least_{options.bytes("least")},
@@ -51,7 +54,7 @@ class Pooch final : public MixedDraftPolicy {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     gaps_ = find_gaps(trace, least_, spec.assume);
     const std::vector<std::uint32_t> maps = feature_maps(trace, gaps_);
-    MixedPlan plan;
+    GapPlan plan;
     std::optional<Result> best;
     for (int i = 0; i < rooms_ && !(best && free(*best)); ++i) {
       const std::int64_t effort = std::max<std::int64_t>((effort_ - judged_) / (rooms_ - i), 1);
@@ -64,10 +67,17 @@ class Pooch final : public MixedDraftPolicy {
       best = search.result();
       plan = search.plan();
     }
-    return adopt(trace, gaps_, plan);
+    GapDraft draft = draft_of(gaps_, plan, trace.ops().size());
+    drops_ = Draft{std::move(draft.drops)};
+    return std::move(draft.copies);
   }
+  void start(const View& view) override {
+    drops_.start();
+    SwapOutLeast<FurthestFirst>::start(view);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override { drops_.due(view, op, out); }
 
-  std::int64_t cost_evaluations() const override { return judged_ + MixedDraftPolicy::cost_evaluations(); }
+  std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
 
  private:
   static bool free(const Result& result) {
@@ -124,7 +134,7 @@ class Pooch final : public MixedDraftPolicy {
       });
     }
 
-    MixedPlan plan() const { return plan_of(classes_); }
+    GapPlan plan() const { return plan_of(classes_); }
     const Result& result() const { return result_; }
     std::int64_t judged() const { return judged_; }
 
@@ -133,21 +143,22 @@ class Pooch final : public MixedDraftPolicy {
     VersionId version(std::size_t i) const { return gap(i).out; }
     bool over() const { return judged_ >= effort_ || free(result_); }
 
-    MixedPlan plan_of(const std::vector<Class>& classes) const {
-      MixedPlan plan;
+    GapPlan plan_of(const std::vector<Class>& classes) const {
+      GapPlan plan;
       std::vector<std::uint32_t> swapped, absent;
       for (std::size_t i = 0; i < maps_.size(); ++i) {
         if (classes[i] != Class::kKeep) absent.push_back(maps_[i]);
         if (classes[i] == Class::kSwap) swapped.push_back(maps_[i]);
         if (classes[i] == Class::kRecompute) plan.dropped.push_back(maps_[i]);
       }
-      plan.swapped = schedule_early(gaps_, std::move(swapped), load_without(circle_, gaps_, absent), room_);
+      plan.copied = schedule_early(gaps_, std::move(swapped), load_without(circle_, gaps_, absent), room_);
       return plan;
     }
 
     Result run(const std::vector<Class>& classes) {
       ++judged_;
-      return judge(trace_, spec_, gaps_, plan_of(classes), true);
+      GapDraft draft = draft_of(gaps_, plan_of(classes), trace_.ops().size());
+      return judge(trace_, spec_, follow_draft(std::move(draft), OnDemand::kCopy), true);
     }
 
     bool take_if_better(std::vector<Class> classes) {
@@ -205,6 +216,7 @@ class Pooch final : public MixedDraftPolicy {
   int rooms_;
   std::int64_t effort_, judged_ = 0;
   std::vector<Gap> gaps_;
+  Draft drops_;
 };
 
 const RegisterPolicy kRegistered{

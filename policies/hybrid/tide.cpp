@@ -1,103 +1,290 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "simulator/bounds/fluid.hpp"
-#include "simulator/furthest_use.hpp"
+#include "simulator/hybrid/improve.hpp"
+#include "simulator/hybrid/placement.hpp"
+#include "simulator/hybrid/rivals.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/structure/tied_search.hpp"
-#include "simulator/swap/local_search.hpp"
 #include "simulator/swap/trials.hpp"
+#include "simulator/tide_remat/places.hpp"
 
 namespace tidepool {
 namespace {
 
-/// Ours: plans swaps by a portfolio of selections (every score of a gap, and the shares that the best fluid plan copies
-/// of it, see fluid_bound) with and without slack, each made again with what its own copies under way hold taken off
-/// the limits, and with copies to the host issued when a gap is released or as soon as the lane is free; then changes
-/// the best selection one gap at a time. Every draft is scheduled as late as the periodic steady state allows and
-/// judged by simulating the run that it is for; the search ends early when nothing is lost. Where the plan is not
-/// enough, what is read again last is copied to the host on demand.
+/// Ours: plans what is kept, what is on the host when, and what is dropped and made again, together.
+///   1. Select and schedule: a price on every byte that is copied decides between copying and dropping (see
+///      select_by_price); prices are tried everywhere first and then around the best. Each selection is made again with
+///      what its own copies under way and what is made again early hold taken off the limits.
+///   2. Improve: the best is changed one gap at a time, first by what its schedule says that it costs, then by
+///      simulation. Every draft is scheduled as late as the periodic steady state allows and judged in the run that it
+///      is for.
+///   3. Place: on a pool that is one arena (best-fit, first-fit) 1 and 2 count bytes only, up to a limit; the lives of
+///      what the best plan asks for are packed offline then, and the limit is lowered until they fit the capacity. What
+///      the pool itself would make of the plan is tried, too.
+///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
+///      it answers. So tide is never worse than any of them in its setting.
+/// The search ends early when nothing is lost. Where a plan is not enough, what costs least for the time until it is
+/// read again is copied to the host or dropped on demand.
 ///
-/// Deterministic for a seed. Cost: at most `effort` simulations, fewer where the step has more than 10^4 ops.
-class Tide final : public SwapOutLeast<FurthestFirst> {
+/// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
+/// fluid_bound), and what is read again last is copied on demand. With with=remat only 4 is left.
+///
+/// Deterministic for a seed. Cost: at most `effort` simulations in 1 and 2, fewer where the step has more than 10^4
+/// ops.
+class Tide final : public Policy {
  public:
   explicit Tide(const Options& options)
       : effort_{std::llround(options.number("effort"))},
         least_{options.bytes("least")},
         seed_{options.seed()},
+        swaps_{options.word("with") != "remat"},
+        recomputes_{options.word("with") != "swap"},
         fold_{options.flag("fold")} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
-    const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
-    const auto simulated = static_cast<std::int64_t>(trace.ops().size()) * spec.iterations;
-    const std::int64_t most = std::max<std::int64_t>(kMostOps / simulated, 32);
-    Trials trials{trace, spec, std::min(effort_, most)};
-    if (fold_) try_classes(trials, trace, circle, gaps, spec);
-    Bytes largest;
-    for (const Gap& gap : gaps) largest = std::max(largest, gap.size);
-    const auto try_selections = [&](const std::vector<Select>& selections) {
-      constexpr int kRounds = 5;
-      for (const int slack : {0, 2, 4, 1, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80})  // tenths of the largest gap
-        for (const Select& select : selections)
-          for (const CopyOut copies : {CopyOut::kAtRelease, CopyOut::kWhenFree})
-            if (!trials.over())
-              try_rounds(trials, circle, gaps, spec.machine, spec.capacity, largest * slack / 10, kRounds, copies,
-                         select);
-    };
-    std::vector<Select> by_scores;
-    for (const GapScore score : {GapScore::kSwdoa, GapScore::kDoa, GapScore::kWdoa, GapScore::kAoa, GapScore::kExcess})
-      by_scores.emplace_back([&circle, &gaps, &spec, score](const SlotLimits& limits) {
-        return select_gaps(circle, gaps, spec.machine, score, limits);
-      });
-    try_selections(by_scores);
-    if (trials.over()) return finish(trials);
-    if (const std::vector<double> shares = fluid_shares(trace, circle, gaps, spec); !shares.empty())
-      try_selections({[&](const SlotLimits& limits) { return select_by_score(circle, gaps, shares, limits); }});
-    improve(trials, circle, gaps, spec.machine, spec.capacity, seed_);
-    return finish(trials);
+    const auto on_demand = [this] { return follow_draft({}, room_maker()); };
+    Best best{judge(trace, limited(spec), on_demand()), on_demand};
+    if (!trace.ops().empty() && trace.ideal_peak() > spec.capacity && !best.loses_nothing()) {
+      if (swaps_) search(best, trace, spec);
+      if (effort_ >= kEffortForRivals && !best.loses_nothing()) {
+        Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
+        if (const std::string winner = rivals.beat(best.result); !winner.empty())
+          best.make = [rivals, winner] { return rivals.make(winner); };
+        judged_ += rivals.judged();
+      }
+    }
+    answer_ = best.make();
+    return answer_->plan_run(trace, spec);
   }
-
-  std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
+  std::unique_ptr<Pool> bring_pool() override { return answer_->bring_pool(); }
+  void start(const View& view) override { answer_->start(view); }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    answer_->make_room(view, request, out);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override { answer_->before_run(view, op, out); }
+  bool anticipates() const override { return answer_->anticipates(); }
+  void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
+    answer_->before_place(view, request, out);
+  }
+  bool watches() const override { return true; }
+  void dropped(const View& view, VersionId v) override {
+    if (answer_->watches()) answer_->dropped(view, v);
+  }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    if (answer_->watches()) answer_->computed(view, versions);
+  }
+  std::int64_t cost_evaluations() const override { return judged_ + (answer_ ? answer_->cost_evaluations() : 0); }
 
  private:
-  using Select = std::function<Selection(const SlotLimits&)>;
-  static constexpr std::int64_t kMostOps = 10'000'000;
+  static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kEffortForRivals = 50;
+  static constexpr int kRounds = 5;
+
+  /// The best answer so far.
+  struct Best {
+    Result result;
+    std::function<std::unique_ptr<Policy>()> make;
+
+    void offer(const Result& other, std::function<std::unique_ptr<Policy>()> make_other) {
+      if (better(other, result)) result = other, make = std::move(make_other);
+    }
+    bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
+  };
+
+  OnDemand room_maker() const {
+    return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
+  }
+
+  /// What copies are planned with: links as they are while data moves both ways.
+  static Machine while_both_are_busy(Machine machine) {
+    for (Link* const link : {&machine.h2d, &machine.d2h}) {
+      link->rate = BytesPerSecond{link->rate.count() / 1'000'000 * link->duplex_ppm};
+      for (TimedSize& timed : link->times)
+        timed.time = link->latency + (timed.time - link->latency) * 1'000'000 / link->duplex_ppm;
+      link->latency += machine.submit;
+    }
+    return machine;
+  }
+
+  /// Plans that lose more than this are not worth waiting for.
+  static RunSpec limited(RunSpec spec) {
+    constexpr double kThrashing = 4;
+    spec.overhead_limit = std::min(spec.overhead_limit.value_or(kThrashing), kThrashing);
+    return spec;
+  }
+
+  void search(Best& best, const Trace& trace, const RunSpec& spec) {
+    const StepCircle circle = step_circle(trace);
+    const std::vector<Gap> gaps = spec.iterations > 1
+                                      ? find_gaps(trace, least_, spec.assume)
+                                      : find_gaps_of_one_run(trace, least_, circle, spec.capacity, spec.assume);
+    const Reruns reruns{trace, gaps};
+    const std::vector<Nanos> costs =
+        recomputes_ ? reruns.costs() : std::vector<Nanos>(gaps.size(), Reruns::kImpossible);
+    const Machine machine = while_both_are_busy(spec.machine);
+    Planning planning{trace, circle, gaps, reruns, machine, spec.capacity, recomputes_};
+    const std::int64_t simulated = static_cast<std::int64_t>(trace.ops().size() + 1) * spec.iterations;
+    const std::int64_t most = recomputes_ ? kMostOps : kMostOpsOfCopies;
+    const std::int64_t tries = std::min(effort_, std::max<std::int64_t>(most / simulated, 32));
+    const std::optional<Bytes> granule = granule_of(spec.pool);
+    if (!granule) {
+      Trials trials{trace, limited(spec), tries, room_maker()};
+      find_plan(trials, planning, costs);
+      offer_draft(best, trials.best_result(), trials.best_draft());
+      judged_ += trials.judged();
+      return;
+    }
+    RunSpec counted = limited(spec);
+    counted.pool = "ideal";
+    counted.capacity = *granule * (spec.capacity / *granule);
+    GapPlan plan;
+    constexpr int kLimits = 6;
+    for (int i = 0; i < kLimits; ++i) {
+      planning.capacity = counted.capacity;
+      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : tries * 6 / 100, room_maker()};
+      if (i == 0)
+        find_plan(trials, planning, costs);
+      else
+        improve(trials, planning, costs, selection_of(plan), copies_of(plan), seed_);
+      judged_ += trials.judged();
+      plan = trials.best_plan();
+      const GapDraft& draft = trials.best_draft();
+      offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft);
+      if (!better(trials.best_result(), best.result)) return;
+      const Placement found = find_placement(trace, spec, draft, room_maker(), counted.capacity, *granule, kPacking);
+      if (found.result) best.offer(*found.result, [placed = found.placed] { return placed.answer(); });
+      if (found.height <= spec.capacity) return;
+      counted.capacity -= std::max((found.height - spec.capacity) / 2, spec.capacity / 500);
+    }
+  }
+
+  void offer_draft(Best& best, const Result& result, const GapDraft& draft) const {
+    best.offer(result, [draft, on_demand = room_maker()] { return follow_draft(draft, on_demand); });
+  }
+
+  void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
+    Bytes largest;
+    for (const Gap& gap : planning.gaps) largest = std::max(largest, gap.size);
+    if (fold_) try_classes(trials, planning, costs);
+    if (recomputes_)
+      mix(trials, planning, costs, largest);
+    else
+      copy_only(trials, planning, largest);
+    improve(trials, planning, costs, selection_of(trials.best_plan()), copies_of(trials.best_plan()), seed_);
+  }
 
   /// Decides for all like layers at once, with half of the effort.
-  void try_classes(Trials& trials, const Trace& trace, const StepCircle& circle, const std::vector<Gap>& gaps,
-                   const RunSpec& spec) const {
-    TiedSearch search{circle,
-                      gaps,
-                      gap_classes(find_structure(trace), circle, gaps),
-                      std::vector<Nanos>(gaps.size(), kCannot),
-                      spec.machine,
-                      spec.capacity,
-                      [&](const TiedPlan& plan) { return trials.add(gaps, plan.copied); },
+  void try_classes(Trials& trials, const Planning& planning, std::vector<Nanos> costs) const {
+    std::replace(costs.begin(), costs.end(), Reruns::kImpossible, kCannot);
+    TiedSearch search{planning.circle,
+                      planning.gaps,
+                      gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
+                      std::move(costs),
+                      planning.machine,
+                      planning.capacity,
+                      [&](const TiedPlan& plan) {
+                        return trials.add(planning.gaps, {plan.copied, plan.dropped});
+                      },
                       effort_ / 2};
     search.run();
   }
 
-  std::vector<Action> finish(const Trials& trials) {
-    judged_ = trials.judged();
-    return trials.best();
+  static void copy_only(Trials& trials, const Planning& planning, Bytes largest) {
+    using Select = std::function<Selection(const SlotLimits&)>;
+    std::vector<Select> selections;
+    for (const GapScore score : {GapScore::kSwdoa, GapScore::kDoa, GapScore::kWdoa, GapScore::kAoa, GapScore::kExcess})
+      selections.emplace_back([&planning, score](const SlotLimits& limits) {
+        return select_gaps(planning.circle, planning.gaps, planning.machine, score, limits);
+      });
+    const auto try_selections = [&] {
+      for (const int slack : {0, 2, 4, 1, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80})  // tenths of the largest gap
+        for (const Select& select : selections)
+          for (const CopyOut copies : {CopyOut::kAtRelease, CopyOut::kWhenFree})
+            if (!trials.over())
+              try_rounds(trials, planning.circle, planning.gaps, planning.machine, planning.capacity,
+                         largest * slack / 10, kRounds, copies, select);
+    };
+    try_selections();
+    if (trials.over()) return;
+    const std::vector<double> shares = fluid_shares(planning);
+    if (shares.empty()) return;
+    selections = {
+        [&](const SlotLimits& limits) { return select_by_score(planning.circle, planning.gaps, shares, limits); }};
+    try_selections();
+  }
+
+  /// Tries prices of the links, first everywhere, then more closely around the best; then changes the best.
+  void mix(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) const {
+    const std::vector<double> prices = possible_prices(planning, costs);
+    std::size_t best = 0;
+    const auto attempt = [&](std::size_t price, int slack, CopyOut copies) {
+      if (trials.over() || price >= prices.size()) return;
+      const Result before = trials.best_result();
+      try_mixed_rounds(trials, planning, largest * slack / 10, 3, copies, [&](const SlotLimits& limits) {
+        return select_by_price(planning, costs, prices[price], limits);
+      });
+      if (better(trials.best_result(), before)) best = price;
+    };
+    constexpr std::size_t kCoarse = 12;
+    const std::size_t step = std::max<std::size_t>(prices.size() / kCoarse, 1);
+    for (std::size_t i = 0; i < prices.size(); i += step) attempt(i, 0, CopyOut::kWhenFree);
+    for (std::size_t by = step; by > 0; by /= 2)
+      for (const CopyOut copies : {CopyOut::kWhenFree, CopyOut::kAtRelease})
+        for (const int slack : {0, 2}) {
+          const std::size_t around = best;
+          attempt(around, slack, copies);
+          attempt(around + by, slack, copies);
+          attempt(around - by, slack, copies);  // beyond all if there is none
+        }
+    constexpr std::int64_t kMoveOps = 600'000;
+    const std::int64_t moves =
+        std::clamp<std::int64_t>(kMoveOps / static_cast<std::int64_t>(planning.circle.size()), 30, 2'000);
+    for (const int slack : {0, 2, 5})
+      for (const CopyOut copies : {CopyOut::kWhenFree, CopyOut::kAtRelease}) {
+        if (trials.over()) return;
+        Planning tighter = planning;
+        tighter.capacity -= largest * slack / 10;
+        const MixedSelection changed =
+            improve_by_estimate(tighter, costs, selection_of(trials.best_plan()), copies, moves, seed_);
+        if (const std::optional<MixedPlan> mixed = schedule_mixed(planning, changed, copies))
+          trials.add(planning.gaps, mixed->plan);
+      }
+  }
+
+  /// Prices at which something changes: 0, and what dropping costs in ns per byte; at most 200, ascending.
+  static std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs) {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < costs.size(); ++i)
+      if (costs[i] != Reruns::kImpossible)
+        all.push_back(static_cast<double>(costs[i].count() + 1) / static_cast<double>(planning.gaps[i].size.count()));
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    constexpr std::size_t kMost = 200;
+    std::vector<double> prices{0};
+    for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i)
+      prices.push_back(1.0001 * all[all.size() <= kMost ? i : i * (all.size() - 1) / (kMost - 1)]);
+    return prices;
   }
 
   /// By gap: which share of it the best fluid plan copies, ties by the time that it is away. Empty if there is none.
-  std::vector<double> fluid_shares(const Trace& trace, const StepCircle& circle, const std::vector<Gap>& gaps,
-                                   const RunSpec& spec) const {
+  static std::vector<double> fluid_shares(const Planning& planning) {
     constexpr std::size_t kMostOpsAndGaps = 6'000;  // beyond, the program takes seconds to solve
+    const auto& [trace, circle, gaps, reruns, machine, capacity, _] = planning;
     if (trace.data().streams.size() != 1 || circle.size() + gaps.size() > kMostOpsAndGaps) return {};
     const Absences step = find_absences(trace, true, CopyFrom::kMade);
     const auto rate = [](const Link& link) { return static_cast<double>(link.rate.count()) / 1e9; };
     const FluidBound fluid = fluid_bound(step,
-                                         {.capacity = spec.capacity,
-                                          .out_rate = rate(spec.machine.d2h),
-                                          .in_rate = rate(spec.machine.h2d),
+                                         {.capacity = capacity,
+                                          .out_rate = rate(machine.d2h),
+                                          .in_rate = rate(machine.h2d),
                                           .remat = false,
                                           .repeats = true},
                                          {});
@@ -119,20 +306,25 @@ class Tide final : public SwapOutLeast<FurthestFirst> {
     return shares;
   }
 
+  static constexpr double kPacking = 2;  // effort of it, as of minimise()
+
   std::int64_t effort_;
   Bytes least_;
   std::uint64_t seed_;
-  bool fold_;
+  bool swaps_, recomputes_, fold_;
   std::int64_t judged_ = 0;
+  std::unique_ptr<Policy> answer_;
 };
 
 const RegisterPolicy kRegistered{
     {.name = "tide",
      .kind = PolicyKind::kHybrid,
-     .summary = "plans what is on the host when, by trying many plans in the run that they are for",
+     .summary =
+         "plans what is kept, copied and recomputed, and where; judged by simulation, never worse than the others",
      .paper = "ours",
-     .options = {{"with", "swap", "swap", "what it may do"},
-                 {"effort", "1000", "number", "plans to simulate; fewer where the step has more than 10000 ops"},
+     .options = {{"with", "swap+remat", "swap|remat|swap+remat", "what it may do"},
+                 {"effort", "600", "number",
+                  "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
                  {"fold", "off", "on/off", "decide for all like layers together first"}},
      .make = [](const Options& options) { return std::make_unique<Tide>(options); }}};

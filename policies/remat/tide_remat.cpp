@@ -14,14 +14,6 @@
 namespace tidepool {
 namespace {
 
-/// The granule of a pool that is one arena in which it does not matter who says where things go; none: it does.
-std::optional<Bytes> granule_of(const std::string& pool) {
-  const Spec spec = parse_spec(pool);
-  if (spec.name != "best-fit" && spec.name != "first-fit") return std::nullopt;
-  const PoolInfo& info = find_pool(spec.name);
-  return Options{info.name, info.options, spec.options}.bytes("alignment");
-}
-
 /// Recomputation by an offline trace that knows the future, on real addresses. Answers as the best of many candidates
 /// does, which RecomputeSearch judges by full simulation: dropping by next use, with and without what minimum cuts keep
 /// until the hardest instants, and the published policies; so it is never worse than any of them in its setting.

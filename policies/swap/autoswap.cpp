@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "simulator/furthest_use.hpp"
 #include "simulator/registry.hpp"
@@ -43,7 +44,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
       return select_gaps(circle, gaps, spec.machine, score_, limits, allowed);
     };
     if (!late_ && !tuned_) return published(circle, gaps, select, spec);
-    Trials trials{trace, spec, effort_};
+    Trials trials{trace, spec, effort_, OnDemand::kCopy};
     std::vector<double> scores;
     if (tuned_) {
       scores = tune(trials, circle, gaps, allowed, spec);
@@ -56,7 +57,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
       try_rounds(trials, circle, gaps, spec.machine, spec.capacity, largest * i / 10, kRounds, CopyOut::kAtRelease,
                  select);
     judged_ = trials.judged();
-    return late_ ? trials.best() : published(circle, gaps, select, spec);
+    return late_ ? trials.best_draft().copies : published(circle, gaps, select, spec);
   }
 
   std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
@@ -81,9 +82,9 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     const CombinedScore combined{circle, gaps, spec.machine, limits};
     const auto time_of = [&](const ScoreWeights& weights) {
       const Selection selection = select_by_score(circle, gaps, combined(weights), limits, allowed);
-      const Result& result =
-          trials.add(gaps, late_ ? schedule_late(circle, gaps, selection.gaps, spec.machine, spec.capacity)
-                                 : stick_to_limit(circle, gaps, selection, spec));
+      std::vector<PlannedGap> planned = late_ ? schedule_late(circle, gaps, selection.gaps, spec.machine, spec.capacity)
+                                              : stick_to_limit(circle, gaps, selection, spec);
+      const Result& result = trials.add(gaps, {std::move(planned), {}});
       return result.outcome == Outcome::kOk ? static_cast<double>(result.totals.makespan.count())
                                             : std::numeric_limits<double>::infinity();
     };

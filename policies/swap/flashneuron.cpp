@@ -4,10 +4,10 @@
 
 #include "simulator/bounds/working_set.hpp"
 #include "simulator/furthest_use.hpp"
-#include "simulator/hybrid/mixed_draft.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/remat/saved.hpp"
 #include "simulator/run.hpp"
+#include "simulator/swap/feature_maps.hpp"
 #include "simulator/swap/schedule.hpp"
 
 namespace tidepool {

@@ -36,7 +36,7 @@ class LayerWindow final : public Policy {
     if (window_ != 0) return draft(trace, layers, window_);
     const auto fits = [&](std::uint32_t window) {
       ++judged_;
-      return judge(trace, spec, follow_draft(draft(trace, layers, window), Otherwise::kOutOfMemory)).outcome ==
+      return judge(trace, spec, follow_draft({draft(trace, layers, window), {}}, OnDemand::kNothing)).outcome ==
              Outcome::kOk;
     };
     std::uint32_t fitting = 1, window = hidden_window(trace, layers, spec.machine);

@@ -147,7 +147,7 @@ class Tflms final : public Policy {
     const Rewriter rewriter{trace, least_};
     const auto fits = [&](const Tuning& tuning) {
       ++judged_;
-      return judge(trace, spec, follow_draft(rewriter.draft(tuning), Otherwise::kOutOfMemory)).outcome == Outcome::kOk;
+      return judge(trace, spec, follow_draft({rewriter.draft(tuning), {}}, OnDemand::kNothing)).outcome == Outcome::kOk;
     };
     /// The largest value that fits, by bisection, or just one that does; what was set if none is found.
     const auto search = [&](Tuning tuning, std::uint32_t Tuning::*value, std::uint32_t least, bool largest) {

@@ -43,7 +43,7 @@ class Vdnn final : public Policy {
     if (fixed_) return draft(trace, layers, *fixed_);
     const auto fits = [&](const std::vector<Action>& actions) {
       ++judged_;
-      return judge(trace, spec, follow_draft(actions, Otherwise::kOutOfMemory)).outcome == Outcome::kOk;
+      return judge(trace, spec, follow_draft({actions, {}}, OnDemand::kNothing)).outcome == Outcome::kOk;
     };
     if (fits({})) return {};
     if (std::vector<Action> conv = draft(trace, layers, Offload::kConvolutions); fits(conv)) return conv;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <queue>
-#include <set>
 
 #include "simulator/swap/range_tree.hpp"
 
@@ -34,13 +33,18 @@ struct CopiedGap {
 /// What must be copied, by release. Of several gaps of one version the first is copied for all; what crossed the
 /// boundary has a copy already, and so has what never changes.
 std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
-  std::set<VersionId> on_host;
+  std::vector<bool> on_host;  // by version
+  const auto note = [&](VersionId v) {
+    if (on_host.size() <= v.index()) on_host.resize(2 * v.index() + 1);
+    const bool is_new = !on_host[v.index()];
+    on_host[v.index()] = true;
+    return is_new;
+  };
   for (const std::uint32_t i : selected)
-    if (gaps[i].crosses) on_host.insert(gaps[i].in);
+    if (gaps[i].crosses) note(gaps[i].in);
   std::vector<CopiedGap> copied;
   for (const std::uint32_t i : by_release(gaps, selected))
-    if (gaps[i].made != Gap::kUnchanged && on_host.insert(gaps[i].out).second)
-      copied.push_back({i, gaps[i].release + 1});
+    if (gaps[i].made != Gap::kUnchanged && note(gaps[i].out)) copied.push_back({i, gaps[i].release + 1});
   return copied;
 }
 
@@ -164,31 +168,68 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
   return planned;
 }
 
-std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
-                                   const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies) {
+std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                         const std::vector<std::uint32_t>& selected, const Machine& machine,
+                                         CopyOut copies) {
+  std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
+  if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
+  std::vector<bool> useless;  // by gap
+  Nanos lane;                 // free from
+  for (int round = 0; round < 2; ++round) {
+    useless.assign(gaps.size(), false);
+    for (const CopiedGap& each : copied) {
+      const Gap& gap = gaps[each.gap];
+      const Nanos end = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
+      if (each.from < gap.due && end + machine.h2d.time(gap.size) >= circle.at(gap.due))
+        useless[each.gap] = true;
+      else
+        lane = end;
+    }
+    lane -= circle.period();
+  }
+  std::vector<std::uint32_t> rest;
+  for (const std::uint32_t i : selected)
+    if (!useless[i]) rest.push_back(i);
+  return rest;
+}
+
+std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                 const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies) {
   const std::size_t n = circle.size();
   std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
   if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
   std::vector<Bytes> bytes;
-  Nanos out, in = circle.period();  // the out lane is free from, the in lane until
+  Nanos lane;  // free from
   for (int round = 0; round < 2; ++round) {
     Added under_way{n};
     for (const CopiedGap& each : copied) {
       const Gap& gap = gaps[each.gap];
       if (each.from >= gap.due) continue;  // it leaves nothing: it is a copy for the next iteration
-      out = std::max(out, circle.at(each.from)) + machine.d2h.time(gap.size);
-      const std::uint32_t left = first_from(circle, gap.release + 1, gap.due, out);
-      under_way.add(gap.release + std::size_t{1}, left, gap.size);
+      lane = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
+      under_way.add(gap.release + std::size_t{1}, first_from(circle, gap.release + 1, gap.due, lane), gap.size);
     }
+    bytes = under_way.on(std::vector<Bytes>(n));
+    lane -= circle.period();
+  }
+  return bytes;
+}
+
+std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                   const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies) {
+  const std::size_t n = circle.size();
+  const std::vector<Bytes> leaving = bytes_leaving(circle, gaps, selected, machine, copies);
+  std::vector<Bytes> bytes;
+  Nanos lane = circle.period();  // free until
+  for (int round = 0; round < 2; ++round) {
+    Added under_way{n};
     for (const std::uint32_t i : latest_due_first(gaps, selected, n)) {
       const Gap& gap = gaps[i];
       const Nanos shift = circle.period() * static_cast<std::int64_t>(gap.due / n);
-      in = std::min(in, circle.at(gap.due) - shift) - machine.h2d.time(gap.size);
-      under_way.add(last_until(circle, gap, in + shift), gap.due, gap.size);
+      lane = std::min(lane, circle.at(gap.due) - shift) - machine.h2d.time(gap.size);
+      under_way.add(last_until(circle, gap, lane + shift), gap.due, gap.size);
     }
-    bytes = under_way.on(std::vector<Bytes>(n));
-    out -= circle.period();
-    in += circle.period();
+    bytes = under_way.on(leaving);
+    lane += circle.period();
   }
   return bytes;
 }

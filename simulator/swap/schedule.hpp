@@ -44,6 +44,16 @@ Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
                                    const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
 
+/// Of these gaps those for which the lane has left in time for a copy back before they are due; the others would only
+/// keep it busy.
+std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                         const std::vector<std::uint32_t>& selected, const Machine& machine,
+                                         CopyOut copies);
+
+/// By slot, as of bytes_under_way(): bytes that leave.
+std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap>& gaps,
+                                 const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
+
 /// Lets copies out begin when the lane is free: CopyOut::kWhenFree.
 void copy_when_free(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned,
                     const Machine& machine);

@@ -4,27 +4,66 @@
 #include <utility>
 
 #include "simulator/furthest_use.hpp"
+#include "simulator/next_use_victims.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/remat/draft.hpp"
 
 namespace tidepool {
 namespace {
 
-/// Follows a draft, and does what `Other` does besides.
-template <class Other>
-class Follow final : public Other {
+/// Carries a draft out, and lets another policy make room.
+class Follow final : public Policy {
  public:
-  explicit Follow(std::vector<Action> draft) : draft_{std::move(draft)} {}
-  std::vector<Action> plan(const Trace&, const Machine&, Bytes) override { return std::move(draft_); }
+  Follow(GapDraft draft, std::unique_ptr<Policy> on_demand)
+      : copies_{std::move(draft.copies)}, drops_{std::move(draft.drops)}, on_demand_{std::move(on_demand)} {}
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    on_demand_->plan_run(trace, spec);
+    return std::move(copies_);
+  }
+  void start(const View& view) override {
+    drops_.start();
+    on_demand_->start(view);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override {
+    on_demand_->before_run(view, op, out);
+    drops_.due(view, op, out);
+  }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    on_demand_->make_room(view, request, out);
+  }
+  bool watches() const override { return on_demand_->watches(); }
+  void dropped(const View& view, VersionId v) override { on_demand_->dropped(view, v); }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    on_demand_->computed(view, versions);
+  }
+  std::int64_t cost_evaluations() const override { return on_demand_->cost_evaluations(); }
 
  private:
-  std::vector<Action> draft_;
+  std::vector<Action> copies_;
+  Draft drops_;
+  std::unique_ptr<Policy> on_demand_;
 };
+
+std::unique_ptr<Policy> maker_of_room(OnDemand on_demand) {
+  if (on_demand == OnDemand::kNothing) return std::make_unique<Policy>();
+  if (on_demand == OnDemand::kCopy) return std::make_unique<SwapOutLeast<FurthestFirst>>();
+  return std::make_unique<DropByNextUse>(NextUseFormula{}, nullptr, nullptr, on_demand == OnDemand::kCopyOrDrop);
+}
 
 }  // namespace
 
-std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherwise) {
-  if (otherwise == Otherwise::kOutOfMemory) return std::make_unique<Follow<Policy>>(std::move(draft));
-  return std::make_unique<Follow<SwapOutLeast<FurthestFirst>>>(std::move(draft));
+GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops) {
+  GapDraft draft{draft_of(gaps, plan.copied, ops), {}};
+  for (const std::uint32_t i : plan.dropped)
+    draft.drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
+  std::stable_sort(draft.drops.begin(), draft.drops.end(),
+                   [](const Action& a, const Action& b) { return a.before < b.before; });
+  return draft;
+}
+
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand) {
+  return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand));
 }
 
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
@@ -42,25 +81,38 @@ bool better(const Result& a, const Result& b) {
   return a.totals.swap_out + a.totals.swap_in < b.totals.swap_out + b.totals.swap_in;
 }
 
-Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries)
+std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor) {
+  // Several streams run side by side, and iterations may differ: there only the whole run says what it takes.
+  if (best.outcome != Outcome::kOk || trace.data().streams.size() != 1 || spec.iterations != 1)
+    return spec.overhead_limit;
+  const double overhead =
+      static_cast<double>(best.totals.makespan.count()) / static_cast<double>(best.baseline.count()) - 1;
+  const double limit = 1 + factor * overhead;
+  return std::min(spec.overhead_limit.value_or(limit), limit);
+}
+
+Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand)
     : trace_{trace},
       spec_{spec},
       tries_{tries},
-      best_result_{judge(trace, spec, follow_draft({}))},
+      on_demand_{on_demand},
+      best_result_{judge(trace, spec, follow_draft({}, on_demand))},
       last_result_{best_result_} {}
 
 bool Trials::free() const {
   return best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline;
 }
 
-const Result& Trials::add(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned) {
-  std::vector<Action> draft = draft_of(gaps, planned, trace_.ops().size());
+const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
+  GapDraft draft = draft_of(gaps, plan, trace_.ops().size());
   if (draft == last_) return last_result_;
   last_ = std::move(draft);
-  last_result_ = judge(trace_, spec_, follow_draft(last_));
+  RunSpec spec = spec_;
+  spec.overhead_limit = limit_of(trace_, spec_, best_result_, 1);
+  last_result_ = judge(trace_, spec, follow_draft(last_, on_demand_));
   --tries_;
   ++judged_;
-  if (better(last_result_, best_result_)) best_result_ = last_result_, best_ = last_, best_plan_ = planned;
+  if (better(last_result_, best_result_)) best_result_ = last_result_, best_ = last_, best_plan_ = plan;
   return last_result_;
 }
 
@@ -73,7 +125,7 @@ void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>
     std::vector<PlannedGap> planned =
         schedule_late(circle, gaps, selection.gaps, machine, std::max(capacity, selection.peak));
     if (copies == CopyOut::kWhenFree) copy_when_free(circle, gaps, planned, machine);
-    trials.add(gaps, planned);
+    trials.add(gaps, {planned, {}});
     if (!selection.fits) return;
     const std::vector<Bytes> under_way = bytes_under_way(circle, gaps, selection.gaps, machine, copies);
     SlotLimits next(circle.size());

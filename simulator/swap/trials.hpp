@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "simulator/policy.hpp"
 #include "simulator/run.hpp"
 #include "simulator/swap/gap.hpp"
 #include "simulator/swap/schedule.hpp"
@@ -16,16 +17,35 @@
 
 namespace tidepool {
 
-/// What is done where a draft is not enough: what is read again last is copied to the host, or nothing.
-enum class Otherwise : std::uint8_t { kCopyFurthest, kOutOfMemory };
+/// What a plan does with gaps: which are on the host, and which are dropped when they are released and made again when
+/// they are due.
+struct GapPlan {
+  std::vector<PlannedGap> copied;
+  std::vector<std::uint32_t> dropped;
+  bool operator==(const GapPlan&) const = default;
+};
 
-/// A policy that drafts `draft`.
-std::unique_ptr<Policy> follow_draft(std::vector<Action> draft, Otherwise otherwise = Otherwise::kCopyFurthest);
+/// The same as actions, sorted.
+struct GapDraft {
+  std::vector<Action> copies, drops;
+  bool operator==(const GapDraft&) const = default;
+};
+GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops);
 
-/// Runs `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A pool that plans
-/// offline is stood in for by best-fit: it would plan anew for every draft.
+/// What makes room where a plan is not enough: copying what is read again last to the host; dropping what costs least
+/// for the time until it is read again (see DropByNextUse); either, whichever costs less; or nothing.
+enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
+
+/// A policy that carries `draft` out.
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
+
+/// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A
+/// pool that plans offline is stood in for by best-fit: it would plan anew for every draft.
 /// @param keep_plan  whether Result::realised is wanted
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false);
+
+/// An overhead limit for runs that only matter if they lose less than `factor` times what `best` loses.
+std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);
 
 /// What a planner prefers: a run that ends well; then less time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
@@ -34,25 +54,28 @@ bool better(const Result& a, const Result& b);
 class Trials {
  public:
   /// @param tries  how many more drafts may be judged
-  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries);
+  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand);
 
   /// Judges the plan. The one before it is not judged twice.
-  const Result& add(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned);
+  const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
   /// No tries are left, or the best costs no time.
   bool over() const { return tries_ <= 0 || free(); }
   /// Whether the best costs no time.
   bool free() const;
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
-  const std::vector<Action>& best() const { return best_; }
-  const std::vector<PlannedGap>& best_plan() const { return best_plan_; }
+  const GapDraft& best_draft() const { return best_; }
+  /// It as a policy.
+  std::unique_ptr<Policy> answer() const { return follow_draft(best_, on_demand_); }
+  const GapPlan& best_plan() const { return best_plan_; }
 
  private:
   const Trace& trace_;
   RunSpec spec_;
   std::int64_t tries_, judged_ = 0;
-  std::vector<Action> best_, last_;
-  std::vector<PlannedGap> best_plan_;
+  OnDemand on_demand_;
+  GapDraft best_, last_;
+  GapPlan best_plan_;
   Result best_result_, last_result_;
 };
 

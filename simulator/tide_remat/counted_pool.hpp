@@ -23,6 +23,12 @@ struct PlaceLog {
     bool after_temporaries = false;  ///< it fit only when what was brought back for others had gone
   };
   std::vector<Life> lives;  ///< by request
+  /// What was asked for, in order, and whether it was given; each given one is the next of `lives`.
+  struct Answer {
+    VersionId version;
+    bool given = false;
+  };
+  std::vector<Answer> answers;
   std::uint32_t asked = 0;  ///< how often policies were asked to make room
 };
 
@@ -42,6 +48,7 @@ class CountedPool final : public Pool {
     if (refused_ && *refused_ == log_->asked) after_temporaries_ = true;
     refused_.reset();
     const Bytes size = request.size > limit_ ? request.size : std::max(round_up(request.size, granule_), granule_);
+    log_->answers.push_back({request.version, size <= free_});
     if (size > free_) {
       refused_ = log_->asked;
       return {};
@@ -96,6 +103,53 @@ class FollowedPool final : public Pool {
   std::shared_ptr<std::size_t> served_;
   std::optional<HoleMap> holes_;
   bool refused_ = false;
+};
+
+/// Answers as a CountedPool has answered, version by version, with the planned places: a run that decides as the
+/// recorded one did asks for the same again. Refuses what it knows nothing of, and what is not free.
+class RepeatedPool final : public Pool {
+ public:
+  struct Answer {
+    bool given = false;
+    Bytes offset, size;
+  };
+  using Answers = std::vector<std::vector<Answer>>;  // by version, in order
+
+  /// @param offsets  by life of the log
+  static Answers answers_of(const PlaceLog& log, const std::vector<Bytes>& offsets, std::size_t versions) {
+    Answers answers(versions);
+    std::size_t life = 0;
+    for (const PlaceLog::Answer& each : log.answers) {
+      Answer answer{each.given, {}, {}};
+      if (each.given) answer.offset = offsets[life], answer.size = log.lives[life].size, ++life;
+      answers[each.version.index()].push_back(answer);
+    }
+    return answers;
+  }
+
+  explicit RepeatedPool(std::shared_ptr<const Answers> answers) : answers_{std::move(answers)} {}
+
+  void start(const Trace&, Bytes capacity, Device&) override {
+    next_.assign(answers_->size(), 0);
+    holes_.emplace(capacity);
+  }
+  std::optional<Block> place(const Request& request) override {
+    std::uint32_t& next = next_[request.version.index()];
+    const std::vector<Answer>& answers = (*answers_)[request.version.index()];
+    if (next >= answers.size()) return {};
+    const Answer& answer = answers[next];
+    if (answer.given && !holes_->place_at(answer.offset, answer.size)) return {};
+    ++next;
+    if (!answer.given) return {};
+    return Block{answer.offset, answer.size};
+  }
+  void release(const Block& block) override { holes_->release(block); }
+  Bytes largest_hole() const override { return holes_->largest(); }
+
+ private:
+  std::shared_ptr<const Answers> answers_;
+  std::vector<std::uint32_t> next_;  // by version
+  std::optional<HoleMap> holes_;
 };
 
 }  // namespace tidepool

@@ -7,8 +7,16 @@
 #include "simulator/packing/minimise.hpp"
 #include "simulator/packing/orders.hpp"
 #include "simulator/packing/sections.hpp"
+#include "simulator/registry.hpp"
 
 namespace tidepool {
+
+std::optional<Bytes> granule_of(const std::string& pool) {
+  const Spec spec = parse_spec(pool);
+  if (spec.name != "best-fit" && spec.name != "first-fit") return std::nullopt;
+  const PoolInfo& info = find_pool(spec.name);
+  return Options{info.name, info.options, spec.options}.bytes("alignment");
+}
 
 FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, double effort) {
   Instance instance;  // in granules

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "simulator/tide_remat/counted_pool.hpp"
 
 namespace tidepool {
+
+/// The granule of a pool that is one arena in which it does not matter who says where things go; none: it does.
+std::optional<Bytes> granule_of(const std::string& pool);
 
 /// Offsets by request, multiples of the granule, such that nothing that lives at the same time overlaps, and the height
 /// that this takes.

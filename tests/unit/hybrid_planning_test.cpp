@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "simulator/hybrid/exposed_copies.hpp"
-#include "simulator/hybrid/mixed_draft.hpp"
+#include "simulator/swap/feature_maps.hpp"
 #include "simulator/remat/lineage.hpp"
 #include "simulator/swap/schedule_early.hpp"
 #include "tests/catch.hpp"

@@ -1,0 +1,150 @@
+#include "simulator/hybrid/mixed_plan.hpp"
+
+#include <algorithm>
+#include <queue>
+
+#include "simulator/swap/load_curve.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Sums of bytes by slot, of stretches of positions. Adding is O(1).
+class SlotSums {
+ public:
+  explicit SlotSums(std::size_t slots) : change_(slots + 1) {}
+
+  /// In the slots of the positions [first, last), less than two iterations.
+  void add(std::uint32_t first, std::uint32_t last, Bytes bytes) {
+    const auto n = static_cast<std::uint32_t>(change_.size() - 1);
+    if (first >= last) return;
+    if (first >= n) first -= n, last -= n;
+    change_[first] += bytes;
+    change_[std::min(last, n)] -= bytes;
+    if (last <= n) return;
+    change_[0] += bytes;
+    change_[last - n] -= bytes;
+  }
+  void add_to(std::vector<Bytes>& by_slot) const {
+    Bytes sum;
+    for (std::size_t k = 0; k < by_slot.size(); ++k) by_slot[k] += sum += change_[k];
+  }
+
+ private:
+  std::vector<Bytes> change_;
+};
+
+/// What ops wait for copies back that are issued as planned, one after the other.
+Nanos lateness(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap> planned,
+               const Machine& machine) {
+  std::sort(planned.begin(), planned.end(), [&](const PlannedGap& a, const PlannedGap& b) {
+    return a.issue != b.issue ? a.issue < b.issue : gaps[a.gap].due < gaps[b.gap].due;
+  });
+  Nanos lane, late;
+  for (const PlannedGap& each : planned) {
+    lane = std::max(lane, circle.at(each.issue) + late) + machine.h2d.time(gaps[each.gap].size);
+    late = std::max(late, lane - circle.at(gaps[each.gap].due));
+  }
+  return late;
+}
+
+}  // namespace
+
+std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSelection& selection, CopyOut copies) {
+  const std::size_t n = planning.circle.size();
+  const Reruns::Effect effect = planning.reruns.follow(selection.copied, selection.dropped);
+  if (!effect.possible) return std::nullopt;
+  MixedPlan mixed;
+  std::vector<Gap> gaps = planning.gaps;
+  StepCircle circle = planning.circle;
+  Nanos later;
+  for (std::size_t k = 0; k < n; ++k) circle.start[k] += later += effect.time[k];
+  circle.start[n] += later;
+  mixed.recomputed = effect.total;
+  SlotSums dropped{n}, early{n}, early_or_back{n};
+  for (const std::uint32_t i : selection.dropped) {
+    dropped.add(gaps[i].release + 1, gaps[i].due, -gaps[i].size);
+    early.add(effect.due[i], gaps[i].due, gaps[i].size);
+    early_or_back.add(effect.due[i], gaps[i].due, gaps[i].size);
+    gaps[i].due = effect.due[i];
+    if (gaps[i].due > gaps[i].release + 1) mixed.plan.dropped.push_back(i);
+  }
+  std::vector<std::uint32_t> copied;
+  for (const std::uint32_t i : selection.copied) {
+    gaps[i].due = effect.due[i];
+    if (gaps[i].due > gaps[i].release + 1) copied.push_back(i);
+  }
+  if (planning.leaving_takes_room) copied = worth_copying(circle, gaps, copied, planning.machine, copies);
+  dropped.add_to(circle.load);
+  mixed.load = load_without(circle, planning.gaps, copied);
+  mixed.beyond = bytes_leaving(circle, gaps, copied, planning.machine, copies);
+  for (std::size_t k = 0; k < n; ++k) mixed.beyond[k] += effect.held[k];
+  early.add_to(circle.load);
+  for (std::size_t k = 0; k < n; ++k) circle.load[k] += planning.leaving_takes_room ? mixed.beyond[k] : effect.held[k];
+  const Bytes limit = std::max(planning.capacity, peak_without(circle, gaps, copied));
+  mixed.plan.copied = schedule_late(circle, gaps, copied, planning.machine, limit);
+  for (const PlannedGap& each : mixed.plan.copied)
+    early_or_back.add(each.issue, planning.gaps[each.gap].due, gaps[each.gap].size);
+  early_or_back.add_to(mixed.beyond);
+  mixed.late = lateness(circle, gaps, mixed.plan.copied, planning.machine);
+  if (copies == CopyOut::kWhenFree) copy_when_free(circle, gaps, mixed.plan.copied, planning.machine);
+  return mixed;
+}
+
+MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
+                               const SlotLimits& limits) {
+  LoadCurve curve{planning.circle, limits};
+  MixedSelection selection;
+  std::vector<double> cost;
+  std::vector<bool> copy;
+  for (std::uint32_t i = 0; i < planning.gaps.size(); ++i) {
+    const Gap& gap = planning.gaps[i];
+    const Nanos late = std::max(Nanos{}, -spare_time(planning.circle, gap, planning.machine));
+    const double copied = price * static_cast<double>(gap.size.count()) + static_cast<double>(late.count());
+    const auto dropped = static_cast<double>(costs[i].count());
+    copy.push_back(costs[i] == Reruns::kImpossible || copied <= dropped);
+    cost.push_back(std::max(1.0, copy[i] ? copied : dropped));
+  }
+  struct Entry {
+    double worth;
+    std::uint32_t gap;
+    std::size_t picks;
+    bool operator<(const Entry& other) const { return worth != other.worth ? worth < other.worth : gap > other.gap; }
+  };
+  std::priority_queue<Entry> queue;
+  for (std::uint32_t i = 0; i < planning.gaps.size(); ++i) queue.push({curve.excess(planning.gaps[i]) / cost[i], i, 0});
+  std::size_t picks = 0;
+  while (!queue.empty()) {
+    const Entry best = queue.top();
+    queue.pop();
+    if (!curve.relieves(planning.gaps[best.gap])) continue;  // nor will it later
+    if (best.picks != picks) {
+      queue.push({curve.excess(planning.gaps[best.gap]) / cost[best.gap], best.gap, picks});
+      continue;
+    }
+    (copy[best.gap] ? selection.copied : selection.dropped).push_back(best.gap);
+    curve.take(planning.gaps[best.gap]);
+    ++picks;
+  }
+  return selection;
+}
+
+void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
+                      const SelectMixed& select) {
+  const Bytes capacity = planning.capacity - slack;
+  SlotLimits limits(planning.circle.size(), capacity);
+  for (int round = 0; round < rounds && !trials.over(); ++round) {
+    const std::optional<MixedPlan> mixed = schedule_mixed(planning, select(limits), copies);
+    if (!mixed) return;
+    trials.add(planning.gaps, mixed->plan);
+    bool fits = true;
+    SlotLimits next(planning.circle.size());
+    for (std::size_t k = 0; k < next.size(); ++k) {
+      fits = fits && mixed->load[k] <= limits[k];
+      next[k] = capacity - mixed->beyond[k];
+    }
+    if (!fits || next == limits) return;
+    limits = std::move(next);
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,40 @@
+// Other policies in the run that a planner plans for: so that it is never worse than any of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "simulator/policy.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Runs registered policies that do nothing but what is allowed, with their defaults, in the setting of a run, and
+/// keeps the best. A kind of policy that a quick certified bound says cannot win is not run, and a run that becomes
+/// slower than the best is given up.
+class Rivals {
+ public:
+  /// @param self  the policy that asks: it is not run
+  Rivals(const Trace& trace, const RunSpec& spec, std::string self, bool may_swap, bool may_recompute)
+      : trace_{trace}, spec_{spec}, self_{std::move(self)}, may_swap_{may_swap}, may_recompute_{may_recompute} {}
+
+  /// @return  the name of the policy that beats `best` and all others; empty: none does. Then `best` is its result
+  std::string beat(Result& best);
+  /// How many were run so far.
+  std::int64_t judged() const { return judged_; }
+  /// The policy with its defaults.
+  std::unique_ptr<Policy> make(const std::string& name) const;
+
+ private:
+  bool may_win(bool swap, bool recompute, const Result& best) const;
+
+  const Trace& trace_;
+  const RunSpec& spec_;
+  std::string self_;
+  bool may_swap_, may_recompute_;
+  std::int64_t judged_ = 0;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,82 @@
+// Closed forms of what it brings with it that content is dropped and made again.
+#include "simulator/hybrid/reruns.hpp"
+
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Ops: 0 makes a from x (10 ns) | 1 makes b from a (20 ns) | 2 makes c from b (30 ns), b ends | 3 and 4 need nothing |
+/// 5 reads c | 6 reads a | 7 reads x. Sizes: x 1 B, a 10 B, b 100 B, c 1000 B.
+Trace chain() {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 1_B});
+  const BufferId a = build.alloc({.size = 10_B});
+  build.run({.duration = 10_ns}, {{x, Access::kRead}, {a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 20_ns}, {{a, Access::kRead}, {b, Access::kWrite}});
+  const BufferId c = build.alloc({.size = 1000_B});
+  build.run({.duration = 30_ns}, {{b, Access::kRead}, {c, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {{c, Access::kRead}});
+  build.free(c);
+  build.run({.duration = 1_ns}, {{a, Access::kRead}});
+  build.free(a);
+  build.run({.duration = 1_ns}, {{x, Access::kReadWrite}});
+  return build.finish();
+}
+
+/// The gap of content made by an op.
+std::uint32_t gap_of(const Trace& trace, const std::vector<Gap>& gaps, std::size_t op) {
+  for (std::uint32_t i = 0; i < gaps.size(); ++i)
+    if (gaps[i].out == trace.made(OpId{op})[0] && !gaps[i].crosses) return i;
+  FAIL("no gap of what op " << op << " makes");
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("what is dropped alone costs its op, and the ops of what the program has freed") {
+  const Trace trace = chain();
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  const std::vector<Nanos> costs = Reruns{trace, gaps}.costs();
+  CHECK(costs[gap_of(trace, gaps, 0)] == 10_ns);
+  CHECK(costs[gap_of(trace, gaps, 2)] == 50_ns);  // b must be made again, from a, which is there
+  for (std::size_t i = 0; i < gaps.size(); ++i)
+    if (gaps[i].crosses || gaps[i].made == Gap::kBefore) CHECK(costs[i] == Reruns::kImpossible);
+}
+
+TEST_CASE("what is dropped is made again where something else is made from it, and stays") {
+  const Trace trace = chain();
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  const Reruns reruns{trace, gaps};
+  const std::uint32_t a = gap_of(trace, gaps, 0), c = gap_of(trace, gaps, 2);
+  const auto follow = [&](std::vector<std::uint32_t> copied, std::vector<std::uint32_t> dropped) {
+    return reruns.follow(copied, dropped);
+  };
+  // Only a: for op 6, which reads it.
+  Reruns::Effect effect = follow({}, {a});
+  CHECK(effect.due[a] == 6);
+  CHECK(effect.total == 10_ns);
+  CHECK(effect.time[6] == 10_ns);
+  CHECK(effect.held[6] == 0_B);
+  // Both: op 5 needs c, which is made from b, which is made from a. b, which has ended, is held only for that.
+  effect = follow({}, {a, c});
+  CHECK(effect.due[c] == 5);
+  CHECK(effect.due[a] == 5);
+  CHECK(effect.total == 60_ns);
+  CHECK(effect.time[5] == 60_ns);
+  CHECK(effect.held[5] == 100_B);
+  // a is on the host instead: it must be back for op 5, not only for op 6.
+  effect = follow({a}, {c});
+  CHECK(effect.due[a] == 5);
+  CHECK(effect.total == 50_ns);
+  // Only a is on the host: nothing is run again.
+  effect = follow({a}, {});
+  CHECK(effect.due[a] == 6);
+  CHECK(effect.total == 0_ns);
+}
