@@ -41,7 +41,7 @@ namespace {
 /// and then for what to recompute, is from the paper's abstract and from what others write of it; which maps are
 /// searched exhaustively, and how many, could not be looked up.
 ///
-/// Cost: at most `effort` simulations.
+/// Cost: at most `effort` simulations, fewer where the step has more than a thousand ops.
 class Pooch final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Pooch(const Options& options)
@@ -57,7 +57,9 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     GapPlan plan;
     std::optional<Result> best;
     for (int i = 0; i < rooms_ && !(best && free(*best)); ++i) {
-      const std::int64_t effort = std::max<std::int64_t>((effort_ - judged_) / (rooms_ - i), 1);
+      const std::int64_t most =
+          std::min(effort_, kMostOps / (static_cast<std::int64_t>(trace.ops().size()) * spec.iterations));
+      const std::int64_t effort = std::max<std::int64_t>((most - judged_) / (rooms_ - i), 1);
       Search search{trace, spec, gaps_, maps, spec.capacity / 10 * (10 - i), effort};
       search.keep_combinations(exhaustive_);
       search.keep_greedily();
@@ -80,6 +82,8 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
   std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
 
  private:
+  static constexpr std::int64_t kMostOps = 1'000'000;
+
   static bool free(const Result& result) {
     return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline;
   }
@@ -224,7 +228,8 @@ const RegisterPolicy kRegistered{
      .kind = PolicyKind::kHybrid,
      .summary = "swaps what is saved for the backward phase; keeps, then recomputes what is waited for, by simulation",
      .paper = "PoocH: Ito et al., PPoPP 2019 (poster), arXiv 1907.05013",
-     .options = {{"effort", "1000", "number", "classifications to simulate"},
+     .options = {{"effort", "1000", "number",
+                  "classifications to simulate; fewer where the step has more than 1000 ops"},
                  {"exhaustive", "4", "number", "maps near the output of which all combinations are tried, up to 12"},
                  {"rooms", "5", "number",
                   "searches: copies back may fill the capacity, 9/10 of it, 8/10, up to 9; 1: the paper's"},

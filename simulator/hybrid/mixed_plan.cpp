@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "simulator/swap/load_curve.hpp"
+#include "simulator/swap/excess_tree.hpp"
 
 namespace tidepool {
 namespace {
@@ -92,7 +92,7 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits) {
-  LoadCurve curve{planning.circle, limits};
+  ExcessTree curve{planning.circle, limits};
   MixedSelection selection;
   std::vector<double> cost;
   std::vector<bool> copy;
@@ -117,7 +117,7 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
     const Entry best = queue.top();
     queue.pop();
     if (!curve.relieves(planning.gaps[best.gap])) continue;  // nor will it later
-    if (best.picks != picks) {
+    if (best.picks + best.picks / 16 < picks) {              // what it is worth was found too many picks ago
       queue.push({curve.excess(planning.gaps[best.gap]) / cost[best.gap], best.gap, picks});
       continue;
     }

@@ -48,9 +48,9 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 /// Ours: picks gaps by descending worth until the load is nowhere above `limits`, skipping those during which it is
 /// not. Worth: integral over the gap of what earlier picks have left above the limits, divided by what the gap costs:
 /// what must be run again, or `price` ns for every byte that is copied and the time that copies take beyond the gap,
-/// whichever is less, which is also what is done. The price of the links is what a dual of the fluid program
-/// (fluid_bound) would say: 0: copy everything; infinite: copy only what cannot be made again. Exact, by lazy
-/// evaluation: worth never rises.
+/// whichever is less, which is also what is done. Worth is found anew when a sixteenth of the picks were made since.
+/// The price of the links is what a dual of the fluid program (fluid_bound) would say: 0: copy everything; infinite:
+/// copy only what cannot be made again. By lazy evaluation: worth never rises.
 /// @param costs  by gap, of Reruns::costs()
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits);
