@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "simulator/hybrid/exposed_copies.hpp"
-#include "simulator/swap/feature_maps.hpp"
 #include "simulator/remat/lineage.hpp"
+#include "simulator/swap/feature_maps.hpp"
 #include "simulator/swap/schedule_early.hpp"
 #include "tests/catch.hpp"
 #include "tests/scripted_policy.hpp"

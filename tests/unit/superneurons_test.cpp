@@ -1,6 +1,8 @@
 // SuperNeurons in closed form: runs and peaks of segments, the tensor cache, prefetching.
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "simulator/remat/segments.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
@@ -81,11 +83,12 @@ TEST_CASE("the cache copies nothing where all fits, and the unified pool always 
 }
 
 TEST_CASE("a convolution's inputs are asked for when the convolution behind it begins backward") {
-  for (const auto& [size, late] : {std::pair{100_B, 0_ns}, std::pair{130_B, 30_ns}}) {
+  for (const auto& [size, back, late] : {std::tuple{100_B, 4, 0}, std::tuple{130_B, 3, 30}}) {
     const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, size}), size);
     const Result result = under(trace, "when=always,offload=always");
-    // x_4 comes on demand; x_3 to x_1 beside one layer each.
-    CHECK(result.totals.stall.h2d == Nanos{size.count()} + late * 3);
+    // x_4 comes on demand, or stays if it has not left when it is read; x_3 to x_1 beside one layer each.
+    CHECK(result.totals.swap_in == size * back);
+    CHECK(result.totals.stall.h2d.count() == (back - 3) * size.count() + late * 3);
   }
 }
 
