@@ -63,6 +63,8 @@ std::vector<std::string> warnings(const Trace& trace) {
   say(lost.unmatched_frees, "frees of memory whose allocation was not seen");
   say(lost.unknown_pointers, "pointers that led to no known buffer");
   say(lost.clock_residual_ns, "ns between clocks at most");
+  if (!trace.ops().empty() && !trace.buffers().empty() && trace.data().uses.empty())
+    lines.push_back("no op says which buffers it uses: pools can be compared, swapping and recomputation cannot");
   return lines;
 }
 

@@ -12,6 +12,8 @@ namespace tidepool {
 Trace read_dtr(const Input& input);
 /// Of G10's three tables.
 Trace read_g10(const Input& kernels, const Input& tensors, const Input& times);
+Trace read_kineto(const Input& input);
+Trace read_kineto_device(const Input& input, std::size_t device);
 Trace read_singa(const Input& input);
 Trace read_interval_csv(const Input& input);
 Trace read_torch_snapshot(const Input& input);

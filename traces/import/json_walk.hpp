@@ -1,0 +1,52 @@
+// A large JSON file one piece at a time: the members of its top-level object, and the elements of one that is an array.
+// Only brackets and strings are looked at here; what a piece holds is the caller's to parse, so that no more than one
+// piece needs memory beside the file itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "traces/input.hpp"
+
+namespace tidepool {
+
+class JsonWalk {
+ public:
+  /// @param input  outlives the walk and what it returns
+  explicit JsonWalk(const Input& input) : file_{input.path()}, text_{input.bytes()} {}
+
+  /// Steps to the next member of the top-level object; its value must then be taken by value() or elements of it.
+  /// @throws InputError  "t.json:byte 812: the JSON ends early; expected a complete file",
+  ///                     "t.json:byte 0: '['; expected '{'"
+  bool next_member();
+  /// The member's name, as it is written.
+  std::string_view key() const { return key_; }
+  bool is_array() const { return text_[at_] == '['; }
+  /// The member's value as text.
+  std::string_view value() { return skip(); }
+
+  /// Steps to the next element of the member's value, which is an array.
+  bool next_element();
+  std::string_view element() const { return element_; }
+
+ private:
+  char peek();
+  /// Past blanks and past `expected`.
+  void take(char expected);
+  void skip_string();
+  /// Past a value; returns it.
+  std::string_view skip();
+  [[noreturn]] void ends_early() const;
+
+  enum class State : std::uint8_t { kBegin, kMembers, kElements };
+
+  std::string file_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  State state_ = State::kBegin;
+  std::string_view key_, element_;
+};
+
+}  // namespace tidepool

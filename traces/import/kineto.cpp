@@ -1,0 +1,301 @@
+// Traces of torch.profiler (Kineto), of any generation since 2021.
+#include "traces/import/kineto.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "traces/builder.hpp"
+#include "traces/import/kineto_contexts.hpp"
+#include "traces/import/kineto_lifetimes.hpp"
+#include "traces/import/readers.hpp"
+#include "traces/importer.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::string_view kStep = "ProfilerStep#";
+constexpr std::size_t kNone = KinetoLifetimes::kNone;
+
+/// In the order in which they come at one time: memory is allocated before what is launched then, and the last frees
+/// come after it.
+enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kLastFree };
+
+struct Happening {
+  Nanos time;
+  What what = What::kLaunch;
+  std::size_t index = 0;  ///< of the activity, the lifetimes' event, or the range
+};
+
+std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int64_t> only) {
+  std::set<std::int64_t> devices;
+  for (const KinetoActivity& activity : file.activities) devices.insert(activity.device);
+  for (const KinetoMemory& memory : file.memory) devices.insert(memory.device);
+  if (devices.empty()) refuse("no activity and no memory of a device; expected a profile of a program on a GPU");
+  if (!only) return devices;
+  if (!devices.contains(*only)) refuse("no device {}; the file has {}", *only, fmt::join(devices, ", "));
+  return {*only};
+}
+
+/// Streams of other devices than the first carry the device in their name.
+std::string stream_name(std::int64_t device, std::int64_t stream) {
+  return device == 0 ? fmt::format("{}", stream) : fmt::format("{}:{}", device, stream);
+}
+
+/// The names of all streams, by number, so that a trace has no more of them; one if there are none.
+std::vector<std::string> stream_names(const Kineto& file, const std::set<std::int64_t>& devices) {
+  std::set<std::pair<std::int64_t, std::int64_t>> streams;
+  for (const KinetoActivity& activity : file.activities)
+    if (devices.contains(activity.device)) streams.emplace(activity.device, activity.stream);
+  std::vector<std::string> names;
+  for (const auto& [device, stream] : streams) names.push_back(stream_name(device, stream));
+  if (names.empty()) names.push_back(stream_name(*devices.begin(), 0));
+  return names;
+}
+
+class KinetoImport {
+ public:
+  KinetoImport(const Kineto& file, std::optional<std::int64_t> only)
+      : file_{file},
+        devices_{choose_devices(file, only)},
+        lifetimes_{find_lifetimes(file.memory, only)},
+        builder_{stream_names(file, devices_)} {}
+
+  Trace run() {
+    add_activities();
+    add_memory();
+    add_marks();
+    std::stable_sort(happenings_.begin(), happenings_.end(), [](const Happening& a, const Happening& b) {
+      return std::tie(a.time, a.what) < std::tie(b.time, b.what);
+    });
+    for (const Happening& happening : happenings_) begin_ = std::min(begin_, happening.time);
+    find_surroundings();
+    add_existing();
+    for (const Happening& happening : happenings_) add(happening);
+    builder_.losses().dropped_records += lifetimes_.lost;
+    describe();
+    return builder_.finish();
+  }
+
+ private:
+  /// An activity stands where it was launched, but not before what its stream ran before it.
+  void add_activities() {
+    std::unordered_map<std::int64_t, std::size_t> launches;  // by correlation
+    for (std::size_t i = 0; i < file_.launches.size(); ++i) launches.try_emplace(file_.launches[i].correlation, i);
+    std::vector<std::size_t> by_start;
+    launch_.assign(file_.activities.size(), kNone);
+    for (std::size_t i = 0; i < file_.activities.size(); ++i) {
+      if (!devices_.contains(file_.activities[i].device)) continue;
+      by_start.push_back(i);
+      const auto found = launches.find(file_.activities[i].correlation);
+      if (found != launches.end()) launch_[i] = found->second;
+      builder_.losses().dropped_records += (launch_[i] == kNone) + (file_.activities[i].duration < Nanos{});
+    }
+    std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
+      return file_.activities[a].start < file_.activities[b].start;
+    });
+    std::map<std::pair<std::int64_t, std::int64_t>, Nanos> issued;  // the time of each stream's last one
+    for (const std::size_t i : by_start) {
+      const KinetoActivity& activity = file_.activities[i];
+      const bool launched = launch_[i] != kNone;
+      const Nanos time = launched ? file_.launches[launch_[i]].time : activity.start;
+      const auto [last, first] = issued.try_emplace({activity.device, activity.stream}, time);
+      // One whose launch is lost was issued at some time up to its start: it follows the one before.
+      if (!first && launched) last->second = std::max(last->second, time);
+      happenings_.push_back({last->second, What::kLaunch, i});
+      begin_ = std::min({begin_, time, activity.start});
+    }
+  }
+
+  void add_memory() {
+    const auto memory = [&](std::size_t event) -> const KinetoMemory& {
+      return file_.memory[lifetimes_.events[event].memory];
+    };
+    for (std::size_t first = 0, next = 0; first < lifetimes_.events.size(); first = next) {
+      std::size_t frees = first;  // from here on, only frees at this time
+      for (next = first; next < lifetimes_.events.size() && memory(next).time == memory(first).time; ++next)
+        if (memory(next).bytes > 0) frees = next + 1;
+      for (std::size_t i = first; i < next; ++i)
+        happenings_.push_back({memory(i).time, i < frees ? What::kMemory : What::kLastFree, i});
+    }
+  }
+
+  void add_marks() {
+    for (std::size_t i = 0; i < file_.ranges.size(); ++i) {
+      const KinetoRange& range = file_.ranges[i];
+      if (range.kind != KinetoRangeKind::kAnnotation) continue;
+      if (file_.texts[range.name].starts_with(kStep)) {
+        happenings_.push_back({range.begin, What::kIteration, i});
+        continue;
+      }
+      happenings_.push_back({range.begin, What::kRangeBegin, i});
+      happenings_.push_back({std::max(range.end, range.begin + Nanos{1}), What::kRangeEnd, i});
+    }
+  }
+
+  bool is_memory(const Happening& happening) const {
+    return happening.what == What::kMemory || happening.what == What::kLastFree;
+  }
+  const KinetoMemory& memory_of(const Happening& happening) const {
+    return file_.memory[lifetimes_.events[happening.index].memory];
+  }
+
+  /// What the host was doing at each launch and allocation, and the stream for which memory was allocated: that of its
+  /// thread's next launch on the device.
+  void find_surroundings() {
+    std::vector<KinetoMoment> moments;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> next;  // stream by device and thread
+    streams_.assign(happenings_.size(), {});
+    for (std::size_t i = happenings_.size(); i-- > 0;) {
+      const Happening& happening = happenings_[i];
+      KinetoMoment moment{.thread = -1, .time = happening.time};
+      if (happening.what == What::kLaunch && launch_[happening.index] != kNone) {
+        const KinetoActivity& activity = file_.activities[happening.index];
+        const KinetoLaunch& launch = file_.launches[launch_[happening.index]];
+        moment = {launch.thread, launch.time};
+        next[{activity.device, launch.thread}] = activity.stream;
+      } else if (is_memory(happening)) {
+        const KinetoMemory& memory = memory_of(happening);
+        moment = {memory.thread, memory.time};
+        const auto found = next.find({memory.device, memory.thread});
+        if (found != next.end()) streams_[i] = found->second;
+      }
+      moments.push_back(moment);
+    }
+    std::reverse(moments.begin(), moments.end());
+    contexts_ = find_contexts(file_, moments);
+  }
+
+  Buffer spec(const KinetoLifetimes::Life& life) {
+    Buffer buffer;
+    buffer.size = Bytes{life.bytes};
+    buffer.address = life.address;
+    buffer.device = static_cast<std::uint16_t>(life.device);
+    return buffer;
+  }
+
+  void add_existing() {
+    for (const auto& [device, bytes] : lifetimes_.kept) {
+      Buffer buffer = spec({device, -1, bytes, true});
+      buffer.name = builder_.text("allocated before and never freed");
+      builder_.existing(buffer);
+    }
+    buffers_.resize(lifetimes_.lives.size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      if (lifetimes_.lives[i].born_before) buffers_[i] = builder_.existing(spec(lifetimes_.lives[i]));
+  }
+
+  void add(const Happening& happening) {
+    const auto position = static_cast<std::size_t>(&happening - happenings_.data());
+    switch (happening.what) {
+      case What::kIteration:
+        builder_.mark(MarkKind::kIteration, name_of_range(happening).substr(kStep.size()));
+        break;
+      case What::kRangeBegin:
+        builder_.mark(MarkKind::kRangeBegin, name_of_range(happening));
+        break;
+      case What::kRangeEnd:
+        builder_.mark(MarkKind::kRangeEnd, name_of_range(happening));
+        break;
+      case What::kLaunch:
+        run_activity(happening.index, contexts_[position]);
+        break;
+      case What::kMemory:
+      case What::kLastFree:
+        change_memory(happening, position);
+        break;
+    }
+  }
+
+  std::string_view name_of_range(const Happening& happening) const {
+    return file_.texts[file_.ranges[happening.index].name];
+  }
+
+  void run_activity(std::size_t index, const KinetoContext& context) {
+    const KinetoActivity& activity = file_.activities[index];
+    Op op;
+    op.name = builder_.text(file_.texts[activity.name]);
+    op.module = builder_.text(context.module);
+    op.stream = builder_.stream(stream_name(activity.device, activity.stream));
+    op.kind = activity.kind;
+    op.phase = context.phase;
+    op.start = activity.start - begin_;
+    op.duration = std::max(activity.duration, Nanos{});
+    if (launch_[index] != kNone) op.launch = file_.launches[launch_[index]].time - begin_;
+    builder_.run(op, {});
+  }
+
+  void change_memory(const Happening& happening, std::size_t position) {
+    const KinetoLifetimes::Event& event = lifetimes_.events[happening.index];
+    if (event.ends != kNone) builder_.free(buffers_[event.ends]);
+    if (event.begins == kNone) return;
+    const KinetoLifetimes::Life& life = lifetimes_.lives[event.begins];
+    Buffer buffer = spec(life);
+    if (streams_[position]) buffer.stream = builder_.stream(stream_name(life.device, *streams_[position]));
+    const std::optional<KinetoText> name = contexts_[position].operator_name;
+    if (name) buffer.name = builder_.text(file_.texts[*name]);
+    buffers_[event.begins] = builder_.alloc(buffer);
+  }
+
+  void describe() {
+    std::map<std::string, std::string>& meta = builder_.meta();
+    meta["source"] = "kineto";
+    meta["time"] = "measured";
+    const auto device = file_.devices.find(*devices_.begin());
+    if (device != file_.devices.end()) meta["device"] = device->second;
+    if (file_.memory.empty())
+      meta["memory"] = "not recorded: profile with profile_memory=True";
+    else
+      meta["memory"] = lifetimes_.by_size ? "block sizes of the allocator; frees matched by size, no addresses recorded"
+                                          : "block sizes of the allocator";
+  }
+
+  const Kineto& file_;
+  std::set<std::int64_t> devices_;
+  KinetoLifetimes lifetimes_;
+  TraceBuilder builder_;
+  std::vector<std::size_t> launch_;  // by activity
+  std::vector<Happening> happenings_;
+  Nanos begin_{std::numeric_limits<std::int64_t>::max()};
+  std::vector<KinetoContext> contexts_;               // by happening
+  std::vector<std::optional<std::int64_t>> streams_;  // by happening
+  std::vector<BufferId> buffers_;                     // by life
+};
+
+int sniff_kineto(std::string_view head) {
+  const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  if (head.find_first_not_of(" \t\r\n") == std::string_view::npos || head[head.find_first_not_of(" \t\r\n")] != '{')
+    return 0;
+  return has("\"traceEvents\"") || (has("\"schemaVersion\"") && has("\"deviceProperties\"")) ? 90 : 0;
+}
+
+Trace read_devices(const Input& input, std::optional<std::int64_t> only) {
+  const Kineto file = parse_kineto(input);
+  try {
+    return to_trace(file, only);
+  } catch (const InputError& error) {
+    throw error.at(input.path());
+  }
+}
+
+const RegisterImporter kKineto{
+    {"kineto", "traces of torch.profiler (Kineto)", {".json"}, sniff_kineto, read_kineto, read_kineto_device}};
+
+}  // namespace
+
+Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only) { return KinetoImport{kineto, only}.run(); }
+
+Trace read_kineto(const Input& input) { return read_devices(input, std::nullopt); }
+
+Trace read_kineto_device(const Input& input, std::size_t device) {
+  return read_devices(input, static_cast<std::int64_t>(device));
+}
+
+}  // namespace tidepool

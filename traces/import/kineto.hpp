@@ -1,0 +1,87 @@
+// What torch.profiler wrote (Kineto's Chrome trace), typed: device activity, its launches, memory events and ranges.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/input.hpp"
+#include "traces/quantity.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// A text of the file, by its place in Kineto::texts.
+using KinetoText = std::uint32_t;
+
+/// A kernel, copy or memset on a device.
+struct KinetoActivity {
+  KinetoText name = 0;
+  OpKind kind = OpKind::kKernel;
+  std::int64_t device = 0;
+  std::int64_t stream = 0;
+  std::int64_t correlation = -1;  ///< the launch that it belongs to; -1 = not recorded
+  Nanos start;
+  Nanos duration{-1};  ///< -1 = the profiler lost its end
+};
+
+/// A call of the CUDA or HIP runtime or driver that may have started device activity.
+struct KinetoLaunch {
+  std::int64_t correlation = -1;
+  std::int64_t thread = 0;
+  Nanos time;
+};
+
+/// Memory that PyTorch's allocator handed out or took back.
+struct KinetoMemory {
+  std::int64_t thread = 0;
+  Nanos time;
+  std::int64_t device = 0;
+  std::int64_t address = -1;  ///< -1 = not recorded (2021)
+  std::int64_t bytes = 0;     ///< negative for a free
+  std::int64_t total = -1;    ///< allocated on the device afterwards; -1 = not recorded (2021)
+};
+
+enum class KinetoRangeKind : std::uint8_t {
+  kOperator,    ///< cpu_op
+  kAnnotation,  ///< record_function and the profiler's own
+  kModule,      ///< a call of an nn.Module
+};
+
+/// A stretch of time on a thread of the host.
+struct KinetoRange {
+  KinetoRangeKind kind = KinetoRangeKind::kOperator;
+  KinetoText name = 0;
+  std::int64_t thread = 0;
+  Nanos begin;
+  Nanos end;
+  bool differentiated = false;        ///< has a sequence number: autograd recorded it, or runs its backward
+  std::int64_t record_function = -1;  ///< -1 = not recorded
+};
+
+/// Times are what the file says, in ns, in any epoch; records are in the order of the file.
+struct Kineto {
+  std::vector<std::string> texts;
+  std::vector<KinetoActivity> activities;
+  std::vector<KinetoLaunch> launches;
+  std::vector<KinetoMemory> memory;
+  std::vector<KinetoRange> ranges;
+  std::map<std::int64_t, std::string> devices;  ///< names, by number
+};
+
+/// Reads a Kineto file of any generation since 2021: {"traceEvents": [...], ...}. Events of other kinds are ignored.
+/// O(file), at several hundred MB/s; beside the file, memory for the records alone.
+/// @throws InputError  "t.json:event 12: kernel without \"ts\"", events counted from 0
+Kineto parse_kineto(const Input& input);
+
+/// Puts the records in the order in which the host issued them: an activity where it was launched, activities of one
+/// stream in the order in which they ran, memory events by their time. The host's ops are not in it. Which kernel uses
+/// which buffer is not in the file: no op of the trace has uses.
+/// @param only  the one device to look at
+/// @throws InputError  "no device 2; the file has 0, 1"
+Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only = {});
+
+}  // namespace tidepool

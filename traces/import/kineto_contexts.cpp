@@ -1,0 +1,100 @@
+#include "traces/import/kineto_contexts.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+namespace tidepool {
+namespace {
+
+/// Whether an operator is a node of autograd's graph: "autograd::engine::evaluate_function: ..." or, in 2021, its name
+/// alone, as in "AddmmBackward".
+bool is_backward(std::string_view name) {
+  if (name.starts_with("autograd::engine::evaluate_function")) return true;
+  return name.substr(0, name.find_last_not_of("0123456789") + 1).ends_with("Backward");
+}
+
+/// A path is not made longer beyond this: nested names could otherwise need memory that grows as their number squared.
+constexpr std::size_t kLongestPath = 1000;
+
+void enter(const Kineto& file, const KinetoRange& range, KinetoContext& context) {
+  constexpr std::string_view kModule = "nn.Module: ";
+  const std::string_view name = file.texts[range.name];
+  if (range.kind == KinetoRangeKind::kOperator && !context.operator_name) context.operator_name = range.name;
+  if (range.kind == KinetoRangeKind::kModule && context.module.size() < kLongestPath)
+    context.module.append(context.module.empty() ? "" : ".").append(name.substr(std::min(kModule.size(), name.size())));
+  if (context.phase != Phase::kUnknown) return;
+  if (range.kind == KinetoRangeKind::kOperator && is_backward(name))
+    context.phase = Phase::kBackward;
+  else if (range.kind == KinetoRangeKind::kAnnotation && name.starts_with("Optimizer.step#"))
+    context.phase = Phase::kOptimizer;
+  else if (range.kind == KinetoRangeKind::kModule || range.differentiated)
+    context.phase = Phase::kForward;
+}
+
+/// The positions 0 to n - 1 in the order of `before`.
+template <class Before>
+std::vector<std::size_t> sorted(std::size_t n, Before before) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), before);
+  return order;
+}
+
+/// The ranges that are open on a thread, each with what it and those around it say.
+class Open {
+ public:
+  explicit Open(const Kineto& file) : file_{file} {}
+
+  void clear() { stack_.clear(); }
+  void push(const KinetoRange& range) {
+    while (!stack_.empty() && stack_.back().end <= range.begin && stack_.back().begin < range.begin) stack_.pop_back();
+    KinetoContext context = stack_.empty() ? KinetoContext{} : stack_.back().context;
+    enter(file_, range, context);
+    stack_.push_back({range.begin, range.end, std::move(context)});
+  }
+  KinetoContext at(Nanos time) {
+    while (!stack_.empty() && stack_.back().end < time) stack_.pop_back();
+    return stack_.empty() ? KinetoContext{} : stack_.back().context;
+  }
+
+ private:
+  struct Entry {
+    Nanos begin, end;
+    KinetoContext context;
+  };
+  const Kineto& file_;
+  std::vector<Entry> stack_;
+};
+
+}  // namespace
+
+std::vector<KinetoContext> find_contexts(const Kineto& file, const std::vector<KinetoMoment>& moments) {
+  const std::vector<KinetoRange>& ranges = file.ranges;
+  const auto range_order = sorted(ranges.size(), [&](std::size_t a, std::size_t b) {
+    return std::tie(ranges[a].thread, ranges[a].begin, ranges[b].end) <
+           std::tie(ranges[b].thread, ranges[b].begin,
+                    ranges[a].end);  // of those that begin together, the longest first
+  });
+  const auto moment_order = sorted(moments.size(), [&](std::size_t a, std::size_t b) {
+    return std::tie(moments[a].thread, moments[a].time) < std::tie(moments[b].thread, moments[b].time);
+  });
+  std::vector<KinetoContext> contexts(moments.size());
+  Open open{file};
+  auto next = range_order.begin();
+  for (std::size_t i = 0; i < moment_order.size(); ++i) {
+    const KinetoMoment& moment = moments[moment_order[i]];
+    if (i == 0 || moments[moment_order[i - 1]].thread != moment.thread) {
+      open.clear();
+      next = std::find_if(next, range_order.end(), [&](std::size_t r) { return ranges[r].thread >= moment.thread; });
+    }
+    for (; next != range_order.end() && ranges[*next].thread == moment.thread && ranges[*next].begin <= moment.time;
+         ++next)
+      open.push(ranges[*next]);
+    contexts[moment_order[i]] = open.at(moment.time);
+  }
+  return contexts;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,28 @@
+// What the host was doing when it launched something or asked for memory, from the ranges of a Kineto file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/import/kineto.hpp"
+
+namespace tidepool {
+
+struct KinetoContext {
+  Phase phase = Phase::kUnknown;  ///< backward: autograd ran it; optimizer: its step; forward: autograd recorded it
+  std::string module;             ///< the nn.Modules around it, outermost first, with dots between; "" = none known
+  std::optional<KinetoText> operator_name;  ///< the outermost operator around it
+};
+
+/// A moment on a thread of the host.
+struct KinetoMoment {
+  std::int64_t thread = 0;
+  Nanos time;
+};
+
+/// The context of each moment. O(n log n) in ranges and moments.
+std::vector<KinetoContext> find_contexts(const Kineto& file, const std::vector<KinetoMoment>& moments);
+
+}  // namespace tidepool
