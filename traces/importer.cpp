@@ -74,10 +74,19 @@ const Importer& find_importer(const Input& input, const std::string& format) {
   return *best;
 }
 
-Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
-  if (std::error_code error; std::filesystem::is_directory(path, error)) return load_folder(path, format, device);
+Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device,
+                 const std::string& with) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    if (!with.empty()) throw InputError{fmt::format("{}: --with {}: a folder knows no second file", path, with)};
+    return load_folder(path, format, device);
+  }
   const Input input = read_input(path);
   const Importer& importer = find_importer(input, format);
+  if (!with.empty()) {
+    if (!importer.read_with)
+      throw InputError{fmt::format("{}: --with {}: a {} knows no second file", path, with, importer.name)};
+    return importer.read_with(input, read_input(with), device);
+  }
   if (!device) return importer.read(input);
   if (!importer.read_device)
     throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};

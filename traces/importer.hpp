@@ -27,6 +27,8 @@ struct Importer {
   std::function<Trace(const Input& input, std::size_t device)> read_device = {};
   /// Reads a folder of several files. Empty if the form is one file.
   std::function<Trace(const std::string& folder)> read_folder = {};
+  /// Reads it together with a second file that adds to it. Empty if the form knows no second file.
+  std::function<Trace(const Input& input, const Input& with, std::optional<std::size_t> device)> read_with = {};
 };
 
 inline constexpr std::size_t kSniffBytes = 4096;
@@ -46,8 +48,11 @@ const Importer& find_importer(const Input& input, const std::string& format);
 
 /// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
 /// @param device  reads what is on this device only, if it is given
+/// @param with    a second file that adds to it, as the profile of the same run to an execution trace; "" = none
 /// @throws InputError  "x.csv: --device 1: a csv knows no devices"
+/// @throws InputError  "x.csv: --with p.json: a csv knows no second file"
 /// @throws InputError  "runs: is a folder; expected one file, or for g10 a folder"
-Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {});
+Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {},
+                 const std::string& with = "");
 
 }  // namespace tidepool

@@ -1,8 +1,10 @@
-// Real Kineto files, against counts that were made without this program.
+// Real Kineto files and execution traces, against counts that were made without this program.
 #include <algorithm>
+#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
+#include "traces/import/torch_et.hpp"
 #include "traces/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
@@ -60,4 +62,49 @@ TEST_CASE("an iteration of a real Kineto file stands for itself") {
   std::size_t ops = 0;
   for (std::size_t i = 0; i < 5; ++i) ops += one_iteration(trace, i).ops().size();
   CHECK(ops == 22290);
+}
+
+TEST_CASE("real execution traces have all their nodes and storages") {
+  // ResNet's file names 872 storages, one of them only for tensors without elements.
+  struct Expected {
+    std::string file;
+    std::size_t nodes, storages;
+  };
+  for (const auto& [file, nodes, storages] : {Expected{"param_resnet_et.json.gz", 14392, 871},
+                                              {"param_resnet_1gpu_et_v111.json.gz", 14392, 871},
+                                              {"hta_simple_add_et.json.gz", 38, 4}}) {
+    const auto path = shared_data("torch_et/" + file);
+    if (!path) return;
+    INFO(file);
+    const ExecutionTrace trace = parse_execution_trace(read_input(*path));
+    std::set<std::int64_t> found;
+    for (const EtNode& node : trace.nodes)
+      for (const auto* tensors : {&node.inputs, &node.outputs})
+        for (const EtTensor& tensor : *tensors)
+          if (tensor.device >= 0) found.insert(tensor.storage);
+    CHECK(trace.nodes.size() == nodes);
+    CHECK(found.size() == storages);
+  }
+}
+
+TEST_CASE("one program has one trace, whichever schema its execution trace was written in") {
+  const auto older = shared_data("torch_et/param_resnet_et.json.gz");
+  const auto newer = shared_data("torch_et/param_resnet_1gpu_et_v111.json.gz");
+  if (!older || !newer) return;
+  const Trace trace = load_trace(*older);
+  CHECK(trace.hash() == load_trace(*newer).hash());
+  CHECK(trace.ops().size() == 2718);
+  const std::string profile = *shared_data("torch_et/param_resnet_kineto.json.gz");
+  CHECK_THROWS_WITH(load_trace(*older, "auto", {}, profile),
+                    *older +
+                        ": 581 of 39416 operators of the profile have a number and a name of the execution "
+                        "trace; expected a profile of the same run");
+}
+
+TEST_CASE("every kernel of a real profile belongs to an operator of its execution trace") {
+  const auto path = shared_data("torch_et/hta_simple_add_et.json.gz");
+  if (!path) return;
+  const Trace trace = load_trace(*path, "auto", {}, *shared_data("torch_et/hta_simple_add_kineto.json.gz"));
+  CHECK(trace.data().meta.at("durations") == "4 of the profile's 4 kernels, copies and memsets belong to an op");
+  CHECK(summarize(trace).duration == Nanos{16'000});
 }

@@ -16,7 +16,7 @@ namespace tidepool {
 namespace {
 
 struct Arguments {
-  std::string input, format = "auto", output;
+  std::string input, format = "auto", with, output;
   std::optional<std::size_t> device, iteration;
 };
 
@@ -27,7 +27,7 @@ std::string formats() {
 }
 
 Trace read(const Arguments& arguments) {
-  Trace trace = load_trace(arguments.input, arguments.format, arguments.device);
+  Trace trace = load_trace(arguments.input, arguments.format, arguments.device, arguments.with);
   if (!arguments.iteration) return trace;
   try {
     return one_iteration(trace, *arguments.iteration);
@@ -54,6 +54,7 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
        app.add_option("--format", arguments->format, formats());
+       app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
        app.add_option("--device", arguments->device, "of a snapshot of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();

@@ -1,9 +1,9 @@
 // Operator logs of the DTR prototype (Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021) as traces.
 #include <algorithm>
-#include <array>
 
 #include "traces/builder.hpp"
 #include "traces/import/dtr_values.hpp"
+#include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/importer.hpp"
 
@@ -12,19 +12,6 @@ namespace {
 
 using Kind = DtrInstruction::Kind;
 using ValueId = std::uint32_t;
-
-/// Whether a PyTorch operator of this name draws other numbers when it is run again. The log does not say.
-bool draws_random_numbers(std::string_view name) {
-  constexpr std::array<std::string_view, 23> kRandom{
-      "alpha_dropout", "bernoulli", "cauchy",     "dropout",          "exponential",    "feature_dropout",
-      "fused_dropout", "geometric", "log_normal", "multinomial",      "native_dropout", "normal",
-      "poisson",       "rand",      "rand_like",  "randint",          "randint_like",   "randn",
-      "randn_like",    "random",    "randperm",   "rrelu_with_noise", "uniform"};
-  const std::size_t first = name.find_first_not_of('_');
-  if (first == std::string_view::npos) return false;
-  name = name.substr(first, name.find_last_not_of('_') - first + 1);  // in place, private
-  return std::find(kRandom.begin(), kRandom.end(), name) != kRandom.end();
-}
 
 /// Replays the instructions into a builder. A use goes through the value that the log names, in the order of the log:
 /// arguments first, then what the op makes.

@@ -59,7 +59,7 @@ struct KinetoRange {
   Nanos begin;
   Nanos end;
   bool differentiated = false;        ///< has a sequence number: autograd recorded it, or runs its backward
-  std::int64_t record_function = -1;  ///< -1 = not recorded
+  std::int64_t record_function = -1;  ///< the profiler's number for the call, until 2023 as "External id"; -1 = none
 };
 
 /// Times are what the file says, in ns, in any epoch; records are in the order of the file.

@@ -24,13 +24,8 @@ void enter(const Kineto& file, const KinetoRange& range, KinetoContext& context)
   if (range.kind == KinetoRangeKind::kOperator && !context.operator_name) context.operator_name = range.name;
   if (range.kind == KinetoRangeKind::kModule && context.module.size() < kLongestPath)
     context.module.append(context.module.empty() ? "" : ".").append(name.substr(std::min(kModule.size(), name.size())));
-  if (context.phase != Phase::kUnknown) return;
-  if (range.kind == KinetoRangeKind::kOperator && is_backward(name))
-    context.phase = Phase::kBackward;
-  else if (range.kind == KinetoRangeKind::kAnnotation && name.starts_with("Optimizer.step#"))
-    context.phase = Phase::kOptimizer;
-  else if (range.kind == KinetoRangeKind::kModule || range.differentiated)
-    context.phase = Phase::kForward;
+  if (range.record_function >= 0) context.record_function = range.record_function;
+  context.phase = phase_inside(context.phase, name, range.differentiated || range.kind == KinetoRangeKind::kModule);
 }
 
 /// The positions 0 to n - 1 in the order of `before`.
@@ -69,6 +64,13 @@ class Open {
 };
 
 }  // namespace
+
+Phase phase_inside(Phase around, std::string_view name, bool differentiated) {
+  if (around != Phase::kUnknown) return around;
+  if (is_backward(name)) return Phase::kBackward;
+  if (name.starts_with("Optimizer.step#")) return Phase::kOptimizer;
+  return differentiated ? Phase::kForward : Phase::kUnknown;
+}
 
 std::vector<KinetoContext> find_contexts(const Kineto& file, const std::vector<KinetoMoment>& moments) {
   const std::vector<KinetoRange>& ranges = file.ranges;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/import/kineto.hpp"
@@ -14,7 +15,12 @@ struct KinetoContext {
   Phase phase = Phase::kUnknown;  ///< backward: autograd ran it; optimizer: its step; forward: autograd recorded it
   std::string module;             ///< the nn.Modules around it, outermost first, with dots between; "" = none known
   std::optional<KinetoText> operator_name;  ///< the outermost operator around it
+  std::int64_t record_function = -1;        ///< of the innermost range around it that has one
 };
+
+/// The phase inside a call, from that around it and its name.
+/// @param differentiated  autograd recorded it
+Phase phase_inside(Phase around, std::string_view name, bool differentiated);
 
 /// A moment on a thread of the host.
 struct KinetoMoment {

@@ -200,12 +200,16 @@ class KinetoReader {
     range.thread = thread_of(head);
     range.begin = time;
     range.end = time + std::max(duration_of(head).value_or(Nanos{}), Nanos{});
+    std::int64_t external = -1;
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
-      if (key == "Sequence number")
+      if (key == "External id")
+        external = whole(value, "External id", -1, kMost);
+      else if (key == "Sequence number")
         range.differentiated = whole(value, "Sequence number", -1, kMost) >= 0;
       else if (key == "Record function id")
         range.record_function = whole(value, "Record function id", -1, kMost);
     });
+    if (range.record_function < 0) range.record_function = external;
     range.name = text(event, head);
     if (kind == KinetoRangeKind::kOperator && out_.texts[range.name].starts_with("ProfilerStep#"))
       range.kind = KinetoRangeKind::kAnnotation;  // 2021

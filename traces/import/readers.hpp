@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "traces/input.hpp"
 #include "traces/trace.hpp"
@@ -16,6 +17,8 @@ Trace read_kineto(const Input& input);
 Trace read_kineto_device(const Input& input, std::size_t device);
 Trace read_singa(const Input& input);
 Trace read_interval_csv(const Input& input);
+Trace read_torch_et(const Input& input);
+Trace read_torch_et_with(const Input& input, const Input& profile, std::optional<std::size_t> device);
 Trace read_torch_snapshot(const Input& input);
 Trace read_torch_snapshot_device(const Input& input, std::size_t device);
 

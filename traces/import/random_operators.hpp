@@ -1,0 +1,11 @@
+// Which operators of PyTorch draw random numbers; no file that it writes says so.
+#pragma once
+
+#include <string_view>
+
+namespace tidepool {
+
+/// Whether a PyTorch operator of this name, without namespace, draws other numbers when it is run again.
+bool draws_random_numbers(std::string_view name);
+
+}  // namespace tidepool

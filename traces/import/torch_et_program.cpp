@@ -1,0 +1,208 @@
+#include "traces/import/torch_et_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "traces/import/torch_schema.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kNone = EtProgram::kNone;
+
+/// What an operator does to a tensor, as far as its schema says.
+struct Written {
+  EtTensor tensor;
+  Access access = Access::kWrite;
+  Evidence evidence = Evidence::kSchema;
+};
+
+class ProgramFinder {
+ public:
+  ProgramFinder(const ExecutionTrace& file, std::optional<std::int64_t> only) : file_{file}, only_{only} {}
+
+  EtProgram run() {
+    find_parents();
+    find_runs();
+    order_calls();
+    for (std::size_t i = 0; i < out_.calls.size(); ++i) {
+      hold(i);
+      if (out_.calls[i].runs || allocates(out_.calls[i].node)) work(i);
+    }
+    for (const auto& [storage, life] : live_)
+      if (out_.lives[life].born_before) out_.lives[life].last = kNone;  // nothing took its place
+    return std::move(out_);
+  }
+
+ private:
+  bool on_device(const EtTensor& tensor) const { return tensor.device >= 0 && (!only_ || tensor.device == *only_); }
+  std::string_view name(std::size_t node) const { return file_.texts[file_.nodes[node].name]; }
+  bool has_schema(std::size_t node) const { return !file_.texts[file_.nodes[node].schema].empty(); }
+  bool allocates(std::size_t node) const { return has_schema(node) && only_allocates(operator_name(name(node))); }
+
+  void find_parents() {
+    const std::vector<EtNode>& nodes = file_.nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const auto found =
+          std::lower_bound(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes[i].parent,
+                           [](const EtNode& node, std::int64_t id) { return node.id < id; });
+      const bool before = found != nodes.begin() + static_cast<std::ptrdiff_t>(i) && found->id == nodes[i].parent;
+      out_.parents.push_back(before ? static_cast<std::size_t>(found - nodes.begin()) : kNone);
+    }
+  }
+
+  static bool among(const std::vector<EtTensor>& tensors, const EtTensor& wanted) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const EtTensor& tensor) {
+      return tensor.storage == wanted.storage && tensor.device == wanted.device;
+    });
+  }
+
+  const std::vector<SchemaArgument>& arguments(std::uint32_t schema) {
+    const auto [entry, added] = schemas_.try_emplace(schema);
+    if (added) entry->second = schema_arguments(file_.texts[schema]);
+    return entry->second;
+  }
+
+  /// The tensors, of the host too, that a node writes by itself or through what it calls.
+  std::vector<Written> written(std::size_t index) {
+    const EtNode& node = file_.nodes[index];
+    std::vector<Written> out;
+    if (node.generated) {
+      for (const EtTensor& tensor : node.inputs) out.push_back({tensor, Access::kTouch, Evidence::kParameter});
+      return out;
+    }
+    if (!has_schema(index)) return out;
+    const std::string_view called = operator_name(name(index));
+    const std::vector<SchemaArgument>& known = arguments(node.schema);
+    const bool marked = std::any_of(known.begin(), known.end(), [](const auto& argument) { return argument.written; });
+    for (const EtTensor& tensor : node.inputs) {
+      if (marked && tensor.argument < known.size() && known[tensor.argument].written)
+        out.push_back(
+            {tensor, overwrites(called) || known[tensor.argument].name == "out" ? Access::kWrite : Access::kReadWrite});
+      else if (!marked && is_in_place(called) && tensor.argument == 0)
+        out.push_back({tensor, Access::kReadWrite, Evidence::kInferred});
+    }
+    for (const EtTensor& tensor : node.outputs)
+      if (!among(node.inputs, tensor)) out.push_back({tensor});
+    return out;
+  }
+
+  /// From the innermost calls outwards.
+  void find_runs() {
+    const std::size_t n = file_.nodes.size();
+    out_.runs.assign(n, false);
+    last_.resize(n);
+    std::vector<std::set<std::pair<std::int64_t, std::int64_t>>> done(n);  // by node: what ops inside of it write
+    for (std::size_t i = n; i-- > 0;) {
+      last_[i] = std::max(last_[i], i);
+      if (!allocates(i)) {
+        bool new_work = operator_name(name(i)) == "_local_scalar_dense";  // copies to the host
+        bool device = std::any_of(file_.nodes[i].inputs.begin(), file_.nodes[i].inputs.end(),
+                                  [&](const EtTensor& tensor) { return on_device(tensor); });
+        for (const Written& write : written(i)) {
+          device |= on_device(write.tensor);
+          new_work |= done[i].emplace(write.tensor.device, write.tensor.storage).second;
+        }
+        out_.runs[i] = new_work && device;
+      }
+      const std::size_t parent = out_.parents[i];
+      if (parent == kNone) continue;
+      last_[parent] = std::max(last_[parent], last_[i]);
+      if (done[parent].size() < done[i].size()) std::swap(done[parent], done[i]);
+      done[parent].merge(done[i]);
+      done[i].clear();
+    }
+  }
+
+  /// What works after it has called others comes after them; what only holds storages comes when it begins.
+  void order_calls() {
+    std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;
+    for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+      const bool works = out_.runs[i] || allocates(i);
+      if (works || !file_.nodes[i].inputs.empty()) order.emplace_back(works ? last_[i] : i, file_.nodes.size() - i, i);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [key, inner_first, node] : order) out_.calls.push_back({node, out_.runs[node], {}});
+  }
+
+  /// What a call is given was alive when it began.
+  void hold(std::size_t call) {
+    for (const EtTensor& tensor : file_.nodes[out_.calls[call].node].inputs) {
+      const auto found = live_.find({tensor.device, tensor.storage});
+      if (!on_device(tensor) || found == live_.end()) continue;
+      out_.lives[found->second].last = call;
+      out_.lives[found->second].bytes = std::max(out_.lives[found->second].bytes, tensor.end);
+    }
+  }
+
+  void begin(std::size_t call, const EtTensor& tensor, bool born_before) {
+    live_[{tensor.device, tensor.storage}] = out_.lives.size();
+    begun_by_.push_back(out_.calls[call].node);
+    out_.lives.push_back({tensor.device, tensor.end, born_before, call, call});
+  }
+
+  void work(std::size_t call) {
+    const std::size_t node = out_.calls[call].node;
+    for (const EtTensor& tensor : file_.nodes[node].inputs)
+      if (on_device(tensor) && !live_.contains({tensor.device, tensor.storage})) begin(call, tensor, true);
+    for (const EtTensor& tensor : file_.nodes[node].outputs) {
+      if (!on_device(tensor)) continue;
+      const auto found = live_.find({tensor.device, tensor.storage});
+      // Allocated by what it called, or now at an address that was in use before.
+      const bool new_here = found == live_.end() || begun_by_[found->second] < node;
+      if (new_here && !among(file_.nodes[node].inputs, tensor)) begin(call, tensor, false);
+      EtProgram::Life& life = out_.lives[live_.at({tensor.device, tensor.storage})];
+      life.last = call;
+      life.bytes = std::max(life.bytes, tensor.end);
+    }
+    if (out_.calls[call].runs) add_uses(call);
+  }
+
+  void add_uses(std::size_t call) {
+    const std::size_t node = out_.calls[call].node;
+    const std::vector<Written> writes = written(node);
+    const auto is_written = [&](const EtTensor& tensor) {
+      return std::any_of(writes.begin(), writes.end(), [&](const Written& write) {
+        return write.tensor.storage == tensor.storage && write.tensor.argument == tensor.argument;
+      });
+    };
+    for (const EtTensor& tensor : file_.nodes[node].inputs)
+      if (on_device(tensor) && !is_written(tensor)) add_use(call, tensor, Access::kRead, Evidence::kSchema);
+    for (const Written& write : writes)
+      if (on_device(write.tensor)) add_use(call, write.tensor, write.access, write.evidence);
+  }
+
+  /// One use for each buffer: what is read and written is changed in place.
+  void add_use(std::size_t call, const EtTensor& tensor, Access access, Evidence evidence) {
+    const std::size_t life = live_.at({tensor.device, tensor.storage});
+    std::vector<EtProgram::Use>& uses = out_.calls[call].uses;
+    const auto same = std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.life == life; });
+    if (same == uses.end()) {
+      uses.push_back({life, access, evidence, tensor.bytes});
+      return;
+    }
+    if (same->access != access) same->access = Access::kReadWrite;
+    same->evidence = std::max(same->evidence, evidence);
+    same->bytes = std::max(same->bytes, tensor.bytes);
+  }
+
+  const ExecutionTrace& file_;
+  std::optional<std::int64_t> only_;
+  EtProgram out_;
+  std::unordered_map<std::uint32_t, std::vector<SchemaArgument>> schemas_;
+  std::vector<std::size_t> last_;                                      // by node: the last one inside of it
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> live_;  // lives by device and storage
+  std::vector<std::size_t> begun_by_;                                  // by life: a node
+};
+
+}  // namespace
+
+EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only) {
+  return ProgramFinder{file, only}.run();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,46 @@
+// Which operators of an execution trace do work on a device, in which order, and the lives of the storages they use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "traces/import/torch_et.hpp"
+
+namespace tidepool {
+
+struct EtProgram {
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+  /// A storage from its allocation on; one at the same address later is another one.
+  struct Life {
+    std::int64_t device = 0;
+    std::int64_t bytes = 0;  ///< as far as any tensor reaches
+    bool born_before = false;
+    std::size_t first = 0, last = 0;  ///< into `calls`; of those that outlive the trace, the last one
+  };
+  struct Use {
+    std::size_t life = 0;
+    Access access = Access::kRead;
+    Evidence evidence = Evidence::kSchema;
+    std::int64_t bytes = 0;  ///< of the largest tensor
+  };
+  struct Call {
+    std::size_t node = 0;
+    bool runs = false;  ///< an op; others only hold storages
+    std::vector<Use> uses;
+  };
+
+  std::vector<Call> calls;           ///< in the order in which their work was issued
+  std::vector<Life> lives;           ///< in the order of their first use
+  std::vector<std::size_t> parents;  ///< by node: the node that called it, kNone = none
+  std::vector<bool> runs;            ///< by node
+};
+
+/// An operator runs if it writes something that no operator called by it writes: it is the one that launches kernels.
+/// @param only  the one device to look at
+EtProgram find_program(const ExecutionTrace& file, std::optional<std::int64_t> only);
+
+}  // namespace tidepool

@@ -1,0 +1,29 @@
+// What the schema of a PyTorch operator says about its arguments.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidepool {
+
+struct SchemaArgument {
+  std::string name;
+  bool written = false;  ///< marked as in "Tensor(a!)"
+};
+
+/// The arguments of "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)", in order; none
+/// where the text is not of this form.
+std::vector<SchemaArgument> schema_arguments(std::string_view schema);
+
+/// "add_" of "aten::add_.Tensor(...)" or of "aten::add_".
+std::string_view operator_name(std::string_view text);
+
+/// It changes its arguments, or what a name like it means: "add_", but not "__and__".
+bool is_in_place(std::string_view operator_name);
+/// It fills what it is given without reading it: "copy_", "zero_".
+bool overwrites(std::string_view operator_name);
+/// It makes memory or names for it and runs nothing on the device: "empty_like", "set_".
+bool only_allocates(std::string_view operator_name);
+
+}  // namespace tidepool
