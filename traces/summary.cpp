@@ -56,6 +56,8 @@ std::vector<std::string> warnings(const Trace& trace) {
   std::vector<std::string> lines;
   const auto recovered = trace.data().meta.find("recovered");
   if (recovered != trace.data().meta.end()) lines.push_back("recovered " + recovered->second);
+  const auto lacks = trace.data().meta.find("lacks");
+  if (lacks != trace.data().meta.end()) lines.push_back("lacks " + lacks->second);
   const auto say = [&](std::int64_t count, const char* what) {
     if (count != 0) lines.push_back(fmt::format("{} {}", count, what));
   };

@@ -1,0 +1,42 @@
+// From allocations and frees by address to buffers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "traces/builder.hpp"
+
+namespace tidepool {
+
+/// One allocation or free, as a log tells it.
+struct BlockEvent {
+  bool frees = false;
+  std::uint32_t space = 0;  ///< equal addresses in different spaces (devices, processes) are different memory
+  Buffer block = {};        ///< its address names it until it is freed
+};
+
+/// Turns a log's allocations and frees into the buffers of a builder. Where the log does not begin or end with the
+/// program, it says so in the losses:
+/// - a block whose first event is a free is older than the log: it existed before the trace;
+/// - a free of a block that has been freed already is an unmatched free, and frees nothing;
+/// - an allocation where a block is still live means that its free was lost: that block ends here (a dropped record).
+/// O(log n) per event.
+class Blocks {
+ public:
+  /// @param events  all of the log, in order, before the first step of the trace is built
+  Blocks(TraceBuilder& builder, std::span<const BlockEvent> events);
+
+  /// The next event happens now.
+  void step(const BlockEvent& event);
+
+ private:
+  using Place = std::pair<std::uint32_t, std::int64_t>;  // space, address
+  static Place place(const BlockEvent& event) { return {event.space, event.block.address}; }
+
+  TraceBuilder& builder_;
+  std::map<Place, BufferId> live_;
+};
+
+}  // namespace tidepool

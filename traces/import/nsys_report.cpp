@@ -1,0 +1,258 @@
+#include "traces/import/nsys_report.hpp"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "traces/import/lines.hpp"
+#include "traces/import/sqlite_tables.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
+constexpr std::int64_t kLeastId = -kMostWhole;
+constexpr std::int64_t kMostDevice = 65535;
+
+constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
+constexpr const char* kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
+constexpr const char* kMemsets = "CUPTI_ACTIVITY_KIND_MEMSET";
+constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
+constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
+constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
+constexpr const char* kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
+
+/// By nsys's copyKind.
+constexpr std::array<std::string_view, 14> kCopyNames{
+    "memcpy",      "memcpy HtoD",         "memcpy DtoH",         "memcpy HtoA",        "memcpy AtoH",
+    "memcpy AtoA", "memcpy AtoD",         "memcpy DtoA",         "memcpy DtoD",        "memcpy HtoH",
+    "memcpy PtoP", "memcpy unified HtoD", "memcpy unified DtoH", "memcpy unified DtoD"};
+
+/// nsys's memKind is CUPTI's less one.
+enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1 };
+
+/// CUPTI's "not applicable", 32 bits of ones.
+std::int64_t or_none(std::optional<std::int64_t> id) { return !id || *id == 0xffffffff ? -1 : *id; }
+
+class Parser {
+ public:
+  explicit Parser(const Input& input) : input_{input}, tables_{input} {}
+
+  NsysReport run() {
+    bool any = false;
+    for (const char* table : {kKernels, kCopies, kMemsets, kMemory}) any = any || tables_.has(table);
+    if (!any)
+      throw InputError{
+          fmt::format("{}: no table {}, {}, {} or {}; expected the export of an Nsight Systems report of CUDA activity "
+                      "(nsys profile --trace=cuda, then nsys export --type=sqlite)",
+                      input_.path(), kKernels, kCopies, kMemsets, kMemory)};
+    if (tables_.has(kKernels) && !tables_.has("StringIds"))
+      throw InputError{input_.path() + ": no table StringIds, which has the names of the kernels"};
+    read_strings();
+    read_calls();
+    read_ops();
+    read_memory();
+    read_syncs();
+    read_ranges();
+    read_names();
+    return std::move(report_);
+  }
+
+ private:
+  void read_strings() {
+    tables_.each("StringIds", std::array{SqliteColumn{"id"}, SqliteColumn{"value"}},
+                 [&](const SqliteRow& row) { report_.strings[row.whole(0, kLeastId, kMostWhole)] = row.text(1); });
+  }
+
+  std::string_view string(const SqliteRow& row, std::size_t column, const char* name) const {
+    const std::int64_t id = row.whole(column, kLeastId, kMostWhole);
+    const auto found = report_.strings.find(id);
+    if (found == report_.strings.end()) row.refuse("\"{}\" is {}, which StringIds does not have", name, id);
+    return found->second;
+  }
+
+  static std::int64_t time(const SqliteRow& row, std::size_t column) {
+    return row.whole(column, -kMostTime, kMostTime);
+  }
+
+  /// A range's length; its start is in the column before `column`.
+  static std::int64_t duration(const SqliteRow& row, std::size_t column) {
+    const std::int64_t start = time(row, column - 1), end = time(row, column);
+    if (end < start) row.refuse("ends at {}, before it starts at {}", end, start);
+    return end - start;
+  }
+
+  static std::int64_t id(const SqliteRow& row, std::size_t column) {
+    return row.whole_or_null(column, kLeastId, kMostWhole).value_or(0);
+  }
+
+  void read_calls() {
+    const std::array columns{SqliteColumn{"start"}, SqliteColumn{"correlationId", false},
+                             SqliteColumn{"globalTid", false}, SqliteColumn{"returnValue", false}};
+    tables_.each(kCalls, columns, [&](const SqliteRow& row) {
+      if (row.null(1) || row.null(2)) return;
+      const std::int64_t process = id(row, 2) & ~std::int64_t{0xffffff};  // the rest is the thread
+      const NsysCall call{time(row, 0), id(row, 3)};
+      const auto [entry, added] = calls_[process].try_emplace(id(row, 1), call);
+      if (!added && call.start < entry->second.start) entry->second = call;  // one API may call another
+    });
+  }
+
+  const NsysCall* call(std::int64_t process, std::int64_t correlation) const {
+    const auto calls = calls_.find(process);
+    if (calls == calls_.end()) return nullptr;
+    const auto found = calls->second.find(correlation);
+    return found == calls->second.end() ? nullptr : &found->second;
+  }
+
+  void read_ops() {
+    std::array<SqliteColumn, 9> columns{{{"start"},
+                                         {"end"},
+                                         {"deviceId"},
+                                         {"streamId"},
+                                         {"contextId", false},
+                                         {"globalPid", false},
+                                         {"correlationId", false},
+                                         {"demangledName"},
+                                         {"shortName", false}}};
+    tables_.each(kKernels, columns, [&](const SqliteRow& row) {
+      NsysOp op = read_op(row);
+      op.name = string(row, 7, "demangledName");
+      const std::string_view plain = row.null(8) ? op.name : string(row, 8, "shortName");
+      op.kind = plain.starts_with("nccl") ? OpKind::kCollective : OpKind::kKernel;
+      report_.ops.push_back(op);
+    });
+    columns[7] = {"copyKind", false};
+    tables_.each(kCopies, std::span{columns}.first(8), [&](const SqliteRow& row) {
+      NsysOp op = read_op(row);
+      const auto kind = static_cast<std::size_t>(row.whole_or_null(7, 0, kMostWhole).value_or(0));
+      op.name = kCopyNames[kind < kCopyNames.size() ? kind : 0];
+      op.kind = OpKind::kCopy;
+      report_.ops.push_back(op);
+    });
+    tables_.each(kMemsets, std::span{columns}.first(7), [&](const SqliteRow& row) {
+      NsysOp op = read_op(row);
+      op.name = "memset";
+      op.kind = OpKind::kMemset;
+      report_.ops.push_back(op);
+    });
+  }
+
+  NsysOp read_op(const SqliteRow& row) {
+    NsysOp op;
+    op.duration = duration(row, 1);
+    if (op.duration > 0 || time(row, 0) != 0) op.start = time(row, 0);
+    add(row, durations_, op.duration, "durations");
+    op.device = static_cast<std::uint16_t>(row.whole(2, 0, kMostDevice));
+    op.stream = {id(row, 5), id(row, 4), row.whole(3, kLeastId, kMostWhole)};
+    if (const NsysCall* const found = call(op.stream.process, id(row, 6))) op.launch = found->start;
+    return op;
+  }
+
+  static void add(const SqliteRow& row, Total& total, std::int64_t value, const char* what) {
+    try {
+      total.add(value, what);
+    } catch (const InputError& error) {
+      row.refuse("{}", error.what());
+    }
+  }
+
+  void read_memory() {
+    report_.has_memory = tables_.has(kMemory);
+    const std::array columns{SqliteColumn{"start"},
+                             SqliteColumn{"deviceId"},
+                             SqliteColumn{"address"},
+                             SqliteColumn{"bytes"},
+                             SqliteColumn{"memKind"},
+                             SqliteColumn{"memoryOperationType"},
+                             SqliteColumn{"contextId", false},
+                             SqliteColumn{"globalPid", false},
+                             SqliteColumn{"streamId", false},
+                             SqliteColumn{"name", false}};
+    tables_.each(kMemory, columns, [&](const SqliteRow& row) {
+      const std::int64_t kind = row.whole(4, 0, kMostWhole);
+      if (kind == kPageable || kind == kPinned) return;
+      NsysMemory event;
+      event.frees = row.whole(5, 0, 1) == 1;
+      event.time = time(row, 0);
+      event.address = row.whole(2, 0, kMostWhole);
+      event.size = row.whole(3, 0, kMostWhole);
+      add(row, sizes_, event.size, "sizes");
+      event.device = static_cast<std::uint16_t>(row.whole(1, 0, kMostDevice));
+      event.stream = {id(row, 7), id(row, 6), or_none(row.whole_or_null(8, kLeastId, kMostWhole))};
+      event.name = row.text(9);
+      report_.memory.push_back(std::move(event));
+    });
+  }
+
+  void read_syncs() {
+    const std::array<SqliteColumn, 7> columns{{{"streamId"},
+                                               {"eventId"},
+                                               {"contextId", false},
+                                               {"globalPid", false},
+                                               {"correlationId", false},
+                                               {"eventSyncId", false},
+                                               {"end"}}};
+    const auto read = [&](const SqliteRow& row) {
+      NsysSync sync;
+      sync.stream = {id(row, 3), id(row, 2), or_none(row.whole(0, kLeastId, kMostWhole))};
+      sync.event = or_none(row.whole(1, kLeastId, kMostWhole));
+      sync.sync_id = id(row, 5);
+      return sync;
+    };
+    tables_.each(kEvents, std::span{columns}.first(6), [&](const SqliteRow& row) {
+      NsysSync sync = read(row);
+      const NsysCall* const made_by = call(sync.stream.process, id(row, 4));
+      if (made_by == nullptr) return;  // nothing else tells when
+      sync.records = true;
+      sync.time = made_by->start;
+      report_.syncs.push_back(sync);
+    });
+    tables_.each(kSyncs, columns, [&](const SqliteRow& row) {
+      NsysSync sync = read(row);
+      const NsysCall* const made_by = call(sync.stream.process, id(row, 4));
+      if (made_by != nullptr && made_by->result != 0) return;  // a query whose answer was "not yet"
+      sync.time = time(row, 6);
+      report_.syncs.push_back(sync);
+    });
+  }
+
+  void read_ranges() {
+    const std::array columns{SqliteColumn{"start"}, SqliteColumn{"end", false}, SqliteColumn{"eventType"},
+                             SqliteColumn{"text", false}, SqliteColumn{"textId", false}};
+    const std::set<std::int64_t> ranges{59, 60, 70, 71};  // pushed and popped, started and ended, the same extended
+    tables_.each("NVTX_EVENTS", columns, [&](const SqliteRow& row) {
+      if (!ranges.contains(row.whole(2, kLeastId, kMostWhole))) return;
+      NsysRange range;
+      range.start = time(row, 0);
+      if (!row.null(1)) range.end = range.start + duration(row, 1);
+      range.name = !row.null(3) || row.null(4) ? row.text(3) : string(row, 4, "textId");
+      if (!range.name.empty()) report_.ranges.push_back(std::move(range));
+    });
+  }
+
+  void read_names() {
+    const std::array pair{SqliteColumn{"name"}, SqliteColumn{"value"}};
+    for (const char* table : {"EXPORT_META_DATA", "META_DATA_EXPORT"})
+      tables_.each(table, pair, [&](const SqliteRow& row) {
+        if (row.text(0) == "EXPORT_PRODUCT_VERSION") report_.version = row.text(1);
+      });
+    std::set<std::string> gpus;
+    tables_.each("TARGET_INFO_GPU", std::array{SqliteColumn{"name", false}},
+                 [&](const SqliteRow& row) { gpus.insert(row.text(0)); });
+    if (gpus.size() == 1) report_.gpu = *gpus.begin();
+  }
+
+  const Input& input_;
+  SqliteTables tables_;
+  NsysReport report_;
+  std::map<std::int64_t, std::unordered_map<std::int64_t, NsysCall>> calls_;  // by process, correlation
+  Total durations_, sizes_;
+};
+
+}  // namespace
+
+NsysReport parse_nsys_report(const Input& input) { return Parser{input}.run(); }
+
+}  // namespace tidepool

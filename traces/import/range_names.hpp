@@ -1,0 +1,23 @@
+// What the names that people give to ranges of their program (NVTX, record_function) say about a training step.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The phase of a range named "Forward", "MulBackward0" or "Optimizer.step#SGD.step": one that has one of the words
+/// forward, fwd, backward, bwd, optimizer or optim in it, in any case, and none of another phase.
+std::optional<Phase> phase_named(std::string_view name);
+
+/// Whether a range counts iterations: step, iter, iteration or batch in any case with a number behind it, as in
+/// "Warm-up Step 1", "iter_12" and "ProfilerStep#3".
+bool names_iteration(std::string_view name);
+
+/// Whether a range is named by a module path: at least two identifiers joined by dots, as in
+/// "encoder.layer.0.attention".
+bool names_module(std::string_view name);
+
+}  // namespace tidepool

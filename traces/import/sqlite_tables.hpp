@@ -1,0 +1,90 @@
+// The tables of an SQLite file that somebody else wrote, read from its bytes.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "traces/error.hpp"
+#include "traces/input.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tidepool {
+
+/// A column to read. One that is not required is null in every row of a table that lacks it.
+struct SqliteColumn {
+  const char* name;
+  bool required = true;
+};
+
+/// One row of a table, with the columns that were asked for, by their place in that list.
+class SqliteRow {
+ public:
+  bool null(std::size_t column) const;
+  /// @throws InputError  "x.sqlite: T: row 5: \"start\" is 'abc'; expected a whole number, 0 to 9"
+  std::int64_t whole(std::size_t column, std::int64_t least, std::int64_t most) const;
+  /// Nothing where the column is null.
+  std::optional<std::int64_t> whole_or_null(std::size_t column, std::int64_t least, std::int64_t most) const;
+  /// The text of a column, made UTF-8: if it is not, '?' stands for every byte that is not ASCII. "" for null.
+  std::string text(std::size_t column) const;
+
+  /// @throws InputError  "x.sqlite: T: row 5: " and the message
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw InputError{fmt::format(text, std::forward<Args>(args)...)}.at(position());
+  }
+
+ private:
+  friend class SqliteTables;
+  std::string position() const;
+
+  const std::string* file_ = nullptr;
+  const char* table_ = nullptr;
+  std::span<const SqliteColumn> columns_;
+  sqlite3_stmt* statement_ = nullptr;
+  std::int64_t number_ = 0;  // counts from 1
+};
+
+/// Reads plain tables and nothing else: no views, virtual tables or triggers, and no more work than a sound file of its
+/// size can need. The bytes are neither copied nor changed.
+class SqliteTables {
+ public:
+  /// @param input  must outlive this object
+  /// @throws InputError  "x.sqlite: not an SQLite database", "x.sqlite: database disk image is malformed"
+  explicit SqliteTables(const Input& input);
+
+  bool has(const std::string& table) const { return tables_.contains(table); }
+
+  /// Visits all rows, in the order in which the file keeps them. A table that the file lacks has none.
+  /// @throws InputError  "x.sqlite: T: no column 'start'; expected start, end and 3 more", what SQLite says about
+  ///                     damage, and what `visit` throws
+  void each(const char* table, std::span<const SqliteColumn> columns,
+            const std::function<void(const SqliteRow&)>& visit) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  Statement prepare(const std::string& position, const std::string& sql) const;
+  [[noreturn]] void fail(const std::string& position, int code) const;
+
+  const Input& input_;
+  std::unique_ptr<sqlite3, Close> handle_;
+  std::set<std::string> tables_;
+  std::unique_ptr<std::int64_t> steps_left_;  // at one place, since SQLite counts it down
+};
+
+}  // namespace tidepool

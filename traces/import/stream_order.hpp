@@ -1,0 +1,52 @@
+// Which ops of different streams a program has put in order, by events and by waiting on the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "traces/ids.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Follows what the host issues, in its order, and notes which op of one stream must end before which of another
+/// starts. What the host waited for is waited for by all that is issued later, on any stream.
+class StreamOrder {
+ public:
+  /// What was issued to a stream up to some moment; the last op stands for all. None: nothing.
+  using Point = OpId;
+
+  explicit StreamOrder(std::size_t streams) : streams_(streams) {}
+
+  /// The point that an event recorded on this stream now stands for.
+  Point point(StreamId stream) const { return streams_[stream.index()].last; }
+
+  /// What is issued to `stream` from now on waits for a point of another one.
+  void wait(StreamId stream, StreamId other, Point point);
+  /// The host has waited for a point of a stream.
+  void host_wait(StreamId other, Point point);
+
+  /// An op is issued. Ids ascend.
+  /// @return  the ops of other streams that it must wait for and that no op before it on its stream waited for already
+  std::vector<OpId> run(StreamId stream, OpId op);
+
+ private:
+  struct Waited {
+    StreamId stream;
+    Point point;
+  };
+  struct Stream {
+    Point last;
+    std::vector<Waited> waits;         // for the next op
+    std::size_t host_seen = 0;         // of host_waits_, what this stream's ops wait for already
+    std::map<StreamId, Point> joined;  // by other stream, what this stream's ops wait for already
+  };
+
+  std::vector<Stream> streams_;
+  std::vector<Waited> host_waits_;
+  std::map<StreamId, Point> host_joined_;
+};
+
+}  // namespace tidepool
