@@ -18,6 +18,7 @@ Trace read_kineto_device(const Input& input, std::size_t device);
 /// Of an SQLite export; "x.sqlite: table: row 5: ...".
 Trace read_nsys(const Input& input);
 Trace read_nsys_device(const Input& input, std::size_t device);
+Trace read_rmm(const Input& input);
 Trace read_singa(const Input& input);
 Trace read_interval_csv(const Input& input);
 Trace read_torch_et(const Input& input);
