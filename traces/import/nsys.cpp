@@ -3,6 +3,7 @@
 // become buffers; events and waits become orders between streams; NVTX ranges become marks, phases and modules. A
 // report does not tell which buffers a kernel uses: the ops have no uses.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -108,12 +109,13 @@ class NsysImport {
 
   /// The trace begins with the first launch, op or memory event. Marks have no time of their own.
   void find_origin() {
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    std::int64_t first = kNever;
     for (const Entry& entry : entries_) {
-      std::int64_t first = entry.time;
-      if (entry.happening == Happening::kOp && report_.ops[entry.record].start)
-        first = std::min(first, *report_.ops[entry.record].start);
-      origin_ = &entry == entries_.data() ? first : std::min(origin_, first);
+      first = std::min(first, entry.time);
+      if (entry.happening == Happening::kOp) first = std::min(first, report_.ops[entry.record].start.value_or(first));
     }
+    if (first != kNever) origin_ = first;
   }
 
   /// Streams are named like those of snapshots: "7", or "1:7" on device 1. Where the same would name two, the later
