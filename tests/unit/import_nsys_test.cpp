@@ -77,6 +77,22 @@ TEST_CASE("an nsys report without host calls is in the order of the GPU's times"
   CHECK(trace.ops()[1].start == 100_ns);
 }
 
+TEST_CASE(
+    "a graph that an nsys report has as a whole is one op, and the ops of a launched graph are in the GPU's order") {
+  NsysWriter report;
+  report.kernel("a", 10, 20, 30);
+  report.sql(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, end, deviceId, streamId, contextId, globalPid, "
+      "correlationId, graphId);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(40, 90, 0, 7, 1, NULL, NULL, 3);");
+  CHECK(program(read(report)) == Names{"run void a<float>(int)", "run CUDA graph 3"});
+
+  NsysWriter nodes;
+  nodes.kernel("second", 10, 40, 50);
+  nodes.kernel("first", 10, 20, 30);  // the same launch
+  CHECK(program(read(nodes)) == Names{"run void first<float>(int)", "run void second<float>(int)"});
+}
+
 TEST_CASE("an nsys report's memory events give buffers between the launches, host memory left out") {
   NsysWriter report;
   report.memory_table();

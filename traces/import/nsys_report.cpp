@@ -18,6 +18,7 @@ constexpr std::int64_t kMostDevice = 65535;
 constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
 constexpr const char* kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
 constexpr const char* kMemsets = "CUPTI_ACTIVITY_KIND_MEMSET";
+constexpr const char* kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
 constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
@@ -41,7 +42,7 @@ class Parser {
 
   NsysReport run() {
     bool any = false;
-    for (const char* table : {kKernels, kCopies, kMemsets, kMemory}) any = any || tables_.has(table);
+    for (const char* table : {kKernels, kCopies, kMemsets, kGraphs, kMemory}) any = any || tables_.has(table);
     if (!any)
       throw InputError{
           fmt::format("{}: no table {}, {}, {} or {}; expected the export of an Nsight Systems report of CUDA activity "
@@ -135,6 +136,13 @@ class Parser {
       NsysOp op = read_op(row);
       op.name = "memset";
       op.kind = OpKind::kMemset;
+      report_.ops.push_back(op);
+    });
+    columns[7] = {"graphId", false};
+    tables_.each(kGraphs, std::span{columns}.first(8), [&](const SqliteRow& row) {
+      NsysOp op = read_op(row);
+      op.name =
+          *report_.graph_names.insert(row.null(7) ? "CUDA graph" : fmt::format("CUDA graph {}", id(row, 7))).first;
       report_.ops.push_back(op);
     });
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,7 +29,8 @@ struct NsysCall {
   std::int64_t result = 0;
 };
 
-/// A kernel, copy or memset. Times are ns on the clock of the report.
+/// A kernel, copy, memset, or a whole CUDA graph where its parts were not recorded. Times are ns on the clock of the
+/// report.
 struct NsysOp {
   OpKind kind = OpKind::kKernel;
   std::string_view name;  ///< lives as long as the report
@@ -69,6 +71,7 @@ struct NsysRange {
 
 struct NsysReport {
   std::unordered_map<std::int64_t, std::string> strings;
+  std::set<std::string> graph_names;
   std::vector<NsysOp> ops;
   std::vector<NsysMemory> memory;
   std::vector<NsysSync> syncs;
@@ -78,9 +81,9 @@ struct NsysReport {
   std::string gpu;          ///< name of the GPU, "" if not told or if there are different ones
 };
 
-/// Reads the tables KERNEL, MEMCPY, MEMSET, RUNTIME, SYNCHRONIZATION and CUDA_EVENT of CUPTI_ACTIVITY_KIND_...,
-/// CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS, StringIds, and the names of GPU and version. Nothing else is looked at:
-/// other tables of a report hold environment variables and paths.
+/// Reads the tables KERNEL, MEMCPY, MEMSET, GRAPH_TRACE, RUNTIME, SYNCHRONIZATION and CUDA_EVENT of
+/// CUPTI_ACTIVITY_KIND_..., CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS, StringIds, and the names of GPU and version.
+/// Nothing else is looked at: other tables of a report hold environment variables and paths.
 /// @throws InputError  "x.sqlite: T: row 5: what we saw; what we expected"
 NsysReport parse_nsys_report(const Input& input);
 
