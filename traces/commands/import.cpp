@@ -55,7 +55,7 @@ const RegisterCommand kRegistered{
        app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
        app.add_option("--format", arguments->format, formats());
        app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
-       app.add_option("--device", arguments->device, "of a snapshot or report of several devices, only this one");
+       app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
        return [arguments] { return import_trace(*arguments); };
