@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -136,6 +137,13 @@ void unzstd(const Input& input, Growing& out) {
   throw InputError{fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno))};
 }
 
+/// Devices, pipes and links are written to, and not replaced by a file of their name.
+bool written_in_place(const std::string& path) {
+  std::error_code unknown;
+  const auto type = std::filesystem::symlink_status(path, unknown).type();
+  return type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found;
+}
+
 using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 
 }  // namespace
@@ -186,14 +194,15 @@ Input read_input(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  File file{std::fopen(temporary.c_str(), "wb"), &std::fclose};
+  const bool in_place = written_in_place(path);
+  const std::string written = in_place ? path : fmt::format("{}.{}.tmp", path, ::getpid());
+  File file{std::fopen(written.c_str(), "wb"), &std::fclose};
   if (!file) fail(path, "written");
   const bool complete = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
   const bool closed = std::fclose(file.release()) == 0;
-  if (!complete || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!complete || !closed || (!in_place && std::rename(written.c_str(), path.c_str()) != 0)) {
     const int why = errno;
-    std::remove(temporary.c_str());
+    if (!in_place) std::remove(written.c_str());
     errno = why;
     fail(path, "written");
   }

@@ -38,7 +38,9 @@ Input read_input(const std::string& path);
 /// The same for bytes at hand, for tests and fuzzing.
 Input decompressed(Input input);
 
-/// Writes a file as a whole or not at all: to a temporary name beside it, then renamed.
+/// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. What is a link, a pipe or a
+/// device
+/// (/dev/stdout) stays one and is written to.
 /// @throws InputError  "x.tide: cannot be written: No space left on device"
 void write_file(const std::string& path, std::string_view bytes);
 

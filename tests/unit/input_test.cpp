@@ -1,8 +1,10 @@
 #include "traces/input.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
@@ -69,4 +71,25 @@ TEST_CASE("the form of an input is found by its first bytes") {
   CHECK(find_importer(Input{"x", R"({"tidepool":1})"}, "auto").name == "jsonl");
   CHECK(find_importer(Input{"x", "\x89TIDE\r\n\x1a"}, "auto").name == "tide");
   CHECK(find_importer(Input{"x", ""}, "jsonl").name == "jsonl");
+}
+
+TEST_CASE("a link or a pipe that is written to stays one") {
+  const ScratchFolder scratch;
+  const std::string link = scratch.file("link"), target = scratch.file("target");
+  write_file(target, "a longer first text");
+  std::filesystem::create_symlink(target, link);
+  write_file(link, "second");
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read_input(target).bytes() == "second");
+
+  const std::string pipe = scratch.file("pipe"), out = scratch.file("out");
+  REQUIRE(std::system(("mkfifo " + pipe + " && (timeout 20 cat " + pipe + " > " + out + " &)").c_str()) == 0);
+  write_file(pipe, "through");
+  CHECK(std::filesystem::is_fifo(pipe));
+  std::string read;
+  for (int i = 0; i < 1000 && read != "through"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    read = read_input(out).bytes();
+  }
+  CHECK(read == "through");
 }
