@@ -83,6 +83,17 @@ TEST_CASE("messages about the devices of an nsys report") {
   CHECK(device(4).empty());
 }
 
+TEST_CASE("an nsys report of more streams than any program has is refused") {
+  const auto with_streams = [](int count) {
+    return said(
+        database("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, streamId);"
+                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                 std::to_string(count) + ") INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET SELECT i, i, 0, i FROM n"));
+  };
+  CHECK(with_streams(4096).empty());
+  CHECK(with_streams(4097) == "t.log: more than 4096 streams");
+}
+
 TEST_CASE("views of an nsys report are not read") {
   CHECK(said(database("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, streamId);"
                       "CREATE TABLE StringIds(id, value);"

@@ -36,5 +36,9 @@ TEST_CASE("messages about RMM logs") {
   CHECK(said(time + "free,0x1,8,0\n1,1634567890.123456,free,0x2,8,0\n") ==
         "t.log:2: a time since 1970; the rows before have times of day");
   CHECK(said(time + "free,0x1,8,0\nfree\n") == "t.log:2: 'free'; expected Thread,Time,Action,Pointer,Size,Stream");
+  std::string streams;
+  for (int i = 0; i < 4096; ++i) streams += time + "free,0x1,8," + std::to_string(i) + "\n";
+  CHECK(said(streams).empty());
+  CHECK(said(streams + time + "free,0x1,8,new\n") == "t.log:4097: more than 4096 streams");
   CHECK(said("free") == "t.log:1: 'free'; expected Thread,Time,Action,Pointer,Size,Stream");  // nothing before it
 }
