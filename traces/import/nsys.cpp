@@ -1,7 +1,7 @@
 // SQLite exports of Nsight Systems reports (nsys profile --trace=cuda,nvtx --cuda-memory-usage=true, then nsys export
-// --type=sqlite). Kernels, copies, memsets and graphs become ops, in the order in which the host launched them; memory events
-// become buffers; events and waits become orders between streams; NVTX ranges become marks, phases and modules. A
-// report does not tell which buffers a kernel uses: the ops have no uses.
+// --type=sqlite). Kernels, copies, memsets and graphs become ops, in the order in which the host launched them; memory
+// events become buffers; events and waits become orders between streams; NVTX ranges become marks, phases and modules.
+// A report does not tell which buffers a kernel uses: the ops have no uses.
 #include <algorithm>
 #include <limits>
 #include <map>
