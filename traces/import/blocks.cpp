@@ -4,13 +4,13 @@
 
 namespace tidepool {
 
-Blocks::Blocks(TraceBuilder& builder, std::span<const BlockEvent> events) : builder_{builder} {
+Blocks::Blocks(TraceBuilder& builder, std::span<const LoggedBlock> events) : builder_{builder} {
   std::set<Place> heard_of;
-  for (const BlockEvent& event : events)
+  for (const LoggedBlock& event : events)
     if (heard_of.insert(place(event)).second && event.frees) live_[place(event)] = builder_.existing(event.block);
 }
 
-void Blocks::step(const BlockEvent& event) {
+void Blocks::step(const LoggedBlock& event) {
   const auto found = live_.find(place(event));
   if (found != live_.end()) {
     if (!event.frees) ++builder_.losses().dropped_records;

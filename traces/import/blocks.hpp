@@ -11,7 +11,7 @@
 namespace tidepool {
 
 /// One allocation or free, as a log tells it.
-struct BlockEvent {
+struct LoggedBlock {
   bool frees = false;
   std::uint32_t space = 0;  ///< equal addresses in different spaces (devices, processes) are different memory
   Buffer block = {};        ///< its address names it until it is freed
@@ -26,14 +26,14 @@ struct BlockEvent {
 class Blocks {
  public:
   /// @param events  all of the log, in order, before the first step of the trace is built
-  Blocks(TraceBuilder& builder, std::span<const BlockEvent> events);
+  Blocks(TraceBuilder& builder, std::span<const LoggedBlock> events);
 
   /// The next event happens now.
-  void step(const BlockEvent& event);
+  void step(const LoggedBlock& event);
 
  private:
   using Place = std::pair<std::uint32_t, std::int64_t>;  // space, address
-  static Place place(const BlockEvent& event) { return {event.space, event.block.address}; }
+  static Place place(const LoggedBlock& event) { return {event.space, event.block.address}; }
 
   TraceBuilder& builder_;
   std::map<Place, BufferId> live_;

@@ -14,11 +14,11 @@
 
 #include "traces/builder.hpp"
 #include "traces/import/blocks.hpp"
+#include "traces/import/issue_order.hpp"
 #include "traces/import/nsys_report.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/range_names.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/import/stream_order.hpp"
 #include "traces/importer.hpp"
 #include "traces/refuse.hpp"
 
@@ -65,7 +65,7 @@ class NsysImport {
     TraceBuilder builder{stream_names_.empty() ? std::vector<std::string>{"0"} : stream_names_};
     builder_ = &builder;
     builder.losses().dropped_records = lost_;
-    std::vector<BlockEvent> events;
+    std::vector<LoggedBlock> events;
     for (const Entry& entry : entries_)
       if (entry.happening == Happening::kMemory) events.push_back(block_event(report_.memory[entry.record]));
     Blocks blocks{builder, events};
@@ -147,8 +147,8 @@ class NsysImport {
     return found == stream_ids_.end() ? StreamId{0} : found->second;
   }
 
-  BlockEvent block_event(const NsysMemory& event) {
-    BlockEvent block;
+  LoggedBlock block_event(const NsysMemory& event) {
+    LoggedBlock block;
     block.frees = event.frees;
     const auto [space, added] =
         spaces_.try_emplace({event.stream.process, event.device}, static_cast<std::uint32_t>(spaces_.size()));
@@ -206,13 +206,13 @@ class NsysImport {
   }
 
   /// Processes do not wait for each other.
-  StreamOrder& order(const NsysStream& stream) {
+  IssueOrder& order(const NsysStream& stream) {
     return orders_.try_emplace(stream.process, std::max<std::size_t>(stream_names_.size(), 1)).first->second;
   }
 
   struct Recorded {
     StreamId stream;
-    StreamOrder::Point point;
+    IssueOrder::Point point;
   };
 
   void synchronise(const NsysSync& sync) {
@@ -220,7 +220,7 @@ class NsysImport {
     const std::tuple event{named.process, named.context, sync.event};
     const std::pair id{named.process, sync.sync_id};
     const auto stream = stream_ids_.find(named);
-    StreamOrder& order = this->order(named);
+    IssueOrder& order = this->order(named);
     if (sync.records) {
       const Recorded now =
           stream == stream_ids_.end() ? Recorded{} : Recorded{stream->second, order.point(stream->second)};
@@ -282,7 +282,7 @@ class NsysImport {
   std::set<std::string> used_names_;
   std::map<std::pair<std::int64_t, std::uint16_t>, std::uint32_t> spaces_;           // by process, device
   TraceBuilder* builder_ = nullptr;                                                  // of run()
-  std::map<std::int64_t, StreamOrder> orders_;                                       // by process
+  std::map<std::int64_t, IssueOrder> orders_;                                        // by process
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Recorded> events_;  // by process, context, event
   std::map<std::pair<std::int64_t, std::int64_t>, Recorded> records_;                // by process, sync id
   std::set<std::pair<std::int64_t, std::size_t>> open_iterations_, open_phases_, open_modules_;  // by start, range

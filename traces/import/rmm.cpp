@@ -163,7 +163,7 @@ class RmmImport {
     if (row.action == Action::kFailure) ++failures_;
     if (row.action == Action::kFailure || row.address == 0) return;
     count(sizes_, row.size, "sizes");
-    BlockEvent event;
+    LoggedBlock event;
     event.frees = row.action == Action::kFree;
     event.block.size = Bytes{row.size};
     event.block.address = row.address;
@@ -208,7 +208,7 @@ class RmmImport {
   void find_iterations() {
     std::map<std::pair<std::int64_t, bool>, std::uint32_t> ids;
     std::vector<std::uint32_t> symbols;
-    for (const BlockEvent& event : events_) {
+    for (const LoggedBlock& event : events_) {
       const std::pair key{event.block.size.count(), event.frees};
       symbols.push_back(ids.try_emplace(key, static_cast<std::uint32_t>(ids.size())).first->second);
     }
@@ -221,7 +221,7 @@ class RmmImport {
   Lines lines_;
   Losses losses_;
   Total sizes_, times_;
-  std::vector<BlockEvent> events_;
+  std::vector<LoggedBlock> events_;
   std::unordered_map<std::string, StreamId> streams_;
   std::vector<std::string> stream_names_;
   std::optional<Time> last_;

@@ -1,4 +1,4 @@
-#include "traces/import/stream_order.hpp"
+#include "traces/import/issue_order.hpp"
 
 #include <algorithm>
 
@@ -16,15 +16,15 @@ bool join(std::map<StreamId, OpId>& joined, StreamId stream, OpId point) {
 
 }  // namespace
 
-void StreamOrder::wait(StreamId stream, StreamId other, Point point) {
+void IssueOrder::wait(StreamId stream, StreamId other, Point point) {
   if (stream != other) streams_[stream.index()].waits.push_back({other, point});
 }
 
-void StreamOrder::host_wait(StreamId other, Point point) {
+void IssueOrder::host_wait(StreamId other, Point point) {
   if (join(host_joined_, other, point)) host_waits_.push_back({other, point});
 }
 
-std::vector<OpId> StreamOrder::run(StreamId stream, OpId op) {
+std::vector<OpId> IssueOrder::run(StreamId stream, OpId op) {
   Stream& self = streams_[stream.index()];
   for (; self.host_seen < host_waits_.size(); ++self.host_seen)
     if (host_waits_[self.host_seen].stream != stream) self.waits.push_back(host_waits_[self.host_seen]);

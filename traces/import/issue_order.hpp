@@ -13,12 +13,12 @@ namespace tidepool {
 
 /// Follows what the host issues, in its order, and notes which op of one stream must end before which of another
 /// starts. What the host waited for is waited for by all that is issued later, on any stream.
-class StreamOrder {
+class IssueOrder {
  public:
   /// What was issued to a stream up to some moment; the last op stands for all. None: nothing.
   using Point = OpId;
 
-  explicit StreamOrder(std::size_t streams) : streams_(streams) {}
+  explicit IssueOrder(std::size_t streams) : streams_(streams) {}
 
   /// The point that an event recorded on this stream now stands for.
   Point point(StreamId stream) const { return streams_[stream.index()].last; }
