@@ -16,7 +16,9 @@ import statistics
 import subprocess
 from collections import Counter, defaultdict
 
-OTHERS = "autoswap,lru-swap,dtr,dtr-eq,dtr-local,dte,coop,msps,next-use,chen,revolve,sqrt-n,tide-remat"
+OTHERS = ("autoswap,capuchin,flashneuron,g10,geeps,grappler-swap,layer-window,lru-swap,pooch,superneurons,"
+          "swapadvisor-fixed-order,tflms,torch-offload,vdnn,chen,coop,dte,dtr,dtr-eq,dtr-local,msps,next-use,revolve,"
+          "rotor,sqrt-n,tide-fold,tide-remat")
 LIMIT = 0.02
 SLACK = 1e-6  # of the step: what counts as the same time
 
@@ -149,7 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+")
     parser.add_argument("--tidepool", default="build/tidepool")
-    parser.add_argument("--ours", default="tide-fold", help="a hybrid policy; its bound is that of the point")
+    parser.add_argument("--ours", default="tide", help="a hybrid policy; its bound is that of the point")
     parser.add_argument("--others", default=OTHERS)
     parser.add_argument("--capacity", default="0.3x..1.0x/8", help="as for tidepool sweep")
     parser.add_argument("--machine", default="v100-pcie3,a100-pcie4,gh200-c2c")
