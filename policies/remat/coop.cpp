@@ -15,10 +15,19 @@ namespace {
 /// outputs of the op that makes it, times add up; when it is recomputed its time is taken off, and no set is split.
 class EvictedSets {
  public:
-  void reset(std::size_t versions) {
-    node_of_.assign(versions, kNone);
+  void reset(const Trace& trace) {
+    node_of_.assign(trace.versions().size(), kNone);
     parents_.clear();
     times_.clear();
+    first_.assign(1, 0);
+    roots_.clear();
+    for (std::size_t op = 0; op < trace.ops().size(); ++op) {
+      for (const Use& use : trace.uses(OpId{op})) {
+        if (use.in.valid()) roots_.push_back(trace.root(use.in));
+        if (use.out.valid()) roots_.push_back(trace.root(use.out));
+      }
+      first_.push_back(static_cast<std::uint32_t>(roots_.size()));
+    }
   }
   void evict(const View& view, VersionId v) {
     const std::uint32_t own = node_of_[v.index()] = static_cast<std::uint32_t>(parents_.size());
@@ -51,20 +60,19 @@ class EvictedSets {
 
   /// The inputs and the other outputs of the op that makes v.
   template <class Visit>
-  static void for_each_neighbour(const View& view, VersionId v, Visit visit) {
-    const Trace& trace = view.trace();
-    const OpId producer = trace.version(v).producer;
+  void for_each_neighbour(const View& view, VersionId v, Visit visit) const {
+    const OpId producer = view.trace().version(v).producer;
     if (!producer.valid()) return;
-    for (const Use& use : trace.uses(producer)) {
-      if (use.in.valid() && trace.root(use.in) != v) visit(trace.root(use.in));
-      if (use.out.valid() && trace.root(use.out) != v) visit(trace.root(use.out));
-    }
+    for (std::uint32_t i = first_[producer.index()]; i < first_[producer.index() + 1]; ++i)
+      if (roots_[i] != v) visit(roots_[i]);
   }
   std::uint32_t find(std::uint32_t node) {
     while (parents_[node] != node) node = parents_[node] = parents_[parents_[node]];
     return node;
   }
 
+  std::vector<std::uint32_t> first_;    // by op: into roots_, and one more
+  std::vector<VersionId> roots_;        // what ops read and write, in the order of their uses
   std::vector<std::uint32_t> node_of_;  // by version
   std::vector<std::uint32_t> parents_;
   std::vector<Nanos> times_;  // of the set, at its root
@@ -95,7 +103,7 @@ class Coop final : public Policy {
 
   void start(const View& view) override {
     pieces_.reset(view);
-    sets_.reset(view.trace().versions().size());
+    sets_.reset(view.trace());
     if (by_classes_) classes_.start(view);
     mutated_.assign(view.trace().buffers().size(), false);
     in_window_.assign(view.trace().versions().size(), 0);
