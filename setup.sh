@@ -68,7 +68,7 @@ demo() {
   local samples=traces/samples out=build/demo
   mkdir -p "$out"
   rm -f "$out"/results.sqlite*  # or the sweep would find everything done
-  build/tidepool sweep "$samples"/{resnet50,unet,gpt2}.tide --pool best-fit,pytorch,ideal --policy all \
+  build/tidepool sweep "$samples"/{resnet50,unet}.tide --pool best-fit,pytorch,ideal --policy all \
     --capacity 0.3x..1.0x/8 --machine a100-pcie4 --overhead-limit 4.0 -o "$out/results.sqlite"
   build/tidepool simulate "$samples/resnet50.tide" --pool best-fit --policy dtr-eq --capacity 0.6x \
     --machine a100-pcie4 --plan-out "$out/resnet50.plan"
