@@ -163,7 +163,7 @@ class Prediction {
       Candidate& each = chosen[i];
       Index need = i > 0 ? std::min(each.due, chosen[i - 1].in_begin) : each.due;
       const double begin = event(need).time - in_time(each.size);
-      while (begin < of_the_iteration_before(need).time) --need;
+      while (need > each.release && begin < of_the_iteration_before(need).time) --need;
       need = std::max(need, each.release);
       add(load, need, each.due, each.size);
       const Index last = over(load, limit).second;

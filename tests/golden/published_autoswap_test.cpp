@@ -84,3 +84,18 @@ TEST_CASE("logs of block events are refused word for word") {
   CHECK(refusal(three, "1\n2\n") == "l.csv: 2 loads for 3 events");
   CHECK(refusal(three, "1\n2\n3\n").empty());
 }
+
+TEST_CASE("a copy back that takes longer than the log goes no further back than its block's release") {
+  // Three events of 1 ns: a is made, b is made at the peak, a is read. 2 MiB take 205744.6912 ns out and 182295.6096
+  // back.
+  std::string events;
+  for (int i = 0; i < 9; ++i) {
+    const char* const event[] = {"Malloc a", "Malloc b", "Read a"};
+    events += fmt::format("{} 2097152 {}\n", event[i % 3], i);
+  }
+  const std::string loads = "2097152\n4194304\n2097152\n";
+  const BlockLog log = read_block_log(Input{"e.csv", events}, Input{"l.csv", loads + loads + loads});
+  // Away from 4 ns, when b is made; begun 182295.6096 ns before 5 ns, it has no room until a is released, at 3 ns.
+  const double out = 205744.6912 + 3 - 4, in = 3 - (5 - 182295.6096);
+  CHECK(std::abs(published_overheads(log, GapScore::kDoa, {3 << 20}).front() - (out + in)) < 1e-6);
+}
