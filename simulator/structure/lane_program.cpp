@@ -183,7 +183,8 @@ std::optional<LaneProgram> LaneProgram::compile(const Trace& trace, const RunSpe
   const bool disturbed = machine.h2d.duplex_ppm != kFull || machine.d2h.duplex_ppm != kFull ||
                          machine.h2d.slowdown_ppm != 0 || machine.d2h.slowdown_ppm != 0 || machine.chunk != Bytes{};
   const bool pins = machine.host.pin_latency != Nanos{} || machine.host.pin_rate != BytesPerSecond{};
-  if (disturbed || pins || !spec.assume.name.empty()) return std::nullopt;
+  const bool stores = machine.storage.capacity > Bytes{};
+  if (disturbed || pins || stores || !spec.assume.name.empty()) return std::nullopt;
   return Compiler{trace, machine}.run(plan);
 }
 

@@ -13,12 +13,12 @@
 namespace tidepool {
 
 /// The times of a run in registers: those of the lanes, three of every version, and where the trace has order edges the
-/// ends of ops. Every action of a plan sets some
-/// of them to the latest of others and a constant more (max-plus algebra: Baccelli, Cohen, Olsder and Quadrat,
-/// "Synchronization and Linearity", 1992), so a program is to times what a matrix is to vectors.
+/// ends of ops. Every action of a plan sets some of them to the latest of others and a constant more (max-plus algebra:
+/// Baccelli, Cohen, Olsder and Quadrat, "Synchronization and Linearity", 1992), so a program is to times what a matrix
+/// is to vectors.
 ///
 /// It says what Timeline does where the places of buffers are not told apart (the ideal pool), the directions of the
-/// link do not disturb each other, copies go in one piece and pinning is free; in one iteration.
+/// link do not disturb each other, copies go in one piece and to the host only, and pinning is free; in one iteration.
 class LaneProgram {
  public:
   using Register = std::uint32_t;

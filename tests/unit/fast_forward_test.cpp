@@ -105,13 +105,15 @@ TEST_CASE("a layer that waits for its copies is recalled when it waits as long a
   CHECK(run.recalled >= 47 * 3);
 }
 
-TEST_CASE("what has addresses, or directions that disturb each other, is no program") {
+TEST_CASE("what has addresses, directions that disturb each other, or storage, is no program") {
   const Trace trace = tests::chain_trace(5);
   RunSpec spec{.pool = "best-fit", .machine = find_machine("v100-pcie3")};
   CHECK_FALSE(LaneProgram::compile(trace, spec, simulate(trace, spec, true).realised));
   spec.pool = "ideal";
   const Plan plan = simulate(trace, spec, true).realised;
   CHECK(LaneProgram::compile(trace, spec, plan));
+  spec.machine.storage.capacity = 1_GiB;
+  CHECK_FALSE(LaneProgram::compile(trace, spec, plan));
   spec.machine = find_machine("a100-pcie4");
   CHECK_FALSE(LaneProgram::compile(trace, spec, plan));
 }
