@@ -94,6 +94,7 @@ class Driver final : private Device {
   bool carry_out(const std::vector<Action>& wishes);
   bool prefetch(VersionId v);
   void start_prefetches(Nanos until);
+  void leave_once_copied(VersionId v);
   void settle_front();
   void settle_past();
   void take_place_away(VersionId v, Verb verb);

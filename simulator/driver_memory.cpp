@@ -7,6 +7,18 @@
 #include "simulator/driver.hpp"
 
 namespace tidepool {
+namespace {
+
+/// Refuses `kRun` in the answer to a policy that was asked for a place: it would need places itself, and ask again.
+void refuse_runs(const std::vector<Action>& wishes, OpId before) {
+  for (Action wish : wishes) {
+    if (wish.verb != Verb::kRun) continue;
+    wish.before = before;
+    throw PlanError{fmt::format("{}: a policy cannot decide this while a place is looked for", to_text(wish))};
+  }
+}
+
+}  // namespace
 
 Request Driver::request_for(VersionId v) const {
   return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, next_op(), timeline_.now(before_)};
@@ -71,6 +83,7 @@ void Driver::anticipate(const Request& request) {
     if ((anticipating_ & changes_[i].bit) == 0) continue;
     wishes_.clear();
     search([&] { policies_[i]->before_place(view(i), request, wishes_); });
+    refuse_runs(wishes_, before_);
     carry_out(wishes_);
   }
 }
@@ -79,6 +92,7 @@ bool Driver::ask_policies(const Request& request) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     wishes_.clear();
     search([&] { policies_[i]->make_room(view(i), request, wishes_); });
+    refuse_runs(wishes_, before_);
     if (!wishes_.empty() && carry_out(wishes_)) return true;
   }
   return false;
@@ -105,14 +119,9 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
         if (wish.verb == Verb::kSwapOut && !s.on_host) {
           if (!timeline_.fits_on_host(v)) break;
           act(Verb::kSwapOut, v.value());
-          s.leaving = true;
-          leaving_.push_back(v);
-          changed(v);
+          leave_once_copied(v);
         } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
-          s.leaving = true;  // its copy, made for later, is still under way
-          const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
-          leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), s.host_ready, later), v);
-          changed(v);
+          leave_once_copied(v);  // the copy was made for later
         } else {
           if (!s.on_host && s.wanted && !s.regenerable) refuse("it could not be recomputed and is not on the host");
           take_place_away(v, Verb::kDrop);
@@ -175,6 +184,14 @@ void Driver::start_prefetches(Nanos until) {
     }
     awaited_.pop_front();
   }
+}
+
+/// Drops `v` when its copy has ended. Copies to storage and to the host do not end in the order of their issue.
+void Driver::leave_once_copied(VersionId v) {
+  const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
+  leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), state(v).host_ready, later), v);
+  state(v).leaving = true;
+  changed(v);
 }
 
 void Driver::settle_front() {

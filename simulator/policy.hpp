@@ -21,7 +21,7 @@ struct RunSpec;
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   bring back early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them
-///   kRun op     run an op again early, with whatever it needs
+///   kRun op     run an op again early, with whatever it needs; only in drafts and in before_run()
 /// `offset` and `size` are the driver's to fill. A policy sees the run through a View.
 class Policy {
  public:

@@ -1,6 +1,9 @@
 // Closed forms: small steps whose times, places and actions are derived by hand.
 #include <algorithm>
+#include <memory>
+#include <utility>
 
+#include "simulator/policy.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -259,4 +262,25 @@ TEST_CASE("a plan that cannot be carried out is refused with the action and the 
   CHECK(refusal({place, first, second}) == "the plan ends before op 2");
   CHECK(refusal({place, first, act(Verb::kScratch, 1, 0, 500, 1000)}) ==
         "scratch version 0 before op 1: it would overlap version 0");
+}
+
+TEST_CASE("a policy that is asked for a place cannot run an op, which would need places itself") {
+  /// Runs op 0 again when it is asked.
+  class Rerun final : public Policy {
+   public:
+    explicit Rerun(bool anticipates) : anticipates_{anticipates} {}
+    bool anticipates() const override { return anticipates_; }
+    void before_place(const View&, const Request&, std::vector<Action>& out) override { run(out); }
+    void make_room(const View&, const Request&, std::vector<Action>& out) override { run(out); }
+
+   private:
+    static void run(std::vector<Action>& out) { out.push_back(act(Verb::kRun, 0, 0)); }
+    bool anticipates_;
+  };
+  for (const bool anticipates : {false, true}) {
+    std::vector<std::unique_ptr<Policy>> policies;
+    policies.push_back(std::make_unique<Rerun>(anticipates));
+    CHECK_THROWS_WITH(simulate_under(busy_between(10_ns), under("none", 999_B), std::move(policies), true),
+                      "run op 0 before op 0: a policy cannot decide this while a place is looked for");
+  }
 }

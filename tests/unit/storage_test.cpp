@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/plan_writer.hpp"
+#include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 #include "validator/host_backend.hpp"
 
@@ -122,4 +123,29 @@ TEST_CASE("bounds count the rates of both tiers") {
     for (const Bound& bound : compute_bounds(query, BoundEffort::kAll)) CHECK(bound.makespan.count() <= exact);
     CHECK(best_bound(query)->makespan.count() >= exact - 4);
   }
+}
+
+TEST_CASE("the first copy that ends makes room, not the first that was issued") {
+  // op 0 writes a (1500 B) and b (1000 B) | op 1 writes c (1000 B) | op 2 reads b | op 3 reads a. Of 2500 B.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1500_B}), b = build.alloc({.size = 1000_B});
+  const auto made = build.run({.duration = 10_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
+  const BufferId c = build.alloc({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{c, Access::kWrite}});
+  build.free(c);
+  build.run({.duration = 10_ns}, {{b}});
+  build.run({.duration = 10_ns}, {{a}});
+  build.free(a), build.free(b);
+  const Trace trace = build.finish();
+  // a, too large for the host, takes 3 us to storage; b, issued behind it, 1 us to the host: op 1 begins then, b comes
+  // back in 1 us, and a, wanted again before it has left, stays.
+  tests::script() = {{Verb::kSwapOut, OpId{1}, made[0].value(), {}, {}},
+                     {Verb::kSwapOut, OpId{1}, made[1].value(), {}, {}}};
+  const RunSpec spec = on(tiers(1000_B, 2000_B), 2500_B, "scripted");
+  const Result result = simulate(trace, spec, true);
+  tests::script().clear();
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.stall.compute == 1000_ns + 1000_ns);
+  CHECK(result.totals.makespan == 10_ns + 3000_ns);  // the ops have ended by 2040
+  CHECK(replay(trace, spec, result.realised) == result.totals);
 }
