@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "simulator/swap/gap.hpp"
 #include "simulator/swap/step_circle.hpp"
 #include "simulator/victims.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -66,7 +69,10 @@ class PromisedLane {
 /// Cost: O(candidates^2 * lineage).
 class Capuchin final : public SwapOutLeast<OldestFirst> {
  public:
-  explicit Capuchin(const Options& options) : lead_{options.number("lead")}, least_{options.bytes("least")} {}
+  explicit Capuchin(const Options& options) : lead_{options.number("lead")}, least_{options.bytes("least")} {
+    if (!(lead_ >= 0 && lead_ <= 1'000))
+      throw InputError{fmt::format("capuchin: option 'lead' is '{}'; expected 0 to 1000", options.word("lead"))};
+  }
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};

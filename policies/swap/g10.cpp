@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "simulator/furthest_use.hpp"
@@ -7,6 +10,7 @@
 #include "simulator/run.hpp"
 #include "simulator/swap/bandwidth_ledger.hpp"
 #include "simulator/swap/schedule.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -34,7 +38,11 @@ namespace {
 class G10 final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit G10(const Options& options)
-      : delta_{options.number("delta")}, line_{options.number("line")}, eager_{options.flag("eager")} {}
+      : delta_{options.number("delta")}, line_{options.number("line")}, eager_{options.flag("eager")} {
+    for (const auto& [name, most] : {std::pair{"delta", 1'000}, std::pair{"line", 1}})
+      if (const double value = options.number(name); !(value >= 0 && value <= most))
+        throw InputError{fmt::format("g10: option '{}' is '{}'; expected 0 to {}", name, options.word(name), most)};
+  }
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};

@@ -156,3 +156,10 @@ TEST_CASE("Capuchin moves an in-trigger earlier after a tensor came late") {
     CHECK(result.totals.makespan.count() == (result.baseline + late).count());
   }
 }
+
+TEST_CASE("a share by which in-triggers cannot move is refused") {
+  const Trace trace = a_around_p(30_ns, {100_ns});
+  for (const std::string lead : {"-1", "1e300"})
+    CHECK_THROWS_WITH(run(trace, 110_B, 1, kMachine, "capuchin(lead=" + lead + ")"),
+                      "capuchin: option 'lead' is '" + lead + "'; expected 0 to 1000");
+}

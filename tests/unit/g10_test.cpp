@@ -125,3 +125,9 @@ TEST_CASE("G10 moves copies back earlier while the memory is below the line") {
     CHECK(result.totals.makespan == result.baseline);
   }
 }
+
+TEST_CASE("shares that make no sense to G10 are refused") {
+  const Trace trace = around_b({100_B}, {100_ns}, 0, 100_B);
+  CHECK_THROWS_WITH(planned(trace, 199_B, "g10(delta=-0.5)"), "g10: option 'delta' is '-0.5'; expected 0 to 1000");
+  CHECK_THROWS_WITH(planned(trace, 199_B, "g10(line=1e300)"), "g10: option 'line' is '1e300'; expected 0 to 1");
+}
