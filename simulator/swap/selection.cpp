@@ -6,6 +6,8 @@
 #include <queue>
 #include <string>
 
+#include "simulator/swap/excess_tree.hpp"
+#include "simulator/swap/schedule.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
 
@@ -56,15 +58,15 @@ Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps
   std::vector<std::uint32_t> order(gaps.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
-  LoadCurve curve{circle, limits};
+  ExcessTree tree{circle, limits};
   Selection selection;
   for (const std::uint32_t i : order) {
-    if (!considered(allowed, i) || !curve.relieves(gaps[i])) continue;
+    if (!considered(allowed, i) || !tree.relieves(gaps[i])) continue;
     selection.gaps.push_back(i);
-    curve.take(gaps[i]);
+    tree.take(gaps[i]);
   }
-  selection.peak = curve.peak();
-  selection.fits = curve.fits();
+  selection.peak = peak_without(circle, gaps, selection.gaps);
+  selection.fits = tree.fits();
   return selection;
 }
 

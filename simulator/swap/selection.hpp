@@ -36,8 +36,8 @@ struct Selection {
 };
 
 /// Picks gaps by descending score (ties: the one that comes first) until the load is nowhere above `limits`, skipping
-/// those during which it is not. Only gaps with `allowed[i]` are considered; empty: all. O(picks * slots +
-/// gaps log gaps).
+/// those during which it is not. Only gaps with `allowed[i]` are considered; empty: all. O(slots +
+/// gaps log gaps + gaps log slots).
 Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& scores,
                           const SlotLimits& limits, const std::vector<bool>& allowed = {});
 
