@@ -88,6 +88,7 @@ TEST_CASE("every policy keeps the invariants under the assumptions of the DTR si
 }
 
 TEST_CASE("lanes that run side by side read the same bytes") {
+  int runs = 0, ended = 0;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 8 : 2); ++seed) {
     const Trace trace = random_trace(seed, 120);
     for (const PolicyInfo* policy : all_policies()) {
@@ -95,9 +96,14 @@ TEST_CASE("lanes that run side by side read the same bytes") {
       RunSpec spec{.policy = tests::quick_spec(*policy), .machine = kMachine};
       spec.capacity = trace.ideal_peak() / 10 * 7;
       const Result result = simulate(trace, spec, true);
-      if (result.outcome == Outcome::kOk) check_bytes(trace, spec, result, true);
+      ++runs;
+      if (result.outcome != Outcome::kOk) continue;
+      ++ended;
+      check_bytes(trace, spec, result, true);
     }
   }
+  INFO(ended << " of " << runs);
+  CHECK(ended * 4 > runs);
 }
 
 TEST_CASE("every policy keeps the invariants over several iterations") {

@@ -17,6 +17,7 @@ const Machine kMachine = tests::uneven();
 }  // namespace
 
 TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
+  int runs = 0, ended = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
     for (const char* policy :
@@ -35,7 +36,9 @@ TEST_CASE("planners that are made to plan with small tensors read the right byte
             const Result result = simulate(trace, spec, true);
             INFO(result.message);
             REQUIRE(result.outcome != Outcome::kError);
+            ++runs;
             if (result.outcome != Outcome::kOk) continue;
+            ++ended;
             CHECK(replay(trace, spec, result.realised) == result.totals);
             const HostReport report = execute_on_host(
                 trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .threads = false, .arena = 1_MiB});
@@ -44,4 +47,6 @@ TEST_CASE("planners that are made to plan with small tensors read the right byte
             CHECK(report.corrupt == Bytes{});
           }
   }
+  INFO(ended << " of " << runs);
+  CHECK(ended * 2 > runs);
 }
