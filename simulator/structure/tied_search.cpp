@@ -182,7 +182,9 @@ bool TiedSearch::attempt(const Rule& rule) {
     if (!judgement) break;
     const Result& result = judgement->result;
     improved |= judgement->is_best;
-    const bool is_close = result.totals.makespan / 10 * 9 <= best_result_.totals.makespan;
+    const bool is_close = result.outcome == Outcome::kOk
+                              ? result.totals.makespan / 10 * 9 <= best_result_.totals.makespan
+                              : best_result_.outcome != Outcome::kOk;
     if (!fits || selected.empty() || !is_close || (before && !better(result, *before))) break;
     before = result;
     const std::vector<Bytes> under_way = bytes_under_way(circle, gaps_, selected, machine_, rule.copies);

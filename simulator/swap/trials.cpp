@@ -76,6 +76,10 @@ Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> po
 
 bool better(const Result& a, const Result& b) {
   if ((a.outcome == Outcome::kOk) != (b.outcome == Outcome::kOk)) return a.outcome == Outcome::kOk;
+  const auto done = [](const Result& run) {
+    return run.totals.makespan - run.totals.stall.compute - run.totals.recompute;
+  };
+  if (a.outcome != Outcome::kOk && done(a) != done(b)) return done(a) > done(b);
   const Nanos time_a = a.totals.makespan, time_b = b.totals.makespan;
   if (time_a != time_b) return time_a < time_b;
   return a.totals.swap_out + a.totals.swap_in < b.totals.swap_out + b.totals.swap_in;

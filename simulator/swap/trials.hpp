@@ -47,7 +47,8 @@ Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> po
 /// An overhead limit for runs that only matter if they lose less than `factor` times what `best` loses.
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);
 
-/// What a planner prefers: a run that ends well; then less time; then fewer bytes copied.
+/// What a planner prefers: a run that ends well; of those that do not, the one that did more of the program; then less
+/// time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
 
 /// The best of the drafts judged so far, beginning with the empty one.

@@ -3,6 +3,7 @@
 #include "simulator/swap/schedule.hpp"
 #include "simulator/swap/selection.hpp"
 #include "simulator/swap/step_circle.hpp"
+#include "simulator/swap/trials.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
@@ -171,4 +172,25 @@ TEST_CASE("what the step changes at its end is copied when the lane is free, for
   // It comes back from 250 to 400, in slots 2 and 3, and nothing is leaving.
   CHECK(bytes_under_way(circle, {weight}, {0}, kMachine, CopyOut::kWhenFree) ==
         std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
+}
+
+TEST_CASE("of runs that fail the one that did more of the program is better, and any that ends well") {
+  const auto run = [](Outcome outcome, Nanos makespan, Nanos stalled, Nanos recompute, Bytes copied = {}) {
+    Result result;
+    result.outcome = outcome;
+    result.totals.makespan = makespan;
+    result.totals.stall.compute = stalled;
+    result.totals.recompute = recompute;
+    result.totals.swap_out = copied;
+    return result;
+  };
+  const Result early = run(Outcome::kOutOfMemory, 50_ns, 0_ns, 0_ns);
+  const Result later = run(Outcome::kTimeLimit, 500_ns, 400_ns, 49_ns);
+  const Result latest = run(Outcome::kOutOfMemory, 500_ns, 400_ns, 40_ns);
+  const Result ended = run(Outcome::kOk, 900_ns, 0_ns, 0_ns), sooner = run(Outcome::kOk, 899_ns, 0_ns, 0_ns, 9_B);
+  const std::vector<Result> ranked{sooner, ended, run(Outcome::kOk, 900_ns, 0_ns, 0_ns, 1_B), latest, later, early};
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    CHECK(better(ranked[i - 1], ranked[i]));
+    CHECK_FALSE(better(ranked[i], ranked[i - 1]));
+  }
 }
