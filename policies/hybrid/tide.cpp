@@ -53,17 +53,20 @@ class Tide final : public Policy {
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     const auto on_demand = [this] { return follow_draft({}, room_maker()); };
     Best best{judge(trace, limited(spec), on_demand()), on_demand};
+    RunSpec setting = spec;
     if (!trace.ops().empty() && trace.ideal_peak() > spec.capacity && !best.loses_nothing()) {
       if (swaps_) search(best, trace, spec);
       if (effort_ >= kEffortForRivals && !best.loses_nothing()) {
         Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
-        if (const std::string winner = rivals.beat(best.result); !winner.empty())
-          best.make = [rivals, winner] { return rivals.make(winner); };
+        if (const std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
+          best.make = [rivals, winner] { return rivals.make(winner->name); };
+          setting.overhead_limit = winner->overhead_limit;
+        }
         judged_ += rivals.judged();
       }
     }
     answer_ = best.make();
-    return answer_->plan_run(trace, spec);
+    return answer_->plan_run(trace, setting);
   }
   std::unique_ptr<Pool> bring_pool() override { return answer_->bring_pool(); }
   void start(const View& view) override { answer_->start(view); }
@@ -105,10 +108,14 @@ class Tide final : public Policy {
 
   /// What copies are planned with: links as they are while data moves both ways.
   static Machine while_both_are_busy(Machine machine) {
+    const auto scaled = [](std::int64_t count, std::int64_t by, std::int64_t of) {
+      return static_cast<std::int64_t>(static_cast<Int128>(count) * by / of);
+    };
+    constexpr std::int64_t kFull = 1'000'000;
     for (Link* const link : {&machine.h2d, &machine.d2h}) {
-      link->rate = BytesPerSecond{link->rate.count() / 1'000'000 * link->duplex_ppm};
+      link->rate = BytesPerSecond{std::max<std::int64_t>(scaled(link->rate.count(), link->duplex_ppm, kFull), 1)};
       for (TimedSize& timed : link->times)
-        timed.time = link->latency + (timed.time - link->latency) * 1'000'000 / link->duplex_ppm;
+        timed.time = link->latency + Nanos{scaled((timed.time - link->latency).count(), kFull, link->duplex_ppm)};
       link->latency += machine.submit;
     }
     return machine;
@@ -149,7 +156,7 @@ class Tide final : public Policy {
     constexpr int kLimits = 6;
     for (int i = 0; i < kLimits; ++i) {
       planning.capacity = counted.capacity;
-      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : tries * 6 / 100, room_maker()};
+      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker()};
       if (i == 0)
         find_plan(trials, planning, costs);
       else
@@ -181,7 +188,7 @@ class Tide final : public Policy {
     improve(trials, planning, costs, selection_of(trials.best_plan()), copies_of(trials.best_plan()), seed_);
   }
 
-  /// Decides for all like layers at once, with half of the effort.
+  /// Decides for all like layers at once, with half of the tries.
   void try_classes(Trials& trials, const Planning& planning, std::vector<Nanos> costs) const {
     std::replace(costs.begin(), costs.end(), Reruns::kImpossible, kCannot);
     TiedSearch search{planning.circle,
@@ -193,7 +200,7 @@ class Tide final : public Policy {
                       [&](const TiedPlan& plan) {
                         return trials.add(planning.gaps, {plan.copied, plan.dropped});
                       },
-                      effort_ / 2};
+                      trials.left() / 2};
     search.run();
   }
 

@@ -27,8 +27,8 @@ bool Rivals::may_win(bool swap, bool recompute, const Result& best) const {
   return !bound || (bound->feasible && bound->makespan < best.totals.makespan);
 }
 
-std::string Rivals::beat(Result& best) {
-  std::string winner;
+std::optional<Rivals::Winner> Rivals::beat(Result& best) {
+  std::optional<Winner> winner;
   const auto kind = [](PolicyKind one) { return static_cast<std::size_t>(one); };
   std::array<bool, 8> may{};
   may[kind(PolicyKind::kSwap)] = may_swap_ && may_win(true, false, best);
@@ -46,7 +46,7 @@ std::string Rivals::beat(Result& best) {
     if (!better(result, best) || (best.outcome == Outcome::kOk && result.totals.makespan == best.totals.makespan))
       continue;
     best = result;
-    winner = info->name;
+    winner = {info->name, spec.overhead_limit};
   }
   return winner;
 }

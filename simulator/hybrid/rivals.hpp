@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "simulator/policy.hpp"
@@ -20,8 +21,12 @@ class Rivals {
   Rivals(const Trace& trace, const RunSpec& spec, std::string self, bool may_swap, bool may_recompute)
       : trace_{trace}, spec_{spec}, self_{std::move(self)}, may_swap_{may_swap}, may_recompute_{may_recompute} {}
 
-  /// @return  the name of the policy that beats `best` and all others; empty: none does. Then `best` is its result
-  std::string beat(Result& best);
+  struct Winner {
+    std::string name;
+    std::optional<double> overhead_limit;  ///< of the run that it won: it may plan something else under another
+  };
+  /// The policy that beats `best` and all others; none: none does. `best` becomes its result.
+  std::optional<Winner> beat(Result& best);
   /// How many were run so far.
   std::int64_t judged() const { return judged_; }
   /// The policy with its defaults.

@@ -61,6 +61,7 @@ class Trials {
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
   /// No tries are left, or the best costs no time.
   bool over() const { return tries_ <= 0 || free(); }
+  std::int64_t left() const { return tries_; }
   /// Whether the best costs no time.
   bool free() const;
   std::int64_t judged() const { return judged_; }

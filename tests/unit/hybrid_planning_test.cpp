@@ -6,6 +6,7 @@
 #include "simulator/swap/feature_maps.hpp"
 #include "simulator/swap/schedule_early.hpp"
 #include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
@@ -201,4 +202,16 @@ TEST_CASE("PoocH recomputes first what is waited for longest by the time that re
   CHECK(both.totals.recompute == 60_ns);
   CHECK(both.totals.swap_out == 0_B);
   CHECK(both.totals.makespan == both.baseline + 60_ns);
+}
+
+TEST_CASE("tide plans for a link of less than a megabyte per second") {
+  Machine slow = kMachine;
+  for (Link* const link : {&slow.h2d, &slow.d2h}) link->rate = BytesPerSecond{500'000}, link->duplex_ppm = 700'000;
+  const Trace trace = tests::chain_trace(12);
+  RunSpec spec{.policy = "tide(least=1B,effort=40)", .capacity = trace.ideal_peak() / 10 * 7, .machine = slow};
+  const Result result = simulate(trace, spec, true);
+  CHECK(result.outcome == Outcome::kOk);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  spec.policy = "dtr-eq";
+  CHECK(result.totals.makespan <= simulate(trace, spec).totals.makespan);
 }
