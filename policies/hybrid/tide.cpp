@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/answering.hpp"
 #include "simulator/bounds/fluid.hpp"
 #include "simulator/hybrid/improve.hpp"
 #include "simulator/hybrid/placement.hpp"
@@ -40,7 +41,7 @@ namespace {
 ///
 /// Deterministic for a seed. Cost: at most `effort` simulations in 1 and 2, fewer where the step has more than 10^4
 /// ops.
-class Tide final : public Policy {
+class Tide final : public Answering {
  public:
   explicit Tide(const Options& options)
       : effort_{std::llround(options.number("effort"))},
@@ -68,24 +69,8 @@ class Tide final : public Policy {
     answer_ = best.make();
     return answer_->plan_run(trace, setting);
   }
-  std::unique_ptr<Pool> bring_pool() override { return answer_->bring_pool(); }
-  void start(const View& view) override { answer_->start(view); }
-  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
-    answer_->make_room(view, request, out);
-  }
-  void before_run(const View& view, OpId op, std::vector<Action>& out) override { answer_->before_run(view, op, out); }
-  bool anticipates() const override { return answer_->anticipates(); }
-  void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
-    answer_->before_place(view, request, out);
-  }
-  bool watches() const override { return true; }
-  void dropped(const View& view, VersionId v) override {
-    if (answer_->watches()) answer_->dropped(view, v);
-  }
-  void computed(const View& view, std::span<const VersionId> versions) override {
-    if (answer_->watches()) answer_->computed(view, versions);
-  }
-  std::int64_t cost_evaluations() const override { return judged_ + (answer_ ? answer_->cost_evaluations() : 0); }
+
+  std::int64_t cost_evaluations() const override { return judged_ + Answering::cost_evaluations(); }
 
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kEffortForRivals = 50;
@@ -189,12 +174,11 @@ class Tide final : public Policy {
   }
 
   /// Decides for all like layers at once, with half of the tries.
-  void try_classes(Trials& trials, const Planning& planning, std::vector<Nanos> costs) const {
-    std::replace(costs.begin(), costs.end(), Reruns::kImpossible, kCannot);
+  void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
     TiedSearch search{planning.circle,
                       planning.gaps,
                       gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
-                      std::move(costs),
+                      costs,
                       planning.machine,
                       planning.capacity,
                       [&](const TiedPlan& plan) {
@@ -320,7 +304,6 @@ class Tide final : public Policy {
   std::uint64_t seed_;
   bool swaps_, recomputes_, fold_;
   std::int64_t judged_ = 0;
-  std::unique_ptr<Policy> answer_;
 };
 
 const RegisterPolicy kRegistered{

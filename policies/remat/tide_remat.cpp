@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/answering.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/tide_remat/early_drops.hpp"
 #include "simulator/tide_remat/places.hpp"
@@ -25,7 +26,7 @@ namespace {
 ///
 /// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
 /// the program repeats itself.
-class TideRemat final : public Policy {
+class TideRemat final : public Answering {
  public:
   explicit TideRemat(const Options& options)
       : effort_{options.number("effort") / 100}, places_{options.flag("places")}, learns_{options.flag("learn")} {}
@@ -44,20 +45,6 @@ class TideRemat final : public Policy {
     }
     return answer_->plan_run(trace, spec);
   }
-  std::unique_ptr<Pool> bring_pool() override { return answer_->bring_pool(); }
-  void start(const View& view) override { answer_->start(view); }
-  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
-    answer_->make_room(view, request, out);
-  }
-  void before_run(const View& view, OpId op, std::vector<Action>& out) override { answer_->before_run(view, op, out); }
-  bool anticipates() const override { return answer_->anticipates(); }
-  void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
-    answer_->before_place(view, request, out);
-  }
-  bool watches() const override { return true; }
-  void dropped(const View& view, VersionId v) override { answer_->dropped(view, v); }
-  void computed(const View& view, std::span<const VersionId> versions) override { answer_->computed(view, versions); }
-  std::int64_t cost_evaluations() const override { return answer_ ? answer_->cost_evaluations() : 0; }
 
  private:
   /// The best answer whose places fit: by its own places, or by the pool's.
@@ -153,7 +140,6 @@ class TideRemat final : public Policy {
 
   double effort_;
   bool places_, learns_;
-  std::unique_ptr<Policy> answer_;
 };
 
 const RegisterPolicy kRegistered{

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "simulator/remat/saved.hpp"
+#include "simulator/hybrid/reruns.hpp"
 #include "simulator/swap/excess_tree.hpp"
 #include "simulator/swap/trials.hpp"
 
@@ -23,31 +23,6 @@ std::uint64_t hash_of(const TiedPlan& plan) {
 }
 
 }  // namespace
-
-std::vector<Nanos> rerun_costs(const Trace& trace, const std::vector<Gap>& gaps) {
-  constexpr std::size_t kMostOps = 100;
-  const std::vector<std::uint32_t> ends = ends_of_versions(trace);
-  const auto cost_of = [&](const Gap& gap) {
-    if (gap.crosses) return kCannot;
-    Nanos cost;
-    std::vector<OpId> ops;
-    std::vector<VersionId> needed{gap.out};
-    while (!needed.empty()) {
-      const OpId op = trace.version(needed.back()).producer;
-      needed.pop_back();
-      if (!op.valid() || trace.op(op).kind == OpKind::kSource || ops.size() == kMostOps) return kCannot;
-      if (std::find(ops.begin(), ops.end(), op) != ops.end()) continue;
-      ops.push_back(op);
-      cost += trace.op(op).duration;
-      for (const Use& use : trace.uses(op))
-        if (use.in.valid() && ends[trace.root(use.in).index()] <= gap.due) needed.push_back(trace.root(use.in));
-    }
-    return cost;
-  };
-  std::vector<Nanos> costs;
-  for (const Gap& gap : gaps) costs.push_back(cost_of(gap));
-  return costs;
-}
 
 TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
                        std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge,
@@ -70,7 +45,7 @@ TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, s
   for (std::uint32_t c = 0; c < classes_.size(); ++c) {
     const std::vector<std::uint32_t>& members = classes_[c].members;
     for (std::size_t i = 0; i < members.size(); ++i) class_of_[members[i]] = c, place_[members[i]] = i;
-    if (costs_[members.front()] != kCannot) by_cost_.push_back(c);
+    if (costs_[members.front()] != Reruns::kImpossible) by_cost_.push_back(c);
     best_rule_.most_copied.push_back(members.size());
   }
   std::stable_sort(by_cost_.begin(), by_cost_.end(),
@@ -138,7 +113,7 @@ TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fi
       for (const std::uint32_t i : classes_[c].members) {
         if (tree.fits()) return;
         if (left == 0) break;
-        if (costs_[i] == kCannot || !take(i)) continue;
+        if (costs_[i] == Reruns::kImpossible || !take(i)) continue;
         plan.dropped.push_back(i);
         --left;
       }

@@ -22,12 +22,6 @@ struct TiedPlan {
   bool operator==(const TiedPlan&) const = default;
 };
 
-/// By gap: time of what must run again to make its content when it is due, if all else stays as the program has it;
-/// kCannot where that is impossible or takes more than a hundred ops. Nothing that crosses the boundary can be made
-/// again. O(gaps * ops run again).
-std::vector<Nanos> rerun_costs(const Trace& trace, const std::vector<Gap>& gaps);
-inline constexpr Nanos kCannot{std::int64_t{1} << 62};
-
 /// Searches plans in which each class is split by its gaps' length: the longest copied, those behind them dropped, the
 /// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of like layers, where gaps are nested, a best
 /// plan of fluid copies has this form by exchange).
@@ -44,7 +38,7 @@ class TiedSearch {
   /// Runs a plan in the setting that it is for.
   using Judge = std::function<Result(const TiedPlan&)>;
 
-  /// @param costs  of rerun_costs(); kCannot for what may not be dropped
+  /// @param costs  of Reruns::costs(); Reruns::kImpossible for what may not be dropped
   /// @param tries  plans to judge at most, of which the first does nothing
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
              std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, std::int64_t tries);

@@ -14,8 +14,11 @@ namespace {
 /// Carries a draft out, and lets another policy make room.
 class Follow final : public Policy {
  public:
-  Follow(GapDraft draft, std::unique_ptr<Policy> on_demand)
-      : copies_{std::move(draft.copies)}, drops_{std::move(draft.drops)}, on_demand_{std::move(on_demand)} {}
+  Follow(GapDraft draft, std::unique_ptr<Policy> on_demand, std::int64_t most_asked)
+      : copies_{std::move(draft.copies)},
+        drops_{std::move(draft.drops)},
+        on_demand_{std::move(on_demand)},
+        most_asked_{most_asked} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
     on_demand_->plan_run(trace, spec);
@@ -23,6 +26,7 @@ class Follow final : public Policy {
   }
   void start(const View& view) override {
     drops_.start();
+    asked_ = 0;
     on_demand_->start(view);
   }
   void before_run(const View& view, OpId op, std::vector<Action>& out) override {
@@ -30,7 +34,7 @@ class Follow final : public Policy {
     drops_.due(view, op, out);
   }
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
-    on_demand_->make_room(view, request, out);
+    if (++asked_ <= most_asked_) on_demand_->make_room(view, request, out);
   }
   bool watches() const override { return on_demand_->watches(); }
   void dropped(const View& view, VersionId v) override { on_demand_->dropped(view, v); }
@@ -43,6 +47,7 @@ class Follow final : public Policy {
   std::vector<Action> copies_;
   Draft drops_;
   std::unique_ptr<Policy> on_demand_;
+  std::int64_t most_asked_, asked_ = 0;
 };
 
 std::unique_ptr<Policy> maker_of_room(OnDemand on_demand) {
@@ -62,8 +67,8 @@ GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t
   return draft;
 }
 
-std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand) {
-  return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand));
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand, std::int64_t most_asked) {
+  return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand), most_asked);
 }
 
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
@@ -87,7 +92,8 @@ bool better(const Result& a, const Result& b) {
 
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor) {
   // Several streams run side by side, and iterations may differ: there only the whole run says what it takes.
-  if (best.outcome != Outcome::kOk || trace.data().streams.size() != 1 || spec.iterations != 1)
+  if (best.outcome != Outcome::kOk || best.baseline == Nanos{} || trace.data().streams.size() != 1 ||
+      spec.iterations != 1)
     return spec.overhead_limit;
   const double overhead =
       static_cast<double>(best.totals.makespan.count()) / static_cast<double>(best.baseline.count()) - 1;

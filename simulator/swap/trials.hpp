@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,7 +38,9 @@ GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t
 enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
 
 /// A policy that carries `draft` out.
-std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
+/// @param most_asked  how often in an iteration it makes room where that is not enough, before it gives up
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand,
+                                     std::int64_t most_asked = std::numeric_limits<std::int64_t>::max());
 
 /// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A
 /// pool that plans offline is stood in for by best-fit: it would plan anew for every draft.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "simulator/hybrid/reruns.hpp"
 #include "tests/catch.hpp"
 #include "traces/importer.hpp"
 #include "traces/synthetic/gpt.hpp"
@@ -70,7 +71,7 @@ TEST_CASE("making content again costs its op and what has to be made for that") 
   build.run({.duration = 1_us}, {{a}, {b}, {loaded}});
   const Trace trace = build.finish();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
-  const std::vector<Nanos> costs = rerun_costs(trace, gaps);
+  const std::vector<Nanos> costs = Reruns(trace, gaps).costs();
   const auto cost_of = [&](BufferId buffer) {
     for (std::size_t i = 0; i < gaps.size(); ++i)
       if (!gaps[i].crosses && trace.version(gaps[i].out).buffer == buffer) return costs[i];
@@ -78,9 +79,9 @@ TEST_CASE("making content again costs its op and what has to be made for that") 
   };
   CHECK(cost_of(a) == 12_us);  // with what was freed
   CHECK(cost_of(b) == 11_us);  // a is there
-  CHECK(cost_of(loaded) == kCannot);
+  CHECK(cost_of(loaded) == Reruns::kImpossible);
   for (std::size_t i = 0; i < gaps.size(); ++i)
-    if (gaps[i].crosses) CHECK(costs[i] == kCannot);
+    if (gaps[i].crosses) CHECK(costs[i] == Reruns::kImpossible);
 }
 
 TEST_CASE("a class is dropped from its longest gap on and kept from some gap on") {
@@ -92,7 +93,7 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
   TiedSearch search{found.circle,
                     found.gaps,
                     found.classes,
-                    rerun_costs(trace, found.gaps),
+                    Reruns(trace, found.gaps).costs(),
                     spec.machine,
                     spec.capacity,
                     [&](const TiedPlan& plan) {
