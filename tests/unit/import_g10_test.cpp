@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "tests/catch.hpp"
@@ -121,4 +123,14 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
         folder + ": " + folder + "/a_kernels.config and " + folder + "/b_kernels.config; expected one kernels.config");
   CHECK(load_trace(folder + "/a_kernels.config").hash() == trace.hash());
   CHECK(load_error(folder + "/b_kernels.config") == folder + ": no b_tensors.config; expected G10's three tables");
+}
+
+TEST_CASE("times of G10's kernels that cannot be added up are refused") {
+  std::string kernels, times;
+  for (int i = 0; i < 2306; ++i) {  // 10^15 ns each; 2^61 ns are 2305.8 of them
+    kernels += fmt::format("Kernel ID: {}, Name: Linear_Forward\n", i);
+    times += fmt::format("{:04} 1000000000 ms\n", i);
+    if (i == 2304) CHECK(refusal(kernels, kTensors, times).empty());
+  }
+  CHECK(refusal(kernels, kTensors, times) == "times.txt:2306: the times add up to more than 2305843009213693952");
 }

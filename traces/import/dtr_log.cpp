@@ -148,7 +148,7 @@ class DtrReader {
   void read_op(DtrInstruction& next) {
     next.op = name(text("NAME"));
     next.time_ns = whole("TIME", 0);
-    add(time_, next.time_ns, "durations");
+    add(time_, next.time_ns, "durations", lines_);
     names("ARGS", [&](std::uint32_t arg) { log_.args.push_back(arg); });
     const std::size_t count = log_.args.size() - next.args.first;
     if (instruction_ == "CALL") {
@@ -184,7 +184,7 @@ class DtrReader {
         result.alias = static_cast<std::int32_t>(alias);
         if (alias >= 0) result.size = 0;
       }
-      add(size_, result.size, "sizes");
+      add(size_, result.size, "sizes", lines_);
     }
   }
 
@@ -197,14 +197,6 @@ class DtrReader {
     if (instruction_ != instruction) lines_.refuse("{}; expected {}", excerpt(instruction_), wanted());
     if (text("NAME") != log_.names[result.name])
       lines_.refuse("{} of '{}'; expected {}", instruction, excerpt(text("NAME")), wanted());
-  }
-
-  void add(Total& total, std::int64_t value, std::string_view what) const {
-    try {
-      total.add(value, what);
-    } catch (const InputError& error) {
-      throw error.at(lines_.position());
-    }
   }
 
   static constexpr std::string_view kKnown =

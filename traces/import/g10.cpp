@@ -79,11 +79,7 @@ void read_tensors(const Input& input, Tables& tables) {
     const Tensor tensor = parse_tensor(lines);
     if (!tables.index.try_emplace(tensor.id, tables.tensors.size()).second)
       lines.refuse("tensor{} is listed a second time", tensor.id);
-    try {
-      sizes.add(tensor.size, "sizes");
-    } catch (const InputError& error) {
-      throw error.at(lines.position());
-    }
+    add(sizes, tensor.size, "sizes", lines);
     tables.tensors.push_back(tensor);
   }
 }
@@ -133,6 +129,7 @@ void read_times(const Input& input, Tables& tables) {
   constexpr double kMostMilliseconds = 1e9;
   Lines lines{input.path(), input.bytes()};
   std::size_t next = 0;
+  Total times;
   while (lines.next()) {
     std::string_view rest = lines.text();
     if (rest.empty()) continue;
@@ -148,7 +145,9 @@ void read_times(const Input& input, Tables& tables) {
     if (*id != static_cast<std::int64_t>(next)) lines.refuse("kernel {}; expected kernel {}", *id, next);
     if (next >= tables.kernels.size())
       lines.refuse("a time for kernel {}; the table of kernels has {}", next, tables.kernels.size());
-    tables.kernels[next++].duration = Nanos{std::llround(time * 1e6)};
+    const Nanos duration{std::llround(time * 1e6)};
+    add(times, duration.count(), "times", lines);
+    tables.kernels[next++].duration = duration;
   }
   if (next < tables.kernels.size())
     throw InputError{fmt::format("{}: times for {} kernels; the table of kernels has {}", input.path(), next,

@@ -1,4 +1,4 @@
-// What the importers of text formats share: lines with their numbers, whole numbers, and sums that cannot overflow.
+// What the importers of text formats share: lines with their numbers, and whole numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/total.hpp"
 
 namespace tidepool {
 
@@ -72,18 +73,13 @@ inline std::string excerpt(std::string_view text) {
   return text.size() > kLongest ? shown + "..." : shown;
 }
 
-/// The sum of all sizes (or durations) in a file, so that no sum made from them later can overflow.
-class Total {
- public:
-  /// @throws InputError  "the sizes add up to more than 2305843009213693952"
-  void add(std::int64_t value, std::string_view what) {
-    if (value > kMost - sum_) throw InputError{fmt::format("the {} add up to more than {}", what, kMost)};
-    sum_ += value;
+/// Adds to a total, which names the line where it becomes too large.
+inline void add(Total& total, std::int64_t value, std::string_view what, const Lines& lines) {
+  try {
+    total.add(value, what);
+  } catch (const InputError& error) {
+    throw error.at(lines.position());
   }
-
- private:
-  static constexpr std::int64_t kMost = std::int64_t{1} << 61;
-  std::int64_t sum_ = 0;
-};
+}
 
 }  // namespace tidepool

@@ -104,11 +104,7 @@ SingaLog parse_singa_log(const Input& input) {
     const bool sized = numbers == 2 || (numbers == 1 && (*kind == EventKind::kMalloc || (uses(*kind) && is_size())));
     if (sized) event.size = number(0, "size", kMostTime);
     if (numbers == 2 || (numbers == 1 && !sized)) event.time = number(numbers - 1, "time", kMostTime);
-    try {
-      sizes.add(std::max<std::int64_t>(event.size, 0), "sizes");
-    } catch (const InputError& error) {
-      throw error.at(lines.position());
-    }
+    add(sizes, std::max<std::int64_t>(event.size, 0), "sizes", lines);
     log.events.push_back(event);
   }
   if (log.events.empty()) throw InputError{input.path() + ": no event; expected lines with " + std::string{kKnown}};
