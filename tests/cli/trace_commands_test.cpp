@@ -131,5 +131,8 @@ TEST_CASE("tidepool make writes a synthetic step that says that it is one") {
   CHECK(info["source"] == "synthetic: GPT-like");
   const ProgramResult wrong = run_program({"make", "gpd", "-o", path});
   CHECK(wrong.code == 2);
+  const ProgramResult image = run_program({"make", "resnet", "--image", "6", "-o", path});
+  CHECK(image.code == 2);
+  CHECK(image.err == "tidepool: image of 6 pixels; expected a multiple of 4\n");
   CHECK(wrong.err == "tidepool: no model named 'gpd', did you mean 'gpt'?; known: gpt, resnet\n");
 }

@@ -1,4 +1,6 @@
 // Synthetic steps: what a layer adds to them.
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 #include "traces/synthetic/gpt.hpp"
@@ -61,4 +63,34 @@ TEST_CASE("six layers add a block to each stage of a ResNet-like step") {
   CHECK(ops(20) - ops(14) == 3 * (7 + 9 + 4));
   CHECK(ops(14) - ops(8) == ops(20) - ops(14));
   CHECK_THROWS_MATCHES(ops(112), InputError, Catch::Matchers::Message("112 layers; expected 6 n + 2, as 110"));
+}
+
+TEST_CASE("a ResNet-like step is of images whose sides can be halved twice") {
+  const auto step = [](std::int64_t image) { return resnet_step({.layers = 8, .image = image, .batch = 2}); };
+  CHECK(step(4).ops().size() == step(8).ops().size());
+  for (const std::int64_t image : {1, 2, 6})
+    CHECK_THROWS_WITH(step(image), fmt::format("image of {} pixels; expected a multiple of 4", image));
+}
+
+TEST_CASE("a synthetic step that is too large to be counted is refused") {
+  constexpr std::int64_t kMost = 1'000'000;
+  CHECK(checked_size({std::int64_t{1} << 30, std::int64_t{1} << 31}).count() == std::int64_t{1} << 61);
+  CHECK_THROWS_WITH(checked_size({std::int64_t{1} << 30, std::int64_t{1} << 31, 2}),
+                    "a buffer of 1073741824 x 2147483648 x 2 B; expected at most 2305843009213693952 B");
+  CHECK_THROWS_WITH(resnet_step({.layers = 8, .width = kMost, .image = kMost, .batch = kMost}),
+                    "a buffer of 1000000 x 3 x 1000000 x 1000000 x 2 B; expected at most 2305843009213693952 B");
+  CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = kMost, .sequence = kMost, .batch = kMost}),
+                    "the sizes add up to more than 2305843009213693952");
+
+  constexpr Bytes kHalf{std::int64_t{1} << 60};
+  StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 each ns
+  const BufferId first = write.existing(kHalf, BufferKind::kParameter);
+  const BufferId second = write.alloc(kHalf);
+  CHECK_THROWS_WITH(write.alloc(1_B), "the sizes add up to more than 2305843009213693952");
+  CHECK_THROWS_WITH(write.op("copy", 0, {reads(first), writes(second)}),
+                    "op 'copy' takes 2305843009213693952 ns or longer");
+  CHECK_THROWS_WITH(write.op("add", 2305843009213693952.0, {}), "op 'add' takes 2305843009213693952 ns or longer");
+  write.op("read", 0, {reads(first)});
+  CHECK_THROWS_WITH(write.op("add", 2305843009213693696.0, {}),
+                    "the durations add up to more than 2305843009213693952");
 }

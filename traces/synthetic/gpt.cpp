@@ -37,7 +37,7 @@ class GptWriter {
       layer.weights = {weight(2 * h), weight(3 * h * h), weight(h * h),
                        weight(2 * h), weight(4 * h * h), weight(4 * h * h)};
     last_norm_ = weight(2 * h);
-    const BufferId ids = write_.existing(Bytes{tokens_ * 8}, BufferKind::kInput);
+    const BufferId ids = write_.existing(checked_size({tokens_, 8}), BufferKind::kInput);
     write_.iteration();
     for (std::int64_t i = 0; i < shape_.micro_batches; ++i) micro_batch(ids);
     write_.phase(Phase::kOptimizer);
@@ -53,8 +53,8 @@ class GptWriter {
   }
 
  private:
-  Bytes wide(std::int64_t factor = 1) const { return Bytes{tokens_ * shape_.hidden * factor * kHalf}; }
-  Bytes rows() const { return Bytes{tokens_ * 2 * kSingle}; }
+  Bytes wide(std::int64_t factor = 1) const { return checked_size({tokens_, shape_.hidden, factor, kHalf}); }
+  Bytes rows() const { return checked_size({tokens_, 2, kSingle}); }
   double linear(std::int64_t in, std::int64_t out) const {
     return 2.0 * static_cast<double>(tokens_) * static_cast<double>(in) * static_cast<double>(out);
   }
@@ -65,10 +65,10 @@ class GptWriter {
   }
 
   Weight weight(std::int64_t count) {
-    const Bytes size{count * kHalf};
+    const Bytes size = checked_size({count, kHalf});
     return {.value = write_.existing(size, BufferKind::kParameter),
-            .moments = write_.existing(Bytes{count * 2 * kSingle}, BufferKind::kOptimizerState),
-            .master = write_.existing(Bytes{count * kSingle}, BufferKind::kOptimizerState),
+            .moments = write_.existing(checked_size({count, 2, kSingle}), BufferKind::kOptimizerState),
+            .master = write_.existing(checked_size({count, kSingle}), BufferKind::kOptimizerState),
             .gradient = {},
             .size = size};
   }
@@ -115,7 +115,7 @@ class GptWriter {
     write_.op("layer_norm", 0, {reads(x), value(kNorm1), writes(layer.norm1), writes(layer.rows1)});
     layer.qkv = write_.alloc(wide(3));
     write_.op("linear", linear(h, 3 * h), {reads(layer.norm1), value(kQkv), writes(layer.qkv)});
-    layer.attended = write_.alloc(wide()), layer.sums = write_.alloc(Bytes{tokens_ * shape_.heads * kSingle});
+    layer.attended = write_.alloc(wide()), layer.sums = write_.alloc(checked_size({tokens_, shape_.heads, kSingle}));
     write_.op("attention", attention(), {reads(layer.qkv), writes(layer.attended), writes(layer.sums)});
     const BufferId projected = write_.alloc(wide());
     write_.op("linear", linear(h, h), {reads(layer.attended), value(kProjection), writes(projected)});
@@ -141,7 +141,7 @@ class GptWriter {
     const double flops = linear(shape_.hidden, shape_.vocabulary);
     const BufferId norm = write_.alloc(wide()), stats = write_.alloc(rows());
     write_.op("layer_norm", 0, {reads(x), reads(last_norm_.value), writes(norm), writes(stats)});
-    const BufferId logits = write_.alloc(Bytes{tokens_ * shape_.vocabulary * kHalf});
+    const BufferId logits = write_.alloc(checked_size({tokens_, shape_.vocabulary, kHalf}));
     write_.op("linear", flops, {reads(norm), reads(embedding_.value), writes(logits)});
     write_.phase(Phase::kBackward);
     write_.op("cross_entropy", 0, {reads(ids), updates(logits)});
@@ -158,7 +158,7 @@ class GptWriter {
 
   /// The gradient of what a linear map has read, from that of what it made.
   BufferId linear_backward(Weight& weight, std::int64_t in, std::int64_t out, BufferId made, BufferId read) {
-    const BufferId gradient = write_.alloc(Bytes{tokens_ * in * kHalf}, BufferKind::kGradient);
+    const BufferId gradient = write_.alloc(checked_size({tokens_, in, kHalf}), BufferKind::kGradient);
     write_.op("linear_input", linear(in, out), {reads(made), reads(weight.value), writes(gradient)});
     add_gradient("linear_weight", linear(in, out), weight, {reads(made), reads(read)});
     return gradient;

@@ -21,7 +21,8 @@ struct GptShape {
 /// there is no dropout; the token embedding is the output map as well.
 /// Every layer of a phase has the same ops, so the step is made of two runs of layers per micro-batch and one of
 /// updates.
-/// @param shape  all at least 1
+/// @param shape  all 1 to 10^6
+/// @throws InputError  what StepWriter says of a step that is too large
 Trace gpt_step(const GptShape& shape, const Roofline& roofline = {});
 
 }  // namespace tidepool

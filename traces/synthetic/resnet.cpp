@@ -49,7 +49,7 @@ class ResnetWriter {
         if (block.begins_stage) block.beside = convolution(in, out, from, side, 1);
         blocks_.push_back(block);
       }
-    features_ = Bytes{shape_.batch * shape_.width * 4 * kHalf};
+    features_ = checked_size({shape_.batch, shape_.width * 4, kHalf});
     last_ = weight(shape_.width * 4 * kClasses);
     const BufferId images = write_.existing(stem_.in_size, BufferKind::kInput);
     write_.iteration();
@@ -82,7 +82,7 @@ class ResnetWriter {
   static constexpr std::int64_t kClasses = 10;
 
   Weight weight(std::int64_t count) {
-    const Bytes size{count * kSingle};
+    const Bytes size = checked_size({count, kSingle});
     return {
         write_.existing(size, BufferKind::kParameter), write_.existing(size, BufferKind::kOptimizerState), {}, size};
   }
@@ -91,8 +91,8 @@ class ResnetWriter {
     Convolution made;
     made.kernel = weight(in * out * side * side);
     made.norm = weight(2 * out);
-    made.in_size = Bytes{shape_.batch * in * from * from * kHalf};
-    made.out_size = Bytes{shape_.batch * out * to * to * kHalf};
+    made.in_size = checked_size({shape_.batch, in, from, from, kHalf});
+    made.out_size = checked_size({shape_.batch, out, to, to, kHalf});
     made.flops = 2.0 * static_cast<double>(shape_.batch * to * to) * static_cast<double>(in * out * side * side);
     return made;
   }
@@ -130,7 +130,8 @@ class ResnetWriter {
   BufferId head(BufferId x) {
     write_.module("head");
     const double flops = 2.0 * static_cast<double>(features_.count()) * kClasses / kHalf;
-    const BufferId means = write_.alloc(features_), logits = write_.alloc(Bytes{shape_.batch * kClasses * kHalf});
+    const BufferId means = write_.alloc(features_),
+                   logits = write_.alloc(checked_size({shape_.batch, kClasses, kHalf}));
     write_.op("mean", 0, {reads(x), writes(means)});
     write_.op("linear", flops, {reads(means), reads(last_.value), writes(logits)});
     write_.phase(Phase::kBackward);
@@ -213,6 +214,8 @@ class ResnetWriter {
 Trace resnet_step(const ResnetShape& shape, const Roofline& roofline) {
   if (shape.layers < 8 || (shape.layers - 2) % 6 != 0)
     throw InputError{fmt::format("{} layers; expected 6 n + 2, as 110", shape.layers)};
+  if (shape.image < 4 || shape.image % 4 != 0)
+    throw InputError{fmt::format("image of {} pixels; expected a multiple of 4", shape.image)};
   return ResnetWriter{shape, roofline}.run();
 }
 

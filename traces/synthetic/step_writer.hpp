@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "traces/builder.hpp"
+#include "traces/total.hpp"
 
 namespace tidepool {
 
@@ -19,6 +20,10 @@ struct Roofline {
   Nanos least{2'000};                             ///< shortest op
 };
 
+/// A size in bytes: the product of whole numbers, each at least 1.
+/// @throws InputError  "a buffer of 1000000 x 4000000 x 2 B; expected at most 2305843009213693952 B"
+Bytes checked_size(std::initializer_list<std::int64_t> factors);
+
 /// Appends ops to a trace. An op takes the time of its arithmetic or of what it reads and writes, whichever is longer,
 /// and never less than the shortest op. What is made here says that it is synthetic: meta "source" and "time".
 class StepWriter {
@@ -27,11 +32,15 @@ class StepWriter {
 
   StepWriter(const Roofline& roofline, const std::string& source);
 
+  /// @throws InputError  "the sizes add up to more than 2305843009213693952"
   BufferId existing(Bytes size, BufferKind kind);
+  /// @throws InputError  as existing()
   BufferId alloc(Bytes size, BufferKind kind = BufferKind::kActivation);
   void free(std::initializer_list<BufferId> ids);
 
   /// @param flops  multiplications and additions
+  /// @throws InputError  "op 'linear' takes 2305843009213693952 ns or longer", "the durations add up to more than
+  ///                     2305843009213693952"
   void op(std::string_view name, double flops, const std::vector<Touch>& touches);
   /// Later ops belong to it.
   void module(const std::string& path);
@@ -43,6 +52,7 @@ class StepWriter {
  private:
   Roofline roofline_;
   TraceBuilder builder_;
+  Total sizes_, durations_;
   std::string module_;
   Phase phase_ = Phase::kUnknown;
 };
