@@ -36,6 +36,7 @@ class Cut {
 
   Trace run() {
     add_existing();
+    find_origin();
     const TraceData& data = trace_.data();
     std::size_t mark = 0;
     while (mark < data.marks.size() && data.marks[mark].step < first_) ++mark;
@@ -62,6 +63,15 @@ class Cut {
     }
     for (std::size_t i = 0; i < live.size(); ++i)
       if (live[i]) buffers_[i] = builder_.existing(spec(i));
+  }
+
+  void find_origin() {
+    for (std::size_t i = first_; i < last_; ++i) {
+      if (trace_.steps()[i].kind != StepKind::kRun) continue;
+      const Op& op = trace_.op(OpId{trace_.steps()[i].id});
+      for (const Nanos time : {op.start, op.launch})
+        if (time >= Nanos{}) origin_ = std::min(origin_.value_or(time), time);
+    }
   }
 
   Buffer spec(std::size_t buffer) {
@@ -99,9 +109,8 @@ class Cut {
     Op op = trace_.op(id);
     op.name = builder_.text(trace_.text(op.name));
     op.module = builder_.text(trace_.text(op.module));
-    if (!start_) start_ = std::max(op.start, Nanos{});
-    if (op.start >= Nanos{}) op.start = std::max(op.start - *start_, Nanos{});
-    if (op.launch >= Nanos{}) op.launch = std::max(op.launch - *start_, Nanos{});
+    if (op.start >= Nanos{}) op.start -= *origin_;
+    if (op.launch >= Nanos{}) op.launch -= *origin_;
     const std::vector<VersionId> made = builder_.run(op, touches);
     for (std::size_t i = 0; i < uses.size(); ++i)
       if (uses[i].out.valid()) versions_[uses[i].out.index()] = made[i];
@@ -114,7 +123,7 @@ class Cut {
   std::vector<BufferId> buffers_;    // by the trace's buffer, where it is live in the iteration
   std::vector<VersionId> versions_;  // by the trace's version, where it was made in the iteration
   std::vector<OpId> ops_;            // by the trace's op, where it runs in the iteration
-  std::optional<Nanos> start_;
+  std::optional<Nanos> origin_;      // the first time that is recorded of an op of the iteration
 };
 
 }  // namespace

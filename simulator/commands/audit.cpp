@@ -28,8 +28,9 @@ AuditReport audit_log(const Arguments& arguments, const Options& options) {
   std::vector<LoggedSegment> segments;
   if (!arguments.segments.empty())
     segments = parse_segments(arguments.segments, read_input(arguments.segments).bytes());
+  const Trace trace = load_trace(arguments.path);
   try {
-    return audit_cnmem(load_trace(arguments.path), options.bytes("init"), segments);
+    return audit_cnmem(trace, options.bytes("init"), segments);
   } catch (const InputError& error) {
     throw error.at(arguments.path);
   }

@@ -31,20 +31,25 @@ nlohmann::ordered_json to_json(const Machine& machine) {
                               {"pin_bytes_per_second", machine.host.pin_rate.count()},
                               {"pin_latency_ns", machine.host.pin_latency.count()}};
   if (machine.host.capacity != HostMemory{}.capacity) host["capacity_bytes"] = machine.host.capacity.count();
-  return {{"name", machine.name},
-          {"capacity_bytes", machine.capacity.count()},
-          {"h2d", link(machine.h2d)},
-          {"d2h", link(machine.d2h)},
-          {"device_copy_bytes_per_second", machine.device_copy.count()},
-          {"segment_alloc_ns", machine.segment_alloc.count()},
-          {"segment_free_ns", machine.segment_free.count()},
-          {"page_map_ns", machine.page_map.count()},
-          {"page_unmap_ns", machine.page_unmap.count()},
-          {"host", host},
-          {"launch_ns", machine.launch.count()},
-          {"submit_ns", machine.submit.count()},
-          {"chunk_bytes", machine.chunk.count()},
-          {"source", machine.source}};
+  nlohmann::ordered_json json{{"name", machine.name},
+                              {"capacity_bytes", machine.capacity.count()},
+                              {"h2d", link(machine.h2d)},
+                              {"d2h", link(machine.d2h)},
+                              {"device_copy_bytes_per_second", machine.device_copy.count()},
+                              {"segment_alloc_ns", machine.segment_alloc.count()},
+                              {"segment_free_ns", machine.segment_free.count()},
+                              {"page_map_ns", machine.page_map.count()},
+                              {"page_unmap_ns", machine.page_unmap.count()},
+                              {"host", host}};
+  if (machine.storage != Storage{})
+    json["storage"] = {{"capacity_bytes", machine.storage.capacity.count()},
+                       {"read", link(machine.storage.read)},
+                       {"write", link(machine.storage.write)}};
+  json.update({{"launch_ns", machine.launch.count()},
+               {"submit_ns", machine.submit.count()},
+               {"chunk_bytes", machine.chunk.count()},
+               {"source", machine.source}});
+  return json;
 }
 
 void print_row(const Machine& machine) {

@@ -66,6 +66,10 @@ TEST_CASE("tidepool audit refuses what it cannot compare") {
         "tidepool: " + path + ": no pickled PyTorch snapshot; expected one for --pool pytorch\n");
   CHECK(message({"audit", path, "--pool", "best-fit"}) ==
         "tidepool: --pool: no device records what 'best-fit' does; expected pytorch or cnmem\n");
+  const std::string bad = folder.file("bad.csv");
+  std::ofstream{bad} << "Thread,Time,Action,Pointer,Size,Stream\n1,2,3\n";
+  CHECK(message({"audit", bad}) ==
+        "tidepool: " + bad + ":2: '1,2,3'; expected Thread,Time,Action,Pointer,Size,Stream\n");
   const std::string segments = folder.file("segments.txt");
   std::ofstream{segments} << "\n0x1000000 none\n";
   CHECK(message({"audit", path, "--segments", segments}) ==

@@ -62,6 +62,24 @@ TEST_CASE("tidepool machines NAME --file writes a machine file that --machine ta
   CHECK(listed.at(0).at("h2d").at("latency_ns") == 9'700);
 }
 
+TEST_CASE("tidepool machines --json has the storage of a machine that has one") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("drive.json");
+  Json file = Json::parse(run_program({"machines", "titan-x-pcie3", "--file"}).out);
+  const auto listed = [&] {
+    std::ofstream{path} << file.dump();
+    return Json::parse(run_program({"machines", path, "--json"}).out).at(0);
+  };
+  CHECK_FALSE(listed().contains("storage"));
+  file["storage"] = {{"capacity", "1000GB"},
+                     {"read", {{"rate", "7GB/s"}, {"latency", "80us"}}},
+                     {"write", {{"rate", "5GB/s"}, {"latency", "20us"}}}};
+  const Json storage = listed().at("storage");
+  CHECK(storage.at("capacity_bytes") == 1'000'000'000'000);
+  CHECK(storage.at("read").at("rate_bytes_per_second") == 7'000'000'000);
+  CHECK(storage.at("write").at("latency_ns") == 20'000);
+}
+
 TEST_CASE("a command that does not exist, or none, is bad usage") {
   const ProgramResult misspelt = run_program({"polices"});
   CHECK(misspelt.code == 2);

@@ -57,3 +57,20 @@ TEST_CASE("an iteration that a trace does not have is refused") {
   build.run({}, {});
   CHECK_THROWS_WITH(one_iteration(build.finish(), 0), "iteration 0: the trace marks no iterations");
 }
+
+TEST_CASE("times of an iteration count from the first launch or start in it") {
+  TraceBuilder build;
+  build.mark(MarkKind::kIteration, "0");
+  build.run({.start = 5_ns, .launch = 0_ns}, {});
+  build.mark(MarkKind::kIteration, "1");
+  build.run({.start = 40_ns, .launch = 30_ns}, {});
+  build.run({.start = Nanos{-1}, .launch = 25_ns}, {});  // of another thread
+  build.run({.start = 50_ns}, {});
+  const Trace cut = one_iteration(build.finish(), 1);
+  CHECK(cut.op(OpId{0}).launch == 5_ns);
+  CHECK(cut.op(OpId{0}).start == 15_ns);
+  CHECK(cut.op(OpId{1}).launch == 0_ns);
+  CHECK(cut.op(OpId{1}).start == Nanos{-1});
+  CHECK(cut.op(OpId{2}).start == 25_ns);
+  CHECK(cut.op(OpId{2}).launch == Nanos{-1});
+}
