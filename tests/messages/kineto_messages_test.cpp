@@ -34,6 +34,17 @@ TEST_CASE("messages about Kineto files as a whole") {
         "t.log: no activity and no memory of a device; expected a profile of a program on a GPU");
 }
 
+TEST_CASE("a Kineto file of too many streams is refused") {
+  const auto with_streams = [](int count) {
+    std::string events;
+    for (int i = 0; i < count; ++i)
+      events += (i > 0 ? "," : "") + kernel(fmt::format(R"("ts": 1, "dur": 2, "args": {{"stream": {}}})", i));
+    return said(R"({"traceEvents": [)" + events + "]}");
+  };
+  CHECK(with_streams(4096).empty());
+  CHECK(with_streams(4097) == "t.log: more than 4096 streams");
+}
+
 TEST_CASE("every piece of a Kineto file that was cut off is refused") {
   const std::string whole = R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 2, "args": {"stream": 7})") + "]}";
   CHECK(said(whole) == "");

@@ -33,6 +33,8 @@ TEST_CASE("messages about RMM logs") {
   CHECK(said(time + "free,(nil),8,0\n").empty());
   CHECK(said(time + "allocate,0x1,2305843009213693952,0\n" + time + "allocate,0x2,1,0\n") ==
         "t.log:2: the sizes add up to more than 2305843009213693952");
+  CHECK(said(time + "allocate,0x1,2305843009213693952,0\n" + time + "allocate,0x2,1,0") ==  // a whole row, no line end
+        "t.log:2: the sizes add up to more than 2305843009213693952");
   CHECK(said(time + "free,0x1,8,0\n1,1634567890.123456,free,0x2,8,0\n") ==
         "t.log:2: a time since 1970; the rows before have times of day");
   CHECK(said(time + "free,0x1,8,0\nfree\n") == "t.log:2: 'free'; expected Thread,Time,Action,Pointer,Size,Stream");

@@ -5,6 +5,7 @@
 #include "tests/importing.hpp"
 #include "traces/importer.hpp"
 #include "traces/iteration.hpp"
+#include "traces/summary.hpp"
 
 using namespace tidepool;
 using tests::program;
@@ -189,6 +190,28 @@ TEST_CASE("phases come from autograd and the optimizer, modules from nn.Module c
   const std::vector<Phase> phases{Phase::kForward,   Phase::kForward, Phase::kBackward,
                                   Phase::kOptimizer, Phase::kForward, Phase::kUnknown};
   for (std::size_t i = 0; i < phases.size(); ++i) CHECK(trace.op(OpId{i}).phase == phases[i]);
+}
+
+TEST_CASE("a path of modules is cut where it becomes long, between characters") {
+  const auto module = [](int letters) {
+    const Trace trace =
+        read(range("python_function", "nn.Module: " + std::string(static_cast<std::size_t>(letters), 'm'), 1, 20) +
+             "," + range("python_function", "nn.Module: \u00e4\u00e4", 2, 8) + "," + kernel("a", 5, 6, 1));
+    return std::string{trace.text(trace.op(OpId{0}).module)};
+  };
+  const auto path = [](int letters, const std::string& rest) {
+    return std::string(static_cast<std::size_t>(letters), 'm') + rest;
+  };
+  CHECK(module(995) == path(995, ".\xc3\xa4\xc3\xa4"));  // 1000 bytes
+  CHECK(module(996) == path(996, ".\xc3\xa4"));
+  CHECK(module(997) == path(997, ".\xc3\xa4"));
+  CHECK(module(2000) == path(1000, ""));
+}
+
+TEST_CASE("a profile without memory events is a timeline, and says how to record them") {
+  CHECK(warnings(read(kernel("a", 5, 6, 1))) ==
+        Names{"lacks memory events: this is a timeline only; profile with profile_memory=True"});
+  CHECK_FALSE(read(kernel("a", 5, 6, 1) + "," + memory(3, 1, 5, 5)).data().meta.contains("lacks"));
 }
 
 TEST_CASE("ProfilerStep marks iterations, other annotations mark ranges") {

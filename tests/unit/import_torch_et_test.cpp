@@ -5,6 +5,7 @@
 #include "tests/importing.hpp"
 #include "traces/import/torch_schema.hpp"
 #include "traces/importer.hpp"
+#include "traces/summary.hpp"
 
 using namespace tidepool;
 using tests::program;
@@ -72,6 +73,9 @@ TEST_CASE("schemas say which arguments are written") {
   CHECK(schema_arguments("aten::rand() -> Tensor").empty());
   CHECK(operator_name("aten::add_.Tensor(Tensor(a!) self)") == "add_");
   CHECK(operator_name("detach") == "detach");
+  CHECK(overwrites("_foreach_zero_"));
+  CHECK(overwrites("_foreach_copy_"));
+  CHECK_FALSE(overwrites("_foreach_add_"));
 }
 
 TEST_CASE("storages are buffers: results begin them, the last operator that is given them ends them") {
@@ -85,7 +89,7 @@ TEST_CASE("storages are buffers: results begin them, the last operator that is g
   CHECK(trace.buffers()[1].size == 40_B);
   CHECK(uses(trace, 0) == Names{"read 0", "write 1"});
   CHECK(trace.data().uses[0].evidence == Evidence::kSchema);
-  CHECK(trace.data().meta.at("durations") == "none: import with --with PROFILE of the same run");
+  CHECK(warnings(trace) == Names{"lacks durations: import with --with PROFILE of the same run"});
 }
 
 TEST_CASE("a view is its storage: it runs nothing, but holds the storage, all of it") {
@@ -212,6 +216,33 @@ TEST_CASE("durations and streams come from the profile of the same run") {
   CHECK_THROWS_WITH(read_torch_et_with(nodes, other, {}),
                     "et.json: 1 of 3 operators of the profile have a number and a name of the execution trace; "
                     "expected a profile of the same run");
+}
+
+TEST_CASE("streams of different devices are different, and activities of a device that is left out do not count") {
+  const Input nodes{"et.json",
+                    file({node(2, 1, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
+                          node(3, 1, "aten::neg", kUnary, tensor(7, 10, 0, "cuda:1"), tensor(8, 10, 0, "cuda:1"))})};
+  const auto launched = [](int id, const std::string& name, int begin, int device, int duration) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "cpu_op", "name": "{0}", "tid": 1, "ts": {1}, "dur": 9, "args": {{"External id": 77,)"
+        R"( "Record function id": {2}}}}}, {{"ph": "X", "cat": "cuda_runtime", "name": "l", "tid": 1, "ts": {3},)"
+        R"( "args": {{"correlation": {3}}}}}, {{"ph": "X", "cat": "kernel", "name": "k", "ts": 90, "dur": {5},)"
+        R"( "args": {{"device": {4}, "stream": 7, "correlation": {3}}}}})",
+        name, begin, id, begin + 1, device, duration);
+  };
+  // The second kernel of "relu" ran on the other device, as of an operator that copies between them.
+  const Input profile{"p.json", R"({"traceEvents": [)" + launched(2, "aten::relu", 10, 0, 3) + "," +
+                                    launched(2, "aten::relu", 30, 1, 4) + "," + launched(3, "aten::neg", 50, 1, 5) +
+                                    "]}"};
+  const Trace both = read_torch_et_with(nodes, profile, {});
+  REQUIRE(both.ops().size() == 2);
+  const auto stream = [&](std::size_t op) { return both.data().streams[both.op(OpId{op}).stream.index()]; };
+  CHECK(stream(0) == "7");
+  CHECK(stream(1) == "1:7");
+  CHECK(both.op(OpId{0}).duration == 7_us);
+  const Trace first = read_torch_et_with(nodes, profile, 0);
+  CHECK(first.op(OpId{0}).duration == 3_us);
+  CHECK(first.data().meta.at("durations") == "1 of the profile's 1 kernels, copies and memsets belong to an op");
 }
 
 TEST_CASE("one device of an execution trace is read alone") {

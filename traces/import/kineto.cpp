@@ -15,6 +15,7 @@
 #include "traces/import/kineto_contexts.hpp"
 #include "traces/import/kineto_lifetimes.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/streams.hpp"
 #include "traces/importer.hpp"
 #include "traces/refuse.hpp"
 
@@ -44,16 +45,12 @@ std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int
   return {*only};
 }
 
-/// Streams of other devices than the first carry the device in their name.
-std::string stream_name(std::int64_t device, std::int64_t stream) {
-  return device == 0 ? fmt::format("{}", stream) : fmt::format("{}:{}", device, stream);
-}
-
 /// The names of all streams, by number, so that a trace has no more of them; one if there are none.
 std::vector<std::string> stream_names(const Kineto& file, const std::set<std::int64_t>& devices) {
   std::set<std::pair<std::int64_t, std::int64_t>> streams;
   for (const KinetoActivity& activity : file.activities)
     if (devices.contains(activity.device)) streams.emplace(activity.device, activity.stream);
+  if (streams.size() > kMostStreams) refuse("more than {} streams", kMostStreams);
   std::vector<std::string> names;
   for (const auto& [device, stream] : streams) names.push_back(stream_name(device, stream));
   if (names.empty()) names.push_back(stream_name(*devices.begin(), 0));
@@ -251,7 +248,7 @@ class KinetoImport {
     const auto device = file_.devices.find(*devices_.begin());
     if (device != file_.devices.end()) meta["device"] = device->second;
     if (file_.memory.empty())
-      meta["memory"] = "not recorded: profile with profile_memory=True";
+      meta["lacks"] = "memory events: this is a timeline only; profile with profile_memory=True";
     else
       meta["memory"] = lifetimes_.by_size ? "block sizes of the allocator; frees matched by size, no addresses recorded"
                                           : "block sizes of the allocator";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -15,15 +16,25 @@ bool is_backward(std::string_view name) {
   return name.substr(0, name.find_last_not_of("0123456789") + 1).ends_with("Backward");
 }
 
-/// A path is not made longer beyond this: nested names could otherwise need memory that grows as their number squared.
+/// In bytes. Nested names could otherwise need memory that grows as their number squared.
 constexpr std::size_t kLongestPath = 1000;
+
+/// Appends a name to a path, as far as whole characters (UTF-8) of it fit.
+void append(std::string& path, std::string_view name) {
+  path.append(path.empty() ? "" : ".").append(name);
+  if (path.size() <= kLongestPath) return;
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(path[at]) & 0xc0) == 0x80; };
+  std::size_t end = kLongestPath;
+  while (end > 0 && continues(end)) --end;
+  path.resize(end);
+}
 
 void enter(const Kineto& file, const KinetoRange& range, KinetoContext& context) {
   constexpr std::string_view kModule = "nn.Module: ";
   const std::string_view name = file.texts[range.name];
   if (range.kind == KinetoRangeKind::kOperator && !context.operator_name) context.operator_name = range.name;
   if (range.kind == KinetoRangeKind::kModule && context.module.size() < kLongestPath)
-    context.module.append(context.module.empty() ? "" : ".").append(name.substr(std::min(kModule.size(), name.size())));
+    append(context.module, name.substr(std::min(kModule.size(), name.size())));
   if (range.record_function >= 0) context.record_function = range.record_function;
   context.phase = phase_inside(context.phase, name, range.differentiated || range.kind == KinetoRangeKind::kModule);
 }

@@ -18,6 +18,7 @@
 #include "traces/import/lines.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/streams.hpp"
 #include "traces/importer.hpp"
 
 namespace tidepool {
@@ -141,15 +142,24 @@ class RmmImport {
     bool any = false;
     while (lines_.next()) {
       if (lines_.text().empty() || lines_.text() == kHeader) continue;
-      try {
-        add(parse_row(lines_));
-      } catch (const InputError&) {
-        if (!any || !cut_off()) throw;
+      const std::optional<Row> row = read_row(any);
+      if (row)
+        add(*row);
+      else
         ++losses_.dropped_records;
-      }
       any = true;
     }
     if (!any) throw InputError{fmt::format("{}: no row; expected rows of {}", input_.path(), kHeader)};
+  }
+
+  /// Nothing if this row, not the first one, has lost its end.
+  std::optional<Row> read_row(bool any) const {
+    try {
+      return parse_row(lines_);
+    } catch (const InputError&) {
+      if (!any || !cut_off()) throw;
+      return {};
+    }
   }
 
   /// Whether this is the last line, and its end is missing: RMM buffers what it logs, and a process may die.
@@ -162,21 +172,13 @@ class RmmImport {
     clock(row.time);
     if (row.action == Action::kFailure) ++failures_;
     if (row.action == Action::kFailure || row.address == 0) return;
-    count(sizes_, row.size, "sizes");
+    tidepool::add(sizes_, row.size, "sizes", lines_);
     LoggedBlock event;
     event.frees = row.action == Action::kFree;
     event.block.size = Bytes{row.size};
     event.block.address = row.address;
     event.block.stream = stream(row.stream);
     events_.push_back(event);
-  }
-
-  void count(Total& total, std::int64_t value, const char* what) const {
-    try {
-      total.add(value, what);
-    } catch (const InputError& error) {
-      throw error.at(lines_.position());
-    }
   }
 
   /// The time that the log spans. A time of day that is more than half a day earlier is of the next day; other steps
@@ -189,13 +191,12 @@ class RmmImport {
     if (time.of_day && step < -kDay / 2) step += kDay;
     if (time.of_day && step > kDay / 2) step -= kDay;  // a late one of the day before
     if (step < 0) losses_.clock_residual_ns = std::max(losses_.clock_residual_ns, -step);
-    count(times_, std::max<std::int64_t>(step, 0), "times");
+    tidepool::add(times_, std::max<std::int64_t>(step, 0), "times", lines_);
     logged_ += std::max<std::int64_t>(step, 0);
     last_ = time;
   }
 
   StreamId stream(std::string_view name) {
-    constexpr std::size_t kMostStreams = 4096;
     const auto [entry, added] = streams_.try_emplace(excerpt(name), StreamId{stream_names_.size()});
     if (added) {
       if (stream_names_.size() == kMostStreams) lines_.refuse("more than {} streams", kMostStreams);

@@ -11,6 +11,7 @@
 #include "traces/import/kineto_contexts.hpp"
 #include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/streams.hpp"
 #include "traces/import/torch_et_program.hpp"
 #include "traces/import/torch_schema.hpp"
 #include "traces/importer.hpp"
@@ -24,7 +25,7 @@ constexpr std::size_t kNone = EtProgram::kNone;
 /// What the profile says of a node's own activity.
 struct Measured {
   Nanos duration;
-  std::optional<std::int64_t> stream;
+  std::optional<std::string> stream;
 };
 
 class EtImport {
@@ -81,19 +82,26 @@ class EtImport {
     for (const KinetoLaunch& launch : profile.launches) launches.try_emplace(launch.correlation, &launch);
     std::vector<KinetoMoment> moments;
     for (const KinetoActivity& activity : profile.activities) {
+      if (!only_ || activity.device == *only_) ++activities_;
       const auto found = launches.find(activity.correlation);
       moments.push_back(found == launches.end() ? KinetoMoment{-1, {}}
                                                 : KinetoMoment{found->second->thread, found->second->time});
     }
     const std::vector<KinetoContext> contexts = find_contexts(profile, moments);
+    std::set<std::string> streams;
     for (std::size_t i = 0; i < contexts.size(); ++i) {
       const auto found = nodes.find(contexts[i].record_function);
       std::size_t node = found == nodes.end() ? kNone : found->second;
       while (node != kNone && !program_.runs[node]) node = program_.parents[node];
       if (node == kNone) continue;
       const KinetoActivity& activity = profile.activities[i];
+      if (only_ && activity.device != *only_) continue;
       measured_[node].duration += std::max(activity.duration, Nanos{});
-      if (!measured_[node].stream) measured_[node].stream = activity.stream;
+      if (!measured_[node].stream) {
+        measured_[node].stream = stream_name(activity.device, activity.stream);
+        streams.insert(*measured_[node].stream);
+        if (streams.size() > kMostStreams) refuse("the profile has more than {} streams", kMostStreams);
+      }
       ++joined_;
     }
   }
@@ -118,10 +126,11 @@ class EtImport {
     meta["source"] = "torch-et";
     meta["lifetimes"] = "to the last operator that was given the buffer: frees are not recorded";
     meta["time"] = profile == nullptr ? "estimated" : "measured";
-    meta["durations"] = profile == nullptr
-                            ? "none: import with --with PROFILE of the same run"
-                            : fmt::format("{} of the profile's {} kernels, copies and memsets belong to an op", joined_,
-                                          profile->activities.size());
+    if (profile == nullptr)
+      meta["lacks"] = "durations: import with --with PROFILE of the same run";
+    else
+      meta["durations"] =
+          fmt::format("{} of the profile's {} kernels, copies and memsets belong to an op", joined_, activities_);
   }
 
   void find_phases() {
@@ -156,7 +165,7 @@ class EtImport {
     op.phase = phases_[call.node];
     op.random = draws_random_numbers(operator_name(name(call.node)));
     op.duration = measured_[call.node].duration;
-    if (measured_[call.node].stream) op.stream = builder_.stream(fmt::format("{}", *measured_[call.node].stream));
+    if (measured_[call.node].stream) op.stream = builder_.stream(*measured_[call.node].stream);
     std::vector<TraceBuilder::Touch> touches;
     for (const EtProgram::Use& use : call.uses) {
       // What is written in part keeps the rest.
@@ -170,7 +179,8 @@ class EtImport {
   std::optional<std::int64_t> only_;
   EtProgram program_;
   std::vector<Measured> measured_;  // by node
-  std::size_t joined_ = 0;
+  std::size_t activities_ = 0;      // of the profile, on the devices that are read
+  std::size_t joined_ = 0;          // of them, those that belong to an op
   TraceBuilder builder_;
   std::vector<Phase> phases_;      // by node
   std::vector<BufferId> buffers_;  // by life

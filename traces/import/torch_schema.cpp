@@ -54,9 +54,9 @@ std::string_view operator_name(std::string_view text) {
 bool is_in_place(std::string_view name) { return name.ends_with('_') && !name.ends_with("__"); }
 
 bool overwrites(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kNames{"bernoulli_", "cauchy_",    "copy_",   "exponential_",
-                                                    "fill_",      "geometric_", "normal_", "log_normal_",
-                                                    "random_",    "uniform_",   "zero_"};
+  constexpr std::array<std::string_view, 13> kNames{
+      "bernoulli_",  "cauchy_", "copy_",    "exponential_", "fill_",          "geometric_",    "normal_",
+      "log_normal_", "random_", "uniform_", "zero_",        "_foreach_copy_", "_foreach_zero_"};
   return contains(kNames, name);
 }
 

@@ -9,6 +9,7 @@
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/streams.hpp"
 #include "traces/import/torch_snapshot.hpp"
 #include "traces/importer.hpp"
 
@@ -88,18 +89,15 @@ class DeviceLifetimes {
     return buffer;
   }
 
-  /// Streams of other devices than the first carry the device in their name.
   StreamId stream_id(TraceBuilder& builder, std::int64_t stream) {
     const auto [entry, added] = streams_.try_emplace(stream);
     if (added) {
       if (streams_.size() > kMostStreams)
         throw InputError{fmt::format("device {}: more than {} streams", device_, kMostStreams)};
-      entry->second = builder.stream(device_ == 0 ? fmt::format("{}", stream) : fmt::format("{}:{}", device_, stream));
+      entry->second = builder.stream(stream_name(static_cast<std::int64_t>(device_), stream));
     }
     return entry->second;
   }
-
-  static constexpr std::size_t kMostStreams = 4096;
 
   std::size_t device_;
   bool try_failed_;

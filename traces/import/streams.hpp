@@ -1,0 +1,20 @@
+// How streams are named and how many of them a reader of other people's files takes.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tidepool {
+
+/// No program has as many; a damaged file may.
+inline constexpr std::size_t kMostStreams = 4096;
+
+/// "7", or "1:7" on device 1: streams of other devices than the first carry the device in their name.
+inline std::string stream_name(std::int64_t device, std::int64_t stream) {
+  return device == 0 ? fmt::format("{}", stream) : fmt::format("{}:{}", device, stream);
+}
+
+}  // namespace tidepool
