@@ -23,6 +23,23 @@ std::string changed(const std::string& sql) {
   return said(report.file());
 }
 
+constexpr std::size_t kPage = 512;
+
+/// A page of 80 cells, all with the same child and key; the cells lie one over the other.
+std::string inner_page(char child) {
+  constexpr std::size_t kCells = 80, kCell = kPage - 5;
+  std::string page(kPage, '\0');
+  page[0] = 5;
+  page[4] = static_cast<char>(kCells);
+  page[5] = static_cast<char>(kCell >> 8), page[6] = static_cast<char>(kCell & 0xff);
+  page[11] = child;
+  for (std::size_t i = 0; i < kCells; ++i)
+    page[12 + 2 * i] = static_cast<char>(kCell >> 8), page[13 + 2 * i] = static_cast<char>(kCell & 0xff);
+  page[kCell + 3] = child;
+  page[kCell + 4] = 1;
+  return page;
+}
+
 }  // namespace
 
 TEST_CASE("messages about files that are no nsys report") {
@@ -110,31 +127,32 @@ TEST_CASE("columns of an nsys report that are computed to be large are refused")
 }
 
 TEST_CASE("an nsys report whose pages share their children is refused before it is read a million times") {
-  constexpr std::size_t kPage = 512;
   std::string file = database(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, streamId);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES(0, 1, 0, 7)");
   REQUIRE(file.size() == 2 * kPage);
-  // A page of 80 cells, all with the same child and key; the cells lie one over the other.
-  const auto inner_page = [](char child) {
-    constexpr std::size_t kCells = 80, kCell = kPage - 5;
-    std::string page(kPage, '\0');
-    page[0] = 5;
-    page[4] = static_cast<char>(kCells);
-    page[5] = static_cast<char>(kCell >> 8), page[6] = static_cast<char>(kCell & 0xff);
-    page[11] = child;
-    for (std::size_t i = 0; i < kCells; ++i)
-      page[12 + 2 * i] = static_cast<char>(kCell >> 8), page[13 + 2 * i] = static_cast<char>(kCell & 0xff);
-    page[kCell + 3] = child;
-    page[kCell + 4] = 1;
-    return page;
-  };
   file += file.substr(kPage);                 // page 3: the row
   file += inner_page(3);                      // page 4: page 3, 81 times
   file += inner_page(4);                      // page 5
   file.replace(kPage, kPage, inner_page(5));  // the root, page 2: 81^3 rows
   file[31] = 5;                               // the number of pages
   CHECK(said(file) == "t.log: CUPTI_ACTIVITY_KIND_MEMSET: takes more work to read than a sound file of 2.5 KiB can");
+}
+
+TEST_CASE("an nsys report whose rows share a long text is refused before it is copied many times") {
+  std::string file = database(
+      "CREATE TABLE StringIds(id, value);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, streamId);"
+      "INSERT INTO StringIds VALUES(1, '" +
+      std::string(20'000, 'x') + "')");
+  const std::string work = "takes more work to read than a sound file of ";
+  CHECK_THAT(said(file), !ContainsSubstring(work));
+  const std::size_t pages = file.size() / kPage;
+  REQUIRE(pages < 100);
+  file += file.substr(kPage, kPage);                                     // the row, one page behind the others
+  file.replace(kPage, kPage, inner_page(static_cast<char>(pages + 1)));  // the root: the row, 81 times
+  file[31] = static_cast<char>(pages + 1);
+  CHECK(said(file) == "t.log: StringIds: " + work + "21.5 KiB can");
 }
 
 TEST_CASE("an nsys report that is cut off or overwritten anywhere is read or refused, never more") {

@@ -261,6 +261,17 @@ TEST_CASE("a kernel of an nsys report whose time was lost keeps its place, and i
   CHECK(trace.data().losses.dropped_records == 1);
 }
 
+TEST_CASE("a range of an nsys report that ends as it begins is over afterwards") {
+  NsysWriter report;
+  report.range("forward", 10, "10");
+  report.kernel("a", 10, 20, 30);
+  report.kernel("b", 11, 30, 40);
+  const Trace trace = read(report);
+  CHECK(marks(trace) == Names{"0 begin forward", "1 end forward"});
+  CHECK(trace.ops()[0].phase == Phase::kForward);
+  CHECK(trace.ops()[1].phase == Phase::kUnknown);
+}
+
 TEST_CASE("a real nsys report has the counts that its tables have") {
   const auto path = tests::shared_data("nsys/nsys_cs336_jsun.sqlite.gz");
   if (!path) return;

@@ -17,7 +17,7 @@ bool join(std::map<StreamId, OpId>& joined, StreamId stream, OpId point) {
 }  // namespace
 
 void IssueOrder::wait(StreamId stream, StreamId other, Point point) {
-  if (stream != other) streams_[stream.index()].waits.push_back({other, point});
+  if (stream != other) streams_[stream].waits.push_back({other, point});
 }
 
 void IssueOrder::host_wait(StreamId other, Point point) {
@@ -25,7 +25,7 @@ void IssueOrder::host_wait(StreamId other, Point point) {
 }
 
 std::vector<OpId> IssueOrder::run(StreamId stream, OpId op) {
-  Stream& self = streams_[stream.index()];
+  Stream& self = streams_[stream];
   for (; self.host_seen < host_waits_.size(); ++self.host_seen)
     if (host_waits_[self.host_seen].stream != stream) self.waits.push_back(host_waits_[self.host_seen]);
   std::map<StreamId, Point> latest;

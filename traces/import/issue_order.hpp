@@ -18,10 +18,11 @@ class IssueOrder {
   /// What was issued to a stream up to some moment; the last op stands for all. None: nothing.
   using Point = OpId;
 
-  explicit IssueOrder(std::size_t streams) : streams_(streams) {}
-
   /// The point that an event recorded on this stream now stands for.
-  Point point(StreamId stream) const { return streams_[stream.index()].last; }
+  Point point(StreamId stream) const {
+    const auto found = streams_.find(stream);
+    return found == streams_.end() ? Point{} : found->second.last;
+  }
 
   /// What is issued to `stream` from now on waits for a point of another one.
   void wait(StreamId stream, StreamId other, Point point);
@@ -44,7 +45,7 @@ class IssueOrder {
     std::map<StreamId, Point> joined;  // by other stream, what this stream's ops wait for already
   };
 
-  std::vector<Stream> streams_;
+  std::map<StreamId, Stream> streams_;  // those that were used
   std::vector<Waited> host_waits_;
   std::map<StreamId, Point> host_joined_;
 };

@@ -19,6 +19,7 @@
 #include "traces/import/period.hpp"
 #include "traces/import/range_names.hpp"
 #include "traces/import/readers.hpp"
+#include "traces/import/streams.hpp"
 #include "traces/importer.hpp"
 #include "traces/refuse.hpp"
 
@@ -55,7 +56,9 @@ class NsysImport {
     for (std::size_t i = 0; i < report.syncs.size(); ++i) add(report.syncs[i].time, Happening::kSync, i);
     for (std::size_t i = 0; i < report.ranges.size(); ++i) {
       add(report.ranges[i].start, Happening::kRangeBegin, i);
-      if (report.ranges[i].end) add(*report.ranges[i].end, Happening::kRangeEnd, i);
+      // One that ends as it begins would end before: at equal times, ends come first.
+      if (report.ranges[i].end)
+        add(std::max(*report.ranges[i].end, report.ranges[i].start + 1), Happening::kRangeEnd, i);
     }
     std::sort(entries_.begin(), entries_.end());
     name_streams();
@@ -118,13 +121,12 @@ class NsysImport {
     if (first != kNever) origin_ = first;
   }
 
-  /// Streams are named like those of snapshots: "7", or "1:7" on device 1. Where the same would name two, the later
-  /// ones say their context and process.
+  /// Where the same name would stand for two streams, the later ones say their context and process.
   void name_streams() {
     const auto name = [&](const NsysStream& stream, std::uint16_t device) {
       if (stream_ids_.contains(stream) || stream.stream < 0) return;
       if (stream_names_.size() == kMostStreams) refuse("more than {} streams", kMostStreams);
-      std::string text = device == 0 ? fmt::format("{}", stream.stream) : fmt::format("{}:{}", device, stream.stream);
+      std::string text = stream_name(device, stream.stream);
       const auto taken = [&] { return !used_names_.insert(text).second; };
       if (taken()) {
         constexpr std::int64_t kMostPid = 0xffffff;
@@ -132,6 +134,7 @@ class NsysImport {
         while (taken()) text += "'";  // the same number in another container or virtual machine
       }
       stream_ids_.emplace(stream, StreamId{stream_names_.size()});
+      processes_.insert(stream.process);
       stream_names_.push_back(std::move(text));
     };
     for (const Entry& entry : entries_)
@@ -197,8 +200,8 @@ class NsysImport {
     if (record.start && record.launch)
       builder_->losses().clock_residual_ns =
           std::max(builder_->losses().clock_residual_ns, *record.launch - *record.start);
-    if (!open_phases_.empty()) op.phase = *phase_named(report_.ranges[open_phases_.rbegin()->second].name);
-    if (!open_modules_.empty()) op.module = builder_->text(report_.ranges[open_modules_.rbegin()->second].name);
+    if (!open_phases_.empty()) op.phase = open_phases_.rbegin()->second;
+    if (!open_modules_.empty()) op.module = open_modules_.rbegin()->second;
     builder_->run(op, {});
     ++next_op_;
     for (const OpId before : order(record.stream).run(op.stream, builder_->last_op()))
@@ -206,9 +209,9 @@ class NsysImport {
   }
 
   /// Processes do not wait for each other.
-  IssueOrder& order(const NsysStream& stream) {
-    return orders_.try_emplace(stream.process, std::max<std::size_t>(stream_names_.size(), 1)).first->second;
-  }
+  IssueOrder& order(const NsysStream& stream) { return orders_[stream.process]; }
+
+  using Place = std::pair<std::int64_t, std::size_t>;  // of a range: when it began, and its index
 
   struct Recorded {
     StreamId stream;
@@ -217,6 +220,7 @@ class NsysImport {
 
   void synchronise(const NsysSync& sync) {
     const NsysStream& named = sync.stream;
+    if (!processes_.contains(named.process)) return;  // nothing of it is in the trace
     const std::tuple event{named.process, named.context, sync.event};
     const std::pair id{named.process, sync.sync_id};
     const auto stream = stream_ids_.find(named);
@@ -250,11 +254,11 @@ class NsysImport {
   /// than the one that says so. The innermost is the one that began last.
   void range(const Entry& entry) {
     const NsysRange& range = report_.ranges[entry.record];
-    const std::pair place{range.start, entry.record};
+    const Place place{range.start, entry.record};
     const bool begins = entry.happening == Happening::kRangeBegin;
-    const auto change = [&](std::set<std::pair<std::int64_t, std::size_t>>& open) {
+    const auto change = [&](auto& open, const auto& says) {
       if (begins)
-        open.insert(place);
+        open.emplace(place, says);
       else
         open.erase(place);
     };
@@ -263,15 +267,16 @@ class NsysImport {
         builder_->mark(MarkKind::kIteration, range.name);
         ended_iteration_.clear();
       }
-      change(open_iterations_);
+      if (begins)
+        open_iterations_.insert(place);
+      else
+        open_iterations_.erase(place);
       if (!begins && open_iterations_.empty()) ended_iteration_ = range.name;
     }
-    if (phase_named(range.name)) change(open_phases_);
-    if (names_module(range.name)) change(open_modules_);
+    if (const std::optional<Phase> phase = phase_named(range.name)) change(open_phases_, *phase);
+    if (names_module(range.name)) change(open_modules_, builder_->text(range.name));
     builder_->mark(begins ? MarkKind::kRangeBegin : MarkKind::kRangeEnd, range.name);
   }
-
-  static constexpr std::size_t kMostStreams = 4096;
 
   const NsysReport& report_;
   std::vector<Entry> entries_;  // in the host's order
@@ -279,13 +284,16 @@ class NsysImport {
   std::int64_t lost_ = 0;
   std::map<NsysStream, StreamId> stream_ids_;
   std::vector<std::string> stream_names_;
+  std::set<std::int64_t> processes_;  // that have streams
   std::set<std::string> used_names_;
   std::map<std::pair<std::int64_t, std::uint16_t>, std::uint32_t> spaces_;           // by process, device
   TraceBuilder* builder_ = nullptr;                                                  // of run()
   std::map<std::int64_t, IssueOrder> orders_;                                        // by process
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Recorded> events_;  // by process, context, event
   std::map<std::pair<std::int64_t, std::int64_t>, Recorded> records_;                // by process, sync id
-  std::set<std::pair<std::int64_t, std::size_t>> open_iterations_, open_phases_, open_modules_;  // by start, range
+  std::set<Place> open_iterations_;
+  std::map<Place, Phase> open_phases_;
+  std::map<Place, StringId> open_modules_;
   std::string ended_iteration_;       // the last one, if no op ran since
   std::vector<std::size_t> periods_;  // ops with which iterations begin
   std::size_t next_period_ = 0, next_op_ = 0;

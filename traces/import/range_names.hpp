@@ -1,4 +1,4 @@
-// What the names that people give to ranges of their program (NVTX, record_function) say about a training step.
+// What the names that people give to ranges of their program (NVTX) say about a training step.
 #pragma once
 
 #include <optional>

@@ -21,6 +21,9 @@ std::int64_t step_limit(const Input& input) {
   return 2000 + static_cast<std::int64_t>(input.bytes().size()) / kStepsAtOnce * 50;
 }
 
+/// Texts are in the file once, in UTF-16 with at least two thirds of their size; rows that share pages would have more.
+std::int64_t byte_limit(const Input& input) { return 4 * static_cast<std::int64_t>(input.bytes().size()); }
+
 int count_down(void* steps_left) { return --*static_cast<std::int64_t*>(steps_left) < 0; }
 
 std::string quoted(std::string_view name) {
@@ -46,8 +49,10 @@ bool SqliteRow::null(std::size_t column) const {
 }
 
 std::int64_t SqliteRow::whole(std::size_t column, std::int64_t least, std::int64_t most) const {
-  const std::int64_t value = sqlite3_column_int64(statement_, static_cast<int>(column));
-  if (sqlite3_column_type(statement_, static_cast<int>(column)) != SQLITE_INTEGER || value < least || value > most)
+  // Asked before the value: that of a text is converted.
+  const bool is_whole = sqlite3_column_type(statement_, static_cast<int>(column)) == SQLITE_INTEGER;
+  const std::int64_t value = is_whole ? sqlite3_column_int64(statement_, static_cast<int>(column)) : 0;
+  if (!is_whole || value < least || value > most)
     refuse("\"{}\" is {}; expected a whole number, {} to {}", columns_[column].name,
            null(column) ? "null" : "'" + excerpt(text(column)) + "'", least, most);
   return value;
@@ -66,7 +71,7 @@ void SqliteTables::Close::operator()(sqlite3* handle) const { sqlite3_close(hand
 void SqliteTables::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 SqliteTables::SqliteTables(const Input& input)
-    : input_{input}, steps_left_{std::make_unique<std::int64_t>(step_limit(input))} {
+    : input_{input}, steps_left_{std::make_unique<std::int64_t>(step_limit(input))}, bytes_left_{byte_limit(input)} {
   using namespace std::string_view_literals;
   const std::string_view bytes = input.bytes();
   if (!bytes.starts_with("SQLite format 3\0"sv)) throw InputError{input.path() + ": not an SQLite database"};
@@ -91,8 +96,19 @@ SqliteTables::SqliteTables(const Input& input)
       prepare(input.path(),
               "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'");
   int step = SQLITE_OK;
-  while ((step = sqlite3_step(list.get())) == SQLITE_ROW) tables_.insert(text_of(list.get(), 0));
+  while ((step = sqlite3_step(list.get())) == SQLITE_ROW) {
+    count_bytes(input.path(), list.get());
+    tables_.insert(text_of(list.get(), 0));
+  }
   if (step != SQLITE_DONE) fail(input.path(), step);
+}
+
+void SqliteTables::count_bytes(const std::string& position, sqlite3_stmt* row) const {
+  for (int i = 0; i < sqlite3_column_count(row); ++i) {
+    const int type = sqlite3_column_type(row, i);
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB) bytes_left_ -= sqlite3_column_bytes(row, i);
+  }
+  if (bytes_left_ < 0) fail(position, SQLITE_INTERRUPT);
 }
 
 void SqliteTables::fail(const std::string& position, int code) const {
@@ -138,6 +154,7 @@ void SqliteTables::each(const char* table, std::span<const SqliteColumn> columns
   int step = SQLITE_OK;
   while ((step = sqlite3_step(rows.get())) == SQLITE_ROW) {
     ++row.number_;
+    count_bytes(position, rows.get());
     visit(row);
   }
   if (step != SQLITE_DONE) fail(position, step);

@@ -79,12 +79,14 @@ class SqliteTables {
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
   Statement prepare(const std::string& position, const std::string& sql) const;
+  void count_bytes(const std::string& position, sqlite3_stmt* row) const;
   [[noreturn]] void fail(const std::string& position, int code) const;
 
   const Input& input_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::set<std::string> tables_;
   std::unique_ptr<std::int64_t> steps_left_;  // at one place, since SQLite counts it down
+  mutable std::int64_t bytes_left_;           // of texts and blobs
 };
 
 }  // namespace tidepool
