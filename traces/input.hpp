@@ -39,8 +39,7 @@ Input read_input(const std::string& path);
 Input decompressed(Input input);
 
 /// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. What is a link, a pipe or a
-/// device
-/// (/dev/stdout) stays one and is written to.
+/// device (/dev/stdout) stays one and is written to.
 /// @throws InputError  "x.tide: cannot be written: No space left on device"
 void write_file(const std::string& path, std::string_view bytes);
 
