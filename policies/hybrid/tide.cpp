@@ -55,8 +55,11 @@ class Tide final : public Answering {
     const auto on_demand = [this] { return follow_draft({}, room_maker()); };
     Best best{judge(trace, limited(spec), on_demand()), on_demand};
     RunSpec setting = spec;
-    if (!trace.ops().empty() && trace.ideal_peak() > spec.capacity && !best.loses_nothing()) {
-      if (swaps_) search(best, trace, spec);
+    const bool exceeds = trace.ideal_peak() > spec.capacity;
+    // What would fit may find no place: then only where things go is planned, or a rival answers.
+    const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
+    if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing()) {
+      if (swaps_ && (exceeds || granule_of(spec.pool))) search(best, trace, spec);
       if (effort_ >= kEffortForRivals && !best.loses_nothing()) {
         Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
         if (const std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {

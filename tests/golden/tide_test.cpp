@@ -90,3 +90,11 @@ TEST_CASE("tide gives places as good as counted bytes on GPT-2 at half its peak,
     CHECK((result.outcome != Outcome::kOk || placed.totals.makespan <= result.totals.makespan));
   }
 }
+
+TEST_CASE("tide finds places for a step that fits its memory exactly") {
+  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
+  const RunSpec spec{.pool = "best-fit", .policy = "tide(effort=20)", .capacity = trace.ideal_peak()};
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome == Outcome::kOk);
+  CHECK(result.totals.makespan == result.baseline);
+}
