@@ -3,18 +3,14 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 Result run(const Trace& trace, Bytes capacity, int iterations = 1, const Machine& machine = kMachine,
            const std::string& policy = "capuchin(least=50B)") {

@@ -3,18 +3,14 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 /// A parameter (50 B). Forward: ops 0, 1 and 2 make a, b and c, op 3 makes and frees p. Backward: op 4 reads c, which
 /// ends, ops 5 and 6 nothing, op 7 b, op 8 a. All of them 100 B: no op uses more than these at once.

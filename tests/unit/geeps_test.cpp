@@ -3,22 +3,15 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 
 using namespace tidepool;
 using tests::layer_trace;
 
 namespace {
 
-Result under(const Trace& trace, Bytes capacity) {
-  const RunSpec spec{.pool = "ideal", .policy = "geeps", .capacity = capacity, .machine = tests::byte_per_nano()};
-  const Result result = simulate(trace, spec, true);
-  INFO(result.message);
-  REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
-}
+Result under(const Trace& trace, Bytes capacity) { return tests::exact_run_that_ends_well(trace, "geeps", capacity); }
 
 Trace equal_layers(std::size_t count, Bytes size) {
   return layer_trace(std::vector<tests::ChainLayer>(count, {"op", 100_ns, 100_ns, size}), size);

@@ -3,6 +3,7 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
 #include "tests/machines.hpp"
 
@@ -14,13 +15,7 @@ namespace {
 constexpr Bytes kSize{1'600'000};  // 1.6 ms each way, and 0.1 ms as Grappler has it
 
 Result under(const Trace& trace, Bytes capacity) {
-  const RunSpec spec{
-      .pool = "ideal", .policy = "grappler-swap", .capacity = capacity, .machine = tests::byte_per_nano()};
-  const Result result = simulate(trace, spec, true);
-  INFO(result.message);
-  REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
+  return tests::exact_run_that_ends_well(trace, "grappler-swap", capacity);
 }
 
 /// Layer 6 backward has x_0 to x_5 and two gradients: the peak.

@@ -7,6 +7,7 @@
 #include "simulator/swap/schedule_early.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
+#include "tests/machines.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
 
@@ -14,12 +15,7 @@ using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size) {
   return {VersionId{release}, VersionId{release}, Bytes{size}, release, due, false};

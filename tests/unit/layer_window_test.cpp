@@ -3,21 +3,15 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tests::exact_run;
 using tests::layer_trace;
 
 namespace {
-
-Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
-  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
-  const Result result = simulate(trace, spec, true);
-  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
-}
 
 Trace equal_layers(std::size_t count, Bytes size) {
   return layer_trace(std::vector<tests::ChainLayer>(count, {"op", 100_ns, 100_ns, size}), size);
@@ -28,7 +22,7 @@ Trace equal_layers(std::size_t count, Bytes size) {
 TEST_CASE("what leaves a window of one layer has one layer's time for each copy") {
   // Of three layers and the loss, only x_1 can leave: beside layer 3, before the loss. Layer 3 backward brings it back.
   for (const auto& [size, stall] : {std::pair{100_B, 0_ns}, std::pair{101_B, 1_ns}, std::pair{250_B, 150_ns}}) {
-    const Result result = under(equal_layers(3, size), "layer-window(window=1)");
+    const Result result = exact_run(equal_layers(3, size), "layer-window(window=1)");
     CHECK(result.totals.swap_out == size);
     CHECK(result.totals.stall.d2h == stall);
     CHECK(result.totals.stall.h2d == stall);
@@ -42,7 +36,7 @@ TEST_CASE("the window is the smallest that hides copies") {
                                       std::pair{121_B, 4}, std::pair{150_B, 4}, std::pair{151_B, 3}}) {
     INFO(to_text(size));
     const Trace trace = equal_layers(8, size);
-    const Result result = under(trace, "layer-window", trace.ideal_peak() - 1_B);
+    const Result result = exact_run(trace, "layer-window", trace.ideal_peak() - 1_B);
     REQUIRE(result.outcome == Outcome::kOk);
     CHECK(result.totals.swap_out == size * leaving);
     CHECK(result.totals.swap_in == size * leaving);
@@ -52,17 +46,18 @@ TEST_CASE("the window is the smallest that hides copies") {
 
 TEST_CASE("where that window does not fit, the largest that does is used, and where all fits, nothing is copied") {
   const Trace trace = equal_layers(8, 150_B);
-  CHECK(under(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
+  CHECK(exact_run(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
   int smaller = 0, none = 0;
   for (Bytes capacity = 450_B; capacity < trace.ideal_peak(); capacity += 50_B) {
     INFO(to_text(capacity));
-    const Result result = under(trace, "layer-window", capacity);
+    const Result result = exact_run(trace, "layer-window", capacity);
     int window = 3;  // hides copies, see above
-    while (window > 0 && under(trace, fmt::format("layer-window(window={})", window), capacity).outcome != Outcome::kOk)
+    while (window > 0 &&
+           exact_run(trace, fmt::format("layer-window(window={})", window), capacity).outcome != Outcome::kOk)
       --window;
     CHECK((result.outcome == Outcome::kOk) == (window > 0));
     if (window > 0)
-      CHECK(result.totals == under(trace, fmt::format("layer-window(window={})", window), capacity).totals);
+      CHECK(result.totals == exact_run(trace, fmt::format("layer-window(window={})", window), capacity).totals);
     smaller += window == 1 || window == 2, none += window == 0;
   }
   CHECK(smaller > 0);
@@ -70,6 +65,6 @@ TEST_CASE("where that window does not fit, the largest that does is used, and wh
 }
 
 TEST_CASE("a window that makes no sense is refused") {
-  CHECK_THROWS_WITH(under(equal_layers(3, 1_B), "layer-window(window=-1)"),
+  CHECK_THROWS_WITH(exact_run(equal_layers(3, 1_B), "layer-window(window=-1)"),
                     "layer-window: option 'window' is '-1'; expected 0 to 1000000");
 }

@@ -3,6 +3,7 @@
 #include "simulator/run.hpp"
 #include "simulator/swap/slot_demand.hpp"
 #include "tests/catch.hpp"
+#include "tests/machines.hpp"
 #include "traces/builder.hpp"
 #include "traces/importer.hpp"
 
@@ -10,12 +11,7 @@ using namespace tidepool;
 
 namespace {
 
-/// 1 GB/s each way without latency: 1 byte is 1 ns.
-const Machine kMachine{.name = "test",
-                       .capacity = 1_GiB,
-                       .h2d = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
-                       .source = "made up for tests"};
+const Machine kMachine = tests::byte_per_nano();
 
 class NoDevice final : public Device {
  public:

@@ -6,8 +6,8 @@
 #include "simulator/remat/segments.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 
 using namespace tidepool;
 using tests::layer_trace;
@@ -15,16 +15,7 @@ using tests::layer_trace;
 namespace {
 
 Result under(const Trace& trace, const std::string& options, Bytes capacity = kNoLimit) {
-  const RunSpec spec{.pool = "ideal",
-                     .policy = fmt::format("superneurons({})", options),
-                     .capacity = capacity,
-                     .machine = tests::byte_per_nano(),
-                     .overhead_limit = {}};
-  const Result result = simulate(trace, spec, true);
-  INFO(result.message);
-  REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
+  return tests::exact_run_that_ends_well(trace, fmt::format("superneurons({})", options), capacity);
 }
 
 /// A convolution, `cheap` activations and a convolution, all of 1000 B and 100 ns.

@@ -3,21 +3,15 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tests::exact_run;
 using tests::layer_trace;
 
 namespace {
-
-Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
-  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
-  const Result result = simulate(trace, spec, true);
-  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
-}
 
 /// Layers 1 to 5 are at levels 0 to 4, the loss at 5 and 6, their way back at 7 to 11: x_i, made at level i - 1, is
 /// read again at level 11 - i, 12 - 2 i levels later.
@@ -30,7 +24,7 @@ TEST_CASE("edges longer than the threshold are cut") {
        {std::pair{3, 4}, std::pair{4, 3}, std::pair{7, 2}, std::pair{8, 1}, std::pair{9, 1}, std::pair{10, 0}}) {
     INFO(threshold);
     const Result result =
-        under(five_layers(), fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold));
+        exact_run(five_layers(), fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold));
     CHECK(result.totals.swap_out == 100_B * cut);
     CHECK(result.totals.swap_in == 100_B * cut);
   }
@@ -40,10 +34,10 @@ TEST_CASE("a copy back is triggered more than `ahead` levels before its reader, 
   // x_4, for layer 5 backward: behind the loss (two levels before), beside the way back from it (10 ns). x_3 to x_1:
   // each beside a layer backward, which hides it.
   const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
-  CHECK(under(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
-  CHECK(under(five_layers(), policy + ")").totals.stall.d2h == 0_ns);
-  CHECK(under(five_layers(), policy + ",sync=2)").totals.stall.h2d == 400_ns);
-  const Result waited = under(five_layers(), policy + ",sync=1)");
+  CHECK(exact_run(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
+  CHECK(exact_run(five_layers(), policy + ")").totals.stall.d2h == 0_ns);
+  CHECK(exact_run(five_layers(), policy + ",sync=2)").totals.stall.h2d == 400_ns);
+  const Result waited = exact_run(five_layers(), policy + ",sync=1)");
   CHECK(waited.totals.stall.d2h == 400_ns);
   CHECK(waited.totals.swap_in == 400_B);
 }
@@ -64,7 +58,7 @@ TEST_CASE("readers within `groupby` levels share a copy back") {
   build.free(a);
   const Trace trace = build.finish();
   for (const auto& [group_by, copies] : {std::pair{0, 2}, std::pair{2, 2}, std::pair{3, 1}}) {
-    const Result result = under(trace, fmt::format("tflms(threshold=2,ahead=0,groupby={},least=2B)", group_by));
+    const Result result = exact_run(trace, fmt::format("tflms(threshold=2,ahead=0,groupby={},least=2B)", group_by));
     CHECK(result.totals.swap_in == 100_B * copies);
     CHECK(result.totals.swap_out == 100_B);
   }
@@ -72,27 +66,28 @@ TEST_CASE("readers within `groupby` levels share a copy back") {
 
 TEST_CASE("the search finds the largest threshold that fits") {
   const Trace trace = five_layers();
-  CHECK(under(trace, "tflms(least=2B)", trace.ideal_peak()).totals.swap_out == 0_B);
+  CHECK(exact_run(trace, "tflms(least=2B)", trace.ideal_peak()).totals.swap_out == 0_B);
   int found = 0;
   for (Bytes capacity = 350_B; capacity < trace.ideal_peak(); capacity += 50_B) {
     INFO(to_text(capacity));
     int threshold = 12;
-    while (threshold > 0 &&
-           under(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity).outcome !=
-               Outcome::kOk)
+    while (
+        threshold > 0 &&
+        exact_run(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity).outcome !=
+            Outcome::kOk)
       --threshold;
-    const Result result = under(trace, "tflms(least=2B)", capacity);
+    const Result result = exact_run(trace, "tflms(least=2B)", capacity);
     if (threshold == 0) continue;
     ++found;
     CHECK(result.outcome == Outcome::kOk);
     CHECK(result.totals.swap_out ==
-          under(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity)
+          exact_run(trace, fmt::format("tflms(threshold={},ahead=1,groupby=0,least=2B)", threshold), capacity)
               .totals.swap_out);
   }
   CHECK(found > 1);
 }
 
 TEST_CASE("a distance that makes no sense is refused") {
-  CHECK_THROWS_WITH(under(five_layers(), "tflms(threshold=-2)"),
+  CHECK_THROWS_WITH(exact_run(five_layers(), "tflms(threshold=-2)"),
                     "tflms: option 'threshold' is '-2'; expected -1 to 1e9");
 }

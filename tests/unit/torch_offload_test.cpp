@@ -3,22 +3,15 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tests::exact_run_that_ends_well;
 using tests::layer_trace;
 
 namespace {
-
-Result under(const Trace& trace, const std::string& policy) {
-  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = kNoLimit, .machine = tests::byte_per_nano()};
-  const Result result = simulate(trace, spec, true);
-  REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
-}
 
 /// Four layers of 100 ns each way. x_1 to x_3 are saved in front of ops 1 to 3, x_0 (that was there before) in front of
 /// op 0: it is counted, but stays. x_4 is not saved.
@@ -33,7 +26,8 @@ TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
   // and op 3 for x_2, whose copy starts with op 2 (from 350 to 400). With two, op 3 (at 300) waits for x_1 only.
   for (const auto& [stash, size, stall] : {std::tuple{1, 150_B, 100_ns}, std::tuple{1, 100_B, 0_ns},
                                            std::tuple{1, 101_B, 2_ns}, std::tuple{2, 150_B, 0_ns}}) {
-    const Result result = under(four_layers(size), "torch-offload(least=2B,stash=" + std::to_string(stash) + ")");
+    const Result result =
+        exact_run_that_ends_well(four_layers(size), "torch-offload(least=2B,stash=" + std::to_string(stash) + ")");
     CHECK(result.totals.stall.d2h == stall);
     CHECK(result.totals.swap_out == size * 3);
   }
@@ -43,12 +37,12 @@ TEST_CASE("what is alive when the backward phase begins is read where it is, and
   // With one alive: x_3 is. The loss goes back from 510 + 100 (waited) on, for 10 ns, then layer 4. x_2 is asked for in
   // front of the loss, and comes in 150 ns: layer 3 waits for 150 - 110. x_1 is asked for behind layer 4, and starts
   // when x_2 is there: it needs 150, layer 3 only hides 100.
-  const Result one = under(four_layers(150_B), "torch-offload(least=2B,stash=1)");
+  const Result one = exact_run_that_ends_well(four_layers(150_B), "torch-offload(least=2B,stash=1)");
   CHECK(one.totals.swap_in == 300_B);
   CHECK(one.totals.stall.h2d == 90_ns);
   // Of 100 B each, all is hidden. With two alive, x_2 goes behind layer 4, so it comes back when layer 3 is to run.
-  CHECK(under(four_layers(100_B), "torch-offload(least=2B,stash=1)").totals.stall.h2d == 0_ns);
-  const Result two = under(four_layers(100_B), "torch-offload(least=2B,stash=2)");
+  CHECK(exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=1)").totals.stall.h2d == 0_ns);
+  const Result two = exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=2)");
   CHECK(two.totals.swap_in == 200_B);
   CHECK(two.totals.stall.h2d == 100_ns);
 }
@@ -59,13 +53,14 @@ TEST_CASE("small tensors stay, and so does what the output projection saves") {
                                               {"aten::addmm", 100_ns, 100_ns, 3000_B},
                                               {"op", 100_ns, 100_ns, 1_B}};
   const Trace trace = layer_trace(layers, 10_B);
-  CHECK(under(trace, "torch-offload(stash=1)").totals.swap_out == 0_B);  // x_2 is saved by the projection
-  CHECK(under(trace, "torch-offload(stash=1,head=offload)").totals.swap_out == 5000_B);
-  CHECK(under(trace, "torch-offload(stash=1,head=offload,least=10B)").totals.swap_out == 5010_B);
-  CHECK(under(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1)").totals.swap_out ==
+        0_B);  // x_2 is saved by the projection
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload)").totals.swap_out == 5000_B);
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=10B)").totals.swap_out == 5010_B);
+  CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);
 }
 
 TEST_CASE("a stash that makes no sense is refused") {
-  CHECK_THROWS_WITH(under(four_layers(1_B), "torch-offload(stash=0)"),
+  CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "torch-offload(stash=0)"),
                     "torch-offload: option 'stash' is '0'; expected 1 to 1000000");
 }

@@ -3,22 +3,15 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"
-#include "tests/machines.hpp"
 
 using namespace tidepool;
 using tests::ChainLayer;
+using tests::exact_run;
 using tests::layer_trace;
 
 namespace {
-
-Result under(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
-  const RunSpec spec{
-      .pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano(), .overhead_limit = {}};
-  const Result result = simulate(trace, spec, true);
-  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
-  return result;
-}
 
 /// The op in front of which `buffer` is first copied back.
 std::uint32_t asked_before(const Trace& trace, const Result& result, std::size_t buffer) {
@@ -40,7 +33,7 @@ TEST_CASE("the next layer waits until a layer's input has left: max(0, s / B - t
                                      {"conv", Nanos{t2}, 70_ns, Bytes{s2}},
                                      {"conv", Nanos{t3}, Nanos{b3}, 40_B}},
                                     60_B);
-    const Result result = under(trace, "vdnn(which=all)");
+    const Result result = exact_run(trace, "vdnn(which=all)");
     REQUIRE(result.outcome == Outcome::kOk);
     CHECK(result.totals.swap_out == Bytes{s1 + s2});
     CHECK(result.totals.stall.d2h == Nanos{std::max(0, s1 - t2) + std::max(0, s2 - t3)});
@@ -57,8 +50,8 @@ TEST_CASE("only features are offloaded, and with conv only what convolutions rea
                                    {"addmm", 100_ns, 100_ns, 10000_B},
                                    {"addmm", 100_ns, 100_ns, 1_B}},
                                   60_B);
-  CHECK(under(trace, "vdnn(which=all)").totals.swap_out == 111_B);
-  CHECK(under(trace, "vdnn(which=conv)").totals.swap_out == 10_B);
+  CHECK(exact_run(trace, "vdnn(which=all)").totals.swap_out == 111_B);
+  CHECK(exact_run(trace, "vdnn(which=conv)").totals.swap_out == 10_B);
 }
 
 TEST_CASE("in a network without convolutions, products of matrices stand for them") {
@@ -67,8 +60,8 @@ TEST_CASE("in a network without convolutions, products of matrices stand for the
                                    {"norm", 100_ns, 100_ns, 100_B},
                                    {"addmm", 100_ns, 100_ns, 1000_B}},
                                   60_B);
-  CHECK(under(trace, "vdnn(which=all)").totals.swap_out == 111_B);
-  CHECK(under(trace, "vdnn(which=conv)").totals.swap_out == 101_B);
+  CHECK(exact_run(trace, "vdnn(which=all)").totals.swap_out == 111_B);
+  CHECK(exact_run(trace, "vdnn(which=conv)").totals.swap_out == 101_B);
 }
 
 TEST_CASE("a copy back is not asked for across a convolution") {
@@ -81,7 +74,7 @@ TEST_CASE("a copy back is not asked for across a convolution") {
                                    {"norm", 100_ns, 100_ns, 10_B},
                                    {"norm", 100_ns, 100_ns, 10_B}},
                                   60_B);
-  const Result result = under(trace, "vdnn(which=conv)");
+  const Result result = exact_run(trace, "vdnn(which=conv)");
   CHECK(asked_before(trace, result, 3) == 7);
   CHECK(asked_before(trace, result, 1) == 10);
 }
@@ -94,10 +87,10 @@ TEST_CASE("dyn does the first of nothing, conv and all that fits") {
   std::vector<int> answers(4);
   for (std::int64_t capacity = 300; capacity <= 1000; capacity += 50) {
     INFO(capacity);
-    const Result dyn = under(trace, "vdnn", Bytes{capacity});
+    const Result dyn = exact_run(trace, "vdnn", Bytes{capacity});
     int answer = 0;
     for (const char* policy : {"none", "vdnn(which=conv)", "vdnn(which=all)"}) {
-      const Result fixed = under(trace, policy, Bytes{capacity});
+      const Result fixed = exact_run(trace, policy, Bytes{capacity});
       if (fixed.outcome == Outcome::kOk) {
         CHECK(dyn.totals == fixed.totals);
         break;
