@@ -1,4 +1,4 @@
-// Real inputs that are not part of the repository: tests that use them say so and pass where they are absent.
+// Real inputs that are not part of the repository: tests that use them are skipped where they are absent.
 #pragma once
 
 #include <cstdlib>
@@ -6,18 +6,18 @@
 #include <optional>
 #include <string>
 
-#include "tests/catch.hpp"
+#include "tests/skip.hpp"
 
 namespace tidepool::tests {
 
 /// The path of a file or folder of real inputs: below $TIDEPOOL_SHARED, or ../shared/data beside the source folder.
-/// Nothing, with the reason printed, where it is absent.
+/// Nothing, and the test is skipped, where it is absent.
 inline std::optional<std::string> shared_data(const std::string& name) {
   const char* const set = std::getenv("TIDEPOOL_SHARED");
   const std::string folder = set != nullptr ? set : std::string{TIDEPOOL_SOURCE_DIR} + "/../shared/data";
   const std::string path = folder + "/" + name;
   if (std::filesystem::exists(path)) return path;
-  WARN("skipped: no " + path);
+  skip("no " + path);
   return {};
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,17 +14,12 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
+#include "tests/shared_data.hpp"
 #include "traces/importer.hpp"
 
 using namespace tidepool;
 
 namespace {
-
-std::filesystem::path shared_data() {
-  const char* given = std::getenv("TIDEPOOL_SHARED");
-  return given != nullptr ? std::filesystem::path{given}
-                          : std::filesystem::path{TIDEPOOL_SOURCE_DIR} / "../shared/data";
-}
 
 std::map<std::string, std::string> row_of(const std::vector<std::string>& header, const std::string& line) {
   std::map<std::string, std::string> row;
@@ -69,15 +63,13 @@ const std::map<std::string, Outcome> kOutcomeOf{
 }  // namespace
 
 TEST_CASE("simrd's status, overhead and evictions come out of every deterministic row of its table") {
-  const std::filesystem::path folder = shared_data() / "dtr";
-  if (!std::filesystem::exists(folder / "simrd_results.csv")) {
-    WARN(fmt::format("skipped: no {}", (folder / "simrd_results.csv").string()));
-    return;
-  }
+  const auto table = tests::shared_data("dtr/simrd_results.csv");
+  if (!table) return;
+  const std::filesystem::path folder = std::filesystem::path{*table}.parent_path();
   const Assumptions assume = Assumptions::find("simrd");
   std::map<std::string, Trace> traces;
   int matched = 0, compared = 0;
-  for (const auto& row : rows_of(folder / "simrd_results.csv")) {
+  for (const auto& row : rows_of(*table)) {
     const std::string& model = row.at("model");
     if (!tests::kOptimised && model != "unet" && model != "resnet") continue;  // the two small logs
     if (!traces.contains(model)) traces.emplace(model, load_trace(log_of(folder, model)));

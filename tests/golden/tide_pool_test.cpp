@@ -58,7 +58,7 @@ constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 below the least h
                           {"pangu_2.6B", 5'546'690'074_B}};  // 0.3 % above the load
 
 TEST_CASE("tide-pool is below the heights known before of instances that nobody has closed") {
-  if (!tests::kOptimised) return;
+  if (!tests::optimised()) return;
   for (const Open& open : kOpen) {
     const auto path = tests::shared_data(std::string{"static_alloc/"} + open.name + ".csv");
     if (!path) continue;

@@ -9,12 +9,12 @@
 #include "traces/iteration.hpp"
 
 using namespace tidepool;
-using tidepool::tests::kOptimised;
+using tidepool::tests::optimised;
 using tidepool::tests::shared_data;
 
 TEST_CASE("tide loses no time on VGG at 280 MiB, also with room for what the log does not name") {
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
-  if (!path || !kOptimised) return;
+  if (!path || !optimised()) return;
   const Trace step = one_iteration(load_trace(*path), 1);
   for (const Bytes unnamed : {0_B, 13'763'052_B}) {
     const RunSpec spec{.pool = "ideal",
@@ -37,7 +37,7 @@ TEST_CASE("tide is within 0.2 % of what swapping costs at best on G10's BERT if 
   for (const Line& line : {Line{256, 40, 7.285}, Line{256, 30, 7.285 + 0.379}, Line{256, 20, 7.285 + 1.014},
                            Line{512, 40, 9.833 + 2.192}, Line{512, 30, 9.833 + 2.827}, Line{512, 20, 9.833 + 3.461}}) {
     const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", line.batch));
-    if (!path || !kOptimised) return;
+    if (!path || !optimised()) return;
     INFO(fmt::format("BERT-{} at {} GiB", line.batch, line.gibibytes));
     const RunSpec spec{.pool = "ideal",
                        .policy = "tide(with=swap,effort=64)",
@@ -59,7 +59,7 @@ TEST_CASE("tide is within 2 % of what swapping and recomputing cost at best on G
   for (const Line& line : {Line{256, 40, 1.0}, Line{256, 30, 1.0}, Line{256, 20, 1.0}, Line{512, 40, 1.00002},
                            Line{512, 30, 1.00009}, Line{512, 20, 1.00132}}) {
     const auto path = shared_data(fmt::format("g10/bert{}_kernels.config.gz", line.batch));
-    if (!path || !kOptimised) return;
+    if (!path || !optimised()) return;
     INFO(fmt::format("BERT-{} at {} GiB", line.batch, line.gibibytes));
     const RunSpec spec{.pool = "ideal",
                        .policy = "tide(effort=100)",
@@ -74,7 +74,7 @@ TEST_CASE("tide is within 2 % of what swapping and recomputing cost at best on G
 }
 
 TEST_CASE("tide gives places as good as counted bytes on GPT-2 at half its peak, and no other policy is faster") {
-  if (!kOptimised) return;
+  if (!optimised()) return;
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide");
   RunSpec spec{.pool = "best-fit", .policy = "tide(effort=60)", .capacity = trace.ideal_peak() / 2};
   spec.machine = find_machine("a100-pcie4");
