@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Checks the documents: every link leads somewhere, every command that a guide shows does what it should.
+
+Commands are the lines of ```sh blocks. Those of one document run one after the other, in a folder of their own that has
+the repository's traces/ and notebooks/, with the built program as `tidepool`. A block that cannot run here has a comment
+above it that says why: <!-- not run: needs a GPU -->.
+
+    documents_test.py --program build/tidepool [links|commands] [DOCUMENT...]
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^(```+)\s*(\w*)\s*$")
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
+NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
+SECONDS_PER_DOCUMENT = 240
+
+
+def documents():
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+                            capture_output=True, text=True)
+    if listed.returncode == 0:
+        return sorted(ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).exists())
+    return sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("build"))
+
+
+def blocks(path):
+    """The fenced blocks of a document: (line number, language, lines, why it is not run or None)."""
+    inside, reason, found = None, None, []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        fence = FENCE.match(line.strip())
+        if inside is None:
+            said = NOT_RUN.match(line.strip())
+            if said:
+                reason = said[1]
+            elif fence:
+                inside = (number, fence[2], [], reason, fence[1])
+                reason = None
+            elif line.strip():
+                reason = None
+        elif line.strip() == inside[4]:
+            found.append(inside[:4])
+            inside = None
+        else:
+            inside[2].append(line)
+    if inside is not None:
+        raise SystemExit(f"{path}:{inside[0]}: a block that does not end; expected {inside[4]}")
+    return found
+
+
+def without_blocks(path):
+    keep, fence = [], None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = FENCE.match(line.strip())
+        if fence is None and found:
+            fence = found[1]
+        elif fence is not None:
+            fence = None if line.strip() == fence else fence
+        else:
+            keep.append((number, line))
+    return keep
+
+
+def anchors(path):
+    """What headings can be linked to, as code hosts and site generators name them."""
+    names = set()
+    for _, line in without_blocks(path):
+        heading = re.match(r"^#+\s+(.*)$", line)
+        if heading:
+            text = re.sub(r"[^\w\- ]", "", heading[1].lower())
+            names.add(text.strip().replace(" ", "-"))
+    return names
+
+
+def broken_links(paths):
+    broken = []
+    for path in paths:
+        for number, line in without_blocks(path):
+            for target in LINK.findall(line):
+                if re.match(r"^[a-z]+:", target):
+                    continue
+                file, _, anchor = target.partition("#")
+                leads_to = (path.parent / file).resolve() if file else path
+                if not leads_to.exists():
+                    broken.append(f"{path.relative_to(ROOT)}:{number}: link to {target}; no such file")
+                elif anchor and leads_to.suffix == ".md" and anchor not in anchors(leads_to):
+                    broken.append(f"{path.relative_to(ROOT)}:{number}: link to {target}; no such heading")
+    return broken
+
+
+def failing_commands(path, program):
+    """Runs the document's commands; says which block failed and what it printed."""
+    to_run = [block for block in blocks(path) if block[1] == "sh" and block[3] is None]
+    if not to_run:
+        return []
+    with tempfile.TemporaryDirectory(prefix="documents-") as folder:
+        place = pathlib.Path(folder)
+        (place / "bin").mkdir()
+        (place / "bin" / "tidepool").symlink_to(program)
+        for name in ("traces", "notebooks", "tracer", "tests"):
+            (place / name).symlink_to(ROOT / name)
+        environment = {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1",
+                       "PYTHONPATH": str(ROOT / "tracer" / "torch"), "TIDEPOOL": str(program)}
+        for number, _, lines, _ in to_run:
+            try:
+                ran = subprocess.run(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], cwd=place, env=environment,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     text=True, timeout=SECONDS_PER_DOCUMENT)
+            except subprocess.TimeoutExpired:
+                return [f"{path.relative_to(ROOT)}:{number}: not done after {SECONDS_PER_DOCUMENT} s"]
+            if ran.returncode != 0:
+                return [f"{path.relative_to(ROOT)}:{number}: exit code {ran.returncode}; expected 0\n{ran.stdout}"]
+    return []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("what", choices=["links", "commands"])
+    parser.add_argument("documents", nargs="*", type=pathlib.Path)
+    asked = parser.parse_args()
+    paths = [path.resolve() for path in asked.documents] or documents()
+    wrong = broken_links(paths) if asked.what == "links" else []
+    if asked.what == "commands":
+        for path in paths:
+            wrong += failing_commands(path, asked.program.resolve())
+    for message in wrong:
+        print(message)
+    print(f"{len(paths)} documents, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
