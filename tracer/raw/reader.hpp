@@ -1,0 +1,18 @@
+// Reading raw capture files, whole or cut off by a crash.
+#pragma once
+
+#include "tracer/raw/log.hpp"
+#include "traces/input.hpp"
+
+namespace tidepool::raw {
+
+/// Whether a file begins as a raw capture file does, binary or JSON lines.
+bool looks_raw(std::string_view head);
+
+/// Reads a raw capture file of either form. What is cut off at the end is counted in the log, not refused.
+/// @throws InputError  "x.raw (chunk 3): checksum 0f..; the chunk says 1a.."
+/// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"
+/// @throws InputError  "x.jsonl:12: \"action\" is 'alok'; expected unknown, alloc, ..."
+Log read_raw(const Input& input);
+
+}  // namespace tidepool::raw

@@ -1,0 +1,497 @@
+// The records of a raw capture file, byte by byte as they lie there: see FORMAT.md. Nothing but fixed-width numbers, so
+// that a recorder inside somebody else's process needs no more than this header and the writer.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace tidepool::raw {
+
+static_assert(std::endian::native == std::endian::little, "records are little-endian, as they lie in memory");
+
+inline constexpr char kMagic[8] = {'T', 'P', 'R', 'A', 'W', '\r', '\n', '\x1a'};
+inline constexpr std::uint16_t kFormatVersion = 1;
+inline constexpr std::uint32_t kChunkMark = 0x4b4e4843;  // "CHNK"
+inline constexpr std::uint32_t kMostChunk = 64u << 20;   ///< bytes of a chunk's records
+inline constexpr std::uint32_t kNoId = 0xffffffff;       ///< no device, context, stream or event
+
+/// The number of a text in the file; its String record comes before its first use.
+enum class Text : std::uint32_t { kEmpty = 0 };
+
+enum class Source : std::uint32_t { kUnknown, kCupti, kInterposer, kTorch, kJax, kTensorflow };
+
+/// What the times of a file count: ns since 1970, since the machine started, or as cuptiGetTimestamp counts.
+enum class Clock : std::uint32_t { kUnknown, kRealtime, kMonotonicRaw, kCupti };
+
+/// The first bytes of a file. The last two numbers are the only ones that are ever written in place.
+struct FileHeader {
+  char magic[8] = {};
+  std::uint16_t version = kFormatVersion;
+  std::uint16_t bytes = 64;  ///< of this header
+  std::uint32_t process = 0;
+  Source source = Source::kUnknown;
+  Clock clock = Clock::kUnknown;
+  std::int64_t time = 0;  ///< on the file's clock, when the file was opened
+  std::int64_t realtime = 0;
+  std::int64_t monotonic_raw = 0;
+  std::uint64_t lost_records = 0;  ///< that the recorder could not write (disk full, buffers full)
+  std::uint64_t closed = 0;        ///< 1 = the recorder ended as it should
+};
+static_assert(sizeof(FileHeader) == 64);
+
+enum class Packing : std::uint32_t { kPlain, kZstd };
+
+struct ChunkHeader {
+  std::uint32_t mark = kChunkMark;
+  std::uint32_t stored = 0;  ///< bytes that follow this header
+  std::uint32_t bytes = 0;   ///< of the records, unpacked
+  std::uint32_t records = 0;
+  std::uint64_t checksum = 0;  ///< xxh3-64 of the stored bytes
+  Packing packing = Packing::kPlain;
+  std::uint32_t header_checksum = 0;  ///< low half of the xxh3-64 of the 28 bytes before
+};
+static_assert(sizeof(ChunkHeader) == 32);
+
+enum class Kind : std::uint16_t {
+  kString = 1,
+  kInfo,
+  kClockReading,
+  kDevice,
+  kContext,
+  kStream,
+  kMemory,
+  kPool,
+  kFrameworkMemory,
+  kVmm,
+  kKernel,
+  kCopy,
+  kMemset,
+  kLaunch,
+  kApi,
+  kSync,
+  kEventRecord,
+  kRange,
+  kFrameworkOp,
+  kExternal,
+  kOverhead,
+  kLoss,
+};
+
+/// In front of every record. `bytes` counts this head, the fixed part and the tail, and is a multiple of 8.
+struct Head {
+  Kind kind = {};
+  std::uint16_t fixed = 0;  ///< bytes of the fixed part; what a later version appends to it is skipped
+  std::uint32_t bytes = 0;
+};
+static_assert(sizeof(Head) == 8);
+
+/// Text number `id`; the tail has its UTF-8 bytes, filled up with zeros.
+struct String {
+  static constexpr Kind kKind = Kind::kString;
+  Text id = {};
+  std::uint32_t length = 0;
+};
+
+/// Something about the run: "gpu", "driver", "cupti", "mode", "setting.NAME". Keys "command" and "env.NAME" only where
+/// the user asked for them.
+struct Info {
+  static constexpr Kind kKind = Kind::kInfo;
+  Text key = {};
+  Text value = {};
+};
+
+/// The three clocks read at one moment.
+struct ClockReading {
+  static constexpr Kind kKind = Kind::kClockReading;
+  std::int64_t time = 0;  ///< on the file's clock
+  std::int64_t realtime = 0;
+  std::int64_t monotonic_raw = 0;
+};
+
+struct Device {
+  static constexpr Kind kKind = Kind::kDevice;
+  std::uint64_t memory = 0;     ///< bytes
+  std::uint64_t bandwidth = 0;  ///< bytes per second; 0 = not known
+  Text name = {};
+  std::uint32_t device = 0;
+  std::uint32_t multiprocessors = 0;
+  std::uint32_t compute = 0;  ///< 90 for 9.0
+};
+
+struct Context {
+  static constexpr Kind kKind = Kind::kContext;
+  std::uint32_t context = 0;
+  std::uint32_t device = 0;
+};
+
+struct Stream {
+  static constexpr Kind kKind = Kind::kStream;
+  std::uint64_t handle = 0;  ///< the CUstream, which is how a framework names it; 0 = not known, or the default stream
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  std::int32_t priority = 0;
+  std::uint32_t flags = 0;
+};
+
+enum class MemoryOperation : std::uint8_t {
+  kUnknown,
+  kAlloc,
+  kFree,
+  kExisting,  ///< found to be there although nobody saw it being allocated
+};
+
+/// As CUPTI numbers them.
+enum class MemoryKind : std::uint8_t {
+  kUnknown,
+  kPageable,
+  kPinned,
+  kDevice,
+  kArray,
+  kManaged,
+  kDeviceStatic,
+  kManagedStatic,
+};
+
+enum class PoolKind : std::uint8_t { kNone, kLocal, kImported };
+
+/// Device memory that the driver gave or took back.
+struct Memory {
+  static constexpr Kind kKind = Kind::kMemory;
+  std::int64_t time = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t pool = 0;  ///< address of the memory pool; 0 = none
+  std::uint32_t device = kNoId;
+  std::uint32_t context = kNoId;
+  std::uint32_t stream = kNoId;  ///< of stream-ordered ones
+  std::uint32_t correlation = 0;
+  std::uint32_t thread = 0;
+  Text source = {};  ///< file name of the library that asked
+  Text name = {};
+  MemoryOperation operation = {};
+  MemoryKind memory = {};
+  std::uint8_t async = 0;  ///< 1 = stream-ordered
+  PoolKind pool_kind = {};
+};
+
+enum class PoolOperation : std::uint8_t { kUnknown, kCreate, kDestroy, kTrim };
+
+struct Pool {
+  static constexpr Kind kKind = Kind::kPool;
+  std::int64_t time = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t utilized = 0;
+  std::uint64_t release_threshold = 0;
+  std::uint64_t least_kept = 0;
+  std::uint32_t device = kNoId;
+  std::uint32_t correlation = 0;
+  PoolOperation operation = {};
+  PoolKind pool_kind = {};
+  std::uint8_t reserved[6] = {};
+};
+
+/// As in PyTorch's TraceEntry.
+enum class Action : std::uint8_t {
+  kUnknown,
+  kAlloc,
+  kFreeRequested,
+  kFreeCompleted,
+  kSegmentAlloc,
+  kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
+  kOom,
+  kSnapshot,
+  kExisting,         ///< a tensor that was there when the recording began
+  kSegmentExisting,  ///< a segment that was there when the recording began
+};
+
+/// What a framework says that a tensor is for.
+enum class Category : std::uint8_t {
+  kUnknown,
+  kParameter,
+  kGradient,
+  kOptimizerState,
+  kActivation,
+  kWorkspace,
+  kInput,
+};
+
+/// What a framework's own allocator gave or took back: tensors, and the segments in which they lie.
+struct FrameworkMemory {
+  static constexpr Kind kKind = Kind::kFrameworkMemory;
+  std::int64_t time = 0;
+  std::uint64_t address = 0;  ///< kOom: bytes that were free on the device
+  std::uint64_t size = 0;     ///< tensors: as requested
+  std::uint64_t stream = 0;   ///< the framework's handle of the stream
+  std::int64_t pool_owner = 0;
+  std::int64_t pool_number = 0;
+  std::uint32_t device = 0;
+  std::uint32_t thread = 0;
+  Text name = {};
+  Action action = {};
+  Category category = {};
+  std::uint8_t reserved[2] = {};
+};
+
+enum class VmmOperation : std::uint8_t {
+  kUnknown,
+  kReserve,
+  kCreate,
+  kMap,
+  kUnmap,
+  kRelease,
+  kAddressFree,
+};
+
+/// A call of virtual memory management (cuMemAddressReserve, cuMemCreate, cuMemMap, ...).
+struct Vmm {
+  static constexpr Kind kKind = Kind::kVmm;
+  std::int64_t time = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t handle = 0;  ///< of the physical memory
+  std::uint64_t offset = 0;  ///< kMap: into the physical memory
+  std::uint32_t device = kNoId;
+  std::uint32_t correlation = 0;
+  std::uint32_t thread = 0;
+  VmmOperation operation = {};
+  std::uint8_t reserved[3] = {};
+};
+
+/// A kernel that ran. Start and end 0: the profiler lost its time.
+struct Kernel {
+  static constexpr Kind kKind = Kind::kKernel;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t graph_node = 0;  ///< 0 = of no graph
+  Text name = {};                ///< mangled
+  std::uint32_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t graph = 0;
+  std::uint32_t grid[3] = {};
+  std::uint32_t block[3] = {};
+  std::uint32_t static_shared = 0;   ///< bytes
+  std::uint32_t dynamic_shared = 0;  ///< bytes
+  std::uint32_t local = 0;           ///< bytes per thread
+  std::uint32_t registers = 0;       ///< per thread
+};
+
+/// As CUPTI numbers them.
+enum class CopyKind : std::uint8_t { kUnknown, kHtoD, kDtoH, kHtoA, kAtoH, kAtoA, kAtoD, kDtoA, kDtoD, kHtoH, kPtoP };
+
+/// A copy that ran. The addresses are 0 where nobody saw them; those of a Launch of the same correlation do as well.
+struct Copy {
+  static constexpr Kind kKind = Kind::kCopy;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t size = 0;
+  std::uint64_t graph_node = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::uint32_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t graph = 0;
+  std::uint32_t from_device = kNoId;
+  std::uint32_t to_device = kNoId;
+  CopyKind copy = {};
+  MemoryKind from_memory = {};
+  MemoryKind to_memory = {};
+  std::uint8_t reserved = 0;
+};
+
+struct Memset {
+  static constexpr Kind kKind = Kind::kMemset;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t size = 0;
+  std::uint64_t graph_node = 0;
+  std::uint64_t address = 0;  ///< 0 = nobody saw it
+  std::uint32_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t graph = 0;
+  std::uint32_t value = 0;
+  MemoryKind memory = {};
+  std::uint8_t reserved[7] = {};
+};
+
+enum class Access : std::uint8_t { kUnknown, kRead, kWrite, kReadWrite, kTouch };
+
+/// How the recorder knows of a use, as traces/trace.hpp's Evidence.
+enum class Evidence : std::uint8_t { kUnknown, kSchema, kCopy, kConst, kInstrumented, kParameter, kInferred };
+
+/// One buffer that a launch or an op uses: any address inside of it.
+struct Use {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;       ///< bytes from there that are used; 0 = not known
+  std::uint32_t offset = 0;     ///< where in the parameter the pointer was found
+  std::uint16_t parameter = 0;  ///< which parameter, from 0
+  Access access = {};
+  Evidence evidence = {};
+};
+
+inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< there were more, or not all parameters could be read
+inline constexpr std::uint32_t kNotScanned = 2;      ///< nobody looked at the parameters
+
+/// What the host launched, as seen at the driver's call, with the buffers among its parameters; the tail has `uses` of
+/// them. Without correlation, but with a graph node, it says what that node uses each time the graph is launched.
+struct Launch {
+  static constexpr Kind kKind = Kind::kLaunch;
+  std::int64_t start = 0;  ///< of the host's call
+  std::int64_t end = 0;
+  std::uint64_t function = 0;  ///< CUfunction
+  std::uint64_t graph_node = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t context = kNoId;
+  std::uint32_t stream = kNoId;
+  std::uint32_t thread = 0;
+  std::uint32_t graph = 0;
+  std::uint32_t unknown_pointers = 0;  ///< that looked like device memory and were in no known buffer
+  std::uint32_t flags = 0;
+  std::uint32_t uses = 0;
+};
+
+enum class Layer : std::uint8_t { kUnknown, kRuntime, kDriver, kInternal };
+
+/// A call of the host.
+struct Api {
+  static constexpr Kind kKind = Kind::kApi;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  Text name = {};
+  std::uint32_t correlation = 0;
+  std::uint32_t thread = 0;
+  std::int32_t result = 0;
+  Layer layer = {};
+  std::uint8_t reserved[7] = {};
+};
+
+/// As CUPTI numbers them.
+enum class SyncKind : std::uint8_t { kUnknown, kEvent, kStreamWaitsEvent, kStream, kContext };
+
+struct Sync {
+  static constexpr Kind kKind = Kind::kSync;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t sync_id = 0;  ///< joins it with one record of a re-used event; 0 = not known
+  std::uint32_t context = kNoId;
+  std::uint32_t stream = kNoId;
+  std::uint32_t event = kNoId;
+  std::uint32_t correlation = 0;
+  std::int32_t result = 0;
+  SyncKind sync = {};
+  std::uint8_t reserved[3] = {};
+};
+
+/// An event was recorded on a stream.
+struct EventRecord {
+  static constexpr Kind kKind = Kind::kEventRecord;
+  std::int64_t time = 0;         ///< of the host's call; 0 = that of the API call of the same correlation
+  std::int64_t device_time = 0;  ///< when the device reached it; 0 = not known
+  std::uint64_t sync_id = 0;
+  std::uint32_t context = kNoId;
+  std::uint32_t stream = kNoId;
+  std::uint32_t event = kNoId;
+  std::uint32_t correlation = 0;
+};
+
+enum class RangeAction : std::uint8_t {
+  kUnknown,
+  kPush,  ///< begins; ends with the next kPop of the same thread
+  kPop,
+  kBegin,  ///< begins; ends with the kEnd of the same id
+  kEnd,
+  kMark,  ///< a moment
+};
+
+enum class Meaning : std::uint8_t { kRange, kIteration, kPhase, kModule, kOp };
+
+struct Range {
+  static constexpr Kind kKind = Kind::kRange;
+  std::int64_t time = 0;
+  std::uint64_t id = 0;
+  Text name = {};
+  Text domain = {};
+  std::uint32_t thread = 0;
+  RangeAction action = {};
+  Meaning meaning = {};
+  std::uint8_t reserved[2] = {};
+};
+
+enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
+
+/// An operator that a framework called, with the storages that it reads and writes; the tail has `uses` of them. What
+/// its thread launches between start and end belongs to it.
+struct FrameworkOp {
+  static constexpr Kind kKind = Kind::kFrameworkOp;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t id = 0;        ///< as external correlation ids name it; 0 = they do not
+  std::uint64_t sequence = 0;  ///< autograd's sequence number; 0 = none
+  Text name = {};
+  Text schema = {};
+  Text module = {};
+  std::uint32_t thread = 0;
+  std::uint32_t uses = 0;
+  Phase phase = {};
+  std::uint8_t random = 0;  ///< 1 = draws random numbers
+  std::uint8_t reserved[2] = {};
+};
+
+/// A launch that happened under an id which the framework pushed.
+struct External {
+  static constexpr Kind kKind = Kind::kExternal;
+  std::uint64_t id = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t external_kind = 0;  ///< as CUPTI numbers them
+};
+
+/// Time that the profiler itself cost.
+struct Overhead {
+  static constexpr Kind kKind = Kind::kOverhead;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  Text name = {};
+  std::uint32_t thread = 0;
+};
+
+enum class LossKind : std::uint8_t {
+  kUnknown,
+  kDroppedRecords,  ///< by the profiler
+  kZeroTimestamps,
+  kUnknownPointers,
+  kUnmatchedFrees,
+  kDiskFull,     ///< records
+  kBuffersFull,  ///< records, since the disk was too slow
+  kUnscannedLaunches,
+};
+
+struct Loss {
+  static constexpr Kind kKind = Kind::kLoss;
+  std::int64_t time = 0;
+  std::uint64_t count = 0;
+  LossKind loss = {};
+  std::uint8_t reserved[7] = {};
+};
+
+/// Records are copied as they lie in memory: no padding, and whole words.
+template <class Record>
+inline constexpr bool kPlainRecord =
+    std::is_trivially_copyable_v<Record>&& std::has_unique_object_representations_v<Record> && sizeof(Record) % 8 == 0;
+static_assert(kPlainRecord<String> && kPlainRecord<Info> && kPlainRecord<ClockReading> && kPlainRecord<Device>);
+static_assert(kPlainRecord<Context> && kPlainRecord<Stream> && kPlainRecord<Memory> && kPlainRecord<Pool>);
+static_assert(kPlainRecord<FrameworkMemory> && kPlainRecord<Vmm> && kPlainRecord<Kernel> && kPlainRecord<Copy>);
+static_assert(kPlainRecord<Memset> && kPlainRecord<Launch> && kPlainRecord<Api> && kPlainRecord<Sync>);
+static_assert(kPlainRecord<EventRecord> && kPlainRecord<Range> && kPlainRecord<FrameworkOp> && kPlainRecord<Use>);
+static_assert(kPlainRecord<External> && kPlainRecord<Overhead> && kPlainRecord<Loss>);
+
+}  // namespace tidepool::raw
