@@ -90,7 +90,7 @@ TEST_CASE("what a raw writer was given is what a reader finds") {
     CHECK(writer.append(kernel));
     raw::Launch launch;
     launch.correlation = 7;
-    const std::vector<raw::Use> uses{
+    const std::vector<raw::BufferUse> uses{
         {.address = 0x7f00, .parameter = 1, .access = raw::Access::kRead, .evidence = raw::Evidence::kConst},
         {.address = 0x8f00, .offset = 16, .access = raw::Access::kTouch, .evidence = raw::Evidence::kParameter}};
     CHECK(writer.append(launch, uses));

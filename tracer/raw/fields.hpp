@@ -16,7 +16,7 @@ void fields(ClockReading& r, F&& f) {
   f("time", r.time), f("realtime", r.realtime), f("monotonic_raw", r.monotonic_raw);
 }
 template <class F>
-void fields(Device& r, F&& f) {
+void fields(DeviceInfo& r, F&& f) {
   f("memory", r.memory), f("bandwidth", r.bandwidth), f("name", r.name), f("device", r.device);
   f("multiprocessors", r.multiprocessors), f("compute", r.compute);
 }
@@ -37,7 +37,7 @@ void fields(Memory& r, F&& f) {
   f("pool_kind", r.pool_kind);
 }
 template <class F>
-void fields(Pool& r, F&& f) {
+void fields(MemoryPool& r, F&& f) {
   f("time", r.time), f("address", r.address), f("size", r.size), f("utilized", r.utilized);
   f("release_threshold", r.release_threshold), f("least_kept", r.least_kept), f("device", r.device);
   f("correlation", r.correlation), f("operation", r.operation), f("pool_kind", r.pool_kind);
@@ -76,7 +76,7 @@ void fields(Memset& r, F&& f) {
   f("graph", r.graph), f("value", r.value), f("memory", r.memory);
 }
 template <class F>
-void fields(Use& r, F&& f) {
+void fields(BufferUse& r, F&& f) {
   f("address", r.address), f("size", r.size), f("offset", r.offset), f("parameter", r.parameter);
   f("access", r.access), f("evidence", r.evidence);
 }
@@ -129,11 +129,11 @@ template <class F>
 void each_kind(F&& f) {
   f.template operator()<Info>("info");
   f.template operator()<ClockReading>("clock");
-  f.template operator()<Device>("device");
+  f.template operator()<DeviceInfo>("device");
   f.template operator()<Context>("context");
   f.template operator()<Stream>("stream");
   f.template operator()<Memory>("memory");
-  f.template operator()<Pool>("pool");
+  f.template operator()<MemoryPool>("pool");
   f.template operator()<FrameworkMemory>("framework_memory");
   f.template operator()<Vmm>("vmm");
   f.template operator()<Kernel>("kernel");

@@ -86,7 +86,7 @@ class Reader {
         throw InputError{
             fmt::format("'uses' has a row of {}; expected [access, address] or [access, address, size]", row.size())};
       constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-      Use use;
+      BufferUse use;
       use.access = row.word<Access>(0);
       use.address = static_cast<std::uint64_t>(row.integer(1, 0, kMost));
       if (row.size() == 3) use.size = static_cast<std::uint64_t>(row.integer(2, 0, kMost));

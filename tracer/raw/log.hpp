@@ -23,11 +23,11 @@ struct Log {
   std::vector<std::string> texts{""};  ///< by Text; "" where the record of a text was lost
   std::vector<Info> infos;
   std::vector<ClockReading> clocks;
-  std::vector<Device> devices;
+  std::vector<DeviceInfo> devices;
   std::vector<Context> contexts;
   std::vector<Stream> streams;
   std::vector<Memory> memory;
-  std::vector<Pool> pools;
+  std::vector<MemoryPool> pools;
   std::vector<FrameworkMemory> framework_memory;
   std::vector<Vmm> vmm;
   std::vector<Kernel> kernels;
@@ -42,7 +42,7 @@ struct Log {
   std::vector<External> externals;
   std::vector<Overhead> overheads;
   std::vector<Loss> losses;
-  std::vector<Use> uses;
+  std::vector<BufferUse> uses;
   std::uint64_t cut_off_bytes = 0;    ///< at the end of the file, of a chunk or a line that was not finished
   std::uint64_t unknown_records = 0;  ///< of kinds that a later version has
 
@@ -56,11 +56,11 @@ struct Log {
   }
   void add(const Info& r) { infos.push_back(r); }
   void add(const ClockReading& r) { clocks.push_back(r); }
-  void add(const Device& r) { devices.push_back(r); }
+  void add(const DeviceInfo& r) { devices.push_back(r); }
   void add(const Context& r) { contexts.push_back(r); }
   void add(const Stream& r) { streams.push_back(r); }
   void add(const Memory& r) { memory.push_back(r); }
-  void add(const Pool& r) { pools.push_back(r); }
+  void add(const MemoryPool& r) { pools.push_back(r); }
   void add(const FrameworkMemory& r) { framework_memory.push_back(r); }
   void add(const Vmm& r) { vmm.push_back(r); }
   void add(const Kernel& r) { kernels.push_back(r); }

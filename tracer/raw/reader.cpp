@@ -157,10 +157,10 @@ class ChunkReader {
   }
 
   void take_uses(std::uint32_t count, std::string_view tail) {
-    if (count > tail.size() / sizeof(Use))
-      refuse_record("{} uses; the record has room for {}", count, tail.size() / sizeof(Use));
+    if (count > tail.size() / sizeof(BufferUse))
+      refuse_record("{} uses; the record has room for {}", count, tail.size() / sizeof(BufferUse));
     for (std::uint32_t i = 0; i < count; ++i) {
-      log_.uses.push_back(copy_of<Use>(tail.substr(i * sizeof(Use), sizeof(Use))));
+      log_.uses.push_back(copy_of<BufferUse>(tail.substr(i * sizeof(BufferUse), sizeof(BufferUse))));
       fields(log_.uses.back(), [&](const char* name, auto& field) {
         if constexpr (std::is_enum_v<std::remove_reference_t<decltype(field)>>) check(name, field);
       });

@@ -110,7 +110,7 @@ struct ClockReading {
   std::int64_t monotonic_raw = 0;
 };
 
-struct Device {
+struct DeviceInfo {
   static constexpr Kind kKind = Kind::kDevice;
   std::uint64_t memory = 0;     ///< bytes
   std::uint64_t bandwidth = 0;  ///< bytes per second; 0 = not known
@@ -178,7 +178,7 @@ struct Memory {
 
 enum class PoolOperation : std::uint8_t { kUnknown, kCreate, kDestroy, kTrim };
 
-struct Pool {
+struct MemoryPool {
   static constexpr Kind kKind = Kind::kPool;
   std::int64_t time = 0;
   std::uint64_t address = 0;
@@ -330,7 +330,7 @@ enum class Access : std::uint8_t { kUnknown, kRead, kWrite, kReadWrite, kTouch }
 enum class Evidence : std::uint8_t { kUnknown, kSchema, kCopy, kConst, kInstrumented, kParameter, kInferred };
 
 /// One buffer that a launch or an op uses: any address inside of it.
-struct Use {
+struct BufferUse {
   std::uint64_t address = 0;
   std::uint64_t size = 0;       ///< bytes from there that are used; 0 = not known
   std::uint32_t offset = 0;     ///< where in the parameter the pointer was found
@@ -487,11 +487,11 @@ struct Loss {
 template <class Record>
 inline constexpr bool kPlainRecord =
     std::is_trivially_copyable_v<Record>&& std::has_unique_object_representations_v<Record> && sizeof(Record) % 8 == 0;
-static_assert(kPlainRecord<String> && kPlainRecord<Info> && kPlainRecord<ClockReading> && kPlainRecord<Device>);
-static_assert(kPlainRecord<Context> && kPlainRecord<Stream> && kPlainRecord<Memory> && kPlainRecord<Pool>);
+static_assert(kPlainRecord<String> && kPlainRecord<Info> && kPlainRecord<ClockReading> && kPlainRecord<DeviceInfo>);
+static_assert(kPlainRecord<Context> && kPlainRecord<Stream> && kPlainRecord<Memory> && kPlainRecord<MemoryPool>);
 static_assert(kPlainRecord<FrameworkMemory> && kPlainRecord<Vmm> && kPlainRecord<Kernel> && kPlainRecord<Copy>);
 static_assert(kPlainRecord<Memset> && kPlainRecord<Launch> && kPlainRecord<Api> && kPlainRecord<Sync>);
-static_assert(kPlainRecord<EventRecord> && kPlainRecord<Range> && kPlainRecord<FrameworkOp> && kPlainRecord<Use>);
+static_assert(kPlainRecord<EventRecord> && kPlainRecord<Range> && kPlainRecord<FrameworkOp> && kPlainRecord<BufferUse>);
 static_assert(kPlainRecord<External> && kPlainRecord<Overhead> && kPlainRecord<Loss>);
 
 }  // namespace tidepool::raw

@@ -46,7 +46,7 @@ class Writer {
   }
   /// A Launch or a FrameworkOp; its `uses` is set here.
   template <class Record>
-  bool append(Record record, std::span<const Use> uses) noexcept {
+  bool append(Record record, std::span<const BufferUse> uses) noexcept {
     static_assert(kPlainRecord<Record>);
     record.uses = static_cast<std::uint32_t>(uses.size());
     return append(Record::kKind, &record, sizeof record, uses.data(), uses.size_bytes());
