@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -10,16 +11,23 @@
 
 namespace tidepool {
 
+enum class BlockEvent : std::uint8_t {
+  kAlloc,
+  kFree,
+  kExisting,  ///< found to be there, although nobody saw it being allocated
+};
+
 /// One allocation or free, as a log tells it.
 struct LoggedBlock {
-  bool frees = false;
+  BlockEvent event = BlockEvent::kAlloc;
   std::uint32_t space = 0;  ///< equal addresses in different spaces (devices, processes) are different memory
   Buffer block = {};        ///< its address names it until it is freed
 };
 
 /// Turns a log's allocations and frees into the buffers of a builder. Where the log does not begin or end with the
 /// program, it says so in the losses:
-/// - a block whose first event is a free is older than the log: it existed before the trace;
+/// - a block whose first event is a free, or that is found to be there, is older than the log: it existed before the
+///   trace. Found there after it was freed, it was allocated without being seen (a dropped record);
 /// - a free of a block that has been freed already is an unmatched free, and frees nothing;
 /// - an allocation where a block is still live means that its free was lost: that block ends here (a dropped record).
 /// O(log n) per event.
@@ -30,6 +38,9 @@ class Blocks {
 
   /// The next event happens now.
   void step(const LoggedBlock& event);
+
+  /// The live block in which an address is, if there is one.
+  std::optional<BufferId> find(std::uint32_t space, std::int64_t address) const;
 
  private:
   using Place = std::pair<std::uint32_t, std::int64_t>;  // space, address

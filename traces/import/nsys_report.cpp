@@ -118,37 +118,37 @@ class Parser {
                                          {"demangledName"},
                                          {"shortName", false}}};
     tables_.each(kKernels, columns, [&](const SqliteRow& row) {
-      NsysOp op = read_op(row);
+      GpuOp op = read_op(row);
       op.name = string(row, 7, "demangledName");
       const std::string_view plain = row.null(8) ? op.name : string(row, 8, "shortName");
       op.kind = plain.starts_with("nccl") ? OpKind::kCollective : OpKind::kKernel;
-      report_.ops.push_back(op);
+      report_.timeline.ops.push_back(op);
     });
     columns[7] = {"copyKind", false};
     tables_.each(kCopies, std::span{columns}.first(8), [&](const SqliteRow& row) {
-      NsysOp op = read_op(row);
+      GpuOp op = read_op(row);
       const auto kind = static_cast<std::size_t>(row.whole_or_null(7, 0, kMostWhole).value_or(0));
       op.name = kCopyNames[kind < kCopyNames.size() ? kind : 0];
       op.kind = OpKind::kCopy;
-      report_.ops.push_back(op);
+      report_.timeline.ops.push_back(op);
     });
     tables_.each(kMemsets, std::span{columns}.first(7), [&](const SqliteRow& row) {
-      NsysOp op = read_op(row);
+      GpuOp op = read_op(row);
       op.name = "memset";
       op.kind = OpKind::kMemset;
-      report_.ops.push_back(op);
+      report_.timeline.ops.push_back(op);
     });
     columns[7] = {"graphId", false};
     tables_.each(kGraphs, std::span{columns}.first(8), [&](const SqliteRow& row) {
-      NsysOp op = read_op(row);
+      GpuOp op = read_op(row);
       op.name =
           *report_.graph_names.insert(row.null(7) ? "CUDA graph" : fmt::format("CUDA graph {}", id(row, 7))).first;
-      report_.ops.push_back(op);
+      report_.timeline.ops.push_back(op);
     });
   }
 
-  NsysOp read_op(const SqliteRow& row) {
-    NsysOp op;
+  GpuOp read_op(const SqliteRow& row) {
+    GpuOp op;
     op.duration = duration(row, 1);
     if (op.duration > 0 || time(row, 0) != 0) op.start = time(row, 0);
     add(row, durations_, op.duration, "durations");
@@ -181,8 +181,8 @@ class Parser {
     tables_.each(kMemory, columns, [&](const SqliteRow& row) {
       const std::int64_t kind = row.whole(4, 0, kMostWhole);
       if (kind == kPageable || kind == kPinned) return;
-      NsysMemory event;
-      event.frees = row.whole(5, 0, 1) == 1;
+      GpuMemory event;
+      event.event = row.whole(5, 0, 1) == 1 ? BlockEvent::kFree : BlockEvent::kAlloc;
       event.time = time(row, 0);
       event.address = row.whole(2, 0, kMostWhole);
       event.size = row.whole(3, 0, kMostWhole);
@@ -190,7 +190,7 @@ class Parser {
       event.device = static_cast<std::uint16_t>(row.whole(1, 0, kMostDevice));
       event.stream = {id(row, 7), id(row, 6), or_none(row.whole_or_null(8, kLeastId, kMostWhole))};
       event.name = row.text(9);
-      report_.memory.push_back(std::move(event));
+      report_.timeline.memory.push_back(std::move(event));
     });
   }
 
@@ -203,26 +203,26 @@ class Parser {
                                                {"eventSyncId", false},
                                                {"end"}}};
     const auto read = [&](const SqliteRow& row) {
-      NsysSync sync;
+      GpuSync sync;
       sync.stream = {id(row, 3), id(row, 2), or_none(row.whole(0, kLeastId, kMostWhole))};
       sync.event = or_none(row.whole(1, kLeastId, kMostWhole));
       sync.sync_id = id(row, 5);
       return sync;
     };
     tables_.each(kEvents, std::span{columns}.first(6), [&](const SqliteRow& row) {
-      NsysSync sync = read(row);
+      GpuSync sync = read(row);
       const NsysCall* const made_by = call(sync.stream.process, id(row, 4));
       if (made_by == nullptr) return;  // nothing else tells when
       sync.records = true;
       sync.time = made_by->start;
-      report_.syncs.push_back(sync);
+      report_.timeline.syncs.push_back(sync);
     });
     tables_.each(kSyncs, columns, [&](const SqliteRow& row) {
-      NsysSync sync = read(row);
+      GpuSync sync = read(row);
       const NsysCall* const made_by = call(sync.stream.process, id(row, 4));
       if (made_by != nullptr && made_by->result != 0) return;  // a query whose answer was "not yet"
       sync.time = time(row, 6);
-      report_.syncs.push_back(sync);
+      report_.timeline.syncs.push_back(sync);
     });
   }
 
@@ -232,11 +232,11 @@ class Parser {
     const std::set<std::int64_t> ranges{59, 60, 70, 71};  // pushed and popped, started and ended, the same extended
     tables_.each("NVTX_EVENTS", columns, [&](const SqliteRow& row) {
       if (!ranges.contains(row.whole(2, kLeastId, kMostWhole))) return;
-      NsysRange range;
+      GpuRange range;
       range.start = time(row, 0);
       if (!row.null(1)) range.end = range.start + duration(row, 1);
       range.name = !row.null(3) || row.null(4) ? row.text(3) : string(row, 4, "textId");
-      if (!range.name.empty()) report_.ranges.push_back(std::move(range));
+      if (!range.name.empty()) report_.timeline.ranges.push_back(std::move(range));
     });
   }
 

@@ -174,7 +174,7 @@ class RmmImport {
     if (row.action == Action::kFailure || row.address == 0) return;
     tidepool::add(sizes_, row.size, "sizes", lines_);
     LoggedBlock event;
-    event.frees = row.action == Action::kFree;
+    event.event = row.action == Action::kFree ? BlockEvent::kFree : BlockEvent::kAlloc;
     event.block.size = Bytes{row.size};
     event.block.address = row.address;
     event.block.stream = stream(row.stream);
@@ -207,10 +207,10 @@ class RmmImport {
 
   /// Events are equal for the loop if they allocate or free the same size.
   void find_iterations() {
-    std::map<std::pair<std::int64_t, bool>, std::uint32_t> ids;
+    std::map<std::pair<std::int64_t, BlockEvent>, std::uint32_t> ids;
     std::vector<std::uint32_t> symbols;
     for (const LoggedBlock& event : events_) {
-      const std::pair key{event.block.size.count(), event.frees};
+      const std::pair key{event.block.size.count(), event.event};
       symbols.push_back(ids.try_emplace(key, static_cast<std::uint32_t>(ids.size())).first->second);
     }
     const Period period = find_period(symbols);

@@ -1,0 +1,322 @@
+#include "traces/import/gpu_timeline.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "traces/import/blocks.hpp"
+#include "traces/import/issue_order.hpp"
+#include "traces/import/launch_uses.hpp"
+#include "traces/import/period.hpp"
+#include "traces/import/range_names.hpp"
+#include "traces/import/streams.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+/// What happens on the host. At the same time, what ends comes first, and what is launched last.
+enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kOp };
+
+struct Entry {
+  std::int64_t time = 0;
+  Happening happening = Happening::kOp;
+  std::int64_t then = 0;   ///< of ops launched by one call, when the GPU began
+  std::size_t record = 0;  ///< index into the timeline's list
+  auto operator<=>(const Entry&) const = default;
+};
+
+class TimelineTrace {
+ public:
+  TimelineTrace(const GpuTimeline& timeline, std::optional<std::size_t> device) : timeline_{timeline}, uses_{timeline} {
+    check(device);
+    for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
+      const GpuOp& op = timeline.ops[i];
+      if (device && op.device != *device) continue;
+      if (op.start || op.launch) add(op.launch.value_or(op.start.value_or(0)), Happening::kOp, i, op.start.value_or(0));
+      if (!op.start) ++lost_;
+    }
+    for (std::size_t i = 0; i < timeline.memory.size(); ++i)
+      if (!device || timeline.memory[i].device == *device) add(timeline.memory[i].time, Happening::kMemory, i);
+    find_origin();
+    for (std::size_t i = 0; i < timeline.syncs.size(); ++i) add(timeline.syncs[i].time, Happening::kSync, i);
+    for (std::size_t i = 0; i < timeline.ranges.size(); ++i) {
+      add(timeline.ranges[i].start, Happening::kRangeBegin, i);
+      // One that ends as it begins would end before: at equal times, ends come first.
+      if (timeline.ranges[i].end)
+        add(std::max(*timeline.ranges[i].end, timeline.ranges[i].start + 1), Happening::kRangeEnd, i);
+    }
+    std::sort(entries_.begin(), entries_.end());
+    name_streams();
+  }
+
+  TraceBuilder run() {
+    TraceBuilder builder{stream_names_.empty() ? std::vector<std::string>{"0"} : stream_names_};
+    builder_ = &builder;
+    builder.losses() = timeline_.losses;
+    builder.losses().dropped_records += lost_;
+    std::vector<LoggedBlock> events;
+    for (const Entry& entry : entries_)
+      if (entry.happening == Happening::kMemory) events.push_back(block_event(timeline_.memory[entry.record]));
+    Blocks blocks{builder, events};
+    blocks_ = &blocks;
+    if (!counts_iterations()) find_iterations();
+    std::size_t next_event = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.happening == Happening::kMemory)
+        blocks.step(events[next_event++]);
+      else if (entry.happening == Happening::kOp)
+        run(timeline_.ops[entry.record]);
+      else if (entry.happening == Happening::kSync)
+        synchronise(timeline_.syncs[entry.record]);
+      else
+        range(entry);
+    }
+    return builder;
+  }
+
+ private:
+  void check(std::optional<std::size_t> device) const {
+    if (!device) return;
+    std::set<std::size_t> known;
+    for (const GpuOp& op : timeline_.ops) known.insert(op.device);
+    for (const GpuMemory& event : timeline_.memory) known.insert(event.device);
+    if (known.empty()) refuse("no device {}; the {} has no record of any", *device, timeline_.what);
+    if (!known.contains(*device)) {
+      std::vector<std::string> names;
+      for (const std::size_t number : known) names.push_back(std::to_string(number));
+      refuse("no device {}; the {} has {}", *device, timeline_.what, fmt::format("{}", fmt::join(names, ", ")));
+    }
+  }
+
+  void add(std::int64_t time, Happening happening, std::size_t record, std::int64_t then = 0) {
+    entries_.push_back({time, happening, then, record});
+  }
+
+  /// The trace begins with the first launch, op or memory event. Marks have no time of their own.
+  void find_origin() {
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    std::int64_t first = kNever;
+    for (const Entry& entry : entries_) {
+      first = std::min(first, entry.time);
+      if (entry.happening == Happening::kOp) first = std::min(first, timeline_.ops[entry.record].start.value_or(first));
+    }
+    if (first != kNever) origin_ = first;
+  }
+
+  /// Where the same name would stand for two streams, the later ones say their context and process.
+  void name_streams() {
+    const auto name = [&](const GpuStream& stream, std::uint16_t device) {
+      if (stream_ids_.contains(stream) || stream.stream < 0) return;
+      if (stream_names_.size() == kMostStreams) refuse("more than {} streams", kMostStreams);
+      std::string text = stream_name(device, stream.stream);
+      const auto taken = [&] { return !used_names_.insert(text).second; };
+      if (taken()) {
+        constexpr std::int64_t kMostPid = 0xffffff;
+        text += fmt::format(" of context {} of process {}", stream.context, (stream.process >> 24) & kMostPid);
+        while (taken()) text += "'";  // the same number in another container or virtual machine
+      }
+      stream_ids_.emplace(stream, StreamId{stream_names_.size()});
+      processes_.insert(stream.process);
+      stream_names_.push_back(std::move(text));
+    };
+    for (const Entry& entry : entries_)
+      if (entry.happening == Happening::kOp)
+        name(timeline_.ops[entry.record].stream, timeline_.ops[entry.record].device);
+    for (const Entry& entry : entries_)
+      if (entry.happening == Happening::kMemory)
+        name(timeline_.memory[entry.record].stream, timeline_.memory[entry.record].device);
+  }
+
+  /// The first stream, if none is named or nothing runs on it.
+  StreamId stream_id(const GpuStream& stream) const {
+    const auto found = stream_ids_.find(stream);
+    return found == stream_ids_.end() ? StreamId{0} : found->second;
+  }
+
+  LoggedBlock block_event(const GpuMemory& event) {
+    LoggedBlock block;
+    block.event = event.event;
+    const auto [space, added] =
+        spaces_.try_emplace({event.stream.process, event.device}, static_cast<std::uint32_t>(spaces_.size()));
+    block.space = space->second;
+    block.block.size = Bytes{event.size};
+    block.block.address = event.address;
+    block.block.device = event.device;
+    block.block.kind = event.kind;
+    block.block.stream = stream_id(event.stream);
+    block.block.name = builder_->text(event.name);
+    return block;
+  }
+
+  static bool counts(const GpuRange& range) {
+    return range.meaning == RangeMeaning::kIteration ||
+           (range.meaning == RangeMeaning::kByName && names_iteration(range.name));
+  }
+
+  /// Whether ranges that are numbered tell the iterations.
+  bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
+
+  /// Otherwise, the period of the ops' names does.
+  void find_iterations() {
+    std::map<std::string_view, std::uint32_t> ids;
+    std::vector<std::uint32_t> names;
+    for (const Entry& entry : entries_)
+      if (entry.happening == Happening::kOp)
+        names.push_back(
+            ids.try_emplace(timeline_.ops[entry.record].name, static_cast<std::uint32_t>(ids.size())).first->second);
+    const Period period = find_period(names);
+    for (const PeriodicRun& run : period.runs)
+      for (std::size_t at = run.first; at + period.length <= run.last; at += period.length) periods_.push_back(at);
+  }
+
+  void run(const GpuOp& record) {
+    if (next_period_ < periods_.size() && periods_[next_period_] == next_op_)
+      builder_->mark(MarkKind::kIteration, std::to_string(next_period_++));
+    if (!ended_iteration_.empty()) {
+      builder_->mark(MarkKind::kIteration, "after " + ended_iteration_);
+      ended_iteration_.clear();
+    }
+    Op op;
+    op.name = builder_->text(record.name);
+    op.kind = record.kind;
+    op.stream = stream_id(record.stream);
+    op.duration = Nanos{record.duration};
+    if (record.start) op.start = Nanos{*record.start - origin_};
+    if (record.launch) op.launch = Nanos{*record.launch - origin_};
+    if (record.start && record.launch)
+      builder_->losses().clock_residual_ns =
+          std::max(builder_->losses().clock_residual_ns, *record.launch - *record.start);
+    if (!open_phases_.empty()) op.phase = open_phases_.rbegin()->second;
+    if (!open_modules_.empty()) op.module = open_modules_.rbegin()->second;
+    if (record.call) {
+      const GpuCall& call = timeline_.calls[*record.call];
+      if (call.phase != Phase::kUnknown) op.phase = call.phase;
+      if (!call.module.empty()) op.module = builder_->text(call.module);
+      op.random = call.random;
+    }
+    builder_->run(op, uses_.of(*builder_, record, [&](std::int64_t address) { return find(record, address); }));
+    ++next_op_;
+    for (const OpId before : order(record.stream).run(op.stream, builder_->last_op()))
+      builder_->order(before, builder_->last_op());
+  }
+
+  /// Addresses are of one process; on another device than the op's they are those of a peer.
+  std::optional<BufferId> find(const GpuOp& op, std::int64_t address) const {
+    const auto own = spaces_.find({op.stream.process, op.device});
+    if (own != spaces_.end())
+      if (const std::optional<BufferId> found = blocks_->find(own->second, address)) return found;
+    for (auto peer = spaces_.lower_bound({op.stream.process, 0});
+         peer != spaces_.end() && peer->first.first == op.stream.process; ++peer)
+      if (const std::optional<BufferId> found = blocks_->find(peer->second, address)) return found;
+    return {};
+  }
+
+  /// Processes do not wait for each other.
+  IssueOrder& order(const GpuStream& stream) { return orders_[stream.process]; }
+
+  using Place = std::pair<std::int64_t, std::size_t>;  // of a range: when it began, and its index
+
+  struct Recorded {
+    StreamId stream;
+    IssueOrder::Point point;
+  };
+
+  void synchronise(const GpuSync& sync) {
+    const GpuStream& named = sync.stream;
+    if (!processes_.contains(named.process)) return;  // nothing of it is in the trace
+    const std::tuple event{named.process, named.context, sync.event};
+    const std::pair id{named.process, sync.sync_id};
+    const auto stream = stream_ids_.find(named);
+    IssueOrder& order = this->order(named);
+    if (sync.records) {
+      const Recorded now =
+          stream == stream_ids_.end() ? Recorded{} : Recorded{stream->second, order.point(stream->second)};
+      events_[event] = now;
+      if (sync.sync_id != 0) records_[id] = now;
+      return;
+    }
+    if (sync.event < 0) {
+      for (const auto& [other, other_id] : stream_ids_)
+        if (other.process == named.process && other.context == named.context &&
+            (named.stream < 0 || named.stream == other.stream))
+          order.host_wait(other_id, order.point(other_id));
+      return;
+    }
+    const auto by_event = events_.find(event);
+    const auto by_id = sync.sync_id == 0 ? records_.end() : records_.find(id);
+    if (by_id == records_.end() && by_event == events_.end()) return;
+    const Recorded& waited = by_id != records_.end() ? by_id->second : by_event->second;
+    if (!waited.point.valid()) return;
+    if (named.stream < 0)
+      order.host_wait(waited.stream, waited.point);
+    else if (stream != stream_ids_.end())
+      order.wait(stream->second, waited.stream, waited.point);
+  }
+
+  /// Ranges are told apart by name, whichever thread they are of: PyTorch launches the backward pass from another one
+  /// than the one that says so. The innermost is the one that began last.
+  void range(const Entry& entry) {
+    const GpuRange& range = timeline_.ranges[entry.record];
+    const Place place{range.start, entry.record};
+    const bool begins = entry.happening == Happening::kRangeBegin;
+    const auto change = [&](auto& open, const auto& says) {
+      if (begins)
+        open.emplace(place, says);
+      else
+        open.erase(place);
+    };
+    if (counts(range)) {
+      if (begins && open_iterations_.empty()) {
+        builder_->mark(MarkKind::kIteration, range.name);
+        ended_iteration_.clear();
+      }
+      if (begins)
+        open_iterations_.insert(place);
+      else
+        open_iterations_.erase(place);
+      if (!begins && open_iterations_.empty()) ended_iteration_ = range.name;
+    }
+    const bool by_name = range.meaning == RangeMeaning::kByName;
+    if (by_name || range.meaning == RangeMeaning::kPhase)
+      if (const std::optional<Phase> phase = phase_named(range.name)) change(open_phases_, *phase);
+    if (range.meaning == RangeMeaning::kModule || (by_name && names_module(range.name)))
+      change(open_modules_, builder_->text(range.name));
+    builder_->mark(begins ? MarkKind::kRangeBegin : MarkKind::kRangeEnd, range.name);
+  }
+
+  const GpuTimeline& timeline_;
+  LaunchUses uses_;
+  std::vector<Entry> entries_;  // in the host's order
+  std::int64_t origin_ = 0;
+  std::int64_t lost_ = 0;
+  std::map<GpuStream, StreamId> stream_ids_;
+  std::vector<std::string> stream_names_;
+  std::set<std::int64_t> processes_;  // that have streams
+  std::set<std::string> used_names_;
+  std::map<std::pair<std::int64_t, std::uint16_t>, std::uint32_t> spaces_;           // by process, device
+  TraceBuilder* builder_ = nullptr;                                                  // of run()
+  const Blocks* blocks_ = nullptr;                                                   // of run()
+  std::map<std::int64_t, IssueOrder> orders_;                                        // by process
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Recorded> events_;  // by process, context, event
+  std::map<std::pair<std::int64_t, std::int64_t>, Recorded> records_;                // by process, sync id
+  std::set<Place> open_iterations_;
+  std::map<Place, Phase> open_phases_;
+  std::map<Place, StringId> open_modules_;
+  std::string ended_iteration_;       // the last one, if no op ran since
+  std::vector<std::size_t> periods_;  // ops with which iterations begin
+  std::size_t next_period_ = 0, next_op_ = 0;
+};
+
+}  // namespace
+
+TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device) {
+  return TimelineTrace{timeline, device}.run();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,111 @@
+// What happened on GPUs, as profilers record it, and the trace that follows from it. What the readers of such
+// recordings share: Nsight Systems' reports and our own captures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/builder.hpp"
+#include "traces/import/blocks.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// A stream of one context of one process.
+struct GpuStream {
+  std::int64_t process = 0;  ///< process id << 24, as Nsight Systems packs it; 0 = not told
+  std::int64_t context = 0;
+  std::int64_t stream = 0;  ///< -1 = none
+  auto operator<=>(const GpuStream&) const = default;
+};
+
+/// An address that a kernel or a call was seen to use.
+struct GpuUse {
+  std::int64_t address = 0;  ///< anywhere in a buffer
+  std::int64_t size = 0;     ///< bytes from there; 0 = not told
+  Access access = Access::kTouch;
+  Evidence evidence = Evidence::kParameter;
+};
+
+/// Indices into a list of uses: [first, last).
+struct GpuUses {
+  std::size_t first = 0, last = 0;
+  bool empty() const { return first == last; }
+};
+
+/// What a framework called and what launched the ops that name it.
+struct GpuCall {
+  GpuUses uses;             ///< as the operator's schema has them
+  std::string_view module;  ///< lives as long as the timeline, as all texts here
+  Phase phase = Phase::kUnknown;
+  bool random = false;
+};
+
+/// A kernel, copy, memset, or a whole CUDA graph where its parts were not recorded. Times are ns on one clock.
+struct GpuOp {
+  OpKind kind = OpKind::kKernel;
+  std::string_view name;
+  GpuStream stream;
+  std::uint16_t device = 0;
+  std::optional<std::int64_t> start;  ///< nothing where the profiler lost the time
+  std::int64_t duration = 0;
+  std::optional<std::int64_t> launch;
+  GpuUses uses;                     ///< seen at the launch
+  std::optional<std::size_t> call;  ///< index into the calls
+};
+
+/// An allocation or a free of device memory.
+struct GpuMemory {
+  BlockEvent event = BlockEvent::kAlloc;
+  std::int64_t time = 0;
+  std::int64_t address = 0;
+  std::int64_t size = 0;
+  std::uint16_t device = 0;
+  BufferKind kind = BufferKind::kUnknown;
+  GpuStream stream;  ///< stream -1 = of no stream
+  std::string name;
+};
+
+/// An event that was recorded on a stream, or that is waited for. What waits is told by what is named: a stream and an
+/// event: the stream waits; only one of both: the host waits for it; neither: the host waits for the context.
+struct GpuSync {
+  bool records = false;
+  std::int64_t time = 0;  ///< when the host recorded it, made a stream wait, or had waited
+  GpuStream stream;       ///< stream -1 = none
+  std::int64_t event = -1;
+  std::int64_t sync_id = 0;  ///< joins a wait with one record of an event; 0 = not told
+};
+
+/// What a range is; kByName: what its name says.
+enum class RangeMeaning : std::uint8_t { kByName, kIteration, kPhase, kModule };
+
+struct GpuRange {
+  std::int64_t start = 0;
+  std::optional<std::int64_t> end;  ///< nothing if it was open when the recording ended
+  std::string name;
+  RangeMeaning meaning = RangeMeaning::kByName;
+};
+
+struct GpuTimeline {
+  const char* what = "report";  ///< for messages
+  std::vector<GpuOp> ops;
+  std::vector<GpuMemory> memory;
+  std::vector<GpuSync> syncs;
+  std::vector<GpuRange> ranges;
+  std::vector<GpuCall> calls;
+  std::vector<GpuUse> uses;
+  Losses losses;  ///< known already; those that show when the trace is made are added
+};
+
+/// The ops become ops in the order in which the host launched them; memory events become buffers, and uses find theirs
+/// by address; events and waits become orders between streams; ranges become marks, phases and modules. Without ranges
+/// that count iterations, the period of the ops' names does.
+/// @param device  only what is on this device, if it is given
+/// @return  not finished yet: its meta is the caller's
+/// @throws InputError  "no device 3; the report has 1, 4"
+TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device);
+
+}  // namespace tidepool
