@@ -3,53 +3,17 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <algorithm>
-#include <stdexcept>
-
+#include "simulator/schema.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr int kApplication = 0x54696465;  // "Tide"
-constexpr int kSchema = 2;
 constexpr int kBusyMilliseconds = 30'000;
-
-std::string column_name(const Column& column) {
-  std::string name{column.name};
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
-}
-
-const char* sql_type(ColumnType type) {
-  switch (type) {
-    case ColumnType::kText:
-      return "TEXT";
-    case ColumnType::kReal:
-      return "REAL";
-    case ColumnType::kInteger:
-    case ColumnType::kFlag:
-      break;
-  }
-  return "INTEGER";
-}
-
-std::string create_table() {
-  std::string sql = "CREATE TABLE runs (run_key TEXT NOT NULL PRIMARY KEY";
-  for (const Column& column : result_columns())
-    sql += fmt::format(", {} {}", column_name(column), sql_type(column.type));
-  return sql + ") WITHOUT ROWID";
-}
-
-std::string select_row() {
-  std::string sql = "SELECT ";
-  for (const Column& column : result_columns())
-    sql += (column.name == result_columns().front().name ? "" : ", ") + column_name(column);
-  return sql + " FROM runs WHERE run_key = ?";
-}
+const std::string kError{to_text(Outcome::kError)};
 
 std::string insert_row() {
-  std::string sql = "INSERT OR REPLACE INTO runs VALUES (?";
+  std::string sql = fmt::format("INSERT OR REPLACE INTO runs (run_key, {}) VALUES (?", schema::column_names());
   for (std::size_t i = 0; i < result_columns().size(); ++i) sql += ", ?";
   return sql + ")";
 }
@@ -77,8 +41,10 @@ std::string text_of(sqlite3_stmt* statement, int column) {
   return text == nullptr ? "" : std::string{text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
 }
 
+bool is_null(sqlite3_stmt* statement, int column) { return sqlite3_column_type(statement, column) == SQLITE_NULL; }
+
 Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
-  if (sqlite3_column_type(statement, column) == SQLITE_NULL) return {};
+  if (is_null(statement, column)) return {};
   switch (type) {
     case ColumnType::kText:
       return text_of(statement, column);
@@ -92,49 +58,109 @@ Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
   return {};
 }
 
+/// A value of a query, whose columns have no type of their own.
+Value value_of(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return value_of(statement, column, ColumnType::kInteger);
+    case SQLITE_FLOAT:
+      return value_of(statement, column, ColumnType::kReal);
+    default:
+      return value_of(statement, column, ColumnType::kText);
+  }
+}
+
+/// The row that begins at a column of a result.
+Row row_of(sqlite3_stmt* statement, int first) {
+  Row row;
+  for (std::size_t i = 0; i < result_columns().size(); ++i)
+    row.push_back(value_of(statement, first + static_cast<int>(i), result_columns()[i].type));
+  return row;
+}
+
+/// Of a row whose texts may be missing, in a file that something else wrote.
+std::string shown(const Row& row, std::string_view column) { return value_text(at(row, column)); }
+
 }  // namespace
+
+Disagreement::Disagreement(const std::string& here, const std::string& there, const KeyedRow& row_there,
+                           const Row& row_here)
+    : std::runtime_error{[&] {
+        const Row& row = row_there.row;
+        const std::string_view column = moved_results(row_here, row).at(0);
+        return fmt::format(
+            "{}: run {} ({} on {}, {}, {} bytes): {} is {}, but {} in {}; expected the same from every worker (is "
+            "a policy not deterministic, or are these two programs of one version?)",
+            there, row_there.key, shown(row, "policy"), shown(row, "pool"), shown(row, "trace"),
+            shown(row, "capacity_bytes"), column, shown(row, column), shown(row_here, column), here);
+      }()} {}
 
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
 void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-Database::Database(const std::string& path) : path_{path} {
+Database::Database(const std::string& path, Open open) : path_{path} {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
+  if (code == SQLITE_CANTOPEN && open == Open::kExisting)
+    throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
   if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
-  check_or_create();
-  insert_ = prepare(insert_row());
-  find_ = prepare(select_row());
-  outcome_ = prepare("SELECT outcome FROM runs WHERE run_key = ?");
+  try {
+    check_or_create(open);
+    insert_ = prepare(insert_row());
+    find_ = prepare(fmt::format("SELECT {} FROM runs WHERE run_key = ?", schema::column_names()));
+    outcome_ = prepare("SELECT outcome FROM runs WHERE run_key = ?");
+  } catch (const std::runtime_error&) {
+    if (sqlite3_errcode(handle) == SQLITE_CORRUPT) check();
+    throw;
+  }
 }
 
-void Database::check_or_create() {
+void Database::check_or_create(Open open) {
   const auto foreign = [&] {
     return InputError{
-        fmt::format("{}: not a database of sweep results; expected a new file or one that sweep wrote", path_)};
+        fmt::format("{}: not a database of sweep results; expected {}", path_,
+                    open == Open::kExisting ? "one that sweep wrote" : "a new file or one that sweep wrote")};
   };
   try {
     const std::int64_t application = number("PRAGMA application_id");
     const std::int64_t version = number("PRAGMA user_version");
-    if (application != kApplication && (application != 0 || number("SELECT count(*) FROM sqlite_master") != 0))
+    if (application != schema::kApplication &&
+        (application != 0 || open == Open::kExisting || number("SELECT count(*) FROM sqlite_master") != 0))
       throw foreign();
-    if (application == kApplication && version != kSchema)
-      throw InputError{
-          fmt::format("{}: schema version {}; this tidepool reads and writes version {}", path_, version, kSchema)};
+    if (application == schema::kApplication && version != schema::kVersion)
+      throw InputError{fmt::format("{}: schema version {}; this tidepool reads and writes version {}", path_, version,
+                                   schema::kVersion)};
   } catch (const std::runtime_error&) {
     if (sqlite3_errcode(handle_.get()) == SQLITE_NOTADB) throw foreign();
     throw;
   }
+  if (open == Open::kExisting) return;
   execute("PRAGMA journal_mode = WAL");
   execute("PRAGMA synchronous = NORMAL");
-  execute("BEGIN IMMEDIATE");  // another process may be making it too
-  if (number("PRAGMA application_id") == 0) {
-    execute(create_table().c_str());
-    execute(fmt::format("PRAGMA application_id = {}", kApplication).c_str());
-    execute(fmt::format("PRAGMA user_version = {}", kSchema).c_str());
+  transact([&] {  // another process may be making it too
+    if (number("PRAGMA application_id") != 0) return;
+    execute(schema::create());
+    execute(fmt::format("PRAGMA application_id = {}", schema::kApplication));
+    execute(fmt::format("PRAGMA user_version = {}", schema::kVersion));
+  });
+}
+
+void Database::check() const {
+  std::string found;
+  const auto damaged = [&] {
+    return InputError{fmt::format("{}: damaged: {}; expected a whole database of sweep results", path_, found)};
+  };
+  try {
+    const Statement statement = prepare("PRAGMA quick_check(1)");
+    if (step(statement.get())) found = text_of(statement.get(), 0);
+  } catch (const std::runtime_error&) {
+    found = sqlite3_errmsg(handle_.get());
+    throw damaged();
   }
-  execute("COMMIT");
+  if (found != "ok") throw damaged();
 }
 
 void Database::fail(int code) const {
@@ -142,8 +168,9 @@ void Database::fail(int code) const {
       fmt::format("{}: {}", path_, code == SQLITE_ERROR ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code))};
 }
 
-void Database::execute(const char* sql) const {
-  if (const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr); code != SQLITE_OK) fail(code);
+void Database::execute(const std::string& sql) const {
+  if (const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr); code != SQLITE_OK)
+    fail(code);
 }
 
 Database::Statement Database::prepare(const std::string& sql) const {
@@ -153,49 +180,155 @@ Database::Statement Database::prepare(const std::string& sql) const {
   return Statement{statement};
 }
 
+/// Whether there is another row.
+bool Database::step(sqlite3_stmt* statement) const {
+  const int code = sqlite3_step(statement);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) {
+    sqlite3_reset(statement);
+    fail(code);
+  }
+  return code == SQLITE_ROW;
+}
+
+void Database::run_once(sqlite3_stmt* statement) const {
+  step(statement);
+  sqlite3_reset(statement);
+}
+
 std::int64_t Database::number(const char* sql) const {
   const Statement statement = prepare(sql);
-  if (const int code = sqlite3_step(statement.get()); code != SQLITE_ROW) fail(code);
+  if (!step(statement.get())) fail(SQLITE_ERROR);
   return sqlite3_column_int64(statement.get(), 0);
 }
 
-void Database::insert(std::span<const KeyedRow> rows) {
-  if (rows.empty()) return;
+template <class Write>
+void Database::transact(const Write& write) {
   execute("BEGIN IMMEDIATE");
-  for (const KeyedRow& keyed : rows) {
-    bind(insert_.get(), 1, keyed.key);
-    for (std::size_t i = 0; i < keyed.row.size(); ++i) bind(insert_.get(), static_cast<int>(i) + 2, keyed.row[i]);
-    const int code = sqlite3_step(insert_.get());
-    sqlite3_reset(insert_.get());
-    if (code == SQLITE_DONE) continue;
+  try {
+    write();
+    execute("COMMIT");
+  } catch (...) {
     sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
-    fail(code);
+    throw;
   }
-  execute("COMMIT");
+}
+
+void Database::insert(std::span<const KeyedRow> rows, const std::string& source) {
+  if (rows.empty()) return;
+  transact([&] {
+    for (const KeyedRow& keyed : rows) {
+      if (const auto known = find(keyed.key); known && shown(*known, "outcome") != kError) {
+        if (shown(keyed.row, "outcome") == kError || moved_results(*known, keyed.row).empty()) continue;
+        throw Disagreement{path_, source, keyed, *known};
+      }
+      bind(insert_.get(), 1, keyed.key);
+      for (std::size_t i = 0; i < keyed.row.size(); ++i) bind(insert_.get(), static_cast<int>(i) + 2, keyed.row[i]);
+      run_once(insert_.get());
+    }
+  });
+}
+
+void Database::insert(std::span<const Measurement> measurements) {
+  if (measurements.empty()) return;
+  const Statement statement = prepare("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const auto count = [](const auto& quantity) { return quantity ? Value{quantity->count()} : Value{}; };
+  transact([&] {
+    for (const Measurement& one : measurements) {
+      const Row row{one.run_key,         one.backend,     one.device,
+                    one.repeat,          one.outcome,     one.message.empty() ? Value{} : Value{one.message},
+                    count(one.measured), count(one.peak), count(one.corrupt)};
+      for (std::size_t i = 0; i < row.size(); ++i) bind(statement.get(), static_cast<int>(i) + 1, row[i]);
+      run_once(statement.get());
+    }
+  });
+}
+
+void Database::insert(const SweepRequest& request) {
+  const std::string key = content_key(request.version + "\n" + request.request);
+  const Statement statement = prepare("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)");
+  bind(statement.get(), 1, key);
+  bind(statement.get(), 2, request.version);
+  bind(statement.get(), 3, request.request);
+  run_once(statement.get());
 }
 
 std::optional<Row> Database::find(const std::string& key) const {
   std::optional<Row> row;
   bind(find_.get(), 1, key);
-  const int code = sqlite3_step(find_.get());
-  if (code == SQLITE_ROW) {
-    row.emplace();
-    for (std::size_t i = 0; i < result_columns().size(); ++i)
-      row->push_back(value_of(find_.get(), static_cast<int>(i), result_columns()[i].type));
-  }
+  if (step(find_.get())) row = row_of(find_.get(), 0);
   sqlite3_reset(find_.get());
-  if (code != SQLITE_ROW && code != SQLITE_DONE) fail(code);
   return row;
 }
 
 std::optional<std::string> Database::outcome(const std::string& key) const {
   std::optional<std::string> found;
   bind(outcome_.get(), 1, key);
-  const int code = sqlite3_step(outcome_.get());
-  if (code == SQLITE_ROW) found = text_of(outcome_.get(), 0);
+  if (step(outcome_.get())) found = text_of(outcome_.get(), 0);
   sqlite3_reset(outcome_.get());
-  if (code != SQLITE_ROW && code != SQLITE_DONE) fail(code);
   return found;
+}
+
+std::int64_t Database::runs() const { return number("SELECT count(*) FROM runs"); }
+
+std::vector<std::string> Database::versions() const {
+  std::vector<std::string> versions;
+  const Statement statement = prepare("SELECT DISTINCT version FROM runs ORDER BY version");
+  while (step(statement.get())) versions.push_back(text_of(statement.get(), 0));
+  return versions;
+}
+
+void Database::each(const std::function<void(const KeyedRow&)>& visit) const {
+  const Statement statement =
+      prepare(fmt::format("SELECT run_key, {} FROM runs ORDER BY run_key", schema::column_names()));
+  while (step(statement.get())) visit({text_of(statement.get(), 0), row_of(statement.get(), 1)});
+}
+
+std::vector<Measurement> Database::measurements() const {
+  std::vector<Measurement> all;
+  const Statement statement = prepare("SELECT * FROM measurements ORDER BY run_key, backend, device, repeat");
+  while (step(statement.get())) {
+    sqlite3_stmt* at = statement.get();
+    Measurement one{.run_key = text_of(at, 0),
+                    .backend = text_of(at, 1),
+                    .device = text_of(at, 2),
+                    .repeat = sqlite3_column_int64(at, 3),
+                    .outcome = text_of(at, 4),
+                    .message = text_of(at, 5)};
+    if (!is_null(at, 6)) one.measured = Nanos{sqlite3_column_int64(at, 6)};
+    if (!is_null(at, 7)) one.peak = Bytes{sqlite3_column_int64(at, 7)};
+    if (!is_null(at, 8)) one.corrupt = Bytes{sqlite3_column_int64(at, 8)};
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::vector<SweepRequest> Database::requests() const {
+  std::vector<SweepRequest> all;
+  const Statement statement = prepare("SELECT version, request FROM sweeps ORDER BY sweep_key");
+  while (step(statement.get())) all.push_back({text_of(statement.get(), 0), text_of(statement.get(), 1)});
+  return all;
+}
+
+void Database::query(const std::string& sql, const std::function<void(std::span<const std::string>)>& head,
+                     const std::function<void(std::span<const Value>)>& row) const {
+  sqlite3_stmt* prepared = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &prepared, &rest);
+  const Statement statement{prepared};
+  if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", sql, sqlite3_errmsg(handle_.get()))};
+  if (prepared == nullptr || sqlite3_stmt_readonly(prepared) == 0 || sqlite3_column_count(prepared) == 0)
+    throw InputError{fmt::format("'{}' is no query; expected one SELECT", sql)};
+  if (std::string_view{rest}.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    throw InputError{fmt::format("'{}' follows the first query; expected one SELECT", rest)};
+  const int count = sqlite3_column_count(prepared);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(prepared, i));
+  head(names);
+  std::vector<Value> values(names.size());
+  while (step(prepared)) {
+    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = value_of(prepared, i);
+    row(values);
+  }
 }
 
 }  // namespace tidepool

@@ -1,12 +1,17 @@
-// Results of sweeps on disk: an SQLite file with one row for each run.
+// Results of sweeps on disk: an SQLite file with one row for each run, and what was measured of them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "simulator/result_row.hpp"
+#include "traces/quantity.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -19,23 +24,69 @@ struct KeyedRow {
   Row row;
 };
 
-/// The table `runs`: `run_key` and a column for each of result_columns() ("stall_ns.h2d" is called stall_ns_h2d).
-/// Written ahead (WAL), so that readers see whole transactions and a killed writer loses only the one it was in. One
-/// thread at a time; several processes may write to one file.
+/// One run gave two results: a policy that is not deterministic, or two programs that call themselves the same version.
+class Disagreement : public std::runtime_error {
+ public:
+  /// @param here, there  where the two rows are, as in "a.sqlite" and "this run"
+  Disagreement(const std::string& here, const std::string& there, const KeyedRow& row_there, const Row& row_here);
+};
+
+/// What an executor measured of the plan of a run.
+struct Measurement {
+  std::string run_key, backend;
+  std::string device = {};  ///< "NVIDIA H200", "" for the host
+  std::int64_t repeat = 1;  ///< the how manieth of the same
+  std::string outcome = "ok", message = {};
+  std::optional<Nanos> measured = {};
+  std::optional<Bytes> peak = {}, corrupt = {};
+};
+
+/// A sweep that was asked for, so that it can be resumed.
+struct SweepRequest {
+  std::string version, request;  ///< of the program; JSON
+};
+
+/// The tables and views of DATABASE.md; `runs` has `run_key` and a column for each of result_columns() ("stall_ns.h2d"
+/// is called stall_ns_h2d). Written ahead (WAL), so that readers see whole transactions and a killed writer loses only
+/// the one it was in. One thread at a time; several processes may write to one file.
 class Database {
  public:
+  enum class Open : std::uint8_t { kMayCreate, kExisting };
+
   /// Opens a file of results or makes one. ":memory:" is forgotten with this object.
   /// @throws InputError  "r.sqlite: not a database of sweep results; expected a new file or one that sweep wrote",
-  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 2"
-  explicit Database(const std::string& path);
+  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 3",
+  ///                     "r.sqlite: no such file; expected a database that sweep wrote"
+  explicit Database(const std::string& path, Open open = Open::kMayCreate);
 
-  /// Writes all rows or none; a row replaces one of the same key.
+  const std::string& path() const { return path_; }
+
+  /// Writes all rows or none. A row replaces one of the same key that failed; any other stays, and is the same.
+  /// @param source  what to call where the rows come from, if they contradict those that are there
+  /// @throws Disagreement
   /// @throws std::runtime_error  if the file cannot be written
-  void insert(std::span<const KeyedRow> rows);
+  void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
+  void insert(std::span<const Measurement> measurements);
+  void insert(const SweepRequest& request);
 
   std::optional<Row> find(const std::string& key) const;
   /// The outcome of a run, nothing if it is not there. Cheaper than find().
   std::optional<std::string> outcome(const std::string& key) const;
+  std::int64_t runs() const;
+  /// The versions of the programs that did the runs, sorted.
+  std::vector<std::string> versions() const;
+  /// Every run in the order of keys, one after the other, whatever their number.
+  void each(const std::function<void(const KeyedRow&)>& visit) const;
+  std::vector<Measurement> measurements() const;
+  std::vector<SweepRequest> requests() const;
+
+  /// The names of a query's columns and each of its rows as text. A query that would write is refused.
+  /// @throws InputError  "SELECT x FROM runs: no such column: x"
+  void query(const std::string& sql, const std::function<void(std::span<const std::string> names)>& head,
+             const std::function<void(std::span<const Value> values)>& row) const;
+
+  /// @throws InputError  "r.sqlite: damaged: ...; expected a whole database of sweep results"
+  void check() const;
 
  private:
   struct Close {
@@ -44,11 +95,15 @@ class Database {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
-  void execute(const char* sql) const;
+  void execute(const std::string& sql) const;
   std::int64_t number(const char* sql) const;
   Statement prepare(const std::string& sql) const;
+  bool step(sqlite3_stmt* statement) const;
+  void run_once(sqlite3_stmt* statement) const;
+  template <class Write>
+  void transact(const Write& write);
   [[noreturn]] void fail(int code) const;
-  void check_or_create();
+  void check_or_create(Open open);
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

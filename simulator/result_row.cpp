@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <stdexcept>
@@ -15,20 +16,20 @@ namespace tidepool {
 namespace {
 
 constexpr std::array kColumns{
-    Column{"trace", ColumnType::kText},
-    Column{"trace_hash", ColumnType::kText},
-    Column{"pool", ColumnType::kText},
-    Column{"policy", ColumnType::kText},
-    Column{"options", ColumnType::kText},
-    Column{"machine", ColumnType::kText},
-    Column{"machine_hash", ColumnType::kText},
-    Column{"capacity_bytes"},
-    Column{"seed"},
-    Column{"assume", ColumnType::kText},
-    Column{"overhead_limit", ColumnType::kReal},
-    Column{"iterations"},
-    Column{"count_search", ColumnType::kFlag},
-    Column{"version", ColumnType::kText},
+    Column{"trace", ColumnType::kText, ColumnRole::kLabel},
+    Column{"trace_hash", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"pool", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"policy", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"options", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"machine", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"machine_hash", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"capacity_bytes", ColumnType::kInteger, ColumnRole::kIdentity},
+    Column{"seed", ColumnType::kInteger, ColumnRole::kIdentity},
+    Column{"assume", ColumnType::kText, ColumnRole::kIdentity},
+    Column{"overhead_limit", ColumnType::kReal, ColumnRole::kIdentity},
+    Column{"iterations", ColumnType::kInteger, ColumnRole::kIdentity},
+    Column{"count_search", ColumnType::kFlag, ColumnRole::kIdentity},
+    Column{"version", ColumnType::kText, ColumnRole::kIdentity},
     Column{"outcome", ColumnType::kText},
     Column{"message", ColumnType::kText},
     Column{"addresses", ColumnType::kFlag},
@@ -54,10 +55,10 @@ constexpr std::array kColumns{
     Column{"host_peak_bytes"},
     Column{"storage_peak_bytes"},
     Column{"cost_evaluations"},
-    Column{"search_ns", ColumnType::kInteger, true},
-    Column{"plan_ns", ColumnType::kInteger, true},
+    Column{"search_ns", ColumnType::kInteger, ColumnRole::kWallClock},
+    Column{"plan_ns", ColumnType::kInteger, ColumnRole::kWallClock},
     Column{"actions"},
-    Column{"actions_per_second", ColumnType::kReal, true},
+    Column{"actions_per_second", ColumnType::kReal, ColumnRole::kWallClock},
     Column{"bound_ns"},
     Column{"bound_kind", ColumnType::kText},
     Column{"gap", ColumnType::kReal},
@@ -86,9 +87,49 @@ std::string machine_hash(Machine machine) {
 
 std::span<const Column> result_columns() { return kColumns; }
 
+std::string_view to_text(ColumnRole role) {
+  switch (role) {
+    case ColumnRole::kIdentity:
+      return "identity";
+    case ColumnRole::kLabel:
+      return "label";
+    case ColumnRole::kResult:
+      return "result";
+    case ColumnRole::kWallClock:
+      break;
+  }
+  return "wall_clock";
+}
+
+std::vector<std::string_view> moved_results(const Row& a, const Row& b) {
+  constexpr std::array kSearched{"makespan_ns", "overhead_ratio", "gap"};  // with count_search, parts of wall time
+  const bool searched = at(a, "count_search") == Value{true} || at(b, "count_search") == Value{true};
+  std::vector<std::string_view> moved;
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    const Column& column = kColumns[i];
+    if (column.role != ColumnRole::kResult || a.at(i) == b.at(i)) continue;
+    if (searched && std::find(kSearched.begin(), kSearched.end(), column.name) != kSearched.end()) continue;
+    moved.push_back(column.name);
+  }
+  return moved;
+}
+
+std::string value_text(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "1" : "0";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return "none";
+}
+
 const Value& at(const Row& row, std::string_view column) { return row.at(index_of(column)); }
 
 const std::string& text_at(const Row& row, std::string_view column) { return std::get<std::string>(at(row, column)); }
+
+std::string content_key(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
 
 std::string run_key(const Trace& trace, const RunSpec& spec) {
   const SpecNames names = names_of(spec);
@@ -96,8 +137,7 @@ std::string run_key(const Trace& trace, const RunSpec& spec) {
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy,
                   names.options, machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
                   spec.overhead_limit.value_or(0), spec.iterations, spec.count_search, TIDEPOOL_VERSION);
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return content_key(text);
 }
 
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,

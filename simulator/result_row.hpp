@@ -16,11 +16,20 @@ namespace tidepool {
 
 enum class ColumnType : std::uint8_t { kText, kInteger, kReal, kFlag };
 
+/// What a column tells of a run.
+enum class ColumnRole : std::uint8_t {
+  kIdentity,   ///< what was run: with the others of this role, all that may change a result
+  kLabel,      ///< how somebody called it
+  kResult,     ///< follows from what was run, on any machine and at any time
+  kWallClock,  ///< how long the host took: differs from time to time
+};
+std::string_view to_text(ColumnRole role);
+
 /// `name` is a JSON key, "outer.inner" for a key of a nested object; a database column is called "outer_inner".
 struct Column {
   std::string_view name;
   ColumnType type = ColumnType::kInteger;
-  bool wall_clock = false;  ///< differs from run to run, unlike all else
+  ColumnRole role = ColumnRole::kResult;
 };
 
 /// Every column in the order of a row.
@@ -36,11 +45,21 @@ using Row = std::vector<Value>;
 const Value& at(const Row& row, std::string_view column);
 const std::string& text_at(const Row& row, std::string_view column);
 
+/// The columns in which two runs differ although they follow from what was run, in their order: of two rows of one key,
+/// none. With count_search, times contain what the host took and are left out.
+std::vector<std::string_view> moved_results(const Row& a, const Row& b);
+
+/// "12", "0.5", "text", "none": a value for people and CSV.
+std::string value_text(const Value& value);
+
 /// A trace as a command got it.
 struct NamedTrace {
   std::string name;  ///< as the user gave it
   Trace trace;
 };
+
+/// 32 hexadecimal digits over a text.
+std::string content_key(std::string_view text);
 
 /// What identifies a run, whoever does it, whenever: 32 hexadecimal digits over the trace's content, what pool, policy
 /// and options are called, the machine's numbers, capacity, seed, assumptions, limit, iterations and program version.

@@ -34,7 +34,7 @@ std::vector<Row> rows_of(std::span<const SweepPart> all, const Database& databas
     for (std::size_t i = 0; i < part.grid.size(); ++i)
       if (auto row = database.find(run_key(part.trace.trace, part.grid.at(i)))) {
         for (std::size_t c = 0; c < row->size(); ++c)
-          if (result_columns()[c].wall_clock) (*row)[c] = {};
+          if (result_columns()[c].role == ColumnRole::kWallClock) (*row)[c] = {};
         rows.push_back(std::move(*row));
       }
   return rows;
@@ -181,7 +181,7 @@ TEST_CASE("a file that holds something else is left alone") {
   CHECK(refusal(foreign) == foreign + ": not a database of sweep results; expected a new file or one that sweep wrote");
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
-  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 2");
+  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 3");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }

@@ -1,0 +1,202 @@
+#include "simulator/database.hpp"
+
+#include <sqlite3.h>
+
+#include <filesystem>
+
+#include "simulator/schema.hpp"
+#include "simulator/sweep.hpp"
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// A row with nothing but what the views look at.
+KeyedRow made_row(const std::string& key, const std::string& policy, std::optional<Bytes> capacity, Nanos makespan,
+                  const std::string& outcome = "ok") {
+  Row row(result_columns().size());
+  const auto set = [&](std::string_view name, Value value) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (result_columns()[i].name == name) row[i] = std::move(value);
+  };
+  set("trace", std::string{"t"});
+  set("trace_hash", std::string{"hash"});
+  set("pool", std::string{"best-fit"});
+  set("policy", policy);
+  set("options", std::string{});
+  set("machine_hash", std::string{"m"});
+  if (capacity) set("capacity_bytes", capacity->count());
+  set("seed", std::int64_t{1});
+  set("assume", std::string{});
+  set("iterations", std::int64_t{1});
+  set("count_search", false);
+  set("version", std::string{"1"});
+  set("outcome", outcome);
+  set("addresses", true);
+  set("ideal_peak_bytes", std::int64_t{1000});
+  set("makespan_ns", makespan.count());
+  return {key, row};
+}
+
+/// A query's rows, values with commas between them, a line each.
+std::string answer(const Database& database, const std::string& sql) {
+  std::string text;
+  database.query(
+      sql, [](auto) {},
+      [&](std::span<const Value> values) {
+        for (const Value& value : values) text += (&value == values.data() ? "" : ",") + value_text(value);
+        text += '\n';
+      });
+  return text;
+}
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the frontier has what nothing beats with the same memory or less") {
+  Database database{":memory:"};
+  database.insert(std::vector<KeyedRow>{
+      made_row("a", "slow", 400_B, 50_ns),  // the only one with so little
+      made_row("b", "failed", 300_B, 10_ns, "out_of_memory"), made_row("c", "slow", 500_B, 40_ns),  // beaten by d
+      made_row("d", "fast", 500_B, 30_ns), made_row("e", "twin", 500_B, 30_ns),                     // as good as d
+      made_row("f", "fast", 600_B, 30_ns),  // no better than d, which has less
+      made_row("g", "fast", std::nullopt, 20_ns)});
+  CHECK(answer(database, "SELECT run_key, capacity_share FROM frontier ORDER BY run_key") ==
+        "a,0.4\nd,0.5\ne,0.5\ng,none\n");
+  CHECK(answer(database, "SELECT run_key FROM best_policy ORDER BY run_key") == "a\nd\nf\ng\n");
+}
+
+TEST_CASE("a measurement stands beside what was predicted") {
+  Database database{":memory:"};
+  database.insert(std::vector<KeyedRow>{made_row("a", "fast", 500_B, 200_ns)});
+  const std::vector<Measurement> measured{{.run_key = "a", .backend = "cuda", .device = "d", .measured = 210_ns},
+                                          {.run_key = "a", .backend = "host", .outcome = "error", .message = "why"}};
+  database.insert(measured);
+  database.insert(measured);
+  CHECK(answer(database, "SELECT backend, predicted_ns, measured_ns, round(error, 6) FROM predicted_vs_measured") ==
+        "cuda,200,210,0.05\nhost,200,none,none\n");
+  const std::vector<Measurement> back = database.measurements();
+  REQUIRE(back.size() == 2);
+  CHECK(back[0].measured == 210_ns);
+  CHECK_FALSE(back[0].corrupt);
+  CHECK(back[1].message == "why");
+}
+
+TEST_CASE("two results of one run are an error that names both") {
+  const ScratchFolder scratch;
+  Database database{scratch.file("a.sqlite")};
+  database.insert(std::vector<KeyedRow>{made_row("k", "p", 500_B, 30_ns)});
+  database.insert(std::vector<KeyedRow>{made_row("k", "p", 500_B, 30_ns)}, "b.sqlite");
+  CHECK(refusal([&] {
+          database.insert(std::vector<KeyedRow>{made_row("new", "p", 1_B, 1_ns), made_row("k", "p", 500_B, 31_ns)},
+                          "b.sqlite");
+        }) == "b.sqlite: run k (p on best-fit, t, 500 bytes): makespan_ns is 31, but 30 in " +
+                  scratch.file("a.sqlite") +
+                  "; expected the same from every worker (is a policy not deterministic, or are these two programs of "
+                  "one version?)");
+  CHECK(database.runs() == 1);  // all rows or none
+
+  KeyedRow labelled = made_row("k", "p", 500_B, 30_ns);
+  labelled.row[0] = std::string{"/elsewhere/t"};
+  database.insert(std::vector<KeyedRow>{labelled});
+  CHECK(text_at(*database.find("k"), "trace") == "t");
+}
+
+TEST_CASE("a result replaces a failure, a failure no result") {
+  Database database{":memory:"};
+  const KeyedRow failed = made_row("k", "p", 500_B, 0_ns, "error"), good = made_row("k", "p", 500_B, 30_ns);
+  for (const KeyedRow& row : {failed, failed, good, failed}) database.insert(std::vector<KeyedRow>{row});
+  CHECK(database.outcome("k") == "ok");
+}
+
+TEST_CASE("the database says which of its columns are deterministic") {
+  const Database database{":memory:"};
+  CHECK(answer(database, "SELECT name FROM run_columns WHERE role = 'wall_clock' ORDER BY name") ==
+        "actions_per_second\nplan_ns\nsearch_ns\n");
+  CHECK(answer(database, "SELECT name FROM run_columns WHERE role = 'label'") == "trace\n");
+  CHECK(answer(database,
+               "SELECT name FROM pragma_table_info('runs') EXCEPT SELECT name FROM run_columns "
+               "UNION ALL SELECT name FROM run_columns EXCEPT SELECT name FROM pragma_table_info('runs')") == "");
+}
+
+TEST_CASE("every query of DATABASE.md runs") {
+  std::vector<SweepPart> parts;
+  NamedTrace trace{"t", tests::random_trace(3, 60)};
+  Grid grid{{.policy = "none,lru-swap,dtr", .capacity = "0.5x,1x"}, trace.trace};
+  parts.push_back({std::move(trace), std::move(grid)});
+  Database database{":memory:"};
+  sweep(parts, database, {});
+  std::istringstream text{content_of(TIDEPOOL_SOURCE_DIR "/simulator/DATABASE.md")};
+  int queries = 0;
+  bool sql = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```")) {
+      sql = line == "```sql";
+    } else if (sql) {
+      INFO(line);
+      ++queries;
+      const std::string rows = answer(database, line);
+      CHECK(
+          (rows.empty() == (line.find("measured") != std::string::npos || line.find("failures") != std::string::npos)));
+    }
+  }
+  CHECK(queries == 8);
+}
+
+TEST_CASE("a query only reads") {
+  const Database database{":memory:"};
+  const auto refused = [&](const std::string& sql) { return refusal([&] { answer(database, sql); }); };
+  CHECK(refused("SELECT x FROM runs") == "SELECT x FROM runs: no such column: x");
+  CHECK(refused("DELETE FROM runs") == "'DELETE FROM runs' is no query; expected one SELECT");
+  CHECK(refused("SELECT 1; DROP TABLE runs") == "' DROP TABLE runs' follows the first query; expected one SELECT");
+  CHECK(refused("  ") == "'  ' is no query; expected one SELECT");
+}
+
+TEST_CASE("a damaged database is refused and left alone") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite");
+  {
+    Database database{path};
+    std::vector<KeyedRow> rows;
+    for (int i = 0; i < 200; ++i) rows.push_back(made_row("key" + std::to_string(i), "p", 500_B, 30_ns));
+    database.insert(rows);
+  }
+  const std::string whole = content_of(path);
+  const auto opened = [&](const std::string& content) {
+    std::ofstream{path, std::ios::binary} << content;
+    const std::string why = refusal([&] {
+      const Database database{path, Database::Open::kExisting};
+      database.check();
+      static_cast<void>(database.runs());
+    });
+    CHECK(content_of(path) == content);
+    return why;
+  };
+  CHECK(opened(whole).empty());
+  CHECK(opened(whole.substr(0, whole.size() / 2)) ==
+        path + ": damaged: database disk image is malformed; expected a whole database of sweep results");
+  CHECK(opened("") == path + ": not a database of sweep results; expected one that sweep wrote");
+  CHECK(opened(whole.substr(0, 60)) == path + ": not a database of sweep results; expected one that sweep wrote");
+  for (std::size_t length = 100; length < whole.size(); length += 1'000)
+    CHECK_FALSE(opened(whole.substr(0, length)).empty());
+  std::string scribbled = whole;
+  for (std::size_t i = 5'000; i < 9'000; ++i) scribbled[i] = static_cast<char>(i);
+  CHECK(opened(scribbled).find(path + ": ") == 0);
+  std::filesystem::remove(path);
+  CHECK(refusal([&] { const Database database(path, Database::Open::kExisting); }) ==
+        path + ": no such file; expected a database that sweep wrote");
+  CHECK_FALSE(std::filesystem::exists(path));
+}
