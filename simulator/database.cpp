@@ -78,22 +78,27 @@ Row row_of(sqlite3_stmt* statement, int first) {
   return row;
 }
 
-/// Of a row whose texts may be missing, in a file that something else wrote.
-std::string shown(const Row& row, std::string_view column) { return value_text(at(row, column)); }
+std::string contradiction(const std::string& source, const KeyedRow& keyed, const std::string& origin,
+                          const Row& other) {
+  const auto shown = [&](std::string_view column) { return value_text(at(keyed.row, column)); };
+  const std::string_view column = moved_results(keyed.row, other).at(0);
+  return fmt::format(
+      "{}: run {} ({} on {}, {}, {} bytes): {} is {}, but {} in {}; expected the same from every worker (is a policy "
+      "not "
+      "deterministic, or are these two programs of one version?)",
+      source, keyed.key, shown("policy"), shown("pool"), shown("trace"), shown("capacity_bytes"), column, shown(column),
+      value_text(at(other, column)), origin);
+}
+
+bool failed(const Row& row) { return at(row, "outcome") == Value{kError}; }
 
 }  // namespace
 
-Disagreement::Disagreement(const std::string& here, const std::string& there, const KeyedRow& row_there,
-                           const Row& row_here)
-    : std::runtime_error{[&] {
-        const Row& row = row_there.row;
-        const std::string_view column = moved_results(row_here, row).at(0);
-        return fmt::format(
-            "{}: run {} ({} on {}, {}, {} bytes): {} is {}, but {} in {}; expected the same from every worker (is "
-            "a policy not deterministic, or are these two programs of one version?)",
-            there, row_there.key, shown(row, "policy"), shown(row, "pool"), shown(row, "trace"),
-            shown(row, "capacity_bytes"), column, shown(row, column), shown(row_here, column), here);
-      }()} {}
+Disagreement::Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other)
+    : std::runtime_error{contradiction(source, row, origin, other)},
+      source_{std::move(source)},
+      row_{std::move(row)},
+      other_{std::move(other)} {}
 
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
 void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -217,9 +222,9 @@ void Database::insert(std::span<const KeyedRow> rows, const std::string& source)
   if (rows.empty()) return;
   transact([&] {
     for (const KeyedRow& keyed : rows) {
-      if (const auto known = find(keyed.key); known && shown(*known, "outcome") != kError) {
-        if (shown(keyed.row, "outcome") == kError || moved_results(*known, keyed.row).empty()) continue;
-        throw Disagreement{path_, source, keyed, *known};
+      if (const auto known = find(keyed.key); known && !failed(*known)) {
+        if (failed(keyed.row) || moved_results(*known, keyed.row).empty()) continue;
+        throw Disagreement{source, keyed, path_, *known};
       }
       bind(insert_.get(), 1, keyed.key);
       for (std::size_t i = 0; i < keyed.row.size(); ++i) bind(insert_.get(), static_cast<int>(i) + 2, keyed.row[i]);

@@ -27,8 +27,18 @@ struct KeyedRow {
 /// One run gave two results: a policy that is not deterministic, or two programs that call themselves the same version.
 class Disagreement : public std::runtime_error {
  public:
-  /// @param here, there  where the two rows are, as in "a.sqlite" and "this run"
-  Disagreement(const std::string& here, const std::string& there, const KeyedRow& row_there, const Row& row_here);
+  /// @param source  where `row` comes from, as in "b.sqlite"
+  /// @param origin  where `other`, of the same key, comes from
+  Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other);
+
+  const std::string& key() const { return row_.key; }
+  /// The same with another name for where the other row comes from.
+  Disagreement from(const std::string& origin) const { return {source_, row_, origin, other_}; }
+
+ private:
+  std::string source_;
+  KeyedRow row_;
+  Row other_;
 };
 
 /// What an executor measured of the plan of a run.

@@ -87,13 +87,16 @@ class Worker {
   std::vector<std::thread> threads_;
 };
 
-/// What the database does not have, or has as failed: a policy may have been mended since.
-std::vector<Task> missing(std::span<const SweepPart> parts, const Database& database, SweepProgress& progress) {
+/// What the database does not have of a shard, or has as failed: a policy may have been mended since.
+std::vector<Task> missing(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
+                          SweepProgress& progress) {
   std::vector<Task> tasks;
   for (std::size_t part = 0; part < parts.size(); ++part)
     for (std::size_t i = 0; i < parts[part].grid.size(); ++i) {
+      const std::string key = run_key(parts[part].trace.trace, parts[part].grid.at(i));
+      if (!shard.has(key)) continue;
       ++progress.runs;
-      const auto outcome = database.outcome(run_key(parts[part].trace.trace, parts[part].grid.at(i)));
+      const auto outcome = database.outcome(key);
       if (!outcome || *outcome == to_text(Outcome::kError))
         tasks.push_back({static_cast<std::uint32_t>(part), i});
       else
@@ -116,7 +119,8 @@ void count(const Row& row, SweepProgress& progress) {
 SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options) {
   SweepProgress progress;
   const Clock::time_point begin = Clock::now();
-  const std::vector<Task> tasks = missing(parts, database, progress);
+  const std::vector<Task> tasks = missing(parts, database, options.shard, progress);
+  if (options.progress) options.progress(progress);
   Worker worker{parts, tasks, options};
   for (bool last = tasks.empty(); !last;) {
     const std::vector<KeyedRow> rows = worker.take(last);

@@ -10,6 +10,7 @@
 #include "simulator/database.hpp"
 #include "simulator/grid.hpp"
 #include "simulator/result_row.hpp"
+#include "simulator/shard.hpp"
 
 namespace tidepool {
 
@@ -20,7 +21,7 @@ struct SweepPart {
 };
 
 struct SweepProgress {
-  std::size_t runs = 0;     ///< that the grids ask for
+  std::size_t runs = 0;     ///< that the grids ask for, of the shard
   std::size_t present = 0;  ///< of them, in the database before this sweep
   std::size_t done = 0;     ///< of them, done by this sweep and in the database
   std::size_t failed = 0;   ///< of those done: outcome error
@@ -31,7 +32,8 @@ struct SweepProgress {
 
 struct SweepOptions {
   int threads = 1;
-  /// Called about five times a second and at the end, by the thread that called sweep().
+  Shard shard = {};  ///< runs of others are left out
+  /// Called before the first run, about five times a second and at the end, by the thread that called sweep().
   std::function<void(const SweepProgress&)> progress = {};
   /// When true, runs in progress are finished and written, and no other is begun.
   const std::atomic<bool>* stop = nullptr;
@@ -40,6 +42,7 @@ struct SweepOptions {
 /// Does every run that the database does not have yet, or has as failed. The rows are the same for any number of
 /// threads and after any number of interruptions, but for the columns that tell wall time. A run that fails is a row
 /// with outcome error and ends nothing else.
+/// @throws Disagreement  if another worker wrote a run meanwhile, with another result
 /// @throws std::runtime_error  if the database cannot be written
 SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options);
 

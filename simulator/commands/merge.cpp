@@ -1,0 +1,45 @@
+// tidepool merge: one database out of those of several workers.
+#include "simulator/merge.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "simulator/numbers.hpp"
+#include "traces/command.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> sources;
+  std::string output;
+  bool any_version = false;
+};
+
+int run(const Arguments& arguments) {
+  for (const std::string& path : arguments.sources) Database{path, Database::Open::kExisting}.check();
+  Database into{arguments.output};
+  const MergeCount count = merge(arguments.sources, into, arguments.any_version);
+  fmt::print(stderr, "{} new runs, {} known ones; {} are in {}\n", grouped(count.added), grouped(count.known),
+             grouped(into.runs()), arguments.output);
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "merge",
+     .summary = "put the databases of several workers together; two results of one run are an error",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("results", arguments->sources, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("-o,--output", arguments->output, "the database to add to, or a new one")
+           ->required()
+           ->type_name("FILE");
+       app.add_flag("--any-version", arguments->any_version,
+                    "take runs of different versions of tidepool, which are different runs");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,139 @@
+// tidepool query: a view or any query of a database of results, for people, spreadsheets and data frames.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "simulator/database.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kWidest = 60;  // of a column of a table
+
+struct Arguments {
+  std::string database, sql = "frontier", format = "table", output;
+};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+/// A field of RFC 4180: quoted where it must be; nothing at all for NULL, and "" for an empty text.
+std::string csv_field(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "";
+  const std::string text = value_text(value);
+  if (!text.empty() && text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+  return quoted + "\"";
+}
+
+std::string joined(std::span<const std::string> fields) {
+  std::string line;
+  for (const std::string& field : fields) line += (&field == fields.data() ? "" : ",") + field;
+  return line + "\n";
+}
+
+nlohmann::ordered_json json_value(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
+      },
+      value);
+}
+
+/// Each line is complete, with null for NULL: every reader finds the same columns and types in all of them.
+std::string json_line(std::span<const std::string> names, std::span<const Value> values) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = json_value(values[i]);
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// Columns as wide as their content, numbers to the right.
+std::string table(std::span<const std::string> names, std::span<const std::vector<Value>> rows) {
+  std::vector<std::size_t> widths;
+  std::vector<bool> numbers(names.size(), true);
+  for (const std::string& name : names) widths.push_back(name.size());
+  const auto shown = [](const Value& value) {
+    std::string text = std::holds_alternative<std::monostate>(value) ? "-" : value_text(value);
+    return text.size() > kWidest ? text.substr(0, kWidest - 3) + "..." : text;
+  };
+  for (const std::vector<Value>& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], shown(row[i]).size());
+      if (std::holds_alternative<std::string>(row[i])) numbers[i] = false;
+    }
+  std::string text;
+  const auto add = [&](const auto& cell) {
+    std::string line;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      line += numbers[i] ? fmt::format("{:>{}}  ", cell(i), widths[i]) : fmt::format("{:<{}}  ", cell(i), widths[i]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add([&](std::size_t i) { return names[i]; });
+  for (const std::vector<Value>& row : rows) add([&](std::size_t i) { return shown(row[i]); });
+  return text;
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.format != "table" && arguments.format != "csv" && arguments.format != "jsonl")
+    throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
+  const Database database{arguments.database, Database::Open::kExisting};
+  const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
+                                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  std::vector<std::string> names;
+  std::vector<std::vector<Value>> rows;  // of a table only
+  std::unique_ptr<std::FILE, CloseFile> file;
+  const auto print = [&](const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), file ? file.get() : stdout);
+  };
+  const auto head = [&](std::span<const std::string> columns) {
+    names.assign(columns.begin(), columns.end());
+    if (!arguments.output.empty()) file.reset(std::fopen(arguments.output.c_str(), "we"));
+    if (!arguments.output.empty() && !file)
+      throw InputError{fmt::format("{}: cannot be written; expected a file's path", arguments.output)};
+    if (arguments.format == "csv") print(joined(names));
+  };
+  const auto row = [&](std::span<const Value> values) {
+    if (arguments.format == "jsonl") return print(json_line(names, values));
+    if (arguments.format == "table") return void(rows.emplace_back(values.begin(), values.end()));
+    std::vector<std::string> fields;
+    for (const Value& value : values) fields.push_back(csv_field(value));
+    print(joined(fields));
+  };
+  database.query(is_name ? "SELECT * FROM " + arguments.sql : arguments.sql, head, row);
+  if (arguments.format == "table") print(table(names, rows));
+  std::FILE* out = file ? file.get() : stdout;
+  if (std::fflush(out) != 0 || std::ferror(out) != 0)
+    throw std::runtime_error{fmt::format("{}: not all of it could be written", file ? arguments.output : "stdout")};
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "query",
+     .summary = "a view or a query of a sweep's database, as a table, CSV or JSON lines",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("results", arguments->database, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("query", arguments->sql,
+                      "one SELECT, or a view or table: frontier, best_policy, gap_to_bound, predicted_vs_measured, "
+                      "failures, runs, run_columns, measurements, sweeps")
+           ->capture_default_str();
+       app.add_option("--to", arguments->format, "table, csv or jsonl (for data frames and Parquet: typed, complete)")
+           ->capture_default_str();
+       app.add_option("-o,--output", arguments->output, "write there instead of to stdout")->type_name("FILE");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,66 @@
+// tidepool resume: goes on with every sweep that a database was made for, without their command lines.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "simulator/commands/sweep_run.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string database, threads;
+  SweepShow show;
+};
+
+SweepOrder order_of(const SweepRequest& request, const std::string& path) {
+  if (request.version != TIDEPOOL_VERSION)
+    throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, or all its runs would be others",
+                                 path, request.version, TIDEPOOL_VERSION)};
+  try {
+    return parse_order(request.request);
+  } catch (const InputError& error) {
+    throw error.at(path);
+  }
+}
+
+int run(const Arguments& arguments) {
+  const int threads = parse_threads(arguments.threads);
+  Database database{std::filesystem::absolute(arguments.database).string(), Database::Open::kExisting};
+  const std::vector<SweepRequest> requests = database.requests();
+  if (requests.empty()) throw InputError{fmt::format("{}: holds no sweep to resume", arguments.database)};
+  std::vector<SweepOrder> orders;
+  for (const SweepRequest& request : requests) orders.push_back(order_of(request, arguments.database));
+  int code = 0;
+  for (SweepOrder& order : joined(std::move(orders))) {
+    std::error_code none;
+    std::filesystem::current_path(order.folder, none);
+    if (none)
+      throw InputError{fmt::format("{}: the sweep was begun in {}: {}; expected that folder", arguments.database,
+                                   order.folder, none.message())};
+    const std::vector<SweepPart> parts = load_parts(order);
+    code = std::max(code, run_sweep(order, parts, database, threads, arguments.show));
+    if (code > 1) break;  // interrupted
+  }
+  return code;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "resume",
+     .summary = "go on with an interrupted sweep: does the runs that its database lacks",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("results", arguments->database, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
+       app.add_flag("--json", arguments->show.json,
+                    "one JSON object for each run, on a line, instead of tables and plots");
+       app.add_flag("--no-plot", arguments->show.no_plot, "tables only");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

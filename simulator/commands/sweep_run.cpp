@@ -1,0 +1,198 @@
+#include "simulator/commands/sweep_run.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/numbers.hpp"
+#include "simulator/plot.hpp"
+#include "simulator/result_json.hpp"
+#include "simulator/table.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr int kInterruptedCode = 130;  // as a shell reports SIGINT
+std::atomic<bool> interrupted = false;
+
+/// While it lives, the first Ctrl-C (or SIGTERM) asks the sweep to stop, a second one ends the program, and a file that
+/// may not grow any further is an error of the one who writes it.
+class Interruptible {
+ public:
+  Interruptible() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, &before_int_);
+    sigaction(SIGTERM, &action, &before_term_);
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &ignore, &before_size_);
+  }
+  ~Interruptible() {
+    sigaction(SIGINT, &before_int_, nullptr);
+    sigaction(SIGTERM, &before_term_, nullptr);
+    sigaction(SIGXFSZ, &before_size_, nullptr);
+  }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  struct sigaction before_int_ = {}, before_term_ = {}, before_size_ = {};
+};
+
+/// Columns of the terminal, 80 if there is none.
+std::size_t terminal_width() {
+  winsize size = {};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return 80;
+}
+
+void show_progress(const SweepProgress& now) {
+  const std::size_t wanted = now.runs - now.present;
+  fmt::print(stderr, "\r\x1b[K");
+  if (now.done == 0 || now.done == wanted) return;
+  const double rate = static_cast<double>(now.done) / std::max(now.seconds, 1e-9);
+  fmt::print(stderr, "{} of {} runs, {} runs/s, {:.0f} s to go", grouped(static_cast<std::int64_t>(now.done)),
+             grouped(static_cast<std::int64_t>(wanted)), short_number(rate),
+             static_cast<double>(wanted - now.done) / rate);
+}
+
+void print_summary(const SweepProgress& end, const Database& database) {
+  const bool kept = database.path() != ":memory:";
+  fmt::print(stderr, "{} runs in {:.2f} s: {} runs/s, {} actions/s", grouped(static_cast<std::int64_t>(end.done)),
+             end.seconds, short_number(static_cast<double>(end.done) / std::max(end.seconds, 1e-9)),
+             short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
+  if (end.present > 0) fmt::print(stderr, "; {} were there already", grouped(static_cast<std::int64_t>(end.present)));
+  fmt::print(stderr, "{}\n", kept ? "; all are in " + database.path() : "; nothing is kept without -o FILE");
+  if (end.failed > 0)
+    fmt::print(stderr, "{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
+}
+
+/// The runs of one trace on one machine, out of the database.
+struct Group {
+  std::string machine_hash;
+  Frontier frontier;
+  std::vector<Point> points;
+};
+
+/// The bound of a run, as a share of the time without limits; infinite where no plan exists.
+std::optional<double> bound_of(const Row& row) {
+  const auto* bound = std::get_if<std::int64_t>(&at(row, "bound_ns"));
+  const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"));
+  if (bound && baseline && *baseline > 0) return static_cast<double>(*bound) / static_cast<double>(*baseline) - 1;
+  if (!bound && std::holds_alternative<std::string>(at(row, "bound_kind")))
+    return std::numeric_limits<double>::infinity();
+  return {};
+}
+
+void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, const RunSpec& spec, const Row& row) {
+  const std::string& machine = text_at(row, "machine_hash");
+  const auto known = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
+                                  [&](const Group& group) { return group.machine_hash == machine; });
+  Group& group = known != groups.end() ? *known : groups.emplace_back();
+  group.machine_hash = machine;
+  Frontier& frontier = group.frontier;
+  frontier.trace = std::filesystem::path{part.trace.name}.filename().string();
+  frontier.machine = spec.machine.name;
+  frontier.ideal_peak = part.grid.ideal_peak();
+  if (const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"))) frontier.baseline = Nanos{*baseline};
+  Point point{.policy = spec.policy,
+              .pool = spec.pool,
+              .addresses = std::get<bool>(at(row, "addresses")),
+              .capacity = spec.capacity,
+              .outcome = find_outcome(text_at(row, "outcome"))};
+  const BoundQuery query = query_of(part.trace.trace, spec);
+  point.may = with_text(query.swap, query.remat);
+  point.bound = bound_of(row);
+  if (const auto* ratio = std::get_if<double>(&at(row, "overhead_ratio"))) point.overhead = *ratio - 1;
+  group.points.push_back(std::move(point));
+}
+
+void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
+                   const SweepShow& show) {
+  std::vector<Group> groups;
+  for (const SweepPart& part : parts) {
+    const std::size_t first = groups.size();
+    for (std::size_t i = 0; i < part.grid.size(); ++i) {
+      const RunSpec spec = part.grid.at(i);
+      const std::string key = run_key(part.trace.trace, spec);
+      if (!shard.has(key)) continue;
+      const std::optional<Row> row = database.find(key);
+      if (!row) continue;
+      if (show.json)
+        fmt::print("{}\n", to_json(*row));
+      else
+        add(groups, first, part, spec, *row);
+    }
+  }
+  const std::size_t width = terminal_width();
+  for (Group& group : groups) {
+    arrange(group.points, group.frontier);
+    fmt::print("\n{}", table(group.frontier, width));
+    if (show.no_plot) continue;
+    const bool colour = isatty(STDOUT_FILENO) != 0;
+    if (const std::string drawn = plot(group.frontier, {.width = std::min<std::size_t>(width, 100), .colour = colour});
+        !drawn.empty())
+      fmt::print("\n{}", drawn);
+  }
+}
+
+/// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".
+std::string kept(const SweepProgress& progress, const Database& database) {
+  return fmt::format("{} of {} runs are in {}; the same command goes on from there",
+                     grouped(static_cast<std::int64_t>(progress.present + progress.done)),
+                     grouped(static_cast<std::int64_t>(progress.runs)), database.path());
+}
+
+}  // namespace
+
+int parse_threads(const std::string& text) {
+  if (text.empty()) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc{} || end != text.data() + text.size() || threads < 1 || threads > 1024)
+    throw InputError{fmt::format("-j: '{}' is not a number of threads; expected 1 to 1024", text)};
+  return threads;
+}
+
+int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,
+              const SweepShow& show) {
+  const Interruptible interruptible;
+  SweepProgress last;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto watch = [&](const SweepProgress& now) {
+    last = now;
+    if (terminal) show_progress(now);
+  };
+  try {
+    database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
+    last = sweep(parts, database, {.threads = threads, .shard = order.shard, .progress = watch, .stop = &interrupted});
+  } catch (const Disagreement&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    if (last.runs == 0) throw;
+    throw std::runtime_error{fmt::format("{}; {}", error.what(), kept(last, database))};
+  }
+  if (interrupted) {
+    fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(last, database));
+    return kInterruptedCode;
+  }
+  print_results(parts, database, order.shard, show);
+  std::fflush(stdout);  // what is told about it on stderr comes after it
+  print_summary(last, database);
+  return last.failed > 0 ? 1 : 0;
+}
+
+}  // namespace tidepool

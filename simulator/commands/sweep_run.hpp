@@ -1,0 +1,25 @@
+// A sweep as commands run it: with progress, interruptible, with tables and plots of its results.
+#pragma once
+
+#include <string>
+
+#include "simulator/database.hpp"
+#include "simulator/sweep_request.hpp"
+
+namespace tidepool {
+
+/// How the results are shown.
+struct SweepShow {
+  bool json = false, no_plot = false;
+};
+
+/// Reads -j. "": all cores. @throws InputError  "-j: '0' is not a number of threads; expected 1 to 1024"
+int parse_threads(const std::string& text);
+
+/// Does the runs that the database lacks, keeps the order in it, and prints the results.
+/// @param parts  what load_parts made of the order
+/// @return  the exit code
+int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,
+              const SweepShow& show);
+
+}  // namespace tidepool

@@ -1,0 +1,27 @@
+// A share of a sweep's runs, for one of several workers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tidepool {
+
+/// Every run belongs to exactly one of `count` shards, whichever it is of whatever sweep: its key decides, so that slow
+/// runs (small capacities, a slow policy) are spread.
+struct Shard {
+  int index = 1;  ///< 1 to count
+  int count = 1;
+
+  /// @param run_key  32 hexadecimal digits
+  bool has(std::string_view run_key) const;
+};
+
+/// "2/8".
+std::string to_text(const Shard& shard);
+
+/// Reads "2/8".
+/// @throws InputError  "'0/8' is not a shard; expected INDEX/COUNT, whole numbers with INDEX from 1 to COUNT and COUNT
+/// up to 100000, as in 2/8"
+Shard parse_shard(std::string_view text);
+
+}  // namespace tidepool

@@ -1,0 +1,170 @@
+// Commands about databases of results: sweep --shard, merge, resume, query.
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string write_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
+  const std::string path = scratch.file("random-" + std::to_string(seed) + ".jsonl");
+  std::ofstream{path} << to_jsonl(tests::random_trace(seed, ops));
+  return path;
+}
+
+std::vector<std::string> sweep_of(const std::string& trace, const std::string& database) {
+  return {"sweep",     trace, "--policy", "none,lru-swap,lru", "--capacity", "0.4x..1.0x/7", "-j", "2",
+          "--no-plot", "-o",  database};
+}
+
+void add(std::vector<std::string>& arguments, std::initializer_list<std::string> more) {
+  arguments.insert(arguments.end(), more);
+}
+
+/// Everything that must be the same whoever did the runs.
+std::string results(const std::string& database) {
+  const ProgramResult result = run_program(
+      {"query", database, "SELECT run_key, outcome, makespan_ns, peak_bytes, actions FROM runs ORDER BY run_key",
+       "--to", "csv"});
+  CHECK(result.code == 0);
+  return result.out;
+}
+
+/// Lowers what this process and those that it starts may write into one file, while it lives.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit lower{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &lower);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+}  // namespace
+
+TEST_CASE("shards, merge and resume end with the result set of one sweep") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+                    one = scratch.file("1.sqlite"), two = scratch.file("2.sqlite"), all = scratch.file("all.sqlite");
+  REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
+  for (const std::string& shard : {one, two}) {
+    std::vector<std::string> arguments = sweep_of(trace, shard);
+    add(arguments, {"--shard", shard == one ? "1/2" : "2/2"});
+    REQUIRE(run_program(arguments).code == 0);
+  }
+  CHECK(run_program({"merge", one, "-o", all}).code == 0);
+  CHECK(results(all) != results(whole));
+  const ProgramResult merged = run_program({"merge", one, two, "-o", all});
+  CHECK(merged.code == 0);
+  CHECK(merged.err.ends_with("; 21 are in " + all + "\n"));
+  CHECK(results(all) == results(whole));
+
+  const ProgramResult nothing_left = run_program({"resume", all, "--no-plot"});
+  CHECK(nothing_left.code == 0);
+  CHECK(nothing_left.err.starts_with("0 runs in "));
+  const ProgramResult resumed = run_program({"resume", one, "--no-plot"});
+  CHECK(resumed.code == 0);
+  CHECK(results(one) != results(whole));  // a shard stays a shard
+}
+
+TEST_CASE("resume does the rest of a sweep from any folder, and refuses another trace") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+                    half = scratch.file("half.sqlite");
+  REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
+  {
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(scratch.file(""));
+    std::vector<std::string> arguments = sweep_of("random-1.jsonl", "half.sqlite");
+    add(arguments, {"--shard", "1/2"});
+    REQUIRE(run_program(arguments).code == 0);
+    std::filesystem::current_path(before);
+  }
+  CHECK(run_program({"resume", half, "--no-plot"}).code == 0);
+  std::ofstream{trace} << to_jsonl(tests::random_trace(2, 60));
+  const ProgramResult changed = run_program({"resume", half});
+  CHECK(changed.code == 2);
+  CHECK(changed.err.starts_with("tidepool: random-1.jsonl: content "));
+  CHECK(changed.err.find("; the sweep was over ") != std::string::npos);
+}
+
+TEST_CASE("a file that may not grow ends a sweep with what to do, and nothing is lost") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+                    full = scratch.file("full.sqlite");
+  std::vector<std::string> arguments = sweep_of(trace, whole);
+  arguments[5] = "0.4x..1.0x/200";
+  REQUIRE(run_program(arguments).code == 0);
+  arguments.back() = full;
+  {
+    const FileLimit limit{120'000};
+    const ProgramResult stopped = run_program(arguments);
+    CHECK(stopped.code == 1);
+    CHECK(stopped.out.empty());
+    CHECK(stopped.err.starts_with("tidepool: " + full + ": d"));  // "disk I/O error" or "database or disk is full"
+    CHECK(stopped.err.ends_with(" of 600 runs are in " + full + "; the same command goes on from there\n"));
+  }
+  REQUIRE(run_program(arguments).code == 0);
+  CHECK(results(full) == results(whole));
+}
+
+TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
+  REQUIRE(run_program(sweep_of(trace, database)).code == 0);
+  const auto said = [&](const std::string& sql, const std::string& format) {
+    const ProgramResult result = run_program({"query", database, sql, "--to", format});
+    CHECK(result.code == 0);
+    return result.out;
+  };
+  const std::string odd = "SELECT 'a,\"b' AS name, 1.5 AS x, 7 AS n, NULL AS gone, '' AS empty";
+  CHECK(said(odd, "csv") == "name,x,n,gone,empty\n\"a,\"\"b\",1.5,7,,\"\"\n");
+  CHECK(said(odd, "jsonl") == "{\"name\":\"a,\\\"b\",\"x\":1.5,\"n\":7,\"gone\":null,\"empty\":\"\"}\n");
+  CHECK(said("SELECT 'ab' AS t, 10 AS count UNION ALL SELECT 'c', 9", "table") == "t   count\nab     10\nc       9\n");
+  std::istringstream lines{said("runs", "jsonl")};
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).at("version") == TIDEPOOL_VERSION);
+  CHECK(count == 21);
+  const std::string file = scratch.file("out.csv");
+  CHECK(run_program({"query", database, "frontier", "--to", "csv", "-o", file}).code == 0);
+  CHECK(content_of(file) == said("frontier", "csv"));
+}
+
+TEST_CASE("bad arguments of the commands about results are refused") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), none = scratch.file("none.sqlite"),
+                    database = scratch.file("r.sqlite"), empty = scratch.file("empty.sqlite");
+  REQUIRE(run_program(sweep_of(trace, database)).code == 0);
+  std::ofstream{empty};
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err == "tidepool: " + message + "\n");
+  };
+  refused(
+      {"sweep", trace, "--shard", "4/3", "-o", none},
+      "--shard: '4/3' is not a shard; expected INDEX/COUNT, whole numbers with INDEX from 1 to COUNT and COUNT up to "
+      "100000, as in 2/8");
+  CHECK_FALSE(std::filesystem::exists(none));
+  refused({"merge", none, "-o", database}, none + ": no such file; expected a database that sweep wrote");
+  refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
+  CHECK_FALSE(std::filesystem::exists(none));
+  refused({"resume", empty}, empty + ": not a database of sweep results; expected one that sweep wrote");
+  refused({"query", database, "nonsense"}, "SELECT * FROM nonsense: no such table: nonsense");
+  refused({"query", database, "DROP TABLE runs"}, "'DROP TABLE runs' is no query; expected one SELECT");
+  refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
+}
