@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/database.hpp"
+#include "simulator/result_json.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -41,21 +42,10 @@ std::string joined(std::span<const std::string> fields) {
   return line + "\n";
 }
 
-nlohmann::ordered_json json_value(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> nlohmann::ordered_json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
-          return nullptr;
-        else
-          return held;
-      },
-      value);
-}
-
 /// Each line is complete, with null for NULL: every reader finds the same columns and types in all of them.
 std::string json_line(std::span<const std::string> names, std::span<const Value> values) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = json_value(values[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json_value(values[i]);
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
