@@ -33,8 +33,8 @@ namespace {
 ///      the pool itself would make of the plan is tried, too.
 ///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
 ///      it answers. So tide is never worse than any of them in its setting.
-/// The search ends early when nothing is lost. Where a plan is not enough, what costs least for the time until it is
-/// read again is copied to the host or dropped on demand.
+/// The search ends early when nothing is lost, and does not begin where a quick bound says that no plan exists. Where a
+/// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
 /// fluid_bound), and what is read again last is copied on demand. With with=remat only 4 is left.
@@ -58,19 +58,19 @@ class Tide final : public Answering {
     const bool exceeds = trace.ideal_peak() > spec.capacity;
     // What would fit may find no place: then only where things go is planned, or a rival answers.
     const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
-    if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing()) {
+    Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
+    if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
+        (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
       if (swaps_ && (exceeds || granule_of(spec.pool))) search(best, trace, spec);
       if (effort_ >= kEffortForRivals && !best.loses_nothing()) {
-        Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
         if (const std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
-          best.make = [rivals, winner] { return rivals.make(winner->name); };
+          best.make = winner->make;
           setting.overhead_limit = winner->overhead_limit;
         }
         judged_ += rivals.judged();
       }
     }
-    answer_ = best.make();
-    return answer_->plan_run(trace, setting);
+    return answer_with(best.make, trace, setting);
   }
 
   std::int64_t cost_evaluations() const override { return judged_ + Answering::cost_evaluations(); }

@@ -25,30 +25,30 @@ class TideFold final : public Answering {
         drops_too_{options.word("with") != "swap"} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    answer_ = ideal_peak(trace, spec.assume) > spec.capacity ? search(trace, spec) : follow_draft({}, OnDemand::kCopy);
-    return answer_->plan_run(trace, spec);
+    if (ideal_peak(trace, spec.assume) > spec.capacity) return answer_with(search(trace, spec), trace, spec);
+    return answer_with([] { return follow_draft({}, OnDemand::kCopy); }, trace, spec);
   }
 
   std::int64_t cost_evaluations() const override { return judged_; }
 
  private:
-  std::unique_ptr<Policy> search(const Trace& trace, const RunSpec& spec) {
+  Maker search(const Trace& trace, const RunSpec& spec) {
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
     Structure structure = find_structure(trace);
     if (!fold_)
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;
-    const auto follow = [&](const TiedPlan& plan) {
-      GapDraft draft = draft_of(gaps, {plan.copied, plan.dropped}, trace.ops().size());
+    const auto follow = [&](const TiedPlan& plan) -> Maker {
       // Each answer may walk all that is evicted: a plan that needs many is not worth being judged.
       constexpr std::int64_t kMostDrops = 300;
-      return plan.drops_on_demand ? follow_draft(std::move(draft), OnDemand::kDrop, kMostDrops)
-                                  : follow_draft(std::move(draft), OnDemand::kCopy);
+      return [draft = draft_of(gaps, {plan.copied, plan.dropped}, trace.ops().size()), drops = plan.drops_on_demand] {
+        return drops ? follow_draft(draft, OnDemand::kDrop, kMostDrops) : follow_draft(draft, OnDemand::kCopy);
+      };
     };
     RunSpec setting = spec;
     std::optional<Result> best;
     const auto run = [&](const TiedPlan& plan) {
-      Result result = judge(trace, setting, follow(plan));
+      Result result = judge(trace, setting, follow(plan)());
       if (!best || better(result, *best)) {
         best = result;
         setting.overhead_limit = limit_of(trace, spec, *best, 1);

@@ -32,44 +32,37 @@ class TideRemat final : public Answering {
       : effort_{options.number("effort") / 100}, places_{options.flag("places")}, learns_{options.flag("learn")} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    RecomputeSearch search{trace, spec, effort_, learns_ ? "dtr-eq" : ""};
-    const Trying here{spec.capacity};
+    const auto search = std::make_shared<RecomputeSearch>(trace, spec, effort_, learns_ ? "dtr-eq" : "");
     const std::optional<Bytes> granule = places_ && !learns_ ? granule_of(spec.pool) : std::nullopt;
-    if (learns_ && spec.iterations == 1) {
-      answer_ = search.answer({.policy = "dtr-eq"}, spec.capacity);
-    } else if (!granule) {
-      const std::vector<Tried> best = search.search(here);
-      answer_ = search.answer(best.empty() ? Candidate{} : best.front().candidate, spec.capacity);
-    } else {
-      place_too(search, trace, spec, *granule);
-    }
-    return answer_->plan_run(trace, spec);
+    if (granule) return answer_with(place_too(search, trace, spec, *granule), trace, spec);
+    if (learns_ && spec.iterations == 1) return answer_with(chosen(search, {.policy = "dtr-eq"}, spec), trace, spec);
+    const std::vector<Tried> best = search->search({spec.capacity});
+    return answer_with(chosen(search, best.empty() ? Candidate{} : best.front().candidate, spec), trace, spec);
   }
 
  private:
+  static Maker chosen(const std::shared_ptr<RecomputeSearch>& search, const Candidate& candidate, const RunSpec& spec) {
+    return [search, candidate, capacity = spec.capacity] { return search->answer(candidate, capacity); };
+  }
+
   /// The best answer whose places fit: by its own places, or by the pool's.
-  void place_too(RecomputeSearch& search, const Trace& trace, const RunSpec& spec, Bytes granule) {
+  Maker place_too(const std::shared_ptr<RecomputeSearch>& search, const Trace& trace, const RunSpec& spec,
+                  Bytes granule) {
     const Trying here{spec.capacity};
     const Candidate simple;
-    std::optional<Tried> best = search.attempt(simple, here, std::nullopt);
-    if (best && search.nothing_lost(best->makespan)) {
-      answer_ = search.answer(simple, here.capacity);
-      return;
-    }
-    const std::optional<Placed> placed = find_placed(search, trace, spec, granule);
+    std::optional<Tried> best = search->attempt(simple, here, std::nullopt);
+    if (best && search->nothing_lost(best->makespan)) return chosen(search, simple, spec);
+    const std::optional<Placed> placed = find_placed(*search, trace, spec, granule);
     for (const char* name : {"", "coop", "dte", "dtr-eq", "msps"}) {
       if (effort_ < kLittle && best) break;
       std::optional<Nanos> limit = best ? std::optional{best->makespan} : std::nullopt;
       if (placed && (!limit || placed->makespan < *limit)) limit = placed->makespan;
-      if (std::optional<Tried> tried = search.attempt({.policy = name}, here, limit)) best = std::move(tried);
+      if (std::optional<Tried> tried = search->attempt({.policy = name}, here, limit)) best = std::move(tried);
     }
-    if (placed && (!best || placed->makespan <= best->makespan)) {
-      answer_ = placed->answer();
-      return;
-    }
+    if (placed && (!best || placed->makespan <= best->makespan)) return [placed = *placed] { return placed.answer(); };
     if (!best)
-      if (const std::vector<Tried> found = search.search(here); !found.empty()) best = found.front();
-    answer_ = search.answer(best ? best->candidate : simple, here.capacity);
+      if (const std::vector<Tried> found = search->search(here); !found.empty()) best = found.front();
+    return chosen(search, best ? best->candidate : simple, spec);
   }
 
   struct Placed {

@@ -2,29 +2,35 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include "simulator/bounds/bound.hpp"
+#include "simulator/answering.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 
-std::unique_ptr<Policy> Rivals::make(const std::string& name) const {
-  const PolicyInfo& info = find_policy(name);
-  return info.make(Options{info.name, info.options, {}, spec_.seed});
+/// On what policies can do that do only this.
+std::optional<Bound> Rivals::bound(bool swap, bool recompute) const {
+  return best_bound({.trace = trace_,
+                     .machine = spec_.machine,
+                     .capacity = spec_.capacity,
+                     .swap = swap,
+                     .remat = recompute,
+                     .assume = spec_.assume,
+                     .iterations = spec_.iterations});
+}
+
+bool Rivals::plan_exists() const {
+  const std::optional<Bound> least = bound(may_swap_, may_recompute_);
+  return !least || least->feasible;
 }
 
 /// Whether policies that do only this might beat `best`.
 bool Rivals::may_win(bool swap, bool recompute, const Result& best) const {
   if (best.outcome != Outcome::kOk) return true;
-  const std::optional<Bound> bound = best_bound({.trace = trace_,
-                                                 .machine = spec_.machine,
-                                                 .capacity = spec_.capacity,
-                                                 .swap = swap,
-                                                 .remat = recompute,
-                                                 .assume = spec_.assume,
-                                                 .iterations = spec_.iterations});
-  return !bound || (bound->feasible && bound->makespan < best.totals.makespan);
+  const std::optional<Bound> least = bound(swap, recompute);
+  return !least || (least->feasible && least->makespan < best.totals.makespan);
 }
 
 std::optional<Rivals::Winner> Rivals::beat(Result& best) {
@@ -41,12 +47,17 @@ std::optional<Rivals::Winner> Rivals::beat(Result& best) {
     const bool searches = std::any_of(info->options.begin(), info->options.end(),
                                       [](const OptionInfo& option) { return option.name == "effort"; });
     spec.overhead_limit = limit_of(trace_, spec_, best, searches ? 2 : 1);
-    const Result result = judge(trace_, spec, make(info->name));
+    const auto make = [info, seed = spec_.seed] { return info->make(Options{info->name, info->options, {}, seed}); };
+    std::unique_ptr<Policy> policy = make();
+    const auto* const answering = dynamic_cast<const Answering*>(policy.get());
+    const std::shared_ptr<const Answering::Maker> found = answering != nullptr ? answering->maker() : nullptr;
+    const Result result = judge(trace_, spec, std::move(policy));
     ++judged_;
     if (!better(result, best) || (best.outcome == Outcome::kOk && result.totals.makespan == best.totals.makespan))
       continue;
     best = result;
-    winner = {info->name, spec.overhead_limit};
+    winner = Winner{make, spec.overhead_limit};
+    if (found && *found) winner->make = *found;
   }
   return winner;
 }

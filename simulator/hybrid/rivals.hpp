@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "simulator/bounds/bound.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
@@ -22,17 +24,18 @@ class Rivals {
       : trace_{trace}, spec_{spec}, self_{std::move(self)}, may_swap_{may_swap}, may_recompute_{may_recompute} {}
 
   struct Winner {
-    std::string name;
+    std::function<std::unique_ptr<Policy>()> make;  ///< makes it anew, or what it has answered with
     std::optional<double> overhead_limit;  ///< of the run that it won: it may plan something else under another
   };
   /// The policy that beats `best` and all others; none: none does. `best` becomes its result.
   std::optional<Winner> beat(Result& best);
   /// How many were run so far.
   std::int64_t judged() const { return judged_; }
-  /// The policy with its defaults.
-  std::unique_ptr<Policy> make(const std::string& name) const;
+  /// Whether any policy might end well: none can where a quick certified bound says so.
+  bool plan_exists() const;
 
  private:
+  std::optional<Bound> bound(bool swap, bool recompute) const;
   bool may_win(bool swap, bool recompute, const Result& best) const;
 
   const Trace& trace_;

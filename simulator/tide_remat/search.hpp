@@ -72,7 +72,7 @@ class RecomputeSearch {
   void improve(Round& round);
 
   const Trace& trace_;
-  const RunSpec& spec_;
+  const RunSpec spec_;
   const double effort_;
   const std::string reactive_;
   CandidateMaker maker_;

@@ -1,0 +1,49 @@
+// What tide does besides finding good plans: when it plans at all, and how often.
+#include <memory>
+
+#include "simulator/answering.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/swap/trials.hpp"
+#include "tests/catch.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+Trace gpt2() { return load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide"); }
+
+/// On best-fit and an A100, at a share of the trace's peak in percent.
+RunSpec setting(const Trace& trace, int percent, std::string policy = "none") {
+  RunSpec spec{
+      .pool = "best-fit", .policy = std::move(policy), .capacity = trace.ideal_peak() * std::int64_t{percent} / 100};
+  spec.machine = find_machine("a100-pcie4");
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("what a planner has answered with repeats its run without being planned again") {
+  const Trace trace = gpt2();
+  const RunSpec spec = setting(trace, 60);
+  for (const char* name : {"tide-fold", "tide-remat"}) {
+    INFO(name);
+    const PolicyInfo& info = find_policy(name);
+    std::unique_ptr<Policy> planner = info.make(Options{info.name, info.options, {{"effort", "2"}}, 1});
+    const auto maker = dynamic_cast<const Answering&>(*planner).maker();
+    CHECK_FALSE(*maker);
+    const Result planned = judge(trace, spec, std::move(planner), true);
+    REQUIRE(*maker);
+    const Result again = judge(trace, spec, (*maker)(), true);
+    CHECK(again.outcome == planned.outcome);
+    CHECK(again.realised == planned.realised);
+  }
+}
+
+TEST_CASE("tide judges nothing where a bound says that no plan exists") {
+  const Trace trace = gpt2();
+  const RunSpec spec = setting(trace, 20, "tide");
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome != Outcome::kOk);
+  CHECK(result.cost_evaluations == judge(trace, spec, follow_draft({}, OnDemand::kCopyOrDrop)).cost_evaluations);
+}
