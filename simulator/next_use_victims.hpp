@@ -28,7 +28,8 @@ struct NextUseFormula {
 /// cost in ns: of v alone, with all absent versions that it would be recomputed from, or with those that would be
 /// recomputed from it too; distance in ns: the time of the ops from the one that waits to the next one that reads v or
 /// an absent version that would be recomputed from v, each run once, and 1. Nothing is cheaper than what is never used
-/// again. Of equal ones the last that became evictable comes first, of those that cost nothing the first.
+/// again. Of equal ones the last that became evictable comes first, of those that cost nothing the first. Regions are
+/// those of the graph as it is, also while an op waits for its inputs: EvictedRegions::begun() is not told.
 ///
 /// Where it may copy, too, what v costs is the time of copying it to the host, unless it is there, and back, if that is
 /// less or v cannot be recomputed; v is swapped out then. Of a region, which goes on through what is only on the host,
@@ -53,7 +54,6 @@ class DropByNextUse final : public Policy {
     return {};
   }
   void start(const View& view) override;
-  void before_run(const View& view, OpId op, std::vector<Action>&) override { regions_.begun(view, op); }
   bool watches() const override { return true; }
   void dropped(const View& view, VersionId v) override { regions_.dropped(view, v); }
   void computed(const View& view, std::span<const VersionId> versions) override { regions_.computed(view, versions); }
