@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "simulator/swap/excess_tree.hpp"
 
@@ -110,10 +111,13 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
     std::size_t picks;
     bool operator<(const Entry& other) const { return worth != other.worth ? worth < other.worth : gap > other.gap; }
   };
-  std::priority_queue<Entry> queue;
-  for (std::uint32_t i = 0; i < planning.gaps.size(); ++i) queue.push({curve.excess(planning.gaps[i]) / cost[i], i, 0});
+  std::vector<Entry> entries;
+  entries.reserve(planning.gaps.size());
+  for (std::uint32_t i = 0; i < planning.gaps.size(); ++i)
+    entries.push_back({curve.excess(planning.gaps[i]) / cost[i], i, 0});
+  std::priority_queue<Entry> queue{{}, std::move(entries)};
   std::size_t picks = 0;
-  while (!queue.empty()) {
+  while (!queue.empty() && !curve.fits()) {
     const Entry best = queue.top();
     queue.pop();
     if (!curve.relieves(planning.gaps[best.gap])) continue;  // nor will it later

@@ -82,18 +82,29 @@ StepCircle TiedSearch::without(const std::vector<std::uint32_t>& dropped) const 
   return circle;
 }
 
-TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) const {
+/// All gaps, what is copied first and then what scores best before the others.
+std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
+  std::vector<std::uint32_t>& by_score = by_score_[rule.score];
+  if (by_score.empty()) {
+    // The scores that are tried do not depend on limits.
+    const std::vector<double> scores =
+        gap_scores(circle_, gaps_, machine_, rule.score, SlotLimits(circle_.size(), capacity_));
+    by_score.resize(gaps_.size());
+    std::iota(by_score.begin(), by_score.end(), 0u);
+    std::stable_sort(by_score.begin(), by_score.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
+  }
+  std::vector<std::uint32_t> order = by_score;
+  std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) { return rule.first[class_of_[i]]; });
+  return order;
+}
+
+TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
   TiedPlan plan;
   plan.drops_on_demand = rule.drops_on_demand;
   ExcessTree tree{circle_, limits};
   std::vector<bool> used(gaps_.size());
-  const std::vector<double> scores = gap_scores(circle_, gaps_, machine_, rule.score, limits);
-  std::vector<std::uint32_t> order(gaps_.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const bool first_a = rule.first[class_of_[a]], first_b = rule.first[class_of_[b]];
-    return first_a != first_b ? first_a : scores[a] > scores[b];
-  });
+  const std::vector<std::uint32_t> order = order_of(rule);
   const auto take = [&](std::uint32_t i) {
     if (used[i] || !tree.relieves(gaps_[i])) return false;
     tree.take(gaps_[i]);

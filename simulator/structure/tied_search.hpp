@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -72,7 +73,8 @@ class TiedSearch {
   bool attempt(const Rule& rule);
   template <class Set>
   bool change(Set set);
-  TiedPlan select(const Rule& rule, const SlotLimits& limits, bool& fits) const;
+  TiedPlan select(const Rule& rule, const SlotLimits& limits, bool& fits);
+  std::vector<std::uint32_t> order_of(const Rule& rule);
   StepCircle without(const std::vector<std::uint32_t>& dropped) const;
   void try_grid();
   bool try_settings();
@@ -81,11 +83,12 @@ class TiedSearch {
   const StepCircle& circle_;
   const std::vector<Gap>& gaps_;
   std::vector<GapClass> classes_;
-  std::vector<std::uint32_t> class_of_;  // by gap
-  std::vector<std::size_t> place_;       // by gap: in its class
-  std::vector<Nanos> costs_;             // by gap
-  std::vector<std::uint32_t> by_cost_;   // classes that can be dropped, the cheapest per byte first
-  std::vector<std::size_t> rank_;        // by class: in by_cost_; beyond it if it cannot be dropped
+  std::vector<std::uint32_t> class_of_;                      // by gap
+  std::vector<std::size_t> place_;                           // by gap: in its class
+  std::vector<Nanos> costs_;                                 // by gap
+  std::vector<std::uint32_t> by_cost_;                       // classes that can be dropped, the cheapest per byte first
+  std::map<GapScore, std::vector<std::uint32_t>> by_score_;  // gaps, the best first
+  std::vector<std::size_t> rank_;                            // by class: in by_cost_; beyond it if it cannot be dropped
   const Machine& machine_;
   Bytes capacity_;
   Judge judge_;

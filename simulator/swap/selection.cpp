@@ -61,6 +61,7 @@ Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps
   ExcessTree tree{circle, limits};
   Selection selection;
   for (const std::uint32_t i : order) {
+    if (tree.fits()) break;
     if (!considered(allowed, i) || !tree.relieves(gaps[i])) continue;
     selection.gaps.push_back(i);
     tree.take(gaps[i]);
@@ -85,7 +86,7 @@ Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& ga
   for (std::uint32_t i = 0; i < gaps.size(); ++i)
     if (considered(allowed, i)) queue.push({value(i), i, 0});
   Selection selection;
-  while (!queue.empty()) {
+  while (!queue.empty() && !curve.fits()) {
     Entry best = queue.top();
     queue.pop();
     if (!curve.relieves(gaps[best.gap])) continue;  // nor will it later
