@@ -9,6 +9,8 @@ cd "$(dirname "$0")"
 packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark-dev libboost-dev
   libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
   libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+# What tests look at besides: the Python package and the site of all documents.
+test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas)
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -17,13 +19,14 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# Installs those of the given packages that are not there.
 install_missing() {
   local missing=() package
   if ! command -v apt-get >/dev/null; then
-    say "setup.sh: no apt-get here; going on with what is installed (needed: ${packages[*]})"
+    say "setup.sh: no apt-get here; going on with what is installed (needed: $*)"
     return
   fi
-  for package in "${packages[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
@@ -54,10 +57,11 @@ parallel_jobs() {
 }
 
 build() {
-  local log=build/setup.log
+  local log=build/setup.log settings=()
+  [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # whose packages were just installed
   say "building into $PWD/build (a few minutes the first time)"
   mkdir -p build
-  if ! { cmake --preset release && cmake --build build -j "$(parallel_jobs)"; } >"$log" 2>&1; then
+  if ! { cmake --preset release "${settings[@]}" && cmake --build build -j "$(parallel_jobs)"; } >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     say "setup.sh: the build failed; $log has everything"
     exit 1
@@ -82,7 +86,8 @@ case "${1-}" in
     exit 2
     ;;
 esac
-install_missing
+[ "${1-}" != test ] || packages+=("${test_packages[@]}")
+install_missing "${packages[@]}"
 build
 case "${1-}" in
   "") say "built: $PWD/build/tidepool" ;;

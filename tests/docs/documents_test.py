@@ -3,9 +3,10 @@
 
 Commands are the lines of ```sh blocks. Those of one document run one after the other, in a folder of their own that has
 the repository's traces/ and notebooks/, with the built program as `tidepool`. A block that cannot run here has a comment
-above it that says why: <!-- not run: needs a GPU -->.
+above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a document in
+one interpreter, in that folder.
 
-    documents_test.py --program build/tidepool [links|commands] [DOCUMENT...]
+    documents_test.py --program build/tidepool [--package build/python] [links|commands] [DOCUMENT...]
 """
 import argparse
 import os
@@ -94,10 +95,21 @@ def broken_links(paths):
     return broken
 
 
-def failing_commands(path, program):
+def to_run(path, package):
+    """(line number, command) for each ```sh block and, if there is the package, one for all ```python blocks."""
+    runnable = [block for block in blocks(path) if block[3] is None]
+    commands = [(number, ["bash", "-euo", "pipefail", "-c", "\n".join(lines)])
+                for number, language, lines, _ in runnable if language == "sh"]
+    python = [(number, "\n".join(lines)) for number, language, lines, _ in runnable if language == "python"]
+    if python and package is not None:
+        commands.append((python[0][0], [sys.executable, "-c", "\n".join(text for _, text in python)]))
+    return commands
+
+
+def failing_commands(path, program, package):
     """Runs the document's commands; says which block failed and what it printed."""
-    to_run = [block for block in blocks(path) if block[1] == "sh" and block[3] is None]
-    if not to_run:
+    commands = to_run(path, package)
+    if not commands:
         return []
     with tempfile.TemporaryDirectory(prefix="documents-") as folder:
         place = pathlib.Path(folder)
@@ -106,12 +118,12 @@ def failing_commands(path, program):
         for name in ("traces", "notebooks", "tracer", "tests"):
             (place / name).symlink_to(ROOT / name)
         environment = {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1",
-                       "PYTHONPATH": str(ROOT / "tracer" / "torch"), "TIDEPOOL": str(program)}
-        for number, _, lines, _ in to_run:
+                       "PYTHONPATH": f"{package}:{ROOT / 'tracer' / 'torch'}", "TIDEPOOL": str(program),
+                       "MPLBACKEND": "Agg"}
+        for number, command in commands:
             try:
-                ran = subprocess.run(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], cwd=place, env=environment,
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                     text=True, timeout=SECONDS_PER_DOCUMENT)
+                ran = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, text=True, timeout=SECONDS_PER_DOCUMENT)
             except subprocess.TimeoutExpired:
                 return [f"{path.relative_to(ROOT)}:{number}: not done after {SECONDS_PER_DOCUMENT} s"]
             if ran.returncode != 0:
@@ -122,6 +134,7 @@ def failing_commands(path, program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--package", type=pathlib.Path, help="folder of the Python package tidepool")
     parser.add_argument("what", choices=["links", "commands"])
     parser.add_argument("documents", nargs="*", type=pathlib.Path)
     asked = parser.parse_args()
@@ -129,7 +142,7 @@ def main():
     wrong = broken_links(paths) if asked.what == "links" else []
     if asked.what == "commands":
         for path in paths:
-            wrong += failing_commands(path, asked.program.resolve())
+            wrong += failing_commands(path, asked.program.resolve(), asked.package and asked.package.resolve())
     for message in wrong:
         print(message)
     print(f"{len(paths)} documents, {len(wrong)} wrong")

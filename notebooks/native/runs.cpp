@@ -1,0 +1,132 @@
+// Runs: one after the other as JSON lines, many into a database, and the contract that every policy has to keep.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "notebooks/native/parts.hpp"
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/result_json.hpp"
+#include "simulator/sweep_request.hpp"
+#include "traces/error.hpp"
+#include "traces/importer.hpp"
+#include "validator/host_backend.hpp"
+
+namespace tidepool::python {
+namespace {
+
+namespace py = pybind11;
+
+GridText grid_of(const py::kwargs& given) {
+  GridText text;
+  const auto read = [&](const char* name, std::string& into) {
+    if (given.contains(name)) into = given[name].cast<std::string>();
+  };
+  read("pool", text.pool);
+  read("policy", text.policy);
+  read("capacity", text.capacity);
+  read("machine", text.machine);
+  read("seed", text.seed);
+  read("assume", text.assume);
+  read("overhead_limit", text.overhead_limit);
+  read("iterations", text.iterations);
+  return text;
+}
+
+/// Every run of the grid, one JSON object each; with `plan_out`, the plan of the only one is written there.
+std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, const std::string& name,
+                                       const std::string& plan_out, const py::kwargs& given) {
+  const GridText text = grid_of(given);
+  const py::gil_scoped_release unlock;
+  const NamedTrace named{name, *trace};
+  const Grid grid{text, named.trace};
+  if (!plan_out.empty() && grid.size() != 1)
+    throw InputError{fmt::format("plan_out: the lists ask for {} runs; expected one", grid.size())};
+  BoundCache bounds;
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    {
+      const py::gil_scoped_acquire lock;
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set{};
+    }
+    const RunSpec spec = grid.at(i);
+    Result result = try_simulate(named.trace, spec, !plan_out.empty());
+    std::optional<Bound> bound;
+    if (result.outcome != Outcome::kError) bound = bounds.find(named.trace, spec);
+    rows.push_back(to_json(make_row(named, grid.ideal_peak(), spec, result, bound)));
+    if (!plan_out.empty() && result.outcome == Outcome::kOk)
+      write_plan(plan_out, {named.trace.hash(), spec, result.totals, std::move(result.realised)});
+  }
+  return rows;
+}
+
+/// What `tidepool sweep -o` does, without printing. Interrupted by Ctrl-C, runs in progress are finished and kept.
+void sweep_into(const std::vector<std::string>& traces, const std::string& output, int threads,
+                const py::kwargs& given) {
+  SweepOrder order{.traces = traces, .hashes = {}, .grid = grid_of(given), .shard = {}, .find = {}, .folder = {}};
+  bool interrupted = false;
+  {
+    const py::gil_scoped_release unlock;
+    const std::vector<SweepPart> parts = load_parts(order);
+    Database database{output};
+    std::atomic<bool> stop = false;
+    const auto look = [&](const SweepProgress&) {
+      const py::gil_scoped_acquire lock;
+      if (!interrupted && PyErr_CheckSignals() != 0) interrupted = stop = true;
+    };
+    sweep(parts, database, {.threads = threads, .shard = {}, .progress = look, .stop = &stop});
+  }
+  if (interrupted) throw py::error_already_set{};
+}
+
+/// What a run breaks of what every policy has to keep; "" if nothing.
+std::string broken(const Trace& trace, const RunSpec& spec, BoundCache& bounds) {
+  const Result result = try_simulate(trace, spec, true);
+  if (result.outcome == Outcome::kError) return result.message;
+  const Result again = try_simulate(trace, spec, true);
+  if (again.realised != result.realised || again.totals != result.totals) return "run twice, it does two things";
+  if (result.outcome != Outcome::kOk) return "";
+  try {
+    if (replay(trace, spec, result.realised) != result.totals) return "its plan, replayed, costs something else";
+  } catch (const PlanError& error) {
+    return error.what();
+  }
+  if (result.totals.footprint > spec.capacity)
+    return fmt::format("{} above the capacity", to_text(result.totals.footprint - spec.capacity));
+  const HostReport report = execute_on_host(trace, result.realised, {.threads = false, .arena = 1_MiB});
+  if (report.outcome != HostOutcome::kOk) return "on real bytes: " + report.message;
+  const std::optional<Bound> bound = bounds.find(trace, spec);
+  if (bound && (!bound->feasible || result.totals.makespan < bound->makespan))
+    return fmt::format("below the bound {} ({})", bound->name, bound->proof);
+  return "";
+}
+
+/// (run, what it breaks) for every run of the grid that breaks anything, and how many runs there were.
+std::pair<std::vector<std::pair<std::string, std::string>>, std::size_t> contract(const std::shared_ptr<Trace>& trace,
+                                                                                  const py::kwargs& given) {
+  const GridText text = grid_of(given);
+  const py::gil_scoped_release unlock;
+  const Grid grid{text, *trace};
+  BoundCache bounds;
+  std::vector<std::pair<std::string, std::string>> failures;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const RunSpec spec = grid.at(i);
+    if (std::string what = broken(*trace, spec, bounds); !what.empty())
+      failures.emplace_back(fmt::format("{} on {} at {}", spec.policy, spec.pool, to_text(spec.capacity)),
+                            std::move(what));
+  }
+  return {std::move(failures), grid.size()};
+}
+
+}  // namespace
+
+void declare_runs(py::module_& module) {
+  module.def("simulate", &simulate_grid, py::arg("trace"), py::arg("name"), py::arg("plan_out"));
+  module.def("sweep", &sweep_into, py::arg("traces"), py::arg("output"), py::arg("threads"));
+  module.def("contract", &contract, py::arg("trace"));
+}
+
+}  // namespace tidepool::python

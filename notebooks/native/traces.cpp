@@ -1,0 +1,139 @@
+// Traces as columns: one array for each field of the records.
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "notebooks/native/parts.hpp"
+#include "traces/importer.hpp"
+#include "traces/names.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool::python {
+namespace {
+
+namespace py = pybind11;
+
+/// One number for each record; ids that name nothing are -1.
+template <class Record, class Get>
+py::array_t<std::int64_t> numbers(std::span<const Record> records, const Get& get) {
+  py::array_t<std::int64_t> column(static_cast<py::ssize_t>(records.size()));
+  std::int64_t* out = column.mutable_data();
+  for (const Record& record : records) *out++ = get(record);
+  return column;
+}
+
+template <class Record, class Get>
+py::array_t<bool> flags(std::span<const Record> records, const Get& get) {
+  py::array_t<bool> column(static_cast<py::ssize_t>(records.size()));
+  bool* out = column.mutable_data();
+  for (const Record& record : records) *out++ = get(record);
+  return column;
+}
+
+template <class Record, class Get>
+py::list texts(std::span<const Record> records, const Get& get) {
+  py::list column;
+  for (const Record& record : records) column.append(std::string{get(record)});
+  return column;
+}
+
+template <class Id>
+std::int64_t number(Id id) {
+  return id.valid() ? static_cast<std::int64_t>(id.value()) : -1;
+}
+
+py::dict buffers(const Trace& trace) {
+  const auto all = trace.buffers();
+  py::dict columns;
+  columns["size"] = numbers(all, [](const Buffer& buffer) { return buffer.size.count(); });
+  columns["kind"] = texts(all, [](const Buffer& buffer) { return word(buffer.kind); });
+  columns["name"] = texts(all, [&](const Buffer& buffer) { return trace.text(buffer.name); });
+  columns["stream"] = numbers(all, [](const Buffer& buffer) { return number(buffer.stream); });
+  columns["device"] = numbers(all, [](const Buffer& buffer) { return std::int64_t{buffer.device}; });
+  columns["address"] = numbers(all, [](const Buffer& buffer) { return buffer.address; });
+  columns["born_before"] = flags(all, [](const Buffer& buffer) { return buffer.born_before; });
+  columns["outlives"] = flags(all, [](const Buffer& buffer) { return buffer.outlives; });
+  return columns;
+}
+
+py::dict ops(const Trace& trace) {
+  const auto all = trace.ops();
+  py::dict columns;
+  columns["name"] = texts(all, [&](const Op& op) { return trace.text(op.name); });
+  columns["module"] = texts(all, [&](const Op& op) { return trace.text(op.module); });
+  columns["kind"] = texts(all, [](const Op& op) { return word(op.kind); });
+  columns["phase"] = texts(all, [](const Op& op) { return word(op.phase); });
+  columns["stream"] = numbers(all, [](const Op& op) { return number(op.stream); });
+  columns["start_ns"] = numbers(all, [](const Op& op) { return op.start.count(); });
+  columns["duration_ns"] = numbers(all, [](const Op& op) { return op.duration.count(); });
+  columns["random"] = flags(all, [](const Op& op) { return op.random; });
+  return columns;
+}
+
+py::dict uses(const Trace& trace) {
+  const auto all = std::span<const Use>{trace.data().uses};
+  py::array_t<std::int64_t> op_of(static_cast<py::ssize_t>(all.size()));
+  for (std::size_t i = 0; i < trace.ops().size(); ++i)
+    for (std::uint32_t use = trace.ops()[i].first_use; use < trace.ops()[i].last_use; ++use)
+      op_of.mutable_at(static_cast<py::ssize_t>(use)) = static_cast<std::int64_t>(i);
+  const auto buffer_of = [&](const Use& use) {
+    return number(trace.version(use.in.valid() ? use.in : use.out).buffer);
+  };
+  py::dict columns;
+  columns["op"] = op_of;
+  columns["buffer"] = numbers(all, buffer_of);
+  columns["reads"] = numbers(all, [](const Use& use) { return number(use.in); });
+  columns["writes"] = numbers(all, [](const Use& use) { return number(use.out); });
+  columns["access"] = texts(all, [](const Use& use) { return word(use.access); });
+  columns["evidence"] = texts(all, [](const Use& use) { return word(use.evidence); });
+  return columns;
+}
+
+py::dict versions(const Trace& trace) {
+  const auto all = trace.versions();
+  py::dict columns;
+  columns["buffer"] = numbers(all, [](const Version& version) { return number(version.buffer); });
+  columns["kind"] = texts(all, [](const Version& version) { return word(version.kind); });
+  columns["producer"] = numbers(all, [](const Version& version) { return number(version.producer); });
+  columns["parent"] = numbers(all, [](const Version& version) { return number(version.parent); });
+  columns["root"] = numbers(all, [](const Version& version) { return number(version.root); });
+  return columns;
+}
+
+/// Bytes alive after each step of the program.
+py::array_t<std::int64_t> live_bytes(const Trace& trace) {
+  std::int64_t live = 0;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.born_before) live += buffer.size.count();
+  py::array_t<std::int64_t> column(static_cast<py::ssize_t>(trace.steps().size()));
+  std::int64_t* out = column.mutable_data();
+  for (const Step& step : trace.steps()) {
+    if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size.count();
+    if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size.count();
+    *out++ = live;
+  }
+  return column;
+}
+
+}  // namespace
+
+void declare_traces(py::module_& module) {
+  py::class_<Trace, std::shared_ptr<Trace>>(module, "Trace")
+      .def_property_readonly("hash", &Trace::hash)
+      .def_property_readonly("ideal_peak_bytes", [](const Trace& trace) { return trace.ideal_peak().count(); })
+      .def_property_readonly("meta", [](const Trace& trace) { return trace.data().meta; })
+      .def("buffers", &buffers)
+      .def("ops", &ops)
+      .def("uses", &uses)
+      .def("versions", &versions)
+      .def("live_bytes", &live_bytes);
+  module.def(
+      "load", [](const std::string& path) { return std::make_shared<Trace>(load_trace(path)); }, py::arg("path"),
+      py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace tidepool::python

@@ -1,0 +1,34 @@
+"""Plots of results; each draws into given axes and returns them. Needs matplotlib."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot
+import pandas
+
+GIB = 2**30
+
+
+def frontier(rows: pandas.DataFrame, axes=None):
+    """Overhead against memory, a line for each policy, with the best lower bound known at each capacity."""
+    axes = axes if axes is not None else matplotlib.pyplot.subplots(figsize=(7, 4))[1]
+    share = rows["capacity_bytes"] / rows["ideal_peak_bytes"]
+    rows = rows.assign(share=share, overhead=100 * (rows["overhead_ratio"] - 1))
+    for name, of_policy in rows[rows["outcome"] == "ok"].groupby("policy"):
+        best = of_policy.groupby("share")["overhead"].min()
+        axes.plot(best.index, best.to_numpy(), marker="o", markersize=4, label=name)
+    if "bound_ns" in rows:
+        bounded = rows[rows["bound_ns"].notna()]
+        least = (100 * (bounded["bound_ns"] / bounded["baseline_ns"] - 1)).groupby(bounded["share"]).min()
+        axes.plot(least.index, least.to_numpy(), color="black", linestyle=":", label="no plan is below")
+    axes.set(xlabel="capacity, times the ideal peak", ylabel="overhead, %", yscale="symlog")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    return axes
+
+
+def memory(trace, axes=None):
+    """Bytes alive over the steps of a program."""
+    axes = axes if axes is not None else matplotlib.pyplot.subplots(figsize=(7, 3))[1]
+    axes.fill_between(range(len(trace.live_bytes)), trace.live_bytes / GIB, step="post")
+    axes.set(xlabel="step of the program", ylabel="alive, GiB")
+    return axes

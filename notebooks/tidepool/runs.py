@@ -1,0 +1,71 @@
+"""Runs, sweeps and their results."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+
+import pandas
+
+from tidepool import _native
+from tidepool.traces import Trace, load
+
+
+def flat(row: dict) -> dict:
+    """A result as the database has it: {"stall_ns": {"h2d": 3}} becomes {"stall_ns_h2d": 3}."""
+    columns = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            columns.update({f"{key}_{inner}": number for inner, number in value.items()})
+        else:
+            columns[key] = value
+    return columns
+
+
+def axes(given: dict) -> dict[str, str]:
+    """Arguments as the command line has them: lists become comma-separated texts."""
+    known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations")
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{name!r} is not an option of a run; expected one of {', '.join(known)}")
+    return {name: ",".join(map(str, value)) if isinstance(value, (list, tuple, range)) else str(value)
+            for name, value in given.items()}
+
+
+def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | None = None, **run) -> pandas.DataFrame:
+    """What a step costs: one row for each combination of the options, with the columns of `tidepool simulate --json`.
+
+    Options, as on the command line, texts or lists: pool, policy, capacity, machine, seed, assume, overhead_limit,
+    iterations. `plan_out` keeps the plan of a single run, for `tidepool validate`.
+    """
+    trace = trace if isinstance(trace, Trace) else load(trace)
+    rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
+    return pandas.DataFrame([flat(json.loads(row)) for row in rows])
+
+
+def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
+          output: str | os.PathLike | None = None, threads: int | None = None, **run) -> pandas.DataFrame:
+    """Every combination of the options for every trace, on all cores. `output` keeps the results: what it has already
+    is not run again, and a sweep that was interrupted goes on. Returns what read_results(output) does.
+    """
+    if isinstance(traces, (str, os.PathLike, Trace)):
+        traces = [traces]
+    paths = [each.path if isinstance(each, Trace) else os.fspath(each) for each in traces]
+    with contextlib.ExitStack() as stack:
+        if output is None:
+            output = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "results.sqlite")
+        _native.sweep(paths, os.fspath(output), threads or os.cpu_count() or 1, **axes(run))
+        return read_results(output)
+
+
+def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
+    """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ... (simulator/DATABASE.md)."""
+    with contextlib.closing(sqlite3.connect(f"file:{os.fspath(path)}?mode=ro", uri=True)) as connection:
+        known = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+        if table not in known:
+            raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
+        return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)

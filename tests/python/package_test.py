@@ -1,0 +1,135 @@
+"""The Python package: tables of traces, runs and sweeps that are the program's, and policies in Python."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "traces" / "samples" / "vgg16.tide"
+
+try:
+    import pandas  # noqa: F401
+except ImportError as error:
+    raise unittest.SkipTest(f"skipped: {error}") from error
+import tidepool
+
+
+@tidepool.register("least-recent", kind="remat")
+class LeastRecent(tidepool.Policy):
+    """What `lru` does, in Python."""
+
+    def make_room(self, view, request):
+        versions = view.droppable_versions()
+        oldest_first = lambda version: (view.last_access_ns(version), -view.order(version))  # noqa: E731
+        return [tidepool.drop(min(versions, key=oldest_first))] if versions else []
+
+
+@tidepool.register("out-largest", kind="swap")
+class OutLargest(tidepool.Policy):
+    """Copies the largest version out."""
+
+    def make_room(self, view, request):
+        versions = view.evictable_versions()
+        return [tidepool.swap_out(max(versions, key=view.size))] if versions else []
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = tidepool.load(SAMPLE)
+
+    def program(self, *arguments):
+        printed = subprocess.run([os.environ["TIDEPOOL"], *arguments], check=True, capture_output=True, text=True)
+        return [json.loads(line) for line in printed.stdout.splitlines()]
+
+    def test_tables_agree_with_info(self):
+        info, = self.program("info", str(SAMPLE), "--json")
+        self.assertEqual(len(self.trace.buffers), info["buffers"])
+        self.assertEqual(len(self.trace.ops), info["ops"])
+        self.assertEqual(self.trace.ideal_peak_bytes, info["ideal_peak_bytes"])
+        self.assertEqual(self.trace.live_bytes.max(), info["ideal_peak_bytes"])
+        self.assertEqual(self.trace.ops["duration_ns"].sum(), info["duration_ns"])
+
+    def test_runs_are_those_of_the_program(self):
+        run = {"policy": "dtr-eq,lru-swap", "capacity": "0.6x,0.9x", "pool": "pytorch"}
+        rows = tidepool.simulate(self.trace, **run)
+        printed = self.program("simulate", str(SAMPLE), "--policy", run["policy"], "--capacity", run["capacity"],
+                               "--pool", run["pool"], "--json")
+        self.assertEqual(list(rows["makespan_ns"]), [row["makespan_ns"] for row in printed])
+        self.assertEqual(list(rows["stall_ns_h2d"]), [row["stall_ns"]["h2d"] for row in printed])
+        lists = tidepool.simulate(self.trace, policy=["dtr-eq", "lru-swap"], capacity=["0.6x", "0.9x"], pool="pytorch")
+        self.assertEqual(list(rows["makespan_ns"]), list(lists["makespan_ns"]))
+
+    def test_a_sweep_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/r.sqlite"
+            rows = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
+            self.assertEqual(len(rows), 6)
+            again = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
+            self.assertEqual(list(rows["plan_ns"]), list(again["plan_ns"]))  # wall times: nothing was run again
+            best = rows.sort_values("capacity_bytes")["overhead_ratio"]
+            self.assertEqual(len(tidepool.read_results(path, "frontier")), best.cummin().nunique())
+            with self.assertRaisesRegex(ValueError, "no table 'frontiers'; expected one of best_policy, "):
+                tidepool.read_results(path, "frontiers")
+
+    def test_a_policy_in_python_is_a_policy(self):
+        self.assertEqual(tidepool.check("least-recent", [self.trace]), 15)
+        self.assertEqual(tidepool.check("out-largest", [self.trace]), 15)
+        self.assertIn("least-recent", list(tidepool.policies()["name"]))
+
+    def test_it_decides_what_the_same_in_cpp_decides(self):
+        rows = tidepool.simulate(self.trace, policy="least-recent,lru", capacity="0.6x,0.8x")
+        for column in ("outcome", "makespan_ns", "eviction_count", "recompute_count"):
+            values = rows.pivot(index="capacity_bytes", columns="policy", values=column)
+            self.assertEqual(list(values["least-recent"]), list(values["lru"]), column)
+
+    def test_registered_again_it_is_replaced(self):
+        @tidepool.register("changing", kind="swap")
+        class First(tidepool.Policy):
+            def make_room(self, view, request):
+                raise ZeroDivisionError("first")
+
+        row, = tidepool.simulate(self.trace, policy="changing", capacity="0.6x").itertuples()
+        self.assertEqual(row.outcome, "error")
+        self.assertIn("policy changing: ZeroDivisionError: first", row.message)
+        tidepool.register("changing", kind="swap")(OutLargest)
+        row, = tidepool.simulate(self.trace, policy="changing", capacity="0.6x").itertuples()
+        self.assertEqual(row.outcome, "ok")
+
+    def test_a_view_ends_with_the_question(self):
+        kept = []
+
+        @tidepool.register("keeper", kind="swap")
+        class Keeper(OutLargest):
+            def make_room(self, view, request):
+                kept.append(view)
+                return super().make_room(view, request)
+
+        tidepool.simulate(self.trace, policy="keeper", capacity="0.8x")
+        with self.assertRaisesRegex(RuntimeError, "a view can be used only while the policy is asked"):
+            kept[0].evictable_versions()
+
+    def test_a_broken_policy_is_told(self):
+        @tidepool.register("forgetful", kind="remat")
+        class Forgetful(tidepool.Policy):
+            def make_room(self, view, request):
+                return [tidepool.drop(0)]  # a parameter: nothing can make it again
+
+        with self.assertRaisesRegex(AssertionError, r"vgg16.tide: forgetful on best-fit at .*: .*drop version 0"):
+            tidepool.check("forgetful", [self.trace], pool="best-fit", capacity="0.6x")
+
+    def test_bad_input(self):
+        with self.assertRaisesRegex(tidepool.InputError, "no policy named 'dtrr', did you mean 'dtr'"):
+            tidepool.simulate(self.trace, policy="dtrr")
+        with self.assertRaisesRegex(tidepool.InputError, "cannot be opened"):
+            tidepool.load("absent.tide")
+        with self.assertRaisesRegex(TypeError, "'capacities' is not an option of a run; expected one of pool, policy, "):
+            tidepool.simulate(self.trace, capacities="0.5x")
+        with self.assertRaisesRegex(tidepool.InputError, "policy 'lru' is known already; expected a name of its own"):
+            tidepool.register("lru", kind="swap")(OutLargest)
+
+
+if __name__ == "__main__":
+    unittest.main()
