@@ -1,0 +1,41 @@
+#include "tracer/cupti/kernel_names.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+
+using namespace tidepool::cupti;
+using Types = std::vector<ParameterType>;
+
+namespace {
+constexpr auto kConst = ParameterType::kPointerToConst;
+constexpr auto kPointer = ParameterType::kPointer;
+constexpr auto kValue = ParameterType::kValue;
+}  // namespace
+
+TEST_CASE("the mangled name of a kernel says which pointers are to const") {
+  CHECK(parameter_types("_Z3addPKfS0_Pfi") == Types{kConst, kConst, kPointer, kValue});  // S0_ is PKf again
+  CHECK(parameter_types("_Z4copyIfEvPT_PKS0_m") == Types{kPointer, kConst, kValue});     // a template: result first
+  CHECK(parameter_types("_ZN2at6native12_GLOBAL__N_14fillEPfdPKl") == Types{kPointer, kValue, kConst});
+  CHECK(parameter_types("_Z5applyPFfRKfEPS_") == Types{kValue, kConst});  // a pointer to a function; S_ is float const
+  CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // arrays of pointers: of const, of not
+}
+
+TEST_CASE("kernels of no parameters and names that are not C++ say nothing") {
+  CHECK(parameter_types("_Z4nullv").empty());
+  CHECK(parameter_types("triton_poi_fused_add_0").empty());
+  CHECK(parameter_types("").empty());
+  CHECK(parameter_types("_Z").empty());
+  CHECK(parameter_types("_Z3addPKf!!").empty());
+  CHECK(parameter_types("_Z" + std::string(1 << 20, 'P')).empty());
+}
+
+TEST_CASE("brackets in a demangled name are matched before parameters are split") {
+  CHECK(declared_parameter_types("void f<(anonymous namespace)::G, (int)2>(float const*, Array<char*, 3>, int*)") ==
+        Types{kConst, kValue, kPointer});
+  CHECK(declared_parameter_types("void h<k::operator()(int)::{lambda(int)#1}>(long, {lambda(int)#1}, float*)") ==
+        Types{kValue, kValue, kPointer});
+  CHECK(declared_parameter_types("f(float const (*) [3], float*) [clone .kd]") == Types{kValue, kPointer});
+  CHECK(declared_parameter_types("f(a>b)").empty());
+  CHECK(declared_parameter_types("nothing").empty());
+}
