@@ -1,0 +1,47 @@
+// Which iterations of the job are recorded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tidepool::cupti {
+
+/// Records belong to the window by the correlation id of the host's call, since the device runs behind the host: an
+/// iteration that is skipped may still be running when the window begins. Ids grow with every call, and wrap.
+/// boundary() is called by the job's threads, contains() by those that read records.
+class IterationWindow {
+ public:
+  /// @param skip        iterations before the first that is recorded
+  /// @param iterations  recorded ones; 0 = all that follow
+  IterationWindow(std::uint64_t skip, std::uint64_t iterations) : skip_{skip}, iterations_{iterations} {
+    if (skip == 0 && iterations == 0) first_ = kAlways;
+  }
+
+  /// An iteration begins; calls from now on have ids behind `last`. @return whether it is inside the window
+  bool boundary(std::uint32_t last) {
+    const std::uint64_t number = seen_.fetch_add(1);
+    if (first_ != kAlways && number == skip_) first_ = kSet | (last + 1U);
+    if (iterations_ != 0 && number == skip_ + iterations_) end_ = kSet | (last + 1U);
+    return number >= skip_ && (iterations_ == 0 || number < skip_ + iterations_);
+  }
+
+  /// Whether the record of a call with this id is wanted.
+  bool contains(std::uint32_t correlation) const {
+    const std::uint64_t first = first_, end = end_;
+    return first != 0 && (first == kAlways || !before(correlation, first)) && (end == 0 || before(correlation, end));
+  }
+  bool begun() const { return first_ != 0; }
+  bool ended() const { return end_ != 0; }
+  std::uint64_t boundaries() const { return seen_; }
+
+ private:
+  static constexpr std::uint64_t kSet = 1ULL << 32, kAlways = 1ULL << 33;  ///< above the 32 bits of an id
+  static bool before(std::uint32_t id, std::uint64_t limit) {
+    return static_cast<std::int32_t>(id - static_cast<std::uint32_t>(limit)) < 0;
+  }
+
+  std::uint64_t skip_, iterations_;
+  std::atomic<std::uint64_t> seen_{0}, first_{0}, end_{0};
+};
+
+}  // namespace tidepool::cupti
