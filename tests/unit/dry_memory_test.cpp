@@ -1,0 +1,105 @@
+// Device memory without a device: addresses, capacity in pages, and copies that cost nothing where nothing was written.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tracer/dry/device_memory.hpp"
+
+namespace tidepool::dry {
+namespace {
+
+constexpr std::uint64_t kPages = 8;
+
+void* host(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+std::size_t resident_host_pages(std::uint64_t address, std::uint64_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  REQUIRE(mincore(host(address), bytes, pages.data()) == 0);
+  std::size_t resident = 0;
+  for (const unsigned char page : pages) resident += page & 1U;
+  return resident;
+}
+
+TEST_CASE("device memory counts whole pages and refuses the first byte too many") {
+  DeviceMemory memory{kPages * kDevicePage};
+  const auto large = memory.allocate(kDevicePage + 1);  // two pages of its own
+  const auto small = memory.allocate(1);                // one page, shared from now on
+  const auto same = memory.allocate(kDevicePage / 2);
+  REQUIRE((large && small && same));
+  CHECK(memory.in_use() == 3 * kDevicePage);
+  CHECK(*same == *small + 512);
+  CHECK_FALSE(memory.allocate(5 * kDevicePage + 1));
+  const auto rest = memory.allocate(5 * kDevicePage);
+  REQUIRE(rest);
+  CHECK(memory.allocate(1).has_value());  // the shared page still has room
+  CHECK(memory.in_use() == memory.capacity());
+  CHECK(memory.free(*large));
+  CHECK_FALSE(memory.free(*large));
+  CHECK_FALSE(memory.free(*rest + 512));
+  CHECK(memory.in_use() == 6 * kDevicePage);
+  CHECK(memory.allocate(2 * kDevicePage) == large);  // lowest address first
+}
+
+TEST_CASE("device addresses are found from inside their allocation only") {
+  DeviceMemory memory{kPages * kDevicePage};
+  const auto a = memory.allocate(3000);
+  REQUIRE(a);
+  REQUIRE(memory.find(*a + 2999));
+  CHECK(memory.find(*a + 2999)->address == *a);
+  CHECK(memory.find(*a + 2999)->bytes == 3072);
+  CHECK_FALSE(memory.find(*a + 3072));
+  CHECK(memory.owns(*a + 3072));
+  int here = 0;
+  CHECK_FALSE(memory.owns(reinterpret_cast<std::uint64_t>(&here)));
+}
+
+TEST_CASE("mapped memory counts while a handle or a mapping holds it") {
+  DeviceMemory memory{kPages * kDevicePage};
+  const auto addresses = memory.reserve(100 * kDevicePage, 0);  // addresses are not memory
+  REQUIRE(addresses);
+  CHECK(memory.in_use() == 0);
+  const auto handle = memory.create(2 * kDevicePage);
+  REQUIRE(handle);
+  CHECK(memory.map(*addresses + kDevicePage, 2 * kDevicePage, *handle));
+  CHECK_FALSE(memory.map(*addresses, 2 * kDevicePage, *handle));                     // would overlap
+  CHECK_FALSE(memory.map(*addresses + 99 * kDevicePage, 2 * kDevicePage, *handle));  // past the reservation
+  CHECK(memory.release(*handle));
+  CHECK(memory.in_use() == 2 * kDevicePage);
+  CHECK(memory.handle_at(*addresses + 2 * kDevicePage) == handle);
+  CHECK(memory.release(*handle));
+  CHECK(memory.unmap(*addresses + kDevicePage, 2 * kDevicePage));
+  CHECK(memory.in_use() == 0);
+  CHECK_FALSE(memory.release(*handle));
+  CHECK_FALSE(memory.create(kPages * kDevicePage + kDevicePage));
+  CHECK(memory.unreserve(*addresses));
+}
+
+TEST_CASE("copies to the device write what is there and give zeros back") {
+  DeviceMemory memory{kPages * kDevicePage};
+  const auto to = memory.allocate(2 * kDevicePage);
+  REQUIRE(to);
+  std::vector<char> from(2 * kDevicePage, 0), back(from.size(), 1);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{700'000}, from.size() - 1})
+    from[at] = static_cast<char>(at + 7);
+  std::memset(host(*to), 9, from.size());
+  copy_bytes(host(*to), from.data(), from.size(), true);
+  CHECK(resident_host_pages(*to, from.size()) == 3);
+  copy_bytes(back.data(), host(*to), from.size(), false);
+  CHECK(back == from);
+  const std::uint64_t odd = *to + 123;  // pages only partly covered are written
+  std::memset(host(*to), 9, from.size());
+  copy_bytes(host(odd), from.data() + 1, 400'000, true);
+  CHECK(static_cast<char*>(host(odd))[-1] == 9);
+  CHECK(static_cast<char*>(host(odd))[0] == 0);
+  CHECK(static_cast<char*>(host(odd))[399'999] == 0);
+  CHECK(static_cast<char*>(host(odd))[400'000] == 9);
+  fill_bytes(host(odd), 0, 500'000);
+  CHECK(static_cast<char*>(host(odd))[-1] == 9);
+  CHECK(static_cast<char*>(host(odd))[499'999] == 0);
+  CHECK(static_cast<char*>(host(odd))[500'000] == 9);
+}
+
+}  // namespace
+}  // namespace tidepool::dry

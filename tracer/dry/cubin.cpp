@@ -1,0 +1,166 @@
+#include "tracer/dry/cubin.hpp"
+
+#include <elf.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <string_view>
+
+namespace tidepool::dry {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+/// A value at `offset`; zero where the bytes end before it.
+template <class T>
+T value_at(Bytes bytes, std::size_t offset) {
+  T value{};
+  if (offset <= bytes.size() && sizeof(T) <= bytes.size() - offset)
+    std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+/// A part of `bytes`; empty where it would reach past the end.
+Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
+  return offset <= bytes.size() && size <= bytes.size() - offset ? bytes.subspan(offset, size) : Bytes{};
+}
+
+std::string_view text_at(Bytes table, std::size_t offset) {
+  if (offset >= table.size()) return {};
+  const auto* first = reinterpret_cast<const char*>(table.data()) + offset;
+  return {first, strnlen(first, table.size() - offset)};
+}
+
+// Attributes in .nv.info sections and how their values are stored, as nvdisasm names them (EIFMT_*, EIATTR_*).
+constexpr std::uint8_t kSizedValue = 4;
+constexpr std::uint8_t kMaxThreads = 0x05, kRequiredThreads = 0x10, kParameterInfo = 0x17, kRegisterCount = 0x2f,
+                       kParameterInfoV2 = 0x45;
+
+/// Calls take(attribute, value) for each attribute of a .nv.info section.
+template <class Take>
+void each_attribute(Bytes info, Take take) {
+  std::size_t at = 0;
+  while (at + 4 <= info.size()) {
+    const auto format = value_at<std::uint8_t>(info, at), attribute = value_at<std::uint8_t>(info, at + 1);
+    const std::size_t size = format == kSizedValue ? value_at<std::uint16_t>(info, at + 2) : 0;
+    if (format == 0 || format > kSizedValue) return;
+    if (format == kSizedValue) take(attribute, part(info, at + 4, size));
+    at += 4 + size;
+  }
+}
+
+void read_kernel_attribute(KernelLayout& kernel, std::uint8_t attribute, Bytes value) {
+  constexpr std::size_t kMostParameters = 4096;  // 32 KiB of parameters, 8 bytes and more each
+  if (attribute == kParameterInfo || attribute == kParameterInfoV2) {
+    const auto ordinal = value_at<std::uint16_t>(value, 4);
+    const auto packed = value_at<std::uint32_t>(value, 8);
+    if (ordinal >= kMostParameters) return;
+    if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + std::size_t{1});
+    // The first version packs the size above alignment and space; the second gives it a word of its own.
+    kernel.parameters[ordinal] = {value_at<std::uint16_t>(value, 6),
+                                  attribute == kParameterInfo ? packed >> 18 : packed};
+  } else if (attribute == kMaxThreads || attribute == kRequiredThreads) {
+    kernel.most_threads =
+        value_at<std::uint32_t>(value, 0) * value_at<std::uint32_t>(value, 4) * value_at<std::uint32_t>(value, 8);
+  }
+}
+
+struct Section {
+  std::string_view name;
+  std::uint32_t type = 0, link = 0;
+  std::uint64_t size = 0;
+  Bytes bytes;
+};
+
+std::vector<Section> read_sections(Bytes cubin) {
+  const auto header = value_at<Elf64_Ehdr>(cubin, 0);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+  const Bytes table = part(cubin, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+  std::vector<Section> sections;
+  const auto entry = [&](std::size_t i) { return value_at<Elf64_Shdr>(table, i * sizeof(Elf64_Shdr)); };
+  const auto bytes_of = [&](const Elf64_Shdr& s) {
+    return s.sh_type == SHT_NOBITS ? Bytes{} : part(cubin, s.sh_offset, s.sh_size);
+  };
+  const Bytes names = bytes_of(entry(header.e_shstrndx));
+  for (std::size_t i = 0; i < table.size() / sizeof(Elf64_Shdr); ++i) {
+    const Elf64_Shdr s = entry(i);
+    sections.push_back({text_at(names, s.sh_name), s.sh_type, s.sh_link, s.sh_size, bytes_of(s)});
+  }
+  return sections;
+}
+
+/// Registers of a thread, said in the common .nv.info by index into the symbol table.
+void read_registers(const std::vector<Section>& sections, std::map<std::string, KernelLayout>& kernels) {
+  const Section *symbols = nullptr, *common = nullptr;
+  for (const Section& section : sections) {
+    if (section.type == SHT_SYMTAB) symbols = &section;
+    if (section.name == ".nv.info") common = &section;
+  }
+  if (symbols == nullptr || common == nullptr || symbols->link >= sections.size()) return;
+  each_attribute(common->bytes, [&](std::uint8_t attribute, Bytes value) {
+    if (attribute != kRegisterCount) return;
+    const auto symbol =
+        value_at<Elf64_Sym>(symbols->bytes, std::size_t{value_at<std::uint32_t>(value, 0)} * sizeof(Elf64_Sym));
+    const auto found = kernels.find(std::string{text_at(sections[symbols->link].bytes, symbol.st_name)});
+    if (found != kernels.end()) found->second.registers = value_at<std::uint32_t>(value, 4);
+  });
+}
+
+}  // namespace
+
+std::map<std::string, KernelLayout> read_cubin(Bytes cubin) {
+  constexpr std::string_view kInfo = ".nv.info.", kShared = ".nv.shared.";
+  std::map<std::string, KernelLayout> kernels;
+  const auto sections = read_sections(cubin);
+  for (const Section& section : sections)
+    if (section.name.starts_with(kInfo)) {
+      KernelLayout& kernel = kernels[std::string{section.name.substr(kInfo.size())}];
+      each_attribute(section.bytes,
+                     [&](std::uint8_t attribute, Bytes value) { read_kernel_attribute(kernel, attribute, value); });
+    }
+  for (const Section& section : sections)
+    if (section.name.starts_with(kShared))
+      if (const auto found = kernels.find(std::string{section.name.substr(kShared.size())}); found != kernels.end())
+        found->second.shared_bytes = static_cast<std::uint32_t>(section.size);
+  read_registers(sections, kernels);
+  return kernels;
+}
+
+std::vector<std::byte> cubin_for_device(Bytes fat_binary, int major, int minor) {
+  constexpr std::uint32_t kMagic = 0xBA55ED50;
+  constexpr std::uint16_t kElf = 2;
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1}
+                                       << 30;  // of one cubin unpacked: refuse to be filled up by bad bytes
+  if (value_at<std::uint32_t>(fat_binary, 0) != kMagic) return {};
+  const auto header_bytes = value_at<std::uint16_t>(fat_binary, 6);
+  Bytes entries = part(fat_binary, header_bytes, value_at<std::uint64_t>(fat_binary, 8));
+  Bytes best, best_header;
+  int best_minor = -1;
+  while (entries.size() >= 64) {
+    const std::uint64_t header = value_at<std::uint32_t>(entries, 4), size = value_at<std::uint64_t>(entries, 8);
+    const Bytes body = part(entries, header, size);
+    if (header < 64 || body.empty()) break;
+    const auto capability = static_cast<int>(value_at<std::uint32_t>(entries, 28) & 0xffff);
+    if (value_at<std::uint16_t>(entries, 0) == kElf && capability / 10 == major && capability % 10 <= minor &&
+        capability % 10 > best_minor)
+      best = body, best_header = entries.first(header), best_minor = capability % 10;
+    entries = entries.subspan(header + size);
+  }
+  const auto packed = value_at<std::uint32_t>(best_header, 16);
+  const auto unpacked = value_at<std::uint64_t>(best_header, 56);
+  if (packed == 0) return {best.begin(), best.end()};
+  if (packed > best.size() || unpacked > kMostBytes) return {};
+  std::vector<std::byte> cubin(unpacked);
+  const std::size_t got = ZSTD_decompress(cubin.data(), cubin.size(), best.data(), packed);
+  if (ZSTD_isError(got)) return {};
+  cubin.resize(got);
+  return cubin;
+}
+
+std::vector<std::byte> cubin_for_device(const std::byte* fat_binary, int major, int minor) {
+  const Bytes header{fat_binary, 16};
+  return cubin_for_device({fat_binary, value_at<std::uint16_t>(header, 6) + value_at<std::uint64_t>(header, 8)}, major,
+                          minor);
+}
+
+}  // namespace tidepool::dry

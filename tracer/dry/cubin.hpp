@@ -1,0 +1,36 @@
+// What a compiled CUDA binary says about its kernels: where each parameter lies, and what a block of it needs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tidepool::dry {
+
+/// One kernel parameter: `bytes` at `offset` of the parameter space.
+struct KernelParameter {
+  std::uint32_t offset = 0, bytes = 0;
+};
+
+struct KernelLayout {
+  std::vector<KernelParameter> parameters;  ///< by ordinal
+  std::uint32_t registers = 0;              ///< of a thread; 0: not said
+  std::uint32_t shared_bytes = 0;           ///< static shared memory of a block
+  std::uint32_t most_threads = 0;           ///< of a block (__launch_bounds__); 0: not said
+};
+
+/// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. Reads .nv.info sections as cuobjdump and nvdisasm
+/// print them. Never throws on bad bytes: what cannot be read is left out.
+std::map<std::string, KernelLayout> read_cubin(std::span<const std::byte> cubin);
+
+/// The cubin in a fat binary (what nvcc embeds) that a device of compute capability `major`.`minor` would load: of the
+/// same major, the largest minor not above. Empty: none. Decompresses zstd (CUDA 12.8 and later); entries packed
+/// otherwise are passed over.
+std::vector<std::byte> cubin_for_device(const std::byte* fat_binary, int major, int minor);
+/// The same for a fat binary of known length, which bytes from outside need.
+std::vector<std::byte> cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
+
+}  // namespace tidepool::dry

@@ -1,0 +1,90 @@
+// The memory of a device that is not there: a device's addresses and capacity over untouched pages of the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "tracer/dry/first_fit.hpp"
+
+namespace tidepool::dry {
+
+/// Physical memory is handed out in pages of this size, as on every NVIDIA device since Pascal.
+inline constexpr std::uint64_t kDevicePage = std::uint64_t{2} << 20;
+
+/// A live range of device addresses.
+struct DeviceRange {
+  std::uint64_t address = 0, bytes = 0;
+};
+
+/// Device memory backed by one reservation of host addresses, so that copies from and to it really work; a page costs
+/// host memory only once something is written to it. Thread safe. All sizes in bytes.
+///
+/// What is accounted for is what a device accounts for: whole pages of 2 MiB. Requests of less than a page share pages,
+/// larger ones get pages of their own. Addresses are the same in every run, lowest free first.
+class DeviceMemory {
+ public:
+  /// @param capacity  what programs can get, without what the driver's context keeps
+  /// @throws std::system_error if the host refuses the address range
+  explicit DeviceMemory(std::uint64_t capacity);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  /// cudaMalloc: none if the device would be out of memory.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  /// cudaFree: false if no allocation starts there.
+  bool free(std::uint64_t address);
+
+  /// Addresses without memory, and memory without addresses (cuMemAddressReserve, cuMemCreate, cuMemMap).
+  std::optional<std::uint64_t> reserve(std::uint64_t bytes, std::uint64_t alignment);
+  bool unreserve(std::uint64_t address);
+  std::optional<std::uint64_t> create(std::uint64_t bytes);  ///< a handle; none if the device would be out of memory
+  bool release(std::uint64_t handle);
+  bool map(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle);
+  bool unmap(std::uint64_t address, std::uint64_t bytes);
+  std::optional<std::uint64_t> handle_at(
+      std::uint64_t address);  ///< of the mapped memory, with one more reference to it
+
+  /// The live allocation or mapping that holds `address`.
+  std::optional<DeviceRange> find(std::uint64_t address) const;
+  /// Whether `address` is one of the device's, live or not.
+  bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
+  std::uint64_t capacity() const { return capacity_; }
+  std::uint64_t in_use() const;
+
+ private:
+  static constexpr std::uint64_t kAddressSpace = std::uint64_t{32} << 40;
+  static constexpr std::uint64_t kSmallSpace = std::uint64_t{1} << 40;
+
+  struct Physical {
+    std::uint64_t bytes = 0;
+    int references = 0;
+  };
+  struct Mapping {
+    std::uint64_t bytes = 0, handle = 0;  ///< handle 0: an allocation of its own
+  };
+
+  std::optional<std::uint64_t> allocate_small(std::uint64_t bytes);
+  bool fits(std::uint64_t bytes) const { return bytes <= capacity_ - used_; }
+  void drop(std::uint64_t handle);
+
+  mutable std::mutex mutex_;
+  std::uint64_t capacity_, base_, used_ = 0, last_handle_ = 0;
+  FirstFit small_, large_;
+  std::map<std::uint64_t, Mapping> live_;
+  std::map<std::uint64_t, std::uint64_t> reservations_;
+  std::unordered_map<std::uint64_t, Physical> physical_;
+  std::unordered_map<std::uint64_t, int> small_pages_;  ///< allocations in each shared page
+};
+
+/// Copies `bytes`; whole pages of zeros are not written but given back, so that copies of memory nobody wrote cost
+/// nothing. `to_device`: the destination lies in a DeviceMemory. The ranges may overlap if they are equal or disjoint.
+void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device);
+/// Fills device memory with one byte; zeros are made by giving whole pages back.
+void fill_bytes(void* to, unsigned char value, std::size_t bytes);
+
+}  // namespace tidepool::dry

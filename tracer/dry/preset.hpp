@@ -1,0 +1,32 @@
+// The devices that a dry run can stand in for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tidepool::dry {
+
+/// What programs ask a device about itself. Sizes in bytes; rates are the maker's peak figures, used for estimates
+/// only.
+struct DevicePreset {
+  std::string_view name;         ///< as `--device` takes it: h100-80gb
+  std::string_view device_name;  ///< as the driver says it
+  int major = 0, minor = 0;      ///< compute capability
+  int multiprocessors = 0;
+  std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo says it
+  std::uint64_t context_bytes = 0;  ///< what driver and context keep of it, roughly: it differs between driver versions
+  std::uint64_t l2_bytes = 0;
+  std::uint64_t shared_per_block_optin = 0, shared_per_multiprocessor = 0;
+  int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
+  int bus_bits = 0;
+  double bytes_per_second = 0;  ///< of device memory
+  double flops = 0;             ///< of dense 16-bit matrix products with tensor cores
+  double flops_single = 0;      ///< of single precision without tensor cores
+};
+
+std::span<const DevicePreset> device_presets();
+/// @throws InputError naming the nearest preset
+const DevicePreset& device_preset(std::string_view name);
+
+}  // namespace tidepool::dry

@@ -1,0 +1,27 @@
+// Host memory that CUDA knows of: pinned allocations and registered ranges.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace tidepool::dry {
+
+/// Thread safe. "Pinned" memory is ordinary memory here: only who owns it is kept.
+class PinnedMemory {
+ public:
+  void* allocate(std::size_t bytes);
+  bool free(void* pointer);
+  void add(void* pointer, std::size_t bytes);
+  bool remove(void* pointer);
+  bool holds(const void* pointer) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, std::size_t> ranges_;
+};
+
+PinnedMemory& pinned_memory();
+
+}  // namespace tidepool::dry

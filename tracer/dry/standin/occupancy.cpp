@@ -1,0 +1,34 @@
+#include "tracer/dry/standin/occupancy.hpp"
+
+#include <algorithm>
+
+namespace tidepool::dry {
+namespace {
+
+constexpr int kWarp = 32, kRegistersPerMultiprocessor = 65536, kRegisterUnit = 256;
+constexpr std::size_t kReservedShared = 1024;  // of each block, by the driver
+
+}  // namespace
+
+int most_threads(const KernelLayout& kernel) {
+  constexpr int kMost = 1024;
+  const int declared = kernel.most_threads == 0 ? kMost : std::min(static_cast<int>(kernel.most_threads), kMost);
+  if (kernel.registers == 0) return declared;
+  return std::min(declared, kRegistersPerMultiprocessor / static_cast<int>(kernel.registers) / kWarp * kWarp);
+}
+
+int blocks_per_multiprocessor(const DevicePreset& device, const KernelLayout& kernel, int threads,
+                              std::size_t shared_bytes) {
+  if (threads <= 0 || threads > most_threads(kernel)) return 0;
+  const int warps = (threads + kWarp - 1) / kWarp;
+  int blocks = std::min(device.blocks_per_multiprocessor, device.threads_per_multiprocessor / (warps * kWarp));
+  if (kernel.registers != 0) {
+    const int of_warp =
+        (static_cast<int>(kernel.registers) * kWarp + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+    blocks = std::min(blocks, kRegistersPerMultiprocessor / of_warp / warps);
+  }
+  const std::size_t shared = kernel.shared_bytes + shared_bytes + kReservedShared;
+  return std::min(blocks, static_cast<int>(device.shared_per_multiprocessor / shared));
+}
+
+}  // namespace tidepool::dry

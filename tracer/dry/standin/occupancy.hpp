@@ -1,0 +1,20 @@
+// How many blocks of a kernel a multiprocessor can hold.
+#pragma once
+
+#include <cstddef>
+
+#include "tracer/dry/cubin.hpp"
+#include "tracer/dry/preset.hpp"
+
+namespace tidepool::dry {
+
+/// The largest block that the kernel can be launched with.
+int most_threads(const KernelLayout& kernel);
+
+/// Resident blocks of `threads` threads with `shared_bytes` of dynamic shared memory: the least of what threads,
+/// registers (handed out in units of 256 for a warp), shared memory and the limit on blocks allow. CUDA C++ Programming
+/// Guide, "Occupancy".
+int blocks_per_multiprocessor(const DevicePreset& device, const KernelLayout& kernel, int threads,
+                              std::size_t shared_bytes);
+
+}  // namespace tidepool::dry

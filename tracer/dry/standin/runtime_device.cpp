@@ -1,0 +1,82 @@
+// The CUDA runtime's entry points about devices, versions and errors.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tracer/dry/standin/device_properties.hpp"
+#include "tracer/dry/standin/standin.hpp"
+
+using namespace tidepool::dry;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+Status cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return done(kSuccess);
+}
+Status cudaGetDevice(int* device) {
+  *device = 0;
+  return done(kSuccess);
+}
+Status cudaSetDevice(int device) { return done(device == 0 ? kSuccess : kInvalidDevice); }
+Status cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
+Status cudaSetValidDevices(int*, int) { return done(kSuccess); }
+Status cudaSetDeviceFlags(unsigned) { return done(kSuccess); }
+Status cudaGetDeviceFlags(unsigned* flags) {
+  *flags = 0;
+  return done(kSuccess);
+}
+Status cudaDeviceReset() { return done(kSuccess); }
+Status cudaDeviceSynchronize() { return done(kSuccess); }
+
+Status cudaRuntimeGetVersion(int* version) {
+  *version = runtime_version();
+  return done(kSuccess);
+}
+Status cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+Status cudaGetDeviceProperties(void* properties, int device) {
+  if (device != 0) return done(kInvalidDevice);
+  write_properties(Standin::get().preset(), runtime_version(), properties);
+  return done(kSuccess);
+}
+Status cudaGetDeviceProperties_v2(void* properties, int device) { return cudaGetDeviceProperties(properties, device); }
+
+Status cudaDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device != 0) return done(kInvalidDevice);
+  *value = device_attribute(Standin::get().preset(), attribute);
+  return done(kSuccess);
+}
+
+Status cudaDeviceGetPCIBusId(char* id, int length, int) {
+  std::snprintf(id, static_cast<std::size_t>(std::max(length, 0)), "0000:01:00.0");
+  return done(kSuccess);
+}
+Status cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return done(kSuccess);
+}
+Status cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 0;
+  return done(kSuccess);
+}
+Status cudaDeviceEnablePeerAccess(int, unsigned) { return done(kSuccess); }
+Status cudaDeviceGetLimit(std::size_t* value, int) {
+  *value = 0;
+  return done(kSuccess);
+}
+Status cudaDeviceSetLimit(int, std::size_t) { return done(kSuccess); }
+Status cudaDeviceSetCacheConfig(int) { return done(kSuccess); }
+
+Status cudaGetLastError() { return take_last_error(); }
+Status cudaPeekAtLastError() { return last_error(); }
+const char* cudaGetErrorName(Status status) { return status_name(status); }
+const char* cudaGetErrorString(Status status) { return status_text(status); }
+
+Status cudaProfilerStart() { return done(kSuccess); }
+Status cudaProfilerStop() { return done(kSuccess); }
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,222 @@
+#include "tracer/dry/standin/standin.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "traces/error.hpp"
+#include "traces/quantity.hpp"
+
+namespace tidepool::dry {
+namespace {
+
+thread_local Status last_status = kSuccess;
+
+std::uint64_t capacity_of(const DevicePreset& preset) {
+  const char* const wanted = std::getenv("TIDEPOOL_DRY_CAPACITY");
+  const std::uint64_t total =
+      wanted != nullptr && *wanted != 0 ? static_cast<std::uint64_t>(parse_bytes(wanted).count()) : preset.total_bytes;
+  return total > preset.context_bytes ? total - preset.context_bytes : 0;
+}
+
+const DevicePreset& wanted_preset() {
+  const char* const name = std::getenv("TIDEPOOL_DRY_DEVICE");
+  return device_preset(name != nullptr && *name != 0 ? name : "h100-80gb");
+}
+
+}  // namespace
+
+Standin& Standin::get() {
+  // Never destroyed: programs call the runtime from their own exit handlers.
+  static Standin* const standin = [] {
+    try {
+      return new Standin;
+    } catch (const std::exception& error) {
+      std::fputs(fmt::format("tidepool dry run: {}\n", error.what()).c_str(), stderr);
+      std::_Exit(2);
+    }
+  }();
+  return *standin;
+}
+
+Standin::Standin() : preset_{wanted_preset()}, memory_{capacity_of(preset_)} {}
+
+std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) { return memory_.allocate(bytes); }
+
+bool Standin::free(std::uint64_t address) { return memory_.free(address); }
+
+Stream& Standin::stream(void* handle) {
+  constexpr std::uintptr_t kPerThread = 2;
+  return reinterpret_cast<std::uintptr_t>(handle) <= kPerThread ? default_stream_ : *static_cast<Stream*>(handle);
+}
+
+Stream* Standin::make_stream(unsigned flags, int priority) {
+  auto made = std::make_unique<Stream>();
+  const std::lock_guard lock{mutex_};
+  made->id = ++last_stream_;
+  made->flags = flags;
+  made->priority = priority;
+  return made.release();
+}
+
+void Standin::submit(Stream& stream, std::function<void(Stream&)> work) {
+  if (stream.capture != nullptr)
+    stream.capture->work.push_back(std::move(work));
+  else
+    work(stream);
+}
+
+void Standin::launch(Stream& stream, const Launch& launch, void** arguments) {
+  (void)arguments;
+  submit(stream, [launch](Stream&) {
+    if (std::getenv("TIDEPOOL_DRY_LOG"))
+      std::fprintf(stderr, "launch %s %u %u\n", launch.kernel->name.c_str(), launch.grid.x, launch.block.x);
+  });
+}
+
+void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes) {
+  const bool device = memory_.owns(reinterpret_cast<std::uint64_t>(to));
+  submit(stream, [=](Stream&) { copy_bytes(to, from, bytes, device); });
+}
+
+void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t bytes) {
+  submit(stream, [=](Stream&) { fill_bytes(to, value, bytes); });
+}
+
+void Standin::record(Event& event, Stream& stream) {
+  event.capture = stream.capture;
+  event.time_ns = stream.end_ns;
+}
+
+void Standin::wait(Stream& stream, const Event& event) {
+  if (event.capture != nullptr) {  // waiting for captured work makes a stream part of the capture
+    stream.capture = event.capture;
+    event.capture->streams.insert(&stream);
+  } else {
+    stream.end_ns = std::max(stream.end_ns, event.time_ns);
+  }
+}
+
+void Standin::register_function(const void* host, const char* name, const std::byte* fat_binary) {
+  const std::lock_guard lock{mutex_};
+  functions_.insert_or_assign(host, Registered{name, fat_binary});
+}
+
+void Standin::register_variable(const void* host, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  variables_.insert_or_assign(host, std::pair{bytes, std::uint64_t{0}});
+}
+
+const Kernel* Standin::kernel(const void* host) {
+  const std::lock_guard lock{mutex_};
+  if (const auto known = kernels_.find(host); known != kernels_.end()) return known->second.get();
+  const auto registered = functions_.find(host);
+  if (registered == functions_.end()) return nullptr;
+  const auto [name, fat_binary] = registered->second;
+  auto [layouts, fresh] = layouts_.try_emplace(fat_binary);
+  if (fresh) layouts->second = read_cubin(cubin_for_device(fat_binary, preset_.major, preset_.minor));
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = name;
+  if (const auto layout = layouts->second.find(name); layout != layouts->second.end()) {
+    kernel->layout = layout->second;
+    kernel->known = true;
+  }
+  return kernels_.emplace(host, std::move(kernel)).first->second.get();
+}
+
+void* Standin::variable(const void* host) {
+  const std::lock_guard lock{mutex_};
+  const auto found = variables_.find(host);
+  if (found == variables_.end()) return nullptr;
+  auto& [bytes, address] = found->second;
+  if (address == 0) address = memory_.allocate(std::max<std::size_t>(bytes, 1)).value_or(0);
+  return reinterpret_cast<void*>(address);
+}
+
+Status done(Status status) {
+  if (status != kSuccess) last_status = status;
+  return status;
+}
+
+Status last_error() { return last_status; }
+Status take_last_error() { return std::exchange(last_status, kSuccess); }
+
+const char* status_name(Status status) {
+  switch (status) {
+    case kSuccess:
+      return "cudaSuccess";
+    case kInvalidValue:
+      return "cudaErrorInvalidValue";
+    case kOutOfMemory:
+      return "cudaErrorMemoryAllocation";
+    case kInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case kInvalidHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case kNotSupported:
+      return "cudaErrorNotSupported";
+    case kNotFound:
+      return "cudaErrorSymbolNotFound";
+    default:
+      return "cudaErrorUnknown";
+  }
+}
+
+const char* status_text(Status status) {
+  switch (status) {
+    case kSuccess:
+      return "no error";
+    case kInvalidValue:
+      return "invalid argument";
+    case kOutOfMemory:
+      return "out of memory";
+    case kInvalidDevice:
+      return "invalid device ordinal";
+    case kInvalidHandle:
+      return "invalid resource handle";
+    case kNotSupported:
+      return "not answered by tidepool's dry run";
+    case kNotFound:
+      return "named symbol not found";
+    default:
+      return "unknown error";
+  }
+}
+
+void not_answered(const char* what) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> said;
+  const std::lock_guard lock{mutex};
+  if (!said.emplace(what).second) return;
+  std::fputs(
+      fmt::format("tidepool dry run: the program asked for {}, which the dry run does not answer\n", what).c_str(),
+      stderr);
+}
+
+void* real_function(const char* library, const char* name) {
+  struct Search {
+    std::string_view library;
+    std::string path;
+  } search{library, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        const std::string_view path{info->dlpi_name == nullptr ? "" : info->dlpi_name};
+        if (!path.substr(path.rfind('/') + 1).starts_with(wanted.library)) return 0;
+        wanted.path = path;
+        return 1;
+      },
+      &search);
+  if (search.path.empty()) return nullptr;
+  void* const handle = dlopen(search.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  return handle == nullptr ? nullptr : dlsym(handle, name);
+}
+
+}  // namespace tidepool::dry

@@ -1,0 +1,128 @@
+// The device that the stand-in runtime answers for: one per process, made at the first call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tracer/dry/cubin.hpp"
+#include "tracer/dry/device_memory.hpp"
+#include "tracer/dry/preset.hpp"
+
+namespace tidepool::dry {
+
+/// Status codes of the CUDA runtime and driver that the stand-in answers with (driver_types.h and cuda.h agree on
+/// these).
+using Status = int;
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotFound = 500, kInvalidDevice = 101,
+                        kInvalidImage = 200, kInvalidHandle = 400, kNotSupported = 801, kCaptureInvalid = 901;
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// Work in the order it was issued. Everything is done when it is issued: what a stream keeps is its clock.
+struct Stream {
+  std::uint64_t id = 0;
+  int priority = 0;
+  unsigned flags = 0;
+  std::uint64_t end_ns = 0;         ///< when what was issued so far would be done, by estimate
+  struct Graph* capture = nullptr;  ///< records into it instead of running
+};
+
+struct Event {
+  std::uint64_t id = 0;
+  std::uint64_t time_ns = 0;
+  struct Graph* capture = nullptr;  ///< recorded while this graph was captured
+};
+
+/// Captured work, in issue order.
+struct Graph {
+  std::vector<std::function<void(Stream&)>> work;
+  std::unordered_set<Stream*> streams;
+};
+
+/// A kernel that was launched, with what its binary says about it.
+struct Kernel {
+  std::string name;  ///< mangled
+  KernelLayout layout;
+  bool known = false;  ///< the layout was found
+};
+
+struct Launch {
+  const Kernel* kernel = nullptr;
+  Dim3 grid, block;
+  std::size_t shared_bytes = 0;
+};
+
+class Standin {
+ public:
+  static Standin& get();
+
+  const DevicePreset& preset() const { return preset_; }
+  DeviceMemory& memory() { return memory_; }
+
+  std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
+  bool free(std::uint64_t address);
+
+  Stream& stream(void* handle);  ///< 0, 1 and 2 are the default streams
+  Stream* make_stream(unsigned flags, int priority);
+
+  /// Does work on a stream, or adds it to the graph that captures the stream.
+  void submit(Stream& stream, std::function<void(Stream&)> work);
+  void launch(Stream& stream, const Launch& launch, void** arguments);
+  void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
+  void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
+  void wait(Stream& stream, const Event& event);
+  void record(Event& event, Stream& stream);
+
+  void register_function(const void* host, const char* name, const std::byte* fat_binary);
+  void register_variable(const void* host, std::size_t bytes);
+  /// What is known of the kernel behind a host function or a kernel handle (they are the same here); null: never
+  /// registered.
+  const Kernel* kernel(const void* host);
+  void* variable(const void* host);
+
+ private:
+  Standin();
+
+  const DevicePreset& preset_;
+  DeviceMemory memory_;
+  std::mutex mutex_;
+  Stream default_stream_;
+  std::uint64_t last_stream_ = 0;
+
+  struct Registered {
+    const char* name;
+    const std::byte* fat_binary;
+  };
+  std::unordered_map<const void*, Registered> functions_;
+  std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels_;
+  std::unordered_map<const std::byte*, std::map<std::string, KernelLayout>> layouts_;
+  std::unordered_map<const void*, std::pair<std::size_t, std::uint64_t>>
+      variables_;  ///< bytes and device address, once asked for
+};
+
+/// Remembers `status` as the thread's last error if it is one, and returns it.
+Status done(Status status);
+Status last_error();
+Status take_last_error();
+const char* status_name(Status status);
+const char* status_text(Status status);
+
+/// Says once per process, on stderr, that the program asked for something that the dry run does not answer.
+void not_answered(const char* what);
+
+/// A function of a library that is loaded already, looked for in libraries whose file name starts with `library`
+/// ("libcudnn"); null if there is none. For what the real library can answer without a device.
+void* real_function(const char* library, const char* name);
+
+}  // namespace tidepool::dry
