@@ -1,0 +1,100 @@
+// cuBLASLt without a device. Descriptors are the real library's, which makes them without one; products are answered
+// here.
+#include <cstring>
+
+#include "tracer/dry/standin/library_call.hpp"
+
+using namespace tidepool::dry;
+
+namespace {
+
+using GetAttribute = Status (*)(const void*, int, void*, std::size_t, std::size_t*);
+
+/// An attribute of a descriptor of the real library; `otherwise` if it cannot be asked.
+template <class T>
+T attribute(const char* function, const void* descriptor, int which, T otherwise) {
+  T value{};
+  std::size_t written = 0;
+  const auto get = reinterpret_cast<GetAttribute>(real_function("libcublasLt.so", function));
+  if (get == nullptr || descriptor == nullptr || get(descriptor, which, &value, sizeof value, &written) != kSuccess)
+    return otherwise;
+  return value;
+}
+
+struct Extent {
+  double rows = 0, columns = 0, batch = 1;
+};
+
+Extent extent_of(const void* layout) {
+  constexpr int kRows = 2, kColumns = 3, kBatchCount = 5;  // cublasLtMatrixLayoutAttribute_t
+  constexpr const char* kGet = "cublasLtMatrixLayoutGetAttribute";
+  return {static_cast<double>(attribute<std::uint64_t>(kGet, layout, kRows, 0)),
+          static_cast<double>(attribute<std::uint64_t>(kGet, layout, kColumns, 0)),
+          static_cast<double>(attribute<std::int32_t>(kGet, layout, kBatchCount, 1))};
+}
+
+const void* pointer_of(const void* operation, int which) {
+  return attribute<const void*>("cublasLtMatmulDescGetAttribute", operation, which, nullptr);
+}
+
+struct HeuristicResult {  // cublasLtMatmulHeuristicResult_t
+  std::uint64_t algorithm[8] = {};
+  std::size_t workspace_bytes = 0;
+  Status status = kSuccess;
+  float waves = 1;
+  int reserved[4] = {};
+};
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+Status cublasLtCreate(void** handle) {
+  *handle = &Standin::get();
+  return kSuccess;
+}
+Status cublasLtDestroy(void*) { return kSuccess; }
+
+Status cublasLtMatmulAlgoGetHeuristic(void*, const void*, const void*, const void*, const void*, const void*,
+                                      const void*, int wanted, void* results, int* returned) {
+  *returned = wanted > 0 ? 1 : 0;
+  if (wanted > 0) {
+    const HeuristicResult result;
+    std::memcpy(results, &result, sizeof result);
+  }
+  return kSuccess;
+}
+Status cublasLtMatmulAlgoInit(void*, int, int, int, int, int, int, int, void* algorithm) {
+  std::memset(algorithm, 0, sizeof HeuristicResult::algorithm);
+  return kSuccess;
+}
+Status cublasLtMatmulAlgoCheck(void*, const void*, const void*, const void*, const void*, const void*, const void*,
+                               void* result) {
+  const HeuristicResult fits;
+  std::memcpy(result, &fits, sizeof fits);
+  return kSuccess;
+}
+
+Status cublasLtMatmul(void*, const void* operation, const void*, const void* a, const void* a_layout, const void* b,
+                      const void*, const void* beta, const void* c, const void*, void* d, const void* d_layout,
+                      const void*, void* workspace, std::size_t workspace_bytes, void* stream) {
+  constexpr int kPointerMode = 2, kBias = 8, kAuxiliary = 11;  // cublasLtMatmulDescAttributes_t
+  const Extent left = extent_of(a_layout), out = extent_of(d_layout);
+  const double inner = out.rows > 0 ? left.rows * left.columns / out.rows : 0;
+  LibraryCall call{
+      "cublasLtMatmul", {{a, Access::kRead}, {b, Access::kRead}}, 2 * out.rows * out.columns * inner * out.batch};
+  float host_beta = 1;
+  if (attribute<std::int32_t>("cublasLtMatmulDescGetAttribute", operation, kPointerMode, 0) == 0 && beta != nullptr)
+    std::memcpy(&host_beta, beta, sizeof host_beta);
+  if (host_beta != 0) call.operands.push_back({c, Access::kRead});
+  call.operands.push_back({d, Access::kWrite});
+  call.operands.push_back({pointer_of(operation, kBias), Access::kTouch});
+  call.operands.push_back({pointer_of(operation, kAuxiliary), Access::kTouch});
+  if (workspace_bytes != 0) call.operands.push_back({workspace, Access::kWrite});
+  call_library(stream, std::move(call));
+  return kSuccess;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,31 @@
+// Work that a library of NVIDIA's would do with kernels of its own: the stand-in knows what it reads, writes and
+// multiplies.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "tracer/dry/standin/standin.hpp"
+
+namespace tidepool::dry {
+
+enum class Access : unsigned char { kTouch, kRead, kWrite, kReadWrite };
+
+/// A pointer into device memory that a call uses; pointers elsewhere are passed over.
+struct Operand {
+  const void* pointer = nullptr;
+  Access access = Access::kTouch;
+};
+
+/// One call of a library function, which the stand-in takes for one kernel.
+struct LibraryCall {
+  std::string_view name;  ///< of the function, or what says more: cudnnConvolutionForward
+  std::vector<Operand> operands;
+  double flops = 0;  ///< floating-point operations, a multiplication and an addition counted as two; 0: not known
+};
+
+/// Submits the call to the stream.
+void call_library(void* stream, LibraryCall call);
+
+}  // namespace tidepool::dry
