@@ -1,0 +1,44 @@
+// What the cuDNN entry points share. Descriptors are the real library's, which keeps them without a device; every
+// function that takes a handle is answered here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tracer/dry/standin/library_call.hpp"
+
+namespace tidepool::dry {
+
+struct CudnnHandle {
+  void* stream = nullptr;
+};
+
+inline void* cudnn_stream(void* handle) { return static_cast<CudnnHandle*>(handle)->stream; }
+
+/// A function of the real cuDNN library that needs no handle.
+template <class Function>
+Function* real_cudnn(const char* name) {
+  return reinterpret_cast<Function*>(real_function("libcudnn.so", name));
+}
+
+/// Sizes of a tensor or filter; no dimensions if the descriptor cannot be asked.
+struct Extents {
+  static constexpr int kMost = 8;
+  std::array<int, kMost> sizes{};
+  int dimensions = 0;
+
+  double elements(int from = 0) const {
+    double product = dimensions > 0 ? 1 : 0;
+    for (int i = from; i < dimensions; ++i) product *= sizes[static_cast<std::size_t>(i)];
+    return product;
+  }
+};
+Extents tensor_extents(const void* descriptor);
+Extents filter_extents(const void* descriptor);
+
+/// How cuDNN blends a result with what is there: beta, a float on the host for all but double tensors, where zero is
+/// zero too.
+Access blended(const void* beta);
+
+}  // namespace tidepool::dry
