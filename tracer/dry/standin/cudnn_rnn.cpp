@@ -109,18 +109,21 @@ Status cudnnGetRNNWeightParams(void*, const void* descriptor, std::int32_t pseud
   for (std::size_t i = 0; i < layer; ++i) offset += layers->matrix_values(i);
   const bool recurrent = id >= gates, projection = id == 2 * gates;
   offset += recurrent ? gates * width * input + (id - gates) * width * output : id * width * input;
-  *matrix = at(space, offset, *layers);
-  describe_matrix(matrix_descriptor, *layers, projection ? output : width,
-                  projection  ? width
-                  : recurrent ? output
-                              : input);
-  *bias = nullptr;
+  if (matrix != nullptr) {
+    *matrix = at(space, offset, *layers);
+    describe_matrix(matrix_descriptor, *layers, projection ? output : width,
+                    projection  ? width
+                    : recurrent ? output
+                                : input);
+  }
   const bool has_bias =
       !projection && (layers->bias == 2 || (layers->bias == 1 && !recurrent) || (layers->bias == 3 && recurrent));
-  if (has_bias) {
+  if (bias != nullptr && has_bias) {
     const std::size_t index = layers->bias == 2 ? id : id % gates;
     *bias = at(space, layers->all_matrix_values() + layer * layers->bias_values() + index * width, *layers);
     describe_matrix(bias_descriptor, *layers, width, 1);
+  } else if (bias != nullptr) {
+    *bias = nullptr;
   }
   return kSuccess;
 }
