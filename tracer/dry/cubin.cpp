@@ -49,7 +49,7 @@ void each_attribute(Bytes info, Take take) {
   }
 }
 
-void read_kernel_attribute(KernelLayout& kernel, std::uint8_t attribute, Bytes value) {
+void read_kernel_attribute(KernelBinary& kernel, std::uint8_t attribute, Bytes value) {
   constexpr std::size_t kMostParameters = 4096;  // 32 KiB of parameters, 8 bytes and more each
   if (attribute == kParameterInfo || attribute == kParameterInfoV2) {
     const auto ordinal = value_at<std::uint16_t>(value, 4);
@@ -58,7 +58,7 @@ void read_kernel_attribute(KernelLayout& kernel, std::uint8_t attribute, Bytes v
     if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + std::size_t{1});
     // The first version packs the size above alignment and space; the second gives it a word of its own.
     kernel.parameters[ordinal] = {value_at<std::uint16_t>(value, 6),
-                                  attribute == kParameterInfo ? packed >> 18 : packed};
+                                  attribute == kParameterInfo ? packed >> 18 : packed, cupti::ParameterType::kUnknown};
   } else if (attribute == kMaxThreads || attribute == kRequiredThreads) {
     kernel.most_threads =
         value_at<std::uint32_t>(value, 0) * value_at<std::uint32_t>(value, 4) * value_at<std::uint32_t>(value, 8);
@@ -90,7 +90,7 @@ std::vector<Section> read_sections(Bytes cubin) {
 }
 
 /// Registers of a thread, said in the common .nv.info by index into the symbol table.
-void read_registers(const std::vector<Section>& sections, std::map<std::string, KernelLayout>& kernels) {
+void read_registers(const std::vector<Section>& sections, std::map<std::string, KernelBinary>& kernels) {
   const Section *symbols = nullptr, *common = nullptr;
   for (const Section& section : sections) {
     if (section.type == SHT_SYMTAB) symbols = &section;
@@ -108,13 +108,13 @@ void read_registers(const std::vector<Section>& sections, std::map<std::string, 
 
 }  // namespace
 
-std::map<std::string, KernelLayout> read_cubin(Bytes cubin) {
+std::map<std::string, KernelBinary> read_cubin(Bytes cubin) {
   constexpr std::string_view kInfo = ".nv.info.", kShared = ".nv.shared.";
-  std::map<std::string, KernelLayout> kernels;
+  std::map<std::string, KernelBinary> kernels;
   const auto sections = read_sections(cubin);
   for (const Section& section : sections)
     if (section.name.starts_with(kInfo)) {
-      KernelLayout& kernel = kernels[std::string{section.name.substr(kInfo.size())}];
+      KernelBinary& kernel = kernels[std::string{section.name.substr(kInfo.size())}];
       each_attribute(section.bytes,
                      [&](std::uint8_t attribute, Bytes value) { read_kernel_attribute(kernel, attribute, value); });
     }

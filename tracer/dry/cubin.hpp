@@ -8,23 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "tracer/cupti/parameter_scan.hpp"
+
 namespace tidepool::dry {
 
-/// One kernel parameter: `bytes` at `offset` of the parameter space.
-struct KernelParameter {
-  std::uint32_t offset = 0, bytes = 0;
-};
-
-struct KernelLayout {
-  std::vector<KernelParameter> parameters;  ///< by ordinal
-  std::uint32_t registers = 0;              ///< of a thread; 0: not said
-  std::uint32_t shared_bytes = 0;           ///< static shared memory of a block
-  std::uint32_t most_threads = 0;           ///< of a block (__launch_bounds__); 0: not said
+struct KernelBinary {
+  cupti::KernelLayout parameters;  ///< by ordinal
+  std::uint32_t registers = 0;     ///< of a thread; 0: not said
+  std::uint32_t shared_bytes = 0;  ///< static shared memory of a block
+  std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not said
 };
 
 /// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. Reads .nv.info sections as cuobjdump and nvdisasm
 /// print them. Never throws on bad bytes: what cannot be read is left out.
-std::map<std::string, KernelLayout> read_cubin(std::span<const std::byte> cubin);
+std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin);
 
 /// The cubin in a fat binary (what nvcc embeds) that a device of compute capability `major`.`minor` would load: of the
 /// same major, the largest minor not above. Empty: none. Decompresses zstd (CUDA 12.8 and later); entries packed

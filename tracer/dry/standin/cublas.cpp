@@ -18,13 +18,14 @@ constexpr double kPair = 2;  // a multiplication and an addition
 
 /// C = alpha A B + beta C. Whether C is read hangs on beta, which is of many types, but zero is zero in each of them.
 Status multiply(void* handle, std::string_view name, double m, double n, double k, double batch, const void* a,
-                const void* b, const void* beta, std::size_t scalar_bytes, void* c) {
+                const void* b, const void* beta, std::size_t scalar_bytes, void* c, bool tensor_cores = false) {
   static constexpr char kZeros[16] = {};
   const bool reads = of(handle).pointer_mode != 0 || std::memcmp(beta, kZeros, scalar_bytes) != 0;
   call_library(of(handle).stream,
                {name,
                 {{a, Access::kRead}, {b, Access::kRead}, {c, reads ? Access::kReadWrite : Access::kWrite}},
-                kPair * m * n * k * batch});
+                kPair * m * n * k * batch,
+                tensor_cores});
   return kSuccess;
 }
 
@@ -47,6 +48,9 @@ std::size_t scalar_bytes(int compute_type) {
   if (compute_type == 64 || compute_type == 65) return 2;
   return compute_type == 70 || compute_type == 71 ? kDouble : kFloat;
 }
+
+/// Whether a cudaDataType is one of 16 bits: CUDA_R_16F, CUDA_R_16BF.
+bool sixteen_bits(int type) { return type == 2 || type == 14; }
 
 }  // namespace
 
@@ -115,18 +119,19 @@ Status cublasZgemm_v2(void* handle, int, int, int m, int n, int k, const void*, 
                       const void* beta, void* c, int) {
   return multiply(handle, "cublasZgemm", m, n, 4. * k, 1, a, b, beta, kDoubleComplex, c);
 }
-Status cublasSgemmEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int, int, const void* b,
-                     int, int, const void* beta, void* c, int, int) {
-  return multiply(handle, "cublasSgemmEx", m, n, k, 1, a, b, beta, kFloat, c);
+Status cublasSgemmEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int type, int,
+                     const void* b, int, int, const void* beta, void* c, int, int) {
+  return multiply(handle, "cublasSgemmEx", m, n, k, 1, a, b, beta, kFloat, c, sixteen_bits(type));
 }
-Status cublasGemmEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int, int, const void* b,
-                    int, int, const void* beta, void* c, int, int, int compute, int) {
-  return multiply(handle, "cublasGemmEx", m, n, k, 1, a, b, beta, scalar_bytes(compute), c);
+Status cublasGemmEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int type, int,
+                    const void* b, int, int, const void* beta, void* c, int, int, int compute, int) {
+  return multiply(handle, "cublasGemmEx", m, n, k, 1, a, b, beta, scalar_bytes(compute), c, sixteen_bits(type));
 }
-Status cublasGemmStridedBatchedEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int, int,
-                                  long long, const void* b, int, int, long long, const void* beta, void* c, int, int,
-                                  long long, int batch, int compute, int) {
-  return multiply(handle, "cublasGemmStridedBatchedEx", m, n, k, batch, a, b, beta, scalar_bytes(compute), c);
+Status cublasGemmStridedBatchedEx(void* handle, int, int, int m, int n, int k, const void*, const void* a, int type,
+                                  int, long long, const void* b, int, int, long long, const void* beta, void* c, int,
+                                  int, long long, int batch, int compute, int) {
+  return multiply(handle, "cublasGemmStridedBatchedEx", m, n, k, batch, a, b, beta, scalar_bytes(compute), c,
+                  sixteen_bits(type));
 }
 Status cublasSgemmStridedBatched(void* handle, int, int, int m, int n, int k, const void*, const void* a, int,
                                  long long, const void* b, int, long long, const void* beta, void* c, int, long long,

@@ -23,14 +23,17 @@ T attribute(const char* function, const void* descriptor, int which, T otherwise
 
 struct Extent {
   double rows = 0, columns = 0, batch = 1;
+  bool sixteen_bits = false;
 };
 
 Extent extent_of(const void* layout) {
-  constexpr int kRows = 2, kColumns = 3, kBatchCount = 5;  // cublasLtMatrixLayoutAttribute_t
+  constexpr int kType = 0, kRows = 2, kColumns = 3, kBatchCount = 5;  // cublasLtMatrixLayoutAttribute_t
   constexpr const char* kGet = "cublasLtMatrixLayoutGetAttribute";
+  constexpr int kHalf = 2, kBfloat = 14;  // cudaDataType
+  const auto type = attribute<std::int32_t>(kGet, layout, kType, 0);
   return {static_cast<double>(attribute<std::uint64_t>(kGet, layout, kRows, 0)),
           static_cast<double>(attribute<std::uint64_t>(kGet, layout, kColumns, 0)),
-          static_cast<double>(attribute<std::int32_t>(kGet, layout, kBatchCount, 1))};
+          static_cast<double>(attribute<std::int32_t>(kGet, layout, kBatchCount, 1)), type == kHalf || type == kBfloat};
 }
 
 const void* pointer_of(const void* operation, int which) {
@@ -82,8 +85,10 @@ Status cublasLtMatmul(void*, const void* operation, const void*, const void* a, 
   constexpr int kPointerMode = 2, kBias = 8, kAuxiliary = 11;  // cublasLtMatmulDescAttributes_t
   const Extent left = extent_of(a_layout), out = extent_of(d_layout);
   const double inner = out.rows > 0 ? left.rows * left.columns / out.rows : 0;
-  LibraryCall call{
-      "cublasLtMatmul", {{a, Access::kRead}, {b, Access::kRead}}, 2 * out.rows * out.columns * inner * out.batch};
+  LibraryCall call{"cublasLtMatmul",
+                   {{a, Access::kRead}, {b, Access::kRead}},
+                   2 * out.rows * out.columns * inner * out.batch,
+                   left.sixteen_bits};
   float host_beta = 1;
   if (attribute<std::int32_t>("cublasLtMatmulDescGetAttribute", operation, kPointerMode, 0) == 0 && beta != nullptr)
     std::memcpy(&host_beta, beta, sizeof host_beta);

@@ -11,9 +11,8 @@ Extents tensor_extents(const void* descriptor) {
   static auto* const get = real_cudnn<Status(const void*, int, int*, int*, int*, int*)>("cudnnGetTensorNdDescriptor");
   Extents extents;
   std::array<int, Extents::kMost> strides{};
-  int type = 0;
-  if (get == nullptr ||
-      get(descriptor, Extents::kMost, &type, &extents.dimensions, extents.sizes.data(), strides.data()) != kSuccess)
+  if (get == nullptr || get(descriptor, Extents::kMost, &extents.type, &extents.dimensions, extents.sizes.data(),
+                            strides.data()) != kSuccess)
     return {};
   extents.dimensions = std::min(extents.dimensions, Extents::kMost);
   return extents;
@@ -22,9 +21,9 @@ Extents tensor_extents(const void* descriptor) {
 Extents filter_extents(const void* descriptor) {
   static auto* const get = real_cudnn<Status(const void*, int, int*, int*, int*, int*)>("cudnnGetFilterNdDescriptor");
   Extents extents;
-  int type = 0, format = 0;
+  int format = 0;
   if (get == nullptr ||
-      get(descriptor, Extents::kMost, &type, &format, &extents.dimensions, extents.sizes.data()) != kSuccess)
+      get(descriptor, Extents::kMost, &extents.type, &format, &extents.dimensions, extents.sizes.data()) != kSuccess)
     return {};
   extents.dimensions = std::min(extents.dimensions, Extents::kMost);
   return extents;

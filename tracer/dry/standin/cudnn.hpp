@@ -26,8 +26,9 @@ Function* real_cudnn(const char* name) {
 struct Extents {
   static constexpr int kMost = 8;
   std::array<int, kMost> sizes{};
-  int dimensions = 0;
+  int dimensions = 0, type = 0;
 
+  bool sixteen_bits() const { return type == 2 || type == 9; }  // CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16
   double elements(int from = 0) const {
     double product = dimensions > 0 ? 1 : 0;
     for (int i = from; i < dimensions; ++i) product *= sizes[static_cast<std::size_t>(i)];

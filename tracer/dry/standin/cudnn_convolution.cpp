@@ -90,7 +90,8 @@ Status cudnnConvolutionForward(void* handle, const void*, const void*, const voi
   call_library(cudnn_stream(handle),
                {"cudnnConvolutionForward",
                 {{x, Access::kRead}, {w, Access::kRead}, {workspace, Access::kWrite}, {y, blended(beta)}},
-                convolution_flops(output, filter)});
+                convolution_flops(output, filter),
+                tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 Status cudnnConvolutionBiasActivationForward(void* handle, const void*, const void*, const void* x, const void* filter,
@@ -100,7 +101,8 @@ Status cudnnConvolutionBiasActivationForward(void* handle, const void*, const vo
   LibraryCall call{
       "cudnnConvolutionBiasActivationForward",
       {{x, Access::kRead}, {w, Access::kRead}, {bias, Access::kRead}, {workspace, Access::kWrite}, {y, Access::kWrite}},
-      convolution_flops(output, filter)};
+      convolution_flops(output, filter),
+      tensor_extents(output).sixteen_bits()};
   if (blended(alpha2) == Access::kReadWrite) call.operands.push_back({z, Access::kRead});
   call_library(cudnn_stream(handle), std::move(call));
   return kSuccess;
@@ -111,7 +113,8 @@ Status cudnnConvolutionBackwardData(void* handle, const void*, const void* filte
   call_library(cudnn_stream(handle),
                {"cudnnConvolutionBackwardData",
                 {{w, Access::kRead}, {dy, Access::kRead}, {workspace, Access::kWrite}, {dx, blended(beta)}},
-                convolution_flops(output, filter)});
+                convolution_flops(output, filter),
+                tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 Status cudnnConvolutionBackwardFilter(void* handle, const void*, const void*, const void* x, const void* output,
@@ -120,7 +123,8 @@ Status cudnnConvolutionBackwardFilter(void* handle, const void*, const void*, co
   call_library(cudnn_stream(handle),
                {"cudnnConvolutionBackwardFilter",
                 {{x, Access::kRead}, {dy, Access::kRead}, {workspace, Access::kWrite}, {dw, blended(beta)}},
-                convolution_flops(output, filter)});
+                convolution_flops(output, filter),
+                tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 

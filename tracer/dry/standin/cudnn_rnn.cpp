@@ -69,6 +69,11 @@ double flops_of(const void* descriptor, const void* data) {
   return layers ? 2 * rows_of(data) * static_cast<double>(layers->all_matrix_values()) : 0;
 }
 
+bool sixteen_bits(const void* descriptor) {
+  const auto layers = layers_of(descriptor);
+  return layers && layers->bytes_of_value() == 2;
+}
+
 Status describe_matrix(void* descriptor, const Layers& layers, std::size_t rows, std::size_t columns) {
   using Set = Status(void*, int, int, const int*, const int*);
   static Set* const set = real_cudnn<Set>("cudnnSetTensorNdDescriptor");
@@ -155,7 +160,8 @@ Status cudnnRNNForward(void* handle, const void* descriptor, int, const std::int
                                        {cy, Access::kWrite},
                                        {workspace, Access::kWrite},
                                        {reserve, Access::kWrite}},
-                                      flops_of(descriptor, data)});
+                                      flops_of(descriptor, data),
+                                      sixteen_bits(descriptor)});
   return kSuccess;
 }
 Status cudnnRNNBackwardData_v8(void* handle, const void* descriptor, const std::int32_t*, const void*, const void* y,
@@ -175,7 +181,8 @@ Status cudnnRNNBackwardData_v8(void* handle, const void* descriptor, const std::
                                        {dcx, Access::kWrite},
                                        {workspace, Access::kWrite},
                                        {reserve, Access::kReadWrite}},
-                                      flops_of(descriptor, data)});
+                                      flops_of(descriptor, data),
+                                      sixteen_bits(descriptor)});
   return kSuccess;
 }
 Status cudnnRNNBackwardWeights_v8(void* handle, const void* descriptor, int, const std::int32_t*, const void* data,
@@ -188,7 +195,8 @@ Status cudnnRNNBackwardWeights_v8(void* handle, const void* descriptor, int, con
                                        {reserve, Access::kRead},
                                        {weights, Access::kReadWrite},
                                        {workspace, Access::kWrite}},
-                                      flops_of(descriptor, data)});
+                                      flops_of(descriptor, data),
+                                      sixteen_bits(descriptor)});
   return kSuccess;
 }
 

@@ -169,9 +169,12 @@ Status cuMemCreate(std::uint64_t* handle, std::size_t bytes, const void*, unsign
 }
 Status cuMemRelease(std::uint64_t handle) { return Standin::get().memory().release(handle) ? kSuccess : kInvalidValue; }
 Status cuMemMap(std::uint64_t address, std::size_t bytes, std::size_t, std::uint64_t handle, unsigned long long) {
-  return Standin::get().memory().map(address, bytes, handle) ? kSuccess : kInvalidValue;
+  if (!Standin::get().memory().map(address, bytes, handle)) return kInvalidValue;
+  Standin::get().recorder().mapped(address, bytes);
+  return kSuccess;
 }
 Status cuMemUnmap(std::uint64_t address, std::size_t bytes) {
+  Standin::get().recorder().unmapped(address, bytes);
   return Standin::get().memory().unmap(address, bytes) ? kSuccess : kInvalidValue;
 }
 Status cuMemSetAccess(std::uint64_t, std::size_t, const void*, std::size_t) { return kSuccess; }

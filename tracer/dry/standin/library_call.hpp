@@ -22,10 +22,11 @@ struct Operand {
 struct LibraryCall {
   std::string_view name;  ///< of the function, or what says more: cudnnConvolutionForward
   std::vector<Operand> operands;
-  double flops = 0;  ///< floating-point operations, a multiplication and an addition counted as two; 0: not known
+  double flops = 0;           ///< a multiplication and an addition counted as two; 0: not known
+  bool tensor_cores = false;  ///< the products are of 16-bit numbers
 };
 
 /// Submits the call to the stream.
-void call_library(void* stream, LibraryCall call);
+void call_library(void* stream, const LibraryCall& call);
 
 }  // namespace tidepool::dry

@@ -10,14 +10,14 @@ constexpr std::size_t kReservedShared = 1024;  // of each block, by the driver
 
 }  // namespace
 
-int most_threads(const KernelLayout& kernel) {
+int most_threads(const KernelBinary& kernel) {
   constexpr int kMost = 1024;
   const int declared = kernel.most_threads == 0 ? kMost : std::min(static_cast<int>(kernel.most_threads), kMost);
   if (kernel.registers == 0) return declared;
   return std::min(declared, kRegistersPerMultiprocessor / static_cast<int>(kernel.registers) / kWarp * kWarp);
 }
 
-int blocks_per_multiprocessor(const DevicePreset& device, const KernelLayout& kernel, int threads,
+int blocks_per_multiprocessor(const DevicePreset& device, const KernelBinary& kernel, int threads,
                               std::size_t shared_bytes) {
   if (threads <= 0 || threads > most_threads(kernel)) return 0;
   const int warps = (threads + kWarp - 1) / kWarp;

@@ -115,9 +115,9 @@ Status cudaFuncGetAttributes(void* attributes, const void* function) {
   const DevicePreset& device = Standin::get().preset();
   const int version = device.major * 10 + device.minor;
   FunctionAttributes said;
-  said.shared_bytes = kernel->layout.shared_bytes;
-  said.most_threads = most_threads(kernel->layout);
-  said.registers = static_cast<int>(kernel->layout.registers);
+  said.shared_bytes = kernel->binary.shared_bytes;
+  said.most_threads = most_threads(kernel->binary);
+  said.registers = static_cast<int>(kernel->binary.registers);
   said.ptx_version = said.binary_version = version;
   said.most_dynamic_shared = 48 << 10;
   std::memset(attributes, 0, kBytes);
@@ -132,7 +132,7 @@ Status cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* fu
                                                      std::size_t shared_bytes) {
   const Kernel* const kernel = Standin::get().kernel(function);
   if (kernel == nullptr) return done(kInvalidValue);
-  *blocks = blocks_per_multiprocessor(Standin::get().preset(), kernel->layout, threads, shared_bytes);
+  *blocks = blocks_per_multiprocessor(Standin::get().preset(), kernel->binary, threads, shared_bytes);
   return done(kSuccess);
 }
 Status cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,

@@ -8,7 +8,7 @@ namespace {
 Stream& stream_of(void* handle) { return Standin::get().stream(handle); }
 
 Status make_event(void** event) {
-  *event = new Event;
+  *event = Standin::get().make_event();
   return done(kSuccess);
 }
 
@@ -151,7 +151,9 @@ Status cudaGraphInstantiateWithFlags(void** executable, void* graph, unsigned lo
 }
 Status cudaGraphLaunch(void* executable, void* stream) {
   Stream& target = stream_of(stream);
+  target.replaying = true;
   for (const auto& work : static_cast<Graph*>(executable)->work) Standin::get().submit(target, work);
+  target.replaying = false;
   return done(kSuccess);
 }
 Status cudaGraphUpload(void*, void*) { return done(kSuccess); }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tracer/dry/standin/library_call.hpp"
 #include "traces/error.hpp"
 #include "traces/quantity.hpp"
 
@@ -18,6 +20,7 @@ namespace tidepool::dry {
 namespace {
 
 thread_local Status last_status = kSuccess;
+bool in_use = false;  // the device was asked for
 
 std::uint64_t capacity_of(const DevicePreset& preset) {
   const char* const wanted = std::getenv("TIDEPOOL_DRY_CAPACITY");
@@ -37,7 +40,9 @@ Standin& Standin::get() {
   // Never destroyed: programs call the runtime from their own exit handlers.
   static Standin* const standin = [] {
     try {
-      return new Standin;
+      auto* const made = new Standin;
+      in_use = true;
+      return made;
     } catch (const std::exception& error) {
       std::fputs(fmt::format("tidepool dry run: {}\n", error.what()).c_str(), stderr);
       std::_Exit(2);
@@ -46,11 +51,22 @@ Standin& Standin::get() {
   return *standin;
 }
 
-Standin::Standin() : preset_{wanted_preset()}, memory_{capacity_of(preset_)} {}
+Standin::Standin() : preset_{wanted_preset()}, memory_{capacity_of(preset_)}, recorder_{preset_} {
+  pthread_atfork(nullptr, nullptr, [] { get().recorder().forget(); });
+}
 
-std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) { return memory_.allocate(bytes); }
+std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) {
+  const auto address = memory_.allocate(bytes);
+  if (address) recorder_.allocated(*address, bytes);
+  return address;
+}
 
-bool Standin::free(std::uint64_t address) { return memory_.free(address); }
+bool Standin::free(std::uint64_t address) {
+  const auto range = memory_.find(address);
+  if (!range || range->address != address) return false;
+  recorder_.freed(address, range->bytes);  // before another thread can be given the same address
+  return memory_.free(address);
+}
 
 Stream& Standin::stream(void* handle) {
   constexpr std::uintptr_t kPerThread = 2;
@@ -66,6 +82,13 @@ Stream* Standin::make_stream(unsigned flags, int priority) {
   return made.release();
 }
 
+Event* Standin::make_event() {
+  auto made = std::make_unique<Event>();
+  const std::lock_guard lock{mutex_};
+  made->id = ++last_event_;
+  return made.release();
+}
+
 void Standin::submit(Stream& stream, std::function<void(Stream&)> work) {
   if (stream.capture != nullptr)
     stream.capture->work.push_back(std::move(work));
@@ -73,26 +96,36 @@ void Standin::submit(Stream& stream, std::function<void(Stream&)> work) {
     work(stream);
 }
 
-void Standin::launch(Stream& stream, const Launch& launch, void** arguments) {
-  (void)arguments;
-  submit(stream, [launch](Stream&) {
-    if (std::getenv("TIDEPOOL_DRY_LOG"))
-      std::fprintf(stderr, "launch %s %u %u\n", launch.kernel->name.c_str(), launch.grid.x, launch.block.x);
-  });
+void Standin::launch(Stream& stream, const Launch& launch, const void* const* arguments) {
+  submit(stream, [this, work = recorder_.work_of(launch, arguments)](Stream& on) { recorder_.ran(on, work); });
+}
+
+void Standin::call(Stream& stream, const LibraryCall& call) {
+  submit(stream, [this, work = recorder_.work_of(call)](Stream& on) { recorder_.ran(on, work); });
 }
 
 void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes) {
-  const bool device = memory_.owns(reinterpret_cast<std::uint64_t>(to));
-  submit(stream, [=](Stream&) { copy_bytes(to, from, bytes, device); });
+  const auto target = reinterpret_cast<std::uint64_t>(to), source = reinterpret_cast<std::uint64_t>(from);
+  const bool to_device = memory_.owns(target), from_device = memory_.owns(source);
+  const raw::CopyKind kind = to_device ? (from_device ? raw::CopyKind::kDtoD : raw::CopyKind::kHtoD)
+                                       : (from_device ? raw::CopyKind::kDtoH : raw::CopyKind::kHtoH);
+  submit(stream, [=, this, work = recorder_.copy(target, source, bytes, kind)](Stream& on) {
+    copy_bytes(to, from, bytes, to_device);
+    recorder_.ran(on, work);
+  });
 }
 
 void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t bytes) {
-  submit(stream, [=](Stream&) { fill_bytes(to, value, bytes); });
+  submit(stream, [=, this, work = recorder_.fill(reinterpret_cast<std::uint64_t>(to), value, bytes)](Stream& on) {
+    fill_bytes(to, value, bytes);
+    recorder_.ran(on, work);
+  });
 }
 
 void Standin::record(Event& event, Stream& stream) {
   event.capture = stream.capture;
   event.time_ns = stream.end_ns;
+  if (event.capture == nullptr) recorder_.event_recorded(stream, event.id);
 }
 
 void Standin::wait(Stream& stream, const Event& event) {
@@ -101,6 +134,7 @@ void Standin::wait(Stream& stream, const Event& event) {
     event.capture->streams.insert(&stream);
   } else {
     stream.end_ns = std::max(stream.end_ns, event.time_ns);
+    recorder_.event_awaited(stream, event.id);
   }
 }
 
@@ -125,8 +159,9 @@ const Kernel* Standin::kernel(const void* host) {
   auto kernel = std::make_unique<Kernel>();
   kernel->name = name;
   if (const auto layout = layouts->second.find(name); layout != layouts->second.end()) {
-    kernel->layout = layout->second;
+    kernel->binary = layout->second;
     kernel->known = true;
+    cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
   }
   return kernels_.emplace(host, std::move(kernel)).first->second.get();
 }
@@ -219,4 +254,12 @@ void* real_function(const char* library, const char* name) {
   return handle == nullptr ? nullptr : dlsym(handle, name);
 }
 
+namespace {
+
+/// Ends the recording when the program ends or the library is unloaded.
+[[gnu::destructor]] void end_recording() {
+  if (in_use) Standin::get().recorder().close();
+}
+
+}  // namespace
 }  // namespace tidepool::dry

@@ -16,6 +16,7 @@
 #include "tracer/dry/cubin.hpp"
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/preset.hpp"
+#include "tracer/dry/standin/recorder.hpp"
 
 namespace tidepool::dry {
 
@@ -36,6 +37,7 @@ struct Stream {
   unsigned flags = 0;
   std::uint64_t end_ns = 0;         ///< when what was issued so far would be done, by estimate
   struct Graph* capture = nullptr;  ///< records into it instead of running
+  bool replaying = false;           ///< a graph: what runs was issued when it was launched
 };
 
 struct Event {
@@ -53,7 +55,7 @@ struct Graph {
 /// A kernel that was launched, with what its binary says about it.
 struct Kernel {
   std::string name;  ///< mangled
-  KernelLayout layout;
+  KernelBinary binary;
   bool known = false;  ///< the layout was found
 };
 
@@ -69,6 +71,7 @@ class Standin {
 
   const DevicePreset& preset() const { return preset_; }
   DeviceMemory& memory() { return memory_; }
+  Recorder& recorder() { return recorder_; }
 
   std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
   bool free(std::uint64_t address);
@@ -77,8 +80,10 @@ class Standin {
   Stream* make_stream(unsigned flags, int priority);
 
   /// Does work on a stream, or adds it to the graph that captures the stream.
+  Event* make_event();
   void submit(Stream& stream, std::function<void(Stream&)> work);
-  void launch(Stream& stream, const Launch& launch, void** arguments);
+  void launch(Stream& stream, const Launch& launch, const void* const* arguments);
+  void call(Stream& stream, const LibraryCall& call);
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
   void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
   void wait(Stream& stream, const Event& event);
@@ -96,9 +101,10 @@ class Standin {
 
   const DevicePreset& preset_;
   DeviceMemory memory_;
+  Recorder recorder_;
   std::mutex mutex_;
   Stream default_stream_;
-  std::uint64_t last_stream_ = 0;
+  std::uint64_t last_stream_ = 0, last_event_ = 0;
 
   struct Registered {
     const char* name;
@@ -106,7 +112,7 @@ class Standin {
   };
   std::unordered_map<const void*, Registered> functions_;
   std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels_;
-  std::unordered_map<const std::byte*, std::map<std::string, KernelLayout>> layouts_;
+  std::unordered_map<const std::byte*, std::map<std::string, KernelBinary>> layouts_;
   std::unordered_map<const void*, std::pair<std::size_t, std::uint64_t>>
       variables_;  ///< bytes and device address, once asked for
 };

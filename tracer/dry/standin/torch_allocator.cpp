@@ -1,0 +1,36 @@
+// PyTorch's own report of every tensor that its device allocator hands out or takes back. The allocator calls
+// c10::reportMemoryUsageToProfiler for the sake of PyTorch's profiler; being preloaded, this library is called in its
+// place.
+#include <cstdint>
+
+#include "tracer/dry/standin/standin.hpp"
+
+namespace c10 {
+
+/// As PyTorch's: passed by value in one register.
+struct Device {
+  std::int8_t type;
+  std::int8_t index;
+};
+
+#pragma GCC visibility push(default)
+
+/// @param bytes  of the block; negative: it was freed
+void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
+                                 Device device) {
+  using Report = void(void*, std::int64_t, std::size_t, std::size_t, Device);
+  static auto* const real = reinterpret_cast<Report*>(
+      tidepool::dry::real_function("libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
+  if (real != nullptr) real(pointer, bytes, allocated, reserved, device);
+  tidepool::dry::Standin& standin = tidepool::dry::Standin::get();
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (!standin.memory().owns(address)) return;
+  if (bytes > 0)
+    standin.recorder().tensor_allocated(address, static_cast<std::uint64_t>(bytes));
+  else
+    standin.recorder().tensor_freed(address);
+}
+
+#pragma GCC visibility pop
+
+}  // namespace c10
