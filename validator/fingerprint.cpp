@@ -8,17 +8,17 @@ constexpr std::uint64_t kUndefined = 0x756e646566696e;     ///< content of memor
 
 }  // namespace
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t z = a * 0x9fb21c651e98df25 + (b ^ 0xa0761d6478bd642f);
-  z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93;
-  z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93;
-  return z ^ (z >> 32);
+std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs) {
+  for (const std::uint64_t input : inputs) seed = mix(seed, input);
+  return seed;
 }
 
-std::uint64_t op_content(OpId op, std::span<const std::uint64_t> inputs, std::uint64_t draw, std::uint64_t batch) {
-  std::uint64_t content = mix(mix(op.value(), draw), batch);
-  for (const std::uint64_t input : inputs) content = mix(content, input);
-  return content;
+std::uint64_t Launches::seed(OpId op, bool redraw) {
+  std::uint64_t& saved = saved_draw_[op.index()];
+  const bool random = trace_.op(op).random;
+  if (random && (saved == 0 || redraw)) saved = ++drawn_;
+  const std::uint64_t batch = trace_.op(op).kind == OpKind::kSource ? ++runs_[op.index()] : 0;
+  return op_seed(op.value(), random ? saved : 0, batch);
 }
 
 Expected Expected::first(const Trace& trace) {
@@ -57,9 +57,10 @@ void Expected::run_program(const Trace& trace) {
     for (const Use& use : trace.uses(id))
       if (use.in.valid() && use.access != Access::kView) inputs.push_back(content[trace.root(use.in).index()]);
     const std::uint64_t batch = op.kind == OpKind::kSource ? iteration + 1 : 0;
-    const std::uint64_t made = op_content(id, inputs, op.random ? ++draws : 0, batch);
+    const std::uint64_t made = op_content(op_seed(id.value(), op.random ? ++draws : 0, batch), inputs);
     for (const Use& use : trace.uses(id))
-      if (use.out.valid() && use.access != Access::kView) content[use.out.index()] = output_content(made, use.out);
+      if (use.out.valid() && use.access != Access::kView)
+        content[use.out.index()] = output_content(made, use.out.value());
   }
 }
 

@@ -1,33 +1,37 @@
 // What every buffer should hold: one number for each version, from which all its words follow.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "traces/trace.hpp"
+#include "validator/mix.hpp"
 
 namespace tidepool {
 
-/// One well mixed number from two; not symmetric.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b);
-
-/// Word `i` of a content: no two words of it and no two contents are equal but by chance of 2^-64.
-inline std::uint64_t word_of(std::uint64_t content, std::size_t i) {
-  std::uint64_t z = content + (i + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93;
-  return z ^ (z >> 29);
-}
-
-/// What an op leaves in the outputs it writes depends on everything that may go wrong before:
 /// @param inputs  contents as read, one for each use with a version read that is not a view, in use order
-/// @param draw    what a random op drew from the generator, 0 for other ops
-/// @param batch   what a source brought, 0 for other ops
-std::uint64_t op_content(OpId op, std::span<const std::uint64_t> inputs, std::uint64_t draw, std::uint64_t batch);
+std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
 
-/// Content of one output of an op.
-inline std::uint64_t output_content(std::uint64_t op, VersionId output) { return mix(op, output.value()); }
+/// What ops get from outside of memory when they are launched, by the program or again.
+class Launches {
+ public:
+  explicit Launches(const Trace& trace) : trace_{trace}, saved_draw_(trace.ops().size()), runs_(trace.ops().size()) {}
+
+  /// The op_seed() of this launch: a random op draws, or gets the state that was saved when it first ran; a source
+  /// brings something else every time.
+  /// @param redraw  a random op that runs again draws again, which is wrong
+  std::uint64_t seed(OpId op, bool redraw = false);
+  void next_iteration() { std::fill(saved_draw_.begin(), saved_draw_.end(), 0); }
+
+ private:
+  const Trace& trace_;
+  std::vector<std::uint64_t> saved_draw_;  ///< by op; 0: has not run in this iteration
+  std::vector<std::uint64_t> runs_;        ///< by op; of sources
+  std::uint64_t drawn_ = 0;
+};
 
 /// Contents of all root versions in one iteration, as the program without any policy makes them.
 struct Expected {

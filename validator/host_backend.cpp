@@ -57,7 +57,7 @@ struct Job {
   std::uint32_t lane = 0;
   std::size_t action = 0;
   OpId op;
-  std::uint64_t draw = 0, batch = 0;
+  std::uint64_t seed = 0;  ///< of a run
   std::vector<Bound> reads, writes;
   std::shared_ptr<const Expected> expected;
 };
@@ -69,7 +69,7 @@ struct LaneLog {
   Nanos busy;
   std::optional<Corruption> first;
   std::shared_ptr<const Expected> expected_then;  ///< when the first corruption was found
-  std::vector<TransferReport> transfers;
+  std::vector<TaskTime> times;
 };
 
 class HostBackend final : public Backend {
@@ -82,8 +82,7 @@ class HostBackend final : public Backend {
         scale_{trace, plan, options.arena},
         arena_{zero_words(scale_.arena_words())},
         expected_{std::make_shared<Expected>(Expected::first(trace))},
-        saved_draw_(trace.ops().size()),
-        runs_(trace.ops().size()),
+        launches_{trace},
         logs_(lanes_.count()),
         start_{Clock::now()} {
     if (options.threads) threads_.emplace(lanes_.count(), patience());
@@ -106,10 +105,10 @@ class HostBackend final : public Backend {
   void close(std::uint32_t place) override { memory_[place] = {}; }
 
   void submit(const Task& task) override {
-    Job job{task.kind, task.lane, task.action, task.op, 0, 0, {}, {}, expected_};
+    Job job{task.kind, task.lane, task.action, task.op, 0, {}, {}, expected_};
     for (const Operand& operand : task.reads) job.reads.push_back(bind(operand));
     for (const Operand& operand : task.writes) job.writes.push_back(bind(operand));
-    if (task.kind == TaskKind::kRun) issue(job);
+    if (task.kind == TaskKind::kRun) job.seed = launches_.seed(task.op, options_.faults.redraw);
     if (!threads_) return perform(job);
     std::vector<Wait> waits(task.waits.begin(), task.waits.end());
     std::erase_if(waits, [&](Wait wait) { return ignored(wait.lane); });
@@ -120,7 +119,7 @@ class HostBackend final : public Backend {
 
   void next_iteration() override {
     expected_ = std::make_shared<Expected>(expected_->next(trace_));
-    std::fill(saved_draw_.begin(), saved_draw_.end(), 0);
+    launches_.next_iteration();
   }
 
   HostReport finish(Bytes peak) {
@@ -139,7 +138,7 @@ class HostBackend final : public Backend {
       report.measured.reset();
     } else if (report.first) {
       report.outcome = HostOutcome::kCorrupt;
-      report.message = describe(*report.first);
+      report.message = describe(plan_, *report.first);
     }
     return report;
   }
@@ -159,16 +158,6 @@ class HostBackend final : public Backend {
     const std::size_t count = scale_.words(size);
     const std::size_t covered = memory.own ? count : scale_.word(memory.offset + size) - scale_.word(memory.offset);
     return {operand.version, {memory.words, count, covered}, memory.held, memory.own};
-  }
-
-  /// What the host does when it launches an op: a random op draws, or gets the state that was saved when it first ran.
-  void issue(Job& job) {
-    const Op& op = trace_.op(job.op);
-    std::uint64_t& saved = saved_draw_[job.op.index()];
-    if (op.random && (saved == 0 || options_.faults.redraw)) saved = ++drawn_;
-    job.draw = op.random ? saved : 0;
-    // A source brings something else every time.
-    job.batch = op.kind == OpKind::kSource ? ++runs_[job.op.index()] : 0;
   }
 
   bool ignored(std::uint32_t lane) const {
@@ -224,7 +213,8 @@ class HostBackend final : public Backend {
     const Nanos took = since(start);
     ++log.tasks;
     log.busy += took;
-    if (transfer && options_.detail) log_transfer(job, log, took);
+    const bool timed = transfer || job.kind == TaskKind::kCopy || job.kind == TaskKind::kRun;
+    if (timed && options_.detail) log_time(job, log, start, took);
   }
 
   Nanos time(const Job& job) const {
@@ -245,19 +235,21 @@ class HostBackend final : public Backend {
     return {};
   }
 
-  void log_transfer(const Job& job, LaneLog& log, Nanos took) const {
-    if (options_.time_scale > 0) took = scaled(took, 1 / options_.time_scale);
-    log.transfers.push_back({job.action, job.kind == TaskKind::kSwapOut ? Verb::kSwapOut : Verb::kSwapIn,
-                             job.reads[0].version, trace_.size(job.reads[0].version), took});
+  void log_time(const Job& job, LaneLog& log, Clock::time_point start, Nanos took) const {
+    const Nanos since_start{std::chrono::duration_cast<std::chrono::nanoseconds>(start - start_).count()};
+    const double shrink = options_.time_scale > 0 ? 1 / options_.time_scale : 1;
+    const VersionId moved = job.kind == TaskKind::kRun ? VersionId{} : job.reads[0].version;
+    log.times.push_back({job.action, job.kind, job.lane, job.op, moved, scaled(since_start, shrink),
+                         scaled(since_start + took, shrink)});
   }
 
   void run(const Job& job, LaneLog& log) {
     std::vector<std::uint64_t> found;
     found.reserve(job.reads.size());
     for (const Bound& input : job.reads) found.push_back(compare(job, input, log));
-    const std::uint64_t content = op_content(job.op, found, job.draw, job.batch);
+    const std::uint64_t content = op_content(job.seed, found);
     for (const Bound& output : job.writes) {
-      fill_words(output.content, output_content(content, output.version));
+      fill_words(output.content, output_content(content, output.version.value()));
       count(log.bytes, trace_.size(output.version));
     }
   }
@@ -290,7 +282,7 @@ class HostBackend final : public Backend {
       log.expected_then = job.expected;
     }
     std::uint64_t content = 0;
-    input.content.for_each([&](std::uint64_t& word, std::size_t) { content = mix(content, load(word)); });
+    for (std::size_t i = 0; i < input.content.covered; ++i) content += part_of_wrong(load(input.content.words[i]), i);
     return content;
   }
 
@@ -301,30 +293,12 @@ class HostBackend final : public Backend {
       report.lanes.push_back({lanes_.name(trace_, lane), log.tasks, log.bytes, log.busy});
       count(report.read, log.read);
       count(report.corrupt, log.corrupt);
-      report.transfers.insert(report.transfers.end(), log.transfers.begin(), log.transfers.end());
+      report.times.insert(report.times.end(), log.times.begin(), log.times.end());
       if (log.first && (earliest == nullptr || log.first->action < earliest->first->action)) earliest = &log;
     }
     if (earliest == nullptr) return;
     report.first = earliest->first;
-    report.first->found_is = identify(*report.first, *earliest->expected_then);
-  }
-
-  std::string identify(const Corruption& corruption, const Expected& expected) const {
-    if (corruption.found == kCleared) return "cleared memory";
-    if (corruption.found == 0) return "memory that was never written";
-    const auto word = static_cast<std::size_t>(corruption.offset / scale_.unit());
-    for (std::size_t i = 0; i < expected.content.size(); ++i)
-      if (trace_.root(VersionId{i}) == VersionId{i} && word_of(expected.content[i], word) == corruption.found)
-        return fmt::format("the content of version {} (buffer {})", i, trace_.version(VersionId{i}).buffer.value());
-    return "no content of the program";
-  }
-
-  std::string describe(const Corruption& corruption) const {
-    const std::string reader = corruption.op.valid() ? to_text(plan_.actions[corruption.action]) + ": reads"
-                                                     : std::string{"at the end of the step:"};
-    return fmt::format("{} version {} (buffer {}): byte {} is wrong; expected {:016x}, found {:016x}, which is {}",
-                       reader, corruption.version.value(), corruption.buffer.value(), corruption.offset.count(),
-                       corruption.expected, corruption.found, corruption.found_is);
+    report.first->found_is = identify(trace_, *report.first, *earliest->expected_then, scale_.unit());
   }
 
   std::string name(Wait task) const {
@@ -340,10 +314,8 @@ class HostBackend final : public Backend {
   const Scale scale_;
   const WordArray arena_;
   std::shared_ptr<const Expected> expected_;
-  std::vector<Memory> memory_;             ///< by place
-  std::vector<std::uint64_t> saved_draw_;  ///< by op; 0: has not run in this iteration
-  std::vector<std::uint64_t> runs_;        ///< by op; of sources
-  std::uint64_t drawn_ = 0;
+  std::vector<Memory> memory_;  ///< by place
+  Launches launches_;
   std::vector<std::vector<std::uint32_t>> actions_;  ///< by lane and task number, for messages
   std::vector<LaneLog> logs_;
   const Clock::time_point start_;
@@ -351,18 +323,6 @@ class HostBackend final : public Backend {
 };
 
 }  // namespace
-
-std::string_view to_text(HostOutcome outcome) {
-  switch (outcome) {
-    case HostOutcome::kOk:
-      return "ok";
-    case HostOutcome::kCorrupt:
-      return "corrupt";
-    case HostOutcome::kStuck:
-      return "stuck";
-  }
-  return "";
-}
 
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options) {
   require_known(trace, plan);

@@ -78,7 +78,7 @@ Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
 
 }  // namespace
 
-Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim) {
+Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least) : unit_{least} {
   struct End {
     Bytes at;
     int places = 0;  ///< begin here, less those that end

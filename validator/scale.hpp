@@ -16,10 +16,10 @@ namespace tidepool {
 /// What lies in a window onto reserved memory has words of its own.
 class Scale {
  public:
-  /// Takes the least unit with which arena and host copies fit into `aim`. O(n log n) for n actions.
+  /// Takes the least unit, from `least` on, with which arena and host copies fit into `aim`. O(n log n) for n actions.
   /// @throws InputError  "the plan needs 160 KiB of memory, a word for each of the 20,480 pieces into which its places
   ///                     divide it; expected at most 64 KiB (--arena)"
-  Scale(const Trace& trace, const Plan& plan, Bytes aim);
+  Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least = Bytes{1});
 
   /// Bytes of the device that one word stands for, at most.
   Bytes unit() const { return unit_; }
@@ -38,7 +38,7 @@ class Scale {
     std::size_t word = 0;  ///< in the arena, of `first`
   };
   std::vector<Piece> pieces_;  ///< by address; each ends where the next begins
-  Bytes unit_{1};
+  Bytes unit_;
   std::size_t arena_words_ = 0;
 };
 

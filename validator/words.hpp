@@ -9,11 +9,9 @@
 #include <memory>
 #include <new>
 
-#include "validator/fingerprint.hpp"
+#include "validator/mix.hpp"
 
 namespace tidepool {
-
-inline constexpr std::uint64_t kCleared = 0xdeadbeefdeadbeef;  ///< what cleared memory holds
 
 inline std::uint64_t load(std::uint64_t& word) { return std::atomic_ref{word}.load(std::memory_order_relaxed); }
 inline void store(std::uint64_t& word, std::uint64_t value) {

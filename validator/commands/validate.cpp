@@ -72,26 +72,27 @@ Validation validate(const Trace& trace, const PlanFile& file, const HostOptions&
   return result;
 }
 
-Json to_json(const HostReport& report, const PlanFile& file) {
+Json to_json(const HostReport& report, const Trace& trace, const PlanFile& file) {
   Json lanes = Json::array(), transfers = Json::array();
   for (const LaneReport& lane : report.lanes)
     lanes.push_back(
         {{"lane", lane.name}, {"tasks", lane.tasks}, {"bytes", lane.bytes.count()}, {"busy_ns", lane.busy.count()}});
-  for (const TransferReport& transfer : report.transfers) {
-    const bool out = transfer.verb == Verb::kSwapOut;
+  for (const TaskTime& time : report.times) {
+    if (time.kind != TaskKind::kSwapOut && time.kind != TaskKind::kSwapIn) continue;
+    const bool out = time.kind == TaskKind::kSwapOut;
     const Link& link = out ? file.spec.machine.d2h : file.spec.machine.h2d;
     Json entry{{"direction", out ? "d2h" : "h2d"},
-               {"action", transfer.action},
-               {"version", transfer.version.value()},
-               {"bytes", transfer.bytes.count()},
-               {"predicted_ns", link.time(transfer.bytes).count()}};
-    if (report.measured) entry["measured_ns"] = transfer.measured.count();
+               {"action", time.action},
+               {"version", time.version.value()},
+               {"bytes", trace.size(time.version).count()},
+               {"predicted_ns", link.time(trace.size(time.version)).count()}};
+    if (report.measured) entry["measured_ns"] = (time.end - time.begin).count();
     transfers.push_back(std::move(entry));
   }
   return {{"lanes", lanes}, {"transfers", transfers}};
 }
 
-Json to_json(const Arguments& arguments, const PlanFile& file, const Validation& result) {
+Json to_json(const Arguments& arguments, const Trace& trace, const PlanFile& file, const Validation& result) {
   Json json{{"trace", arguments.trace},
             {"trace_hash", file.trace_hash},
             {"plan", arguments.plan},
@@ -109,11 +110,11 @@ Json to_json(const Arguments& arguments, const PlanFile& file, const Validation&
   json["read_bytes"] = result.report->read.count();
   json["unit_bytes"] = result.report->unit.count();
   json["wall_ns"] = result.report->wall.count();
-  if (arguments.detail) json.update(to_json(*result.report, file));
+  if (arguments.detail) json.update(to_json(*result.report, trace, file));
   return json;
 }
 
-void print(const Arguments& arguments, const PlanFile& file, const Validation& result) {
+void print(const Arguments& arguments, const Trace& trace, const PlanFile& file, const Validation& result) {
   const auto row = [](std::string_view name, const std::string& value) { fmt::print("{:<16}{}\n", name, value); };
   row("outcome", result.outcome);
   if (!result.message.empty()) row("because", result.message);
@@ -131,11 +132,11 @@ void print(const Arguments& arguments, const PlanFile& file, const Validation& r
   fmt::print("\n{:<16}{:>10}{:>14}{:>14}\n", "lane", "tasks", "bytes", "busy");
   for (const LaneReport& lane : report.lanes)
     fmt::print("{:<16}{:>10}{:>14}{:>14}\n", lane.name, lane.tasks, to_text(lane.bytes), to_text(lane.busy));
-  if (report.transfers.empty()) return;
   fmt::print("\n{:<10}{:>10}{:>10}{:>14}{:>14}\n", "transfer", "action", "version", "bytes", "time");
-  for (const TransferReport& transfer : report.transfers)
-    fmt::print("{:<10}{:>10}{:>10}{:>14}{:>14}\n", transfer.verb == Verb::kSwapOut ? "d2h" : "h2d", transfer.action,
-               transfer.version.value(), to_text(transfer.bytes), to_text(transfer.measured));
+  for (const TaskTime& time : report.times)
+    if (time.kind == TaskKind::kSwapOut || time.kind == TaskKind::kSwapIn)
+      fmt::print("{:<10}{:>10}{:>10}{:>14}{:>14}\n", time.kind == TaskKind::kSwapOut ? "d2h" : "h2d", time.action,
+                 time.version.value(), to_text(trace.size(time.version)), to_text(time.end - time.begin));
 }
 
 int run(const Arguments& arguments) {
@@ -148,9 +149,9 @@ int run(const Arguments& arguments) {
   const PlanFile file = read_plan(arguments.plan, &trace);
   const Validation result = validate(trace, file, host_options(arguments, file));
   if (arguments.json)
-    fmt::print("{}\n", to_json(arguments, file, result).dump());
+    fmt::print("{}\n", to_json(arguments, trace, file, result).dump());
   else
-    print(arguments, file, result);
+    print(arguments, trace, file, result);
   return result.outcome == "ok" ? 0 : 1;
 }
 

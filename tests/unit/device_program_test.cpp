@@ -1,0 +1,206 @@
+// Plans as programs for a device, executed by the stand-in driver in orders that only events restrain.
+#include "validator/device_program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/machines.hpp"
+#include "tests/plan_writer.hpp"
+#include "tests/quick_spec.hpp"
+#include "tests/random_trace.hpp"
+#include "tests/standin.hpp"
+#include "traces/builder.hpp"
+#include "validator/cuda/backend.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+using tests::StandIn;
+
+namespace {
+
+/// op0 writes a | op1 writes b | op2 reads a and b, writes c: 1 ms each. c is the output.
+struct ThreeOps {
+  VersionId a, b, c;
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId first = build.alloc({.size = 4096_B}), second = build.alloc({.size = 4096_B});
+    const BufferId third = build.alloc({.size = 512_B});
+    a = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
+    b = build.run({.duration = 1_ms}, {{second, Access::kWrite}})[0];
+    c = build.run({.duration = 1_ms}, {{first}, {second}, {third, Access::kWrite}})[2];
+    build.free(first), build.free(second);
+    return build.finish();
+  }
+
+  /// a goes to the host while b takes its place, and comes back elsewhere.
+  Plan swapped() const {
+    PlanWriter plan{trace};
+    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, 0_B).run(OpId{1}).swap_in(a, 4096_B);
+    return plan.alloc(c, 8192_B).run(OpId{2}).free(a).free(b).plan();
+  }
+};
+
+Measurement execute_on(const std::string& settings, const Trace& trace, const Plan& plan, const DeviceProgram& program,
+                       const cuda::RunOptions& options = {}) {
+  const StandIn device{settings};
+  return cuda::run_program(device.gpu(), trace, plan, program, options);
+}
+
+/// Two ways to execute a plan must agree on all but time, the text of what is wrong included.
+void check_same(const Measurement& device, const Measurement& host) {
+  CHECK(device.message == host.message);
+  CHECK(device.outcome == host.outcome);
+  CHECK(device.corrupt == host.corrupt);
+  CHECK(device.read == host.read);
+  CHECK(device.peak == host.peak);
+}
+
+}  // namespace
+
+TEST_CASE("a device in any order that events allow finds what the host finds") {
+  const ThreeOps step;
+  const DeviceProgram program = make_program(step.trace, step.swapped(), {.least_unit = 1_B});
+  CHECK(program.device_words == 4096 + 4096 + 512);
+  CHECK(program.host_words == 4096);
+  HostOptions in_order;
+  in_order.threads = false;
+  const Measurement host = execute_on_host(step.trace, step.swapped(), in_order);
+  CHECK(host.outcome == Measured::kOk);
+  for (int seed = 0; seed < 8; ++seed)
+    for (const bool graph : {false, true}) {
+      INFO("seed " << seed << (graph ? " as a graph" : ""));
+      check_same(execute_on(fmt::format("seed={}", seed), step.trace, step.swapped(), program, {.graph = graph}), host);
+    }
+}
+
+TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
+  const ThreeOps step;
+  PlanWriter overlap{step.trace};  // b takes the last 512 bytes of a
+  overlap.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 3584_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
+  HostOptions in_order;
+  in_order.threads = false;
+  const Measurement host = execute_on_host(step.trace, overlap.plan(), in_order);
+  CHECK_THAT(host.message, ContainsSubstring("run op 2 before op 2: reads version 0 (buffer 0): byte 3584 is wrong;"));
+  CHECK_THAT(host.message, ContainsSubstring("which is the content of version 1 (buffer 1)") ||
+                               ContainsSubstring("no content of the program"));
+  const DeviceProgram program = make_program(step.trace, overlap.plan(), {.least_unit = 1_B});
+  for (int seed = 0; seed < 8; ++seed)
+    check_same(execute_on(fmt::format("seed={}", seed), step.trace, overlap.plan(), program), host);
+}
+
+TEST_CASE("a lost event corrupts bytes in some order, and what reads them is named") {
+  const ThreeOps step;
+  const Plan plan = step.swapped();
+  const DeviceProgram program = make_program(step.trace, plan, {.least_unit = 1_B});
+  std::size_t waits = 0;
+  std::vector<std::string> found;
+  for (std::size_t lost = 0; lost < program.commands.size(); ++lost) {
+    if (program.commands[lost].kind != DeviceCommandKind::kWait) continue;
+    ++waits;
+    DeviceProgram mutant = program;
+    mutant.commands.erase(mutant.commands.begin() + static_cast<std::ptrdiff_t>(lost));
+    std::string message;
+    for (int seed = 0; seed < 8 && message.empty(); ++seed)
+      message = execute_on(fmt::format("seed={}", seed), step.trace, plan, mutant).message;
+    if (!message.empty()) found.push_back(message.substr(0, message.find(" is wrong")));
+  }
+  // Five are needed: copy out after op 0, the end of a's place after copy out, op 1 after that end, copy in after copy
+  // out, op 2 after copy in. The others are implied by these, or keep the ends of places that nobody reads any more.
+  CHECK(waits == 9);
+  CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
+}
+
+TEST_CASE("every registered policy gives a program that no order of a device can break") {
+  int ended = 0;
+  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 6 : 1); ++seed) {
+    const Trace trace = tests::random_trace(seed, 90);
+    for (const PolicyInfo* policy : all_policies()) {
+      RunSpec spec{.pool = seed % 3 == 0 ? "ideal" : "best-fit",
+                   .policy = tests::quick_spec(*policy),
+                   .machine = tests::uneven(),
+                   .iterations = seed % 2 == 0 ? 1 : 2};
+      spec.capacity = trace.ideal_peak() / 10 * (seed % 4 < 2 ? 7 : 9);
+      const Result result = simulate(trace, spec, true);
+      if (result.outcome != Outcome::kOk) continue;
+      ++ended;
+      const DeviceProgram program = make_program(trace, result.realised, {.least_unit = 1_B, .aim = 1_MiB});
+      HostOptions in_order{.arena = 1_MiB};
+      in_order.threads = false;
+      const Measurement host = execute_on_host(trace, result.realised, in_order);
+      for (int order = 0; order < 6; ++order) {
+        INFO(fmt::format("seed {} policy {} order {}", seed, policy->name, order));
+        check_same(execute_on(fmt::format("seed={}", order), trace, result.realised, program, {.graph = order == 5}),
+                   host);
+      }
+    }
+  }
+  CHECK(ended >= (tests::kOptimised ? 60 : 10));
+}
+
+TEST_CASE("a timed run takes as long as its critical path") {
+  // Copies of 4096 bytes on the stand-in take 10 us + 4096 / 12 ns = 10,341.33 ns each; a must leave before op 1 may
+  // write, and comes back while nothing else runs: it needs only the host's copy and its own place.
+  const ThreeOps step;
+  const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
+  for (const bool graph : {false, true}) {
+    const Measurement timed =
+        execute_on("seed=1", step.trace, step.swapped(), program, {.timed = true, .graph = graph});
+    CHECK(timed.message == "");
+    REQUIRE(timed.measured);
+    CHECK(std::abs(timed.measured->count() - (3'000'000 + 10'341 + 10'341)) <= 1'000);
+    REQUIRE(timed.times.size() == 5);
+    CHECK(timed.times[0].op == OpId{0});
+    CHECK(std::abs((timed.times[3].end - timed.times[3].begin).count() - 10'341) <= 2);
+    CHECK(timed.times[3].kind == TaskKind::kSwapOut);
+    CHECK(timed.times[4].kind == TaskKind::kSwapIn);
+  }
+}
+
+TEST_CASE("what a device refuses or loses is an outcome that says so") {
+  const ThreeOps step;
+  const Plan plan = step.swapped();
+  const DeviceProgram program = make_program(step.trace, plan, {});
+  CHECK(program.device_words == 512 + 512 + 64);
+  const Measurement no_memory = execute_on("memory=4096", step.trace, plan, program);
+  CHECK(no_memory.outcome == Measured::kOutOfMemory);
+  CHECK(no_memory.message ==
+        "the device has no 8.5 KiB for the arena; 4 KiB of 4 KiB are free: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY "
+        "(out of memory)");
+  const Measurement no_pinned = execute_on("pinned=4095", step.trace, plan, program);
+  CHECK(no_pinned.outcome == Measured::kOutOfMemory);
+  CHECK(no_pinned.message ==
+        "the host has no 4 KiB of pinned memory for copies: cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+  const Measurement lost = execute_on("die=9", step.trace, plan, program);
+  CHECK(lost.outcome == Measured::kDeviceError);
+  CHECK_THAT(lost.message, ContainsSubstring("commands were given: cu") &&
+                               ContainsSubstring(": CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"));
+  const Measurement stuck = execute_on("hang=2", step.trace, plan, program, {.patience = 20_ms});
+  CHECK(stuck.outcome == Measured::kStuck);
+  CHECK_THAT(stuck.message, ContainsSubstring("still at work"));
+  CHECK_THAT(stuck.message, ContainsSubstring("d2h"));
+  CHECK_THROWS_WITH(StandIn{"devices=0"}, "there is no device 0; the driver knows 0");
+}
+
+TEST_CASE("a program that leaves its memory is refused before it is executed") {
+  const ThreeOps step;
+  DeviceProgram program = make_program(step.trace, step.swapped(), {});
+  program.device_words -= 1;
+  CHECK_THROWS_WITH(require_sound(program), ContainsSubstring("touches words [1024, 1088) of 1087 on the device"));
+  program.device_words += 1;
+  program.commands.push_back({DeviceCommandKind::kWait, 0, program.events});
+  CHECK_THROWS_WITH(require_sound(program), ContainsSubstring("a command on stream 0 has number"));
+}
+
+TEST_CASE("there is no driver where there is none") {
+  CHECK_THROWS_WITH(cuda::Driver{"libnothing.so.1"}, ContainsSubstring("libnothing.so.1: cannot open shared object "
+                                                                       "file: No such file or directory; no NVIDIA "
+                                                                       "driver is installed here"));
+}

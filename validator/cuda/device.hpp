@@ -1,0 +1,84 @@
+// One GPU: its memory, streams, events and kernels, each given back when its owner ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "traces/quantity.hpp"
+#include "validator/cuda/driver.hpp"
+
+namespace tidepool::cuda {
+
+/// A GPU with the kernels of kernels.cu. Its context is current in the thread that made it.
+class Gpu {
+ public:
+  /// @throws Error  if there is no such device, or it cannot run the kernels
+  Gpu(const Driver& driver, int index);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  const std::string& name() const { return name_; }
+  unsigned processors() const { return processors_; }
+  Bytes free_memory() const { return memory().first; }
+  Bytes total_memory() const { return memory().second; }
+  Function kernel(const char* name) const;
+  /// "NVIDIA H100 80GB HBM3, driver for CUDA 13.0"
+  std::string description() const;
+
+  /// Gives nothing back any more: a device on which something hangs would make that wait for ever.
+  void abandon() const { abandoned_ = true; }
+  bool abandoned() const { return abandoned_; }
+
+ private:
+  std::pair<Bytes, Bytes> memory() const;
+
+  const Driver& driver_;
+  Device device_ = 0;
+  Module module_ = nullptr;
+  std::string name_;
+  unsigned processors_ = 1;
+  mutable bool abandoned_ = false;
+};
+
+/// A handle and the function that gives it back.
+template <class Handle>
+class Owned {
+ public:
+  Owned(const Gpu& gpu, const Call<Handle>& give_back, Handle handle)
+      : gpu_{&gpu}, give_back_{&give_back}, handle_{handle} {}
+  ~Owned() {
+    // A failing device fails here too, and there is nothing left to do about it.
+    if (handle_ != Handle{} && !gpu_->abandoned()) give_back_->status(handle_);
+  }
+  Owned(Owned&& other) noexcept
+      : gpu_{other.gpu_}, give_back_{other.give_back_}, handle_{std::exchange(other.handle_, Handle{})} {}
+  Owned& operator=(Owned&&) = delete;
+  Handle get() const { return handle_; }
+
+ private:
+  const Gpu* gpu_;
+  const Call<Handle>* give_back_;
+  Handle handle_;
+};
+
+Owned<Stream> make_stream(const Gpu& gpu);
+/// @param timed  whether the time at which it happened is kept
+Owned<Event> make_event(const Gpu& gpu, bool timed);
+/// @throws Error  "the device has no 12 GiB for the arena; 8 GiB of 80 GiB are free: cuMemAlloc_v2: ..."
+Owned<Address> allocate(const Gpu& gpu, Bytes size, const char* what);
+/// Pinned memory of the host, which kernels can reach at the same address.
+/// @throws Error  "the host has no 12 GiB of pinned memory for copies: cuMemHostAlloc: ..."
+Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size);
+
+/// Polls an event. @return  whether it has happened; false if it has not after `patience` of wall time
+/// @throws Error  if the device has failed
+bool wait_for(const Gpu& gpu, Event event, Nanos patience);
+
+/// Time between two events that have happened.
+Nanos elapsed(const Gpu& gpu, Event from, Event to);
+
+}  // namespace tidepool::cuda

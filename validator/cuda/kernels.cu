@@ -1,0 +1,128 @@
+// The kernels of the CUDA backend: they read and write contents as words.hpp does, and take as long as they should.
+#include "validator/cuda/kernels.hpp"
+#include "validator/mix.hpp"
+
+using tidepool::cuda::Found;
+using tidepool::cuda::Span;
+using tidepool::cuda::Stamp;
+using tidepool::cuda::Work;
+
+namespace {
+
+using Word = unsigned long long;
+
+__device__ Word now() {
+  Word time = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
+  return time;
+}
+
+__device__ Word thread_number() { return Word{blockIdx.x} * blockDim.x + threadIdx.x; }
+__device__ Word thread_count() { return Word{gridDim.x} * blockDim.x; }
+
+__device__ volatile Word* words_of(const Span& span) { return reinterpret_cast<volatile Word*>(span.words); }
+
+/// Sums over a warp; the first lane has the result.
+__device__ Word warp_sum(Word value) {
+  for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffU, value, step);
+  return value;
+}
+
+__device__ Word content_of(const Work& work, const Span* spans, const Found* found) {
+  Word content = work.seed;
+  for (unsigned i = work.first; i < work.first + work.reads; ++i)
+    content = tidepool::mix(content, found[i].wrong == 0 ? spans[i].number : found[i].sum);
+  return content;
+}
+
+__device__ void spin_until(Word end) {
+  while (static_cast<long long>(now() - end) < 0) {
+  }
+}
+
+}  // namespace
+
+/// Compares every word of what a step reads. Whatever is wrong is counted; a sum over all words is needed only then, so
+/// it is made of the words whether they are wrong or not: what is right costs one comparison and one multiplication.
+extern "C" __global__ void tidepool_read(const Work* works, const Span* spans, Found* found, Stamp* stamps,
+                                         unsigned step) {
+  const Work& work = works[step];
+  if (thread_number() == 0) stamps[step].begin = now();
+  for (unsigned i = work.first; i < work.first + work.reads; ++i) {
+    const Span span = spans[i];
+    volatile Word* const words = words_of(span);
+    Word wrong = 0, sum = 0;
+    for (Word at = thread_number(); at < span.covered; at += thread_count()) {
+      const Word value = words[at];
+      sum += tidepool::part_of_wrong(value, at);
+      if (value == tidepool::word_of(span.number, at < span.count ? at : at % span.count)) continue;
+      ++wrong;
+      atomicMin(reinterpret_cast<Word*>(&found[i].first), at);
+    }
+    __syncwarp();
+    wrong = warp_sum(wrong);
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) {
+      if (wrong != 0) atomicAdd(reinterpret_cast<Word*>(&found[i].wrong), wrong);
+      atomicAdd(reinterpret_cast<Word*>(&found[i].sum), sum);
+    }
+  }
+}
+
+/// Keeps the first wrong word of each read, before the step writes. One block.
+extern "C" __global__ void tidepool_note(const Work* works, const Span* spans, Found* found, unsigned step) {
+  const Work& work = works[step];
+  for (unsigned i = work.first + threadIdx.x; i < work.first + work.reads; i += blockDim.x)
+    if (found[i].wrong != 0) found[i].value = words_of(spans[i])[found[i].first];
+}
+
+/// Writes the outputs and ends when the step has taken its time.
+extern "C" __global__ void tidepool_write(const Work* works, const Span* spans, const Found* found, Stamp* stamps,
+                                          unsigned step) {
+  const Work& work = works[step];
+  const Word content = content_of(work, spans, found);
+  for (unsigned i = work.first + work.reads; i < work.first + work.reads + work.writes; ++i) {
+    const Span span = spans[i];
+    const Word number = work.is_fill != 0 ? span.number : tidepool::output_content(content, span.number);
+    volatile Word* const words = words_of(span);
+    for (Word at = thread_number(); at < span.covered; at += thread_count())
+      words[at] = tidepool::word_of(number, at < span.count ? at : at % span.count);
+  }
+  if (work.duration != 0) spin_until(stamps[step].begin + work.duration);
+  if (thread_number() == 0) stamps[step].end = now();
+}
+
+/// Nobody may count on the content any more.
+extern "C" __global__ void tidepool_clear(const Span* spans, unsigned index) {
+  const Span span = spans[index];
+  for (Word at = thread_number(); at < span.covered; at += thread_count()) words_of(span)[at] = tidepool::kCleared;
+}
+
+/// Makes a wrong repetition of a content felt in the content itself, which is all that a copy takes along.
+extern "C" __global__ void tidepool_fold(const Span* spans, unsigned index) {
+  const Span span = spans[index];
+  volatile Word* const words = words_of(span);
+  for (Word at = thread_number(); at < span.count; at += thread_count()) {
+    const Word value = words[at];
+    Word folded = value;
+    for (Word again = at + span.count; again < span.covered; again += span.count)
+      if (words[again] != folded) folded = tidepool::mix(folded, words[again]);
+    if (folded != value) words[at] = folded;
+  }
+}
+
+/// Repeats a content that was copied over all that its place covers.
+extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
+  const Span span = spans[index];
+  volatile Word* const words = words_of(span);
+  for (Word at = span.count + thread_number(); at < span.covered; at += thread_count())
+    words[at] = words[at % span.count];
+}
+
+/// Only takes time: of runs without content.
+extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, Word duration) {
+  const Word begin = now();
+  stamps[step].begin = begin;
+  spin_until(begin + duration);
+  stamps[step].end = now();
+}

@@ -1,0 +1,37 @@
+// What the kernels of kernels.cu are given, and what they leave behind. Compiled by nvcc too: plain integers only.
+#pragma once
+
+#include <cstdint>
+
+namespace tidepool::cuda {
+
+/// A stretch of words and what is known of its content.
+struct Span {
+  std::uint64_t words;    ///< address of the first
+  std::uint64_t count;    ///< of the content
+  std::uint64_t covered;  ///< over which it is repeated
+  std::uint64_t number;   ///< what a read expects; for a write of an op the version, for a fill the content
+};
+
+/// What a read found. All zero before the kernel, and `first` all ones.
+struct Found {
+  std::uint64_t wrong;  ///< words that are not as expected
+  std::uint64_t first;  ///< position of the first of them
+  std::uint64_t value;  ///< the word there
+  std::uint64_t sum;    ///< of part_of_wrong() over all words
+};
+
+struct Work {
+  std::uint32_t first;  ///< in the array of spans and of what was found: reads, then writes
+  std::uint32_t reads, writes;
+  std::uint32_t is_fill;   ///< the content is the number of the span, not made from what was read
+  std::uint64_t seed;      ///< op_seed()
+  std::uint64_t duration;  ///< in ns, from when the first kernel of the step began
+};
+
+/// When the device worked on a step, in ns of its global timer.
+struct Stamp {
+  std::uint64_t begin, end;
+};
+
+}  // namespace tidepool::cuda

@@ -1,0 +1,41 @@
+#include "validator/measurement.hpp"
+
+#include <fmt/format.h>
+
+namespace tidepool {
+
+std::string identify(const Trace& trace, const Corruption& corruption, const Expected& expected, Bytes unit) {
+  if (corruption.found == kCleared) return "cleared memory";
+  if (corruption.found == 0) return "memory that was never written";
+  const auto word = static_cast<std::size_t>(corruption.offset / unit);
+  for (std::size_t i = 0; i < expected.content.size(); ++i)
+    if (trace.root(VersionId{i}) == VersionId{i} && word_of(expected.content[i], word) == corruption.found)
+      return fmt::format("the content of version {} (buffer {})", i, trace.version(VersionId{i}).buffer.value());
+  return "no content of the program";
+}
+
+std::string describe(const Plan& plan, const Corruption& corruption) {
+  const std::string reader = corruption.op.valid() ? to_text(plan.actions[corruption.action]) + ": reads"
+                                                   : std::string{"at the end of the step:"};
+  return fmt::format("{} version {} (buffer {}): byte {} is wrong; expected {:016x}, found {:016x}, which is {}",
+                     reader, corruption.version.value(), corruption.buffer.value(), corruption.offset.count(),
+                     corruption.expected, corruption.found, corruption.found_is);
+}
+
+std::string_view to_text(Measured outcome) {
+  switch (outcome) {
+    case Measured::kOk:
+      return "ok";
+    case Measured::kCorrupt:
+      return "corrupt";
+    case Measured::kStuck:
+      return "stuck";
+    case Measured::kOutOfMemory:
+      return "out_of_memory";
+    case Measured::kDeviceError:
+      return "device_error";
+  }
+  return "";
+}
+
+}  // namespace tidepool
