@@ -11,6 +11,7 @@
 
 #include "validator/execute.hpp"
 #include "validator/fingerprint.hpp"
+#include "validator/host_link.hpp"
 #include "validator/lanes.hpp"
 #include "validator/scale.hpp"
 #include "validator/words.hpp"
@@ -84,6 +85,7 @@ class HostBackend final : public Backend {
         expected_{std::make_shared<Expected>(Expected::first(trace))},
         launches_{trace},
         logs_(lanes_.count()),
+        links_(options.move ? 2 : 0),
         start_{Clock::now()} {
     if (options.threads) threads_.emplace(lanes_.count(), patience());
   }
@@ -209,7 +211,11 @@ class HostBackend final : public Backend {
         compare(job, job.reads[0], log);
         break;
     }
-    if (options_.time_scale > 0 && options_.threads) wait_until(start, scaled(time(job), options_.time_scale));
+    if (transfer && options_.move) {
+      links_[job.kind == TaskKind::kSwapOut].copy(trace_.size(job.reads[0].version));
+    } else if (options_.time_scale > 0 && options_.threads) {
+      wait_until(start, scaled(time(job), options_.time_scale));
+    }
     const Nanos took = since(start);
     ++log.tasks;
     log.busy += took;
@@ -318,6 +324,7 @@ class HostBackend final : public Backend {
   Launches launches_;
   std::vector<std::vector<std::uint32_t>> actions_;  ///< by lane and task number, for messages
   std::vector<LaneLog> logs_;
+  std::vector<HostLink> links_;  ///< to the device and to the host; only with HostOptions::move
   const Clock::time_point start_;
   std::optional<Lanes> threads_;  // last, so that it ends first
 };

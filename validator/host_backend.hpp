@@ -17,6 +17,7 @@ struct HostOptions {
   Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down, a word for many bytes
   double time_scale = 0;       ///< > 0: ops and copies take this multiple of their time; needs threads
   Machine machine = {};        ///< its links time the copies; used with time_scale only
+  bool move = false;           ///< copies move as many bytes as they have, and take as long as that takes
   Nanos patience = Nanos{60'000'000'000};  ///< nothing ends for so long while a lane waits: the run is stuck
   bool detail = false;                     ///< keep when every op and copy was executed
 

@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
+#include "tests/standin.hpp"
 #include "traces/builder.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
@@ -51,6 +52,16 @@ struct Files {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments);
   }
+};
+
+/// With the stand-in where NVIDIA's driver would be found.
+class WithStandIn {
+ public:
+  explicit WithStandIn(const std::string& settings) {
+    setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
+    setenv("TIDEPOOL_STANDIN", settings.c_str(), 1);
+  }
+  ~WithStandIn() { unsetenv("LD_LIBRARY_PATH"); }
 };
 
 }  // namespace
@@ -132,9 +143,6 @@ TEST_CASE("validate refuses a plan for another trace and a backend that is not t
   CHECK(mismatch.err == "tidepool: " + files.plan_path +
                             ":1: made for trace 0123456789abcdef; expected the trace given, " + files.trace.hash() +
                             "\n");
-  const ProgramResult cuda = files.validate({"--backend", "cuda"});
-  CHECK(cuda.code == 2);
-  CHECK(cuda.err == "tidepool: --backend: this build has no CUDA backend; expected host\n");
   const ProgramResult quantum = files.validate({"--backend", "quantum"});
   CHECK(quantum.code == 2);
   CHECK(quantum.err == "tidepool: --backend: 'quantum' is not a backend; expected host or cuda\n");
@@ -142,4 +150,71 @@ TEST_CASE("validate refuses a plan for another trace and a backend that is not t
   const ProgramResult arena = files.validate({"--arena", "12"});
   CHECK(arena.code == 2);
   CHECK_THAT(arena.err, ContainsSubstring("tidepool: --arena: '12' is not a size; "));
+}
+
+TEST_CASE("validate runs a plan on a device, and compares its time with the prediction") {
+  const Files files;
+  PlanFile file = files.plan(8192_B);
+  // As the stand-in copies: 10 us, and 12 bytes in a ns.
+  file.spec.machine.h2d = file.spec.machine.d2h = {BytesPerSecond{12'000'000'000}, 10_us};
+  file.predicted = replay(files.trace, file.spec, file.plan);
+  files.write(file);
+  const WithStandIn device{"seed=2"};
+  const ProgramResult result = files.validate({"--backend", "cuda", "--json", "--detail", "--repeat", "3"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["backend"] == "cuda");
+  CHECK(json["device"] == "stand-in, driver for CUDA 13.0");
+  CHECK(json["corrupt_bytes"] == 0);
+  CHECK(json["read_bytes"] == 5 * 4096);
+  CHECK(json["repeats"] == 3);
+  CHECK(std::abs(json["error"].get<double>()) < 0.001);
+  CHECK(json["predicted_stall_ns"] == 2 * 10'342);  // b leaves and comes back while nobody has anything else to do
+  CHECK(std::abs(json["measured_stall_ns"].get<std::int64_t>() - 2 * 10'341) < 10);
+  CHECK(json["copy_error"].get<double>() < 0.001);
+  CHECK(json["worst"]["what"].is_string());
+  REQUIRE(json["lanes"].size() == 4);
+  CHECK(json["lanes"][1]["lane"] == "d2h");
+  CHECK(json["lanes"][1]["predicted_busy_ns"] == 10'342);
+  REQUIRE(json["transfers"].size() == 2);
+  CHECK(std::abs(json["transfers"][1]["measured_ns"].get<std::int64_t>() - 10'342) < 10);
+  CHECK_THAT(files.validate({"--backend", "cuda", "--graph", "--repeat", "2"}).out,
+             ContainsSubstring(", the median of 2 runs from "));
+}
+
+TEST_CASE("validate says what a device lacks and what it found wrong there") {
+  const Files files;
+  files.write(files.plan(2048_B));
+  {
+    const WithStandIn device{"seed=1"};
+    const ProgramResult corrupt = files.validate({"--backend", "cuda", "--json"});
+    CHECK(corrupt.code == 1);
+    CHECK(nlohmann::json::parse(corrupt.out)["corrupt_bytes"] == 2048 + 2048 + 4096);
+  }
+  files.write(files.plan(8192_B));
+  {
+    const WithStandIn device{"memory=10000"};
+    const ProgramResult full = files.validate({"--backend", "cuda"});
+    CHECK(full.code == 1);
+    CHECK_THAT(full.out,
+               ContainsSubstring("outcome         out_of_memory\nbecause         the device has no 12 KiB for "
+                                 "the arena; 9.766 KiB of 9.766 KiB are free: cuMemAlloc_v2: "
+                                 "CUDA_ERROR_OUT_OF_MEMORY (out of memory)\n"));
+  }
+  {
+    const WithStandIn device{"die=12"};
+    const ProgramResult lost = files.validate({"--backend", "cuda"});
+    CHECK(lost.code == 1);
+    CHECK_THAT(lost.out, ContainsSubstring("outcome         device_error\nbecause         after "));
+  }
+  const WithStandIn device{"devices=0"};
+  const ProgramResult none = files.validate({"--backend", "cuda"});
+  CHECK(none.code == 2);
+  CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
+  const ProgramResult move = files.validate({"--move"});
+  CHECK(move.code == 2);
+  CHECK(move.err ==
+        "tidepool: --move: expected --backend host and --time-scale 1: bytes cannot be moved slower than "
+        "they are\n");
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/importer.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/validation.hpp"
 
 namespace tidepool {
 namespace {
@@ -17,25 +18,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string plan, trace, backend = "host", arena;
-  double time_scale = 0;
-  bool json = false, detail = false, threads = true;
+  std::string plan, trace, arena, machine;
+  ValidationOptions options;
+  bool json = false;
 };
 
-/// What became of the plan. `report` is absent if it could not be executed.
-struct Validation {
-  std::string outcome = "ok", message;
-  std::optional<HostReport> report;
-  std::optional<double> error;  ///< measured / predicted - 1
+struct Subject {
+  const Arguments& arguments;
+  const Trace& trace;
+  const PlanFile& file;
+  const Validation& result;
 };
 
-HostOptions host_options(const Arguments& arguments, const PlanFile& file) {
-  HostOptions options;
-  options.copy_on_write = file.spec.assume.copy_on_write;
-  options.threads = arguments.threads;
-  options.machine = file.spec.machine;
-  options.time_scale = arguments.time_scale;
-  options.detail = arguments.detail;
+ValidationOptions options_of(const Arguments& arguments) {
+  ValidationOptions options = arguments.options;
   if (!arguments.arena.empty()) {
     try {
       options.arena = parse_bytes(arguments.arena);
@@ -43,115 +39,179 @@ HostOptions host_options(const Arguments& arguments, const PlanFile& file) {
       throw error.at("--arena");
     }
   }
+  if (options.time_scale < 0 || (options.time_scale > 0 && !options.threads))
+    throw InputError{"--time-scale: expected a positive number, and no --no-threads"};
+  if (options.repeat < 0) throw InputError{"--repeat: expected how often to measure, 0 or more"};
+  if (options.move && (options.backend != "host" || options.time_scale != 1))
+    throw InputError{"--move: expected --backend host and --time-scale 1: bytes cannot be moved slower than they are"};
   return options;
 }
 
-Validation validate(const Trace& trace, const PlanFile& file, const HostOptions& options) {
-  Validation result;
+/// The plan as it would be on another machine.
+void predict_on(const std::string& machine, const Trace& trace, PlanFile& file) {
+  file.spec.machine = find_machine(machine);
   try {
-    result.report = execute_on_host(trace, file.plan, options);
-    const HostReport& report = *result.report;
-    if (report.outcome != HostOutcome::kOk) {
-      result.outcome = to_text(report.outcome);
-      result.message = report.message;
-      return result;
-    }
-    if (report.measured && file.spec.iterations == 1 && file.predicted.makespan > Nanos{})
-      result.error =
-          static_cast<double>(report.measured->count()) / static_cast<double>(file.predicted.makespan.count()) - 1;
-    if (const Totals replayed = replay(trace, file.spec, file.plan); replayed != file.predicted) {
-      result.outcome = "error";
-      result.message = fmt::format("its actions take {} ns and {} bytes; the plan predicts {} ns and {} bytes",
-                                   replayed.makespan.count(), replayed.peak.count(), file.predicted.makespan.count(),
-                                   file.predicted.peak.count());
-    }
+    file.predicted = replay(trace, file.spec, file.plan);
   } catch (const PlanError& error) {
-    result.outcome = "error";
-    result.message = error.what();
+    throw InputError{fmt::format("--machine: {} cannot execute the plan: {}", machine, error.what())};
   }
-  return result;
 }
 
-Json to_json(const HostReport& report, const Trace& trace, const PlanFile& file) {
+bool is_transfer(const TaskTime& time) { return time.kind == TaskKind::kSwapOut || time.kind == TaskKind::kSwapIn; }
+const char* direction(const TaskTime& time) { return time.kind == TaskKind::kSwapOut ? "d2h" : "h2d"; }
+
+/// The run whose lanes and times are shown.
+const Measurement* shown(const Validation& result) {
+  if (!result.timed.empty()) return result.comparison ? &median_run(result.timed) : &result.timed.back();
+  return result.checked ? &*result.checked : nullptr;
+}
+
+Json detail(const Subject& subject) {
+  const Validation& result = subject.result;
+  const Measurement& run = *shown(result);
   Json lanes = Json::array(), transfers = Json::array();
-  for (const LaneReport& lane : report.lanes)
+  for (std::size_t i = 0; i < run.lanes.size(); ++i) {
+    const LaneReport& lane = run.lanes[i];
     lanes.push_back(
         {{"lane", lane.name}, {"tasks", lane.tasks}, {"bytes", lane.bytes.count()}, {"busy_ns", lane.busy.count()}});
-  for (const TaskTime& time : report.times) {
-    if (time.kind != TaskKind::kSwapOut && time.kind != TaskKind::kSwapIn) continue;
-    const bool out = time.kind == TaskKind::kSwapOut;
-    const Link& link = out ? file.spec.machine.d2h : file.spec.machine.h2d;
-    Json entry{{"direction", out ? "d2h" : "h2d"},
+    if (!result.comparison) continue;
+    lanes.back()["predicted_busy_ns"] = result.comparison->lanes[i].predicted.count();
+    lanes.back()["measured_busy_ns"] = result.comparison->lanes[i].measured.count();
+  }
+  for (const TaskTime& time : run.times) {
+    if (!is_transfer(time)) continue;
+    const Nanos predicted = predicted_time(subject.trace, subject.file.spec.machine, time);
+    Json entry{{"direction", direction(time)},
                {"action", time.action},
                {"version", time.version.value()},
-               {"bytes", trace.size(time.version).count()},
-               {"predicted_ns", link.time(trace.size(time.version)).count()}};
-    if (report.measured) entry["measured_ns"] = (time.end - time.begin).count();
+               {"bytes", subject.trace.size(time.version).count()},
+               {"predicted_ns", predicted.count()}};
+    if (run.measured) {
+      entry["measured_ns"] = (time.end - time.begin).count();
+      entry["begin_ns"] = time.begin.count();
+    }
     transfers.push_back(std::move(entry));
   }
   return {{"lanes", lanes}, {"transfers", transfers}};
 }
 
-Json to_json(const Arguments& arguments, const Trace& trace, const PlanFile& file, const Validation& result) {
+Json to_json(const Subject& subject) {
+  const auto& [arguments, trace, file, result] = subject;
   Json json{{"trace", arguments.trace},
             {"trace_hash", file.trace_hash},
             {"plan", arguments.plan},
-            {"backend", arguments.backend},
-            {"outcome", result.outcome}};
+            {"backend", arguments.options.backend}};
+  if (!result.device.empty()) json["device"] = result.device;
+  json["machine"] = file.spec.machine.name;
+  json["outcome"] = result.outcome;
   if (!result.message.empty()) json["message"] = result.message;
-  if (result.report) json["corrupt_bytes"] = result.report->corrupt.count();
+  if (result.checked) json["corrupt_bytes"] = result.checked->corrupt.count();
   json["predicted_ns"] = file.predicted.makespan.count();
-  if (result.report && result.report->measured) json["measured_ns"] = result.report->measured->count();
-  if (result.error) json["error"] = *result.error;
+  if (result.comparison) {
+    const Comparison& comparison = *result.comparison;
+    const auto [least, most] =
+        std::minmax_element(result.timed.begin(), result.timed.end(),
+                            [](const Measurement& a, const Measurement& b) { return *a.measured < *b.measured; });
+    json["measured_ns"] = comparison.measured.count();
+    json["measured_min_ns"] = least->measured->count();
+    json["measured_max_ns"] = most->measured->count();
+    json["repeats"] = result.timed.size();
+    if (file.spec.iterations == 1) {
+      json["error"] = comparison.error;
+      json["predicted_stall_ns"] = comparison.predicted_stall.count();
+      json["measured_stall_ns"] = comparison.measured_stall.count();
+    }
+    if (comparison.copy_error) json["copy_error"] = *comparison.copy_error;
+    if (comparison.worst) {
+      const TaskComparison& worst = comparison.tasks[*comparison.worst];
+      json["worst"] = {{"action", worst.time.action},
+                       {"what", to_text(file.plan.actions[worst.time.action])},
+                       {"predicted_ns", worst.predicted.count()},
+                       {"measured_ns", worst.measured.count()}};
+    }
+  }
   json["predicted_peak_bytes"] = file.predicted.peak.count();
   json["actions"] = file.plan.actions.size();
-  if (!result.report) return json;
-  json["measured_peak_bytes"] = result.report->peak.count();
-  json["read_bytes"] = result.report->read.count();
-  json["unit_bytes"] = result.report->unit.count();
-  json["wall_ns"] = result.report->wall.count();
-  if (arguments.detail) json.update(to_json(*result.report, trace, file));
+  if (const Measurement* const run = result.checked ? &*result.checked : shown(result)) {
+    json["measured_peak_bytes"] = run->peak.count();
+    json["read_bytes"] = run->read.count();
+    json["unit_bytes"] = run->unit.count();
+    json["wall_ns"] = shown(result)->wall.count();
+    if (arguments.options.detail) json.update(detail(subject));
+  }
   return json;
 }
 
-void print(const Arguments& arguments, const Trace& trace, const PlanFile& file, const Validation& result) {
-  const auto row = [](std::string_view name, const std::string& value) { fmt::print("{:<16}{}\n", name, value); };
-  row("outcome", result.outcome);
-  if (!result.message.empty()) row("because", result.message);
-  row("plan", fmt::format("{} on {}, {} actions", file.spec.policy, file.spec.pool, file.plan.actions.size()));
-  row("predicted time", to_text(file.predicted.makespan));
-  if (result.report && result.report->measured) row("measured time", to_text(*result.report->measured));
-  if (result.error) row("error", fmt::format("{:+.2f} %", *result.error * 100));
-  row("predicted peak", to_text(file.predicted.peak));
-  if (!result.report) return;
-  const HostReport& report = *result.report;
-  row("measured peak", to_text(report.peak));
-  row("compared", fmt::format("{}, {} of it corrupt; a word for {} bytes; {}", to_text(report.read),
-                              to_text(report.corrupt), report.unit.count(), to_text(report.wall)));
-  if (!arguments.detail) return;
-  fmt::print("\n{:<16}{:>10}{:>14}{:>14}\n", "lane", "tasks", "bytes", "busy");
-  for (const LaneReport& lane : report.lanes)
-    fmt::print("{:<16}{:>10}{:>14}{:>14}\n", lane.name, lane.tasks, to_text(lane.bytes), to_text(lane.busy));
-  fmt::print("\n{:<10}{:>10}{:>10}{:>14}{:>14}\n", "transfer", "action", "version", "bytes", "time");
-  for (const TaskTime& time : report.times)
-    if (time.kind == TaskKind::kSwapOut || time.kind == TaskKind::kSwapIn)
-      fmt::print("{:<10}{:>10}{:>10}{:>14}{:>14}\n", time.kind == TaskKind::kSwapOut ? "d2h" : "h2d", time.action,
-                 time.version.value(), to_text(trace.size(time.version)), to_text(time.end - time.begin));
+void print_row(std::string_view name, const std::string& value) { fmt::print("{:<16}{}\n", name, value); }
+
+void print_comparison(const Subject& subject) {
+  const Comparison& comparison = *subject.result.comparison;
+  const auto& runs = subject.result.timed;
+  const auto [least, most] = std::minmax_element(
+      runs.begin(), runs.end(), [](const Measurement& a, const Measurement& b) { return *a.measured < *b.measured; });
+  std::string measured = to_text(comparison.measured);
+  if (runs.size() > 1)
+    measured += fmt::format(", the median of {} runs from {} to {}", runs.size(), to_text(*least->measured),
+                            to_text(*most->measured));
+  print_row("measured time", measured);
+  if (subject.file.spec.iterations == 1) {
+    print_row("error", fmt::format("{:+.2f} %", comparison.error * 100));
+    print_row("stall", fmt::format("{} predicted, {} measured", to_text(comparison.predicted_stall),
+                                   to_text(comparison.measured_stall)));
+  }
+  if (comparison.copy_error)
+    print_row("copies", fmt::format("{:.2f} % from their prediction, in the median", *comparison.copy_error * 100));
+  if (!comparison.worst) return;
+  const TaskComparison& worst = comparison.tasks[*comparison.worst];
+  print_row("worst", fmt::format("{}: {} predicted, {} measured", to_text(subject.file.plan.actions[worst.time.action]),
+                                 to_text(worst.predicted), to_text(worst.measured)));
+}
+
+void print_detail(const Subject& subject) {
+  const Measurement& run = *shown(subject.result);
+  fmt::print("\n{:<16}{:>10}{:>14}{:>14}{:>14}\n", "lane", "tasks", "bytes", "busy", "predicted");
+  for (std::size_t i = 0; i < run.lanes.size(); ++i)
+    fmt::print("{:<16}{:>10}{:>14}{:>14}{:>14}\n", run.lanes[i].name, run.lanes[i].tasks, to_text(run.lanes[i].bytes),
+               to_text(run.lanes[i].busy),
+               subject.result.comparison ? to_text(subject.result.comparison->lanes[i].predicted) : "");
+  if (std::none_of(run.times.begin(), run.times.end(), is_transfer)) return;
+  fmt::print("\n{:<10}{:>10}{:>10}{:>14}{:>14}{:>14}\n", "transfer", "action", "version", "bytes", "time", "predicted");
+  for (const TaskTime& time : run.times)
+    if (is_transfer(time))
+      fmt::print("{:<10}{:>10}{:>10}{:>14}{:>14}{:>14}\n", direction(time), time.action, time.version.value(),
+                 to_text(subject.trace.size(time.version)), to_text(time.end - time.begin),
+                 to_text(predicted_time(subject.trace, subject.file.spec.machine, time)));
+}
+
+void print(const Subject& subject) {
+  const auto& [arguments, trace, file, result] = subject;
+  print_row("outcome", result.outcome);
+  if (!result.message.empty()) print_row("because", result.message);
+  if (!result.device.empty()) print_row("device", result.device);
+  print_row("plan", fmt::format("{} on {}, {} actions", file.spec.policy, file.spec.pool, file.plan.actions.size()));
+  print_row("predicted time", fmt::format("{} on {}", to_text(file.predicted.makespan), file.spec.machine.name));
+  if (result.comparison) print_comparison(subject);
+  print_row("predicted peak", to_text(file.predicted.peak));
+  if (shown(result) == nullptr) return;
+  const Measurement& run = result.checked ? *result.checked : *shown(result);
+  print_row("measured peak", to_text(run.peak));
+  print_row("compared", fmt::format("{}, {} of it corrupt; a word for {} bytes; {}", to_text(run.read),
+                                    to_text(run.corrupt), run.unit.count(), to_text(run.wall)));
+  if (arguments.options.detail) print_detail(subject);
 }
 
 int run(const Arguments& arguments) {
-  if (arguments.backend == "cuda") throw InputError{"--backend: this build has no CUDA backend; expected host"};
-  if (arguments.backend != "host")
-    throw InputError{fmt::format("--backend: '{}' is not a backend; expected host or cuda", arguments.backend)};
-  if (arguments.time_scale < 0 || (arguments.time_scale > 0 && !arguments.threads))
-    throw InputError{"--time-scale: expected a positive number, and no --no-threads"};
+  const ValidationOptions options = options_of(arguments);
+  const Validator validator{options};
   const Trace trace = load_trace(arguments.trace);
-  const PlanFile file = read_plan(arguments.plan, &trace);
-  const Validation result = validate(trace, file, host_options(arguments, file));
+  PlanFile file = read_plan(arguments.plan, &trace);
+  if (!arguments.machine.empty()) predict_on(arguments.machine, trace, file);
+  const Validation result = validator.validate(trace, file);
+  const Subject subject{arguments, trace, file, result};
   if (arguments.json)
-    fmt::print("{}\n", to_json(arguments, trace, file, result).dump());
+    fmt::print("{}\n", to_json(subject).dump());
   else
-    print(arguments, trace, file, result);
+    print(subject);
   return result.outcome == "ok" ? 0 : 1;
 }
 
@@ -160,16 +220,29 @@ const RegisterCommand kRegistered{
      .summary = "re-execute a plan on real memory and compare every byte, and its cost with the prediction",
      .declare = [](CLI::App& app) {
        const auto arguments = std::make_shared<Arguments>();
+       ValidationOptions& options = arguments->options;
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out")->required();
        app.add_option("--trace", arguments->trace, "the trace that the plan is for")->required();
-       app.add_option("--backend", arguments->backend, "host: this machine's memory, one thread per lane; cuda: a GPU");
+       app.add_option("--backend", options.backend, "host: this machine's memory, one thread per lane; cuda: a GPU");
        app.add_flag("--json", arguments->json, "one JSON object");
-       app.add_flag("--detail", arguments->detail, "also each lane and each transfer");
-       app.add_option("--time-scale", arguments->time_scale,
-                      "ops and copies take this multiple of their time, and time is measured; indicative on the host");
+       app.add_flag("--detail", options.detail, "also each lane and each transfer");
+       app.add_option("--machine", arguments->machine,
+                      "predict for this machine instead of the one that the plan was made for, see tidepool calibrate");
+       app.add_option(
+           "--repeat", options.repeat,
+           "measure time so often; the median counts (default 1; 0 with --backend cuda: only compare bytes)");
+       app.add_flag("!--no-content", options.content, "only measure time: do not compare bytes");
+       app.add_option("--time-scale", options.time_scale,
+                      "host: ops and copies take this multiple of their time, and time is measured");
+       app.add_flag("--move", options.move,
+                    "host: copies move as many bytes as they have instead of waiting; with --time-scale 1 and the "
+                    "machine file of calibrate --backend host");
+       app.add_flag("--graph", options.graph, "cuda: submit everything as one CUDA graph");
+       app.add_option("--device", options.device, "cuda: number of the device (default 0)");
        app.add_option("--arena", arguments->arena,
-                      "most memory to take for content; larger plans are scaled down (default 256MiB)");
-       app.add_flag("!--no-threads", arguments->threads, "everything in issue order, one thing after the other");
+                      "most memory to take for content; larger plans are scaled down (default: host 256MiB, cuda as "
+                      "much as the plan needs)");
+       app.add_flag("!--no-threads", options.threads, "host: everything in issue order, one thing after the other");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

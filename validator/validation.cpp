@@ -1,0 +1,111 @@
+#include "validator/validation.hpp"
+
+#include <fmt/format.h>
+
+#include "traces/error.hpp"
+#include "validator/cuda/backend.hpp"
+#include "validator/device_program.hpp"
+#include "validator/host_backend.hpp"
+
+namespace tidepool {
+
+class Validator::Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string device() const { return {}; }
+  virtual bool measures() const = 0;
+  /// @param timed  to measure time, else to compare bytes
+  virtual Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const = 0;
+};
+
+class Validator::Host final : public Backend {
+ public:
+  explicit Host(const ValidationOptions& options) : options_{options} {}
+  bool measures() const override { return options_.time_scale > 0; }
+
+  Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+    HostOptions options{.copy_on_write = file.spec.assume.copy_on_write, .threads = options_.threads};
+    options.machine = file.spec.machine;
+    options.detail = timed || options_.detail;
+    if (options_.arena) options.arena = *options_.arena;
+    if (!timed) return execute_on_host(trace, file.plan, options);
+    options.time_scale = options_.time_scale;
+    options.move = options_.move;
+    return execute_on_host(trace, file.plan, options);
+  }
+
+ private:
+  const ValidationOptions& options_;
+};
+
+class Validator::Cuda final : public Backend {
+ public:
+  explicit Cuda(const ValidationOptions& options) : options_{options}, gpu_{driver_, options.device} {}
+  std::string device() const override { return gpu_.description(); }
+  bool measures() const override { return options_.repeat > 0; }
+
+  Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+    DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
+    if (options_.arena) options.aim = *options_.arena;
+    const DeviceProgram program = make_program(trace, file.plan, options);
+    return cuda::run_program(gpu_, trace, file.plan, program, {.timed = timed, .graph = options_.graph});
+  }
+
+ private:
+  const ValidationOptions& options_;
+  const cuda::Driver driver_;
+  const cuda::Gpu gpu_;
+};
+
+Validator::Validator(const ValidationOptions& options) : options_{options} {
+  if (options.backend == "host") {
+    backend_ = std::make_unique<Host>(options_);
+  } else if (options.backend == "cuda") {
+    try {
+      backend_ = std::make_unique<Cuda>(options_);
+    } catch (const cuda::Error& error) {
+      throw InputError{fmt::format("--backend: cuda: {}", error.what())};
+    }
+  } else {
+    throw InputError{fmt::format("--backend: '{}' is not a backend; expected host or cuda", options.backend)};
+  }
+}
+
+Validator::~Validator() = default;
+
+Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
+  Validation result;
+  result.device = backend_->device();
+  result.predicted = file.predicted;
+  const auto ended = [&](const Measurement& run) {
+    if (run.outcome == Measured::kOk) return true;
+    result.outcome = to_text(run.outcome);
+    result.message = run.message;
+    return false;
+  };
+  try {
+    if (options_.content) {
+      result.checked = backend_->execute(trace, file, false);
+      if (!ended(*result.checked)) return result;
+    }
+    for (int i = 0; i < options_.repeat && backend_->measures(); ++i) {
+      result.timed.push_back(backend_->execute(trace, file, true));
+      if (!ended(result.timed.back())) return result;
+    }
+    if (const Totals replayed = replay(trace, file.spec, file.plan); replayed != file.predicted) {
+      result.outcome = "error";
+      result.message = fmt::format("its actions take {} ns and {} bytes; the plan predicts {} ns and {} bytes",
+                                   replayed.makespan.count(), replayed.peak.count(), file.predicted.makespan.count(),
+                                   file.predicted.peak.count());
+      return result;
+    }
+    if (!result.timed.empty())
+      result.comparison = compare(trace, file.spec.machine, file.predicted, median_run(result.timed));
+  } catch (const PlanError& error) {
+    result.outcome = "error";
+    result.message = error.what();
+  }
+  return result;
+}
+
+}  // namespace tidepool
