@@ -16,9 +16,14 @@
 #include "simulator/plan.hpp"
 #include "simulator/run.hpp"
 #include "traces/input.hpp"
+#include "traces/names.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
+
+/// The verbs as plan files spell them.
+template <>
+std::span<const std::string_view> words<Verb>();
 
 struct PlanFile {
   std::string trace_hash;  ///< Trace::hash() of the trace that it is for

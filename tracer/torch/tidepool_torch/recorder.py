@@ -46,6 +46,8 @@ class Recorder(TorchDispatchMode):
     step counters of optimizers, and numbers that the program turned into tensors.
     """
 
+    measures = True  # whether ops get times
+
     def __init__(self, models, optimizers=(), device="a100", name=""):
         super().__init__()
         self._models = models if isinstance(models, (list, tuple)) else [models]
@@ -54,22 +56,19 @@ class Recorder(TorchDispatchMode):
         parameters = [parameter for model in self._models for parameter in model.parameters()]
         on_gpu = any(parameter.device.type != "cpu" for parameter in parameters)
         fake = any(isinstance(parameter, FakeTensor) for parameter in parameters)
-        if self._device is None and (fake or on_gpu):
+        if self.measures and self._device is None and (fake or on_gpu):
             raise RecordingError("measured times need real tensors on the CPU; name a device to have them estimated")
-        self.program = Program()
+        self.program = self._new_program()
         self.program.meta = self._describe(name, fake)
-        self._storages = Storages(self.program, on_gpu)
-        self._position = Position(self._models, self._optimizers)
+        self._storages = self._new_storages(on_gpu)
+        self._position = self._new_position()
         self._undefined = set()  # buffers that were allocated without content and not written since
         self._last_op = None
         self._iterations = 0
         self._scope = ExitStack()
 
     def __enter__(self):
-        gc.collect()
-        if gc.isenabled():
-            gc.disable()
-            self._scope.callback(gc.enable)
+        self._rest_collector()
         self._scope.enter_context(self._position)
         for optimizer in self._optimizers:
             hook = optimizer.register_step_pre_hook(lambda *_: self._find_kinds(self._storages.known))
@@ -109,6 +108,21 @@ class Recorder(TorchDispatchMode):
         elapsed = time.perf_counter_ns() - started
         self._record(call, given, elapsed if self._device is None else estimate_ns(self._device, call))
         return call.result
+
+    def _rest_collector(self):
+        gc.collect()
+        if gc.isenabled():
+            gc.disable()
+            self._scope.callback(gc.enable)
+
+    def _new_program(self):
+        return Program()
+
+    def _new_storages(self, on_gpu):
+        return Storages(self.program, on_gpu)
+
+    def _new_position(self):
+        return Position(self._models, self._optimizers)
 
     def _record(self, call, given, duration_ns):
         from_host = [tensor for _, tensor, buffer in given if buffer is HOST]

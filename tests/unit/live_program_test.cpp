@@ -1,0 +1,80 @@
+#include "validator/live/live_program.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "tests/program.hpp"
+#include "traces/builder.hpp"
+#include "traces/child_process.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// op0 writes a | op1 reads a, writes b | op2 reads a and b: every use from its schema, unless asked otherwise.
+struct ThreeOps {
+  Evidence evidence = Evidence::kSchema;
+  OpKind first = OpKind::kKernel;
+  VersionId a = {}, b = {};
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId one = build.alloc({.size = 512_B}), two = build.alloc({.size = 512_B});
+    a = build.run({.kind = first, .duration = 1_us}, {{one, Access::kWrite, evidence}})[0];
+    b = build.run({.duration = 1_us}, {{one, Access::kRead, evidence}, {two, Access::kWrite, evidence}})[1];
+    build.run({.duration = 1_us}, {{one, Access::kRead, evidence}, {two, Access::kRead, evidence}});
+    return build.finish();
+  }
+
+  /// a is dropped while op1 has run, and comes back before op2.
+  PlanFile recomputing() const {
+    PlanWriter writer{trace};
+    writer.alloc(a, 0_B).run(OpId{0}).alloc(b, 512_B).run(OpId{1}).drop(a).alloc(a, 0_B).run(OpId{0}).run(OpId{2});
+    return {trace.hash(), {}, {}, writer.plan()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a live program keeps what the framework has not done already") {
+  const ThreeOps step;
+  const auto json = nlohmann::json::parse(live_program(step.trace, step.recomputing(), "run.plan"));
+  CHECK(json["actions"] == nlohmann::json::parse(R"([[2,"drop",0],[2,"run",0]])"));
+  CHECK(json["ops"][0] == nlohmann::json::parse(R"({"name":"","uses":[[0,-1,0,"write"]],"recipe":true})"));
+  CHECK_FALSE(json["ops"][1].contains("recipe"));
+}
+
+TEST_CASE("what a live job cannot carry out is refused with the op and the reason") {
+  const auto refusal = [](const ThreeOps& step, const PlanFile& file) {
+    try {
+      live_program(step.trace, file, "run.plan");
+    } catch (const InputError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  const ThreeOps source{.first = OpKind::kSource}, guessed{.evidence = Evidence::kParameter}, plain;
+  CHECK(refusal(source, source.recomputing()) ==
+        "run.plan: runs op 0 () again, which brings bytes from outside; expected a plan without it");
+  CHECK(refusal(guessed, guessed.recomputing()) ==
+        "run.plan: the trace does not say what op 0 () reads and writes; expected a trace recorded by tidepool_torch");
+  PlanFile file = plain.recomputing();
+  file.spec.iterations = 3;
+  CHECK(refusal(plain, file) == "run.plan: runs the step 3 times; expected a plan for one iteration");
+  file = plain.recomputing();
+  file.spec.assume = Assumptions::find("simrd");
+  file.spec.assume.copy_on_write = true;
+  CHECK(refusal(plain, file) ==
+        "run.plan: assumes that writes in place are copies (--assume simrd); expected a plan of the strict model");
+}
+
+TEST_CASE("a command's exit status, and the signal that ended it, are passed on") {
+  CHECK(run_child({"sh", "-c", "exit 7"}) == 7);
+  CHECK(run_child({"sh", "-c", "kill -9 $$"}) == 128 + 9);
+  CHECK(run_child({"sh", "-c", "test \"$TIDEPOOL_TEST\" = yes"}, {.environment = {{"TIDEPOOL_TEST", "yes"}}}) == 0);
+  CHECK_THROWS_WITH(run_child({"./no-such-command"}), "./no-such-command: cannot be run: No such file or directory");
+}

@@ -1,0 +1,106 @@
+#include "traces/child_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+volatile sig_atomic_t child_id = 0;
+
+extern "C" void pass_on(int signal) {
+  if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
+}
+
+/// While it exists, signals are the child's matter.
+class SignalsToChild {
+ public:
+  SignalsToChild() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      struct sigaction action = {};
+      action.sa_handler = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT ? SIG_IGN : pass_on;
+      sigaction(kSignals[i], &action, &before_[i]);
+    }
+  }
+  ~SignalsToChild() {
+    restore();
+    child_id = 0;
+  }
+  SignalsToChild(const SignalsToChild&) = delete;
+  SignalsToChild& operator=(const SignalsToChild&) = delete;
+
+  void restore() const {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_ = {};
+};
+
+/// Becomes the command; only returns, with errno, if it cannot.
+void become(const std::vector<std::string>& command, const ChildOptions& options) {
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  if (options.output_to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+}
+
+}  // namespace
+
+int run_child(const std::vector<std::string>& command, const ChildOptions& options) {
+  std::array<int, 2> failure = {};  // tells the errno of a command that could not be run; closed by one that could
+  if (pipe2(failure.data(), O_CLOEXEC) != 0) throw InputError{fmt::format("no pipe: {}", std::strerror(errno))};
+  const SignalsToChild signals;
+  const pid_t child = fork();
+  if (child == 0) {
+    signals.restore();
+    become(command, options);
+    const int error = errno;
+    [[maybe_unused]] const auto told = write(failure[1], &error, sizeof error);
+    _exit(127);
+  }
+  const int fork_error = errno;
+  close(failure[1]);
+  child_id = child;
+  int error = child < 0 ? fork_error : 0, status = 0;
+  if (child > 0) {
+    int code = 0;
+    if (read(failure[0], &code, sizeof code) == static_cast<ssize_t>(sizeof code)) error = code;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  close(failure[0]);
+  if (error != 0) throw InputError{fmt::format("{}: cannot be run: {}", command.at(0), std::strerror(error))};
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string prepended(const std::string& name, const std::string& added) {
+  const char* before = std::getenv(name.c_str());
+  return before && *before ? added + ":" + before : added;
+}
+
+std::string python_folder() {
+  namespace fs = std::filesystem;
+  if (const char* given = std::getenv("TIDEPOOL_PYTHON")) return given;
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& folder : {here / "python", here.parent_path() / "share/tidepool/python"})
+    if (fs::exists(folder)) return folder.string();
+  throw InputError{fmt::format("{}: no Python packages of this program; expected {} or TIDEPOOL_PYTHON to name them",
+                               here.string(), (here / "python").string())};
+}
+
+}  // namespace tidepool

@@ -1,0 +1,50 @@
+"""Python imports this module when it starts, because `tidepool run` and `tidepool record --torch` put its folder first
+on the path. It waits until the program has imported torch, and attaches then. A sitecustomize of the user's runs, too."""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+
+def _run_users_own():
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+class _AfterTorch(importlib.abc.MetaPathFinder):
+    """Finds torch as it would be found anyway, and attaches once it has been loaded."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("torch")
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                _attach()
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _attach():
+    if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
+        from tidepool_live.session import attach
+
+        attach()
+
+
+if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
+    sys.meta_path.insert(0, _AfterTorch())
+try:
+    _run_users_own()
+except Exception as error:  # as Python's own site module does
+    print(f"sitecustomize: {type(error).__name__}: {error}", file=sys.stderr)

@@ -1,0 +1,179 @@
+#include "validator/live/live_program.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "traces/error.hpp"
+#include "traces/names.hpp"
+
+namespace tidepool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kRunningStatistics = ".running_stats";  // the second half of a batch normalisation
+
+class Lowering {
+ public:
+  Lowering(const Trace& trace, const PlanFile& file, const std::string& name)
+      : trace_{trace}, file_{file}, name_{name}, recipe_(trace.ops().size()), has_run_(trace.ops().size()) {}
+
+  std::string text() {
+    require_possible();
+    Json actions = lower_actions();
+    Json json{{"tidepool_live", 1}, {"trace_hash", trace_.hash()}, {"policy", file_.spec.policy}};
+    json["predicted"] = {{"makespan_ns", file_.predicted.makespan.count()},
+                         {"peak_bytes", file_.predicted.peak.count()},
+                         {"swap_out_bytes", file_.predicted.swap_out.count()},
+                         {"recompute_count", file_.predicted.recompute_count}};
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
+      const Buffer& buffer = trace_.buffers()[i];
+      json["buffers"].push_back({buffer.size.count(), trace_.first_version(BufferId{i}).value()});
+    }
+    for (std::uint32_t i = 0; i < trace_.versions().size(); ++i) {
+      const Version& version = trace_.version(VersionId{i});
+      json["versions"].push_back({version.buffer.value(), number(version.producer), number(version.parent)});
+    }
+    for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) json["ops"].push_back(lower_op(OpId{i}));
+    json["actions"] = std::move(actions);
+    return json.dump();
+  }
+
+ private:
+  template <class Id>
+  static std::int64_t number(Id id) {
+    return id.valid() ? static_cast<std::int64_t>(id.value()) : -1;
+  }
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw InputError{name_ + ": " + fmt::format(text, std::forward<Args>(args)...)};
+  }
+
+  std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
+
+  void require_possible() const {
+    if (file_.spec.iterations != 1)
+      refuse("runs the step {} times; expected a plan for one iteration", file_.spec.iterations);
+    if (file_.spec.assume.copy_on_write)
+      refuse("assumes that writes in place are copies (--assume {}); expected a plan of the strict model",
+             file_.spec.assume.name);
+    for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) {
+      const OpId op{i};
+      for (const Use& use : trace_.uses(op))
+        if (use.access == Access::kView || use.access == Access::kTouch || use.evidence != Evidence::kSchema)
+          refuse("the trace does not say what {} reads and writes; expected a trace recorded by tidepool_torch",
+                 op_name(op));
+    }
+  }
+
+  Json lower_op(OpId id) const {
+    const Op& op = trace_.op(id);
+    Json uses = Json::array();
+    for (const Use& use : trace_.uses(id)) {
+      const VersionId version = use.out.valid() ? use.out : use.in;
+      uses.push_back(
+          {trace_.version(version).buffer.value(), number(use.in), number(use.out), std::string{word(use.access)}});
+    }
+    Json json{{"name", trace_.text(op.name)}, {"uses", std::move(uses)}};
+    if (recipe_[id.index()]) json["recipe"] = true;
+    if (op.random) json["random"] = true;
+    return json;
+  }
+
+  /// An op is kept as a recipe if a version that is dropped comes from it, directly or through other such ops.
+  void keep_recipe(OpId last) {
+    std::vector<OpId> open{last};
+    while (!open.empty()) {
+      const OpId id = open.back();
+      open.pop_back();
+      if (!id.valid() || recipe_[id.index()]) continue;
+      recipe_[id.index()] = true;
+      for (const Use& use : trace_.uses(id))
+        if (use.in.valid()) open.push_back(trace_.version(use.in).producer);
+    }
+  }
+
+  void require_repeatable(OpId id) const {
+    const Op& op = trace_.op(id);
+    if (op.kind == OpKind::kSource)
+      refuse("runs {} again, which brings bytes from outside; expected a plan without it", op_name(id));
+    if (trace_.text(op.name).ends_with(kRunningStatistics))
+      refuse("runs {} again, which is one with the op before it on a live job; expected a plan without it",
+             op_name(id));
+  }
+
+  Json lower_actions() {
+    Json lowered = Json::array();
+    std::vector<bool> met(trace_.versions().size()), copied(trace_.versions().size());
+    std::int64_t last = 0;
+    const auto add = [&](std::int64_t before, std::string_view verb, std::uint32_t subject) {
+      lowered.push_back({before, verb, subject});
+    };
+    for (const Action& action : file_.plan.actions)
+      if (action.verb == Verb::kAlloc)
+        met[action.subject] = true;
+      else if (action.verb == Verb::kSwapIn && !met[action.subject]) {
+        met[action.subject] = true;  // on the host when the step begins
+        copied[action.subject] = true;
+        add(0, "swap_out", action.subject);
+        add(0, "drop", action.subject);
+      }
+    for (const Action& action : file_.plan.actions) {
+      const std::int64_t before =
+          action.before.valid() ? number(action.before) : static_cast<std::int64_t>(trace_.ops().size());
+      switch (action.verb) {
+        case Verb::kAlloc:
+          if (!initial(action.subject)) continue;
+          break;
+        case Verb::kRun:
+          if (!has_run_[action.subject]) {
+            has_run_[action.subject] = true;
+            continue;
+          }
+          require_repeatable(OpId{action.subject});
+          keep_recipe(OpId{action.subject});
+          break;
+        case Verb::kSwapOut:
+          copied[action.subject] = true;
+          break;
+        case Verb::kDrop:
+          if (!copied[action.subject]) keep_recipe(trace_.version(VersionId{action.subject}).producer);
+          break;
+        case Verb::kSwapIn:
+        case Verb::kFree:
+        case Verb::kCopy:
+        case Verb::kAwait:
+          break;
+        default:
+          continue;  // places are the framework's matter
+      }
+      if (before < last) refuse("goes back from op {} to op {}; expected a plan for one stream", last, before);
+      last = before;
+      add(before, word(action.verb), action.subject);
+    }
+    return lowered;
+  }
+
+  /// Whether the program itself brings the content of this version to the step.
+  bool initial(std::uint32_t version) const {
+    const Version& it = trace_.version(VersionId{version});
+    return it.kind == VersionKind::kInitial && trace_.buffer(it.buffer).born_before;
+  }
+
+  const Trace& trace_;
+  const PlanFile& file_;
+  const std::string& name_;
+  std::vector<bool> recipe_, has_run_;
+};
+
+}  // namespace
+
+std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name) {
+  return Lowering{trace, file, plan_name}.text();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,66 @@
+"""What the tests share: torch and the built program, or a skip."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../../../tracer/torch")]
+
+try:
+    import torch
+except ImportError:
+    raise unittest.SkipTest("PyTorch is not installed; the tests of live jobs need it") from None
+
+PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../../build/tidepool"))
+if not os.access(PROGRAM, os.X_OK):
+    raise unittest.SkipTest(f"{PROGRAM} is not built; TIDEPOOL_PROGRAM may name it")
+
+import models
+import tidepool_torch
+from tidepool_live import Follower, LiveProgram
+from tidepool_live.device import HostDevice
+
+torch.set_num_threads(1)
+
+
+def tidepool(*arguments):
+    result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    assert result.returncode == 0, f"{arguments}: {result.stdout}{result.stderr}"
+    return result.stdout
+
+
+class Planned:
+    """A network's step, recorded, and a plan for it, in a folder of their own."""
+
+    def __init__(self, model, policy, capacity):
+        self._folder = tempfile.TemporaryDirectory()
+        self.trace, self.plan = self.file("step.jsonl"), self.file("step.plan")
+        network, optimizer, step = models.make(model)
+        tidepool_torch.record_steps(step, network, optimizer, device="a100").save(self.trace)
+        tidepool("simulate", self.trace, "--policy", policy, "--capacity", capacity, "--plan-out", self.plan)
+        tidepool("run", "--plan", self.plan, "--trace", self.trace, "--program-out", self.file("program.json"))
+        self.program = LiveProgram.load(self.file("program.json"))
+
+    def file(self, name):
+        return os.path.join(self._folder.name, name)
+
+    def close(self):
+        self._folder.cleanup()
+
+
+def train(model, steps, plan=None, device=None):
+    """Trains a fresh network; with a plan, from the second step on. Returns losses, parameters and the report."""
+    network, optimizer, step = models.make(model)
+    losses = [step()]
+    follower = None
+    if plan is not None:
+        follower = Follower(plan, network, optimizer, device or HostDevice())
+        with follower:
+            losses += [step() for _ in range(steps - 1)]
+    else:
+        losses += [step() for _ in range(steps - 1)]
+    state = [tensor.clone() for tensor in network.state_dict().values()]
+    return losses, state, follower.report.content() if follower else None

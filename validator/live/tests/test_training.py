@@ -1,0 +1,147 @@
+"""Plans of the simulator on networks that really train: every loss and every weight stays what it was, to the bit, and
+memory is what was predicted, to the byte."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from support import HERE, PROGRAM, Follower, HostDevice, Planned, models, torch, train
+
+
+class LazyDevice(HostDevice):
+    """Copies only start when somebody waits for them: what nobody waits for is never copied."""
+
+    def __init__(self):
+        pass
+
+    def copy(self, lane, target, source, after=None):
+        return [after, target, source]
+
+    def wait(self, event):
+        if event:
+            after, target, source = event
+            event.clear()
+            if after is not None:
+                self.wait(after)
+            target.copy_(source)
+
+
+class Training(unittest.TestCase):
+    def check(self, model, policy, capacity, device=None, verbs=()):
+        planned = Planned(model, policy, capacity)
+        self.addCleanup(planned.close)
+        losses, state, _ = train(model, 5)
+        followed, followed_state, report = train(model, 5, planned.program, device)
+        self.assertEqual(followed, losses)
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(followed_state, state)))
+        self.assertEqual((report["iterations"], report["deviations"]), (4, 0))
+        for verb in verbs:
+            self.assertGreater(report["counts"][verb], 0)
+        peak = planned.program.predicted["peak_bytes"]
+        if "swap_out" in verbs:  # a copy takes no time here; in the prediction, places wait for theirs to end
+            self.assertLessEqual(report["peak_bytes"], peak)
+            self.assertGreater(report["peak_bytes"], 0.95 * peak)
+        else:
+            self.assertEqual(report["peak_bytes"], peak)
+        last = report["each"][-1]
+        self.assertLessEqual(last["swap_out_bytes"], planned.program.predicted["swap_out_bytes"])
+
+    def test_an_mlp_under_recomputation(self):
+        self.check("mlp", "dtr", "0.6x", verbs=("drop", "run"))
+
+    def test_an_mlp_under_swapping(self):
+        self.check("mlp", "lru-swap", "0.6x", verbs=("swap_out", "drop", "swap_in"))
+
+    def test_a_cnn_under_recomputation(self):
+        self.check("cnn", "dtr", "0.8x", verbs=("drop", "run"))
+
+    def test_a_cnn_under_swapping(self):
+        self.check("cnn", "lru-swap", "0.7x", verbs=("swap_out", "drop", "swap_in"))
+
+    def test_a_gpt_under_swapping_with_copies_as_late_as_they_may_be(self):
+        self.check("gpt", "lru-swap", "0.8x", LazyDevice(), verbs=("swap_out", "drop", "swap_in"))
+
+    def test_a_gpt_under_both(self):
+        self.check("gpt", "tide", "0.6x", verbs=("swap_out", "drop", "swap_in", "run"))
+
+
+class Deviations(unittest.TestCase):
+    """The job goes another way than the recorded step while content is away."""
+
+    def test_an_evaluation_within_a_step_and_steps_without_update_change_nothing(self):
+        planned = Planned("mlp", "tide", "0.6x")
+        self.addCleanup(planned.close)
+
+        def run(plan):
+            network, optimizer, step = models.make("mlp")
+            x = torch.randn(512, 64)
+            values = [step()]
+
+            def detours():
+                for number in range(3):
+                    values.extend([step(), step()])
+                    loss = network(x).square().mean()
+                    if number == 1:
+                        with torch.no_grad():
+                            values.append(network(x[:7]).sum().item())  # while activations are away
+                    loss.backward()
+                    if number == 2:
+                        optimizer.zero_grad()  # a step that is skipped
+                    optimizer.step()
+                values.extend([step(), step()])
+
+            if plan is None:
+                detours()
+                return values, None
+            with Follower(plan, network, optimizer, HostDevice()) as follower:
+                detours()
+            return values, follower.report.content()
+
+        plain, _ = run(None)
+        followed, report = run(planned.program)
+        self.assertEqual(followed, plain)
+        self.assertGreaterEqual(report["iterations"], 6)
+        self.assertGreater(report["deviations"], 0)
+
+    def test_after_eight_strange_iterations_nothing_is_followed_any_more(self):
+        planned = Planned("mlp", "dtr", "0.6x")
+        self.addCleanup(planned.close)
+        network, optimizer, _ = models.make("mlp")
+        x = torch.randn(512, 64)
+
+        def step():
+            optimizer.zero_grad()
+            loss = network(x).abs().mean()  # not the square that was recorded
+            loss.backward()
+            optimizer.step()
+
+        step()
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower:
+            for _ in range(10):
+                step()
+        report = follower.report.content()
+        self.assertEqual((report["iterations"], report["deviations"], report["gave_up"]), (0, 8, True))
+        self.assertEqual((report["lost"][0]["expected"], report["lost"][0]["saw"]), ("aten::pow", "aten::abs"))
+
+
+class Script(unittest.TestCase):
+    def test_an_unmodified_script_prints_the_same_losses_under_a_plan(self):
+        planned = Planned("cnn", "tide", "0.6x")
+        self.addCleanup(planned.close)
+        script = [sys.executable, os.path.join(HERE, "train.py"), "cnn", "6"]
+        plain = subprocess.run(script, capture_output=True, text=True, check=True)
+        result = subprocess.run(
+            [PROGRAM, "run", "--json", "--plan", planned.plan, "--trace", planned.trace, "--", *script],
+            capture_output=True, text=True)
+        self.assertEqual(result.stderr, plain.stdout)
+        report = json.loads(result.stdout)
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual((report["iterations"], report["deviations"]), (5, 0))
+        self.assertEqual(report["measured_peak_bytes"], report["predicted_peak_bytes"])
+        self.assertGreater(report["measured_ns"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

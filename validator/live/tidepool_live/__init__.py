@@ -1,0 +1,7 @@
+"""Carries out Tidepool plans on live PyTorch training jobs: see README.md. `tidepool run` sets it going."""
+
+from .follower import Follower
+from .program import LiveProgram, ProgramError
+
+__all__ = ["Follower", "LiveProgram", "ProgramError"]
+__version__ = "0.1.0"

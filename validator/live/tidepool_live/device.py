@@ -1,0 +1,93 @@
+"""Copies between a device and the host, on streams of their own, ordered by events. One interface for both kinds of
+device, so that what is tested on the CPU is what runs on a GPU."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+
+def bytes_of(storage):
+    """All of a storage as a tensor of bytes that shares its memory."""
+    tensor = torch.empty(0, dtype=torch.uint8, device=storage.device)
+    return tensor.set_(storage, 0, (storage.nbytes(),), (1,))
+
+
+class HostDevice:
+    """The CPU as a device: each copy stream is a thread, an event is a future."""
+
+    name = "cpu"
+    where = torch.device("cpu")
+
+    def __init__(self):
+        self._streams = {lane: ThreadPoolExecutor(1, f"tidepool-{lane}") for lane in ("out", "in")}
+
+    def host_bytes(self, size):
+        return torch.empty(size, dtype=torch.uint8)
+
+    def copy(self, lane, target, source, after=None):
+        """Starts a copy on stream `lane` once event `after` has come. Returns the event of its end."""
+
+        def work():
+            if after is not None:
+                after.result()
+            target.copy_(source)
+
+        return self._streams[lane].submit(work)
+
+    def wait(self, event):
+        """Lets the compute stream go on only once the event has come."""
+        event.result()
+
+    def generator_state(self):
+        return torch.get_rng_state()
+
+    def set_generator_state(self, state):
+        torch.set_rng_state(state)
+
+    def clock(self):
+        return None  # ops end before the host goes on: the host's clock tells the time
+
+
+class CudaDevice:
+    """A GPU: copies on two streams of their own, events of CUDA, pinned host memory."""
+
+    def __init__(self, index):
+        self.where = torch.device("cuda", index)
+        self.name = torch.cuda.get_device_name(self.where)
+        self._streams = {lane: torch.cuda.Stream(self.where) for lane in ("out", "in")}
+
+    def host_bytes(self, size):
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+
+    def copy(self, lane, target, source, after=None):
+        """As HostDevice.copy. It also waits for what the compute stream has been given so far: ops that write the
+        source, and earlier users of the target's memory."""
+        stream = self._streams[lane]
+        stream.wait_stream(torch.cuda.current_stream(self.where))
+        if after is not None:
+            stream.wait_event(after)
+        with torch.cuda.stream(stream):
+            target.copy_(source, non_blocking=True)
+            return stream.record_event()
+
+    def wait(self, event):
+        torch.cuda.current_stream(self.where).wait_event(event)
+
+    def generator_state(self):
+        return torch.cuda.get_rng_state(self.where)
+
+    def set_generator_state(self, state):
+        torch.cuda.set_rng_state(state, self.where)
+
+    def clock(self):
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(torch.cuda.current_stream(self.where))
+        return event
+
+
+def device_for(parameters):
+    """The device that a model's parameters are on."""
+    for parameter in parameters:
+        if parameter.device.type == "cuda":
+            return CudaDevice(parameter.device.index or 0)
+    return HostDevice()

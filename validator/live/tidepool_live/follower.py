@@ -1,0 +1,492 @@
+"""Follows a live job op by op and carries a plan out on its tensors."""
+
+import weakref
+
+import torch
+from tidepool_torch.program import Buffer
+from tidepool_torch.recorder import Recorder
+from tidepool_torch.schema import UNINITIALISED, OpCall
+from tidepool_torch.storages import EMPTY, HOST, Storages
+from torch.utils._pytree import tree_map
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .contents import Contents, Tensors
+from .meter import Meter
+from .program import Matcher, make_signature
+from .recipes import EmptyRecipe, Recipe
+from .report import Report
+
+GIVE_UP_AFTER = 8  # iterations in a row that do not go as recorded; then nothing is followed any more
+
+
+class Follower(Recorder):
+    """While entered, knows which op of the recorded step each op of the job is, and carries the plan's actions out in
+    front of it. Made and entered between two steps, once the optimizer has its state.
+
+    plan     a LiveProgram
+    report   receives what was measured (Report)
+
+    An op that the trace does not have there ends the iteration for the plan: what is away comes back first, and nothing
+    more is done until the step begins again. So the job computes what it computes without a plan, whatever it does.
+    """
+
+    measures = False
+
+    def __init__(self, plan, models, optimizers, device, report=None):
+        self._meter = Meter()
+        super().__init__(models, optimizers, device=None)
+        self._plan = plan
+        self._device = None
+        self._copies = device
+        self.report = report or Report(plan)
+        self._contents = Contents(device, self._meter)
+        self._matcher = Matcher([op.signature for op in plan.ops])
+        self._whole = False  # the iteration was followed from its first op on
+        self._numbers = {}  # live Buffer -> trace buffer, in this iteration
+        self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
+        self._becomes = {}  # trace buffer at the end of an iteration -> the one it is in the next
+        self._recipes = {}
+        self._issued = 0  # actions in front of ops [0, _issued) are done
+        self._call = self._state = self._substitutes = None
+        self._strange = 0
+        self._bringing = set()
+
+    # What the Recorder asks for: the job's memory is counted, and each op is compared with the trace.
+
+    def _new_program(self):
+        return self
+
+    def _new_storages(self, on_gpu):
+        return _Storages(self, on_gpu, self._meter)
+
+    def _new_position(self):
+        return _Anywhere()
+
+    def _rest_collector(self):
+        pass  # a job of any length needs it
+
+    meta = None
+
+    def add_existing(self, buffer):
+        pass
+
+    def alloc(self, buffer):
+        pass
+
+    def mark(self, kind, name):
+        pass
+
+    def free(self, buffer):
+        self._before.pop(buffer, None)
+        number = self._numbers.pop(buffer, None)
+        if number is not None:
+            tensors = self._contents.tensors.pop(number, None)
+            if tensors is not None:
+                self._contents.released(tensors.version)
+
+    def run(self, op):
+        expected = self._matcher.expected()
+        signature = make_signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
+        continued = self._matcher.advance(signature)
+        if not continued or not self._same_buffers(op, expected):
+            self._lose(expected, op.name)
+        if self._matcher.matched == 1:
+            self._go_on(op, 0)
+        elif self._whole:
+            self._go_on(op, expected)
+
+    # In front of an op.
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self._strange == GIVE_UP_AFTER:
+            return func(*args, **kwargs)
+        if func.namespace not in ("prim", "profiler"):
+            args, kwargs = self._prepare(OpCall(func, args, kwargs))
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if self._substitutes:
+            originals = {id(new): old for old, new in self._substitutes}
+            result = tree_map(lambda leaf: originals.get(id(leaf), leaf), result)
+            self._substitutes = None
+        return result
+
+    def resident(self, tensor):
+        """The tensor, or one with the same elements if its own storage is empty: for code that no op shows."""
+        buffer = self._storages.known(tensor)
+        if not isinstance(buffer, Buffer) or buffer not in self._numbers or tensor.untyped_storage().nbytes() > 0:
+            return tensor
+        with _disable_current_modes(), torch.no_grad():
+            self._issue(self._matcher.expected())
+            return self._bring(tensor, buffer, self._contents.tensors[self._numbers[buffer]].version)
+
+    def _prepare(self, call):
+        """Does what the plan wants in front of this op, and gives its arguments tensors that hold their content."""
+        index = self._next_named(call)
+        expected = self._plan.ops[index] if index is not None else None
+        given = [(argument, tensor, self._storages.known(tensor)) for argument, tensor in call.tensors()]
+        if expected is not None and self._plausible(call, expected, given):
+            self._issue(index)
+        else:
+            expected = None
+            if call.short_name in UNINITIALISED or self._uses_empty(given):  # for the next op, or a view of what it uses
+                self._issue(self._matcher.expected())
+        if expected is None and self._whole and _changes_something(call, given):
+            self._settle()
+        self._state = None
+        if expected is not None and expected.random and expected.recipe:
+            self._state = self._copies.generator_state()
+        return self._with_content(call, expected, given)
+
+    def _uses_empty(self, given):
+        return any(isinstance(buffer, Buffer) and tensor.untyped_storage().nbytes() < buffer.size
+                   for _, tensor, buffer in given)
+
+    def _next_named(self, call):
+        """Index of the op of the trace that this call may be, None if there is none. Ops without time that stand for
+        storages made empty come before it."""
+        index = self._matcher.expected()
+        if index != 0 and not self._whole:
+            return None
+        while index + 1 < len(self._plan.ops) and self._plan.ops[index].name == "aten::empty" != call.name:
+            index += 1
+        return index if self._plan.ops[index].name == call.name else None
+
+    def _plausible(self, call, expected, given):
+        """Whether known arguments are among the buffers of the op, and are written only where it writes."""
+        accesses = {use.buffer: use.access for use in expected.uses}
+        for argument, tensor, buffer in given:
+            number = self._numbers.get(buffer) if isinstance(buffer, Buffer) else None
+            writes = call.access(argument, tensor) in ("write", "read_write")
+            if number is not None and writes and accesses.get(number, "read") == "read":
+                return False
+        return True
+
+    def _with_content(self, call, expected, given):
+        uses = {use.buffer: use for use in expected.uses} if expected is not None else {}
+        replaced = {}
+        for argument, tensor, buffer in given:
+            number = self._numbers.get(buffer) if isinstance(buffer, Buffer) else None
+            if number is None or number not in self._contents.tensors:
+                continue
+            version = self._contents.tensors[number].version
+            if self._contents.of(version) is None:
+                continue
+            use = uses.get(number)
+            if use is not None and use.access == "write" and self._contents.storage(version, number) is None:
+                self._contents.grow(version, number, buffer.size)
+                continue
+            full = self._bring(tensor, buffer, version)
+            if full is not tensor:
+                replaced[id(tensor)] = (tensor, full)
+            if call.access(argument, tensor) != "read":
+                self._contents.finish(version)
+        if not replaced:
+            return call.args, call.kwargs
+        self._substitutes = list(replaced.values())
+        fill = lambda leaf: replaced[id(leaf)][1] if id(leaf) in replaced else leaf  # noqa: E731
+        return tree_map(fill, call.args), tree_map(fill, call.kwargs)
+
+    def _bring(self, tensor, buffer, version):
+        """A tensor like this one whose storage holds the version, brought back now if the plan did not."""
+        number = self._numbers[buffer]
+        storage = self._contents.storage(version, number)
+        if storage is None:
+            self.report.count("on demand")
+            self._require(version)
+            storage = self._contents.storage(version, number)
+        self._contents.ready(version)
+        if storage is tensor.untyped_storage() or storage._cdata == tensor.untyped_storage()._cdata:
+            return tensor
+        self._storages.also(storage, buffer)
+        full = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return full.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+
+    # The plan's actions.
+
+    def _issue(self, index):
+        """Carries out what stands in front of ops up to `index`."""
+        if not self._whole and index != 0:
+            return
+        with torch._C._AutoDispatchBelowAutograd():
+            while self._issued <= index:
+                self._issued += 1
+                for verb, subject in self._plan.actions[self._issued - 1]:
+                    self._do(verb, subject)
+
+    def _do(self, verb, subject):
+        if verb == "run":
+            done = self._run_again(subject)
+        else:
+            buffer = self._plan.buffer_of[subject]
+            done = getattr(self, "_" + verb)(subject, buffer)
+        if verb in ("run", "swap_out", "swap_in", "drop"):
+            self.report.count(verb if done else "left out: " + verb)
+
+    def _swap_out(self, version, buffer):
+        return self._contents.swap_out(version, buffer)
+
+    def _swap_in(self, version, buffer):
+        return self._contents.swap_in(version, buffer)
+
+    def _drop(self, version, buffer):
+        content = self._contents.of(version)
+        if (content is None or content.host is None) and not self._can_compute(version):
+            return False
+        return self._contents.drop(version, buffer)
+
+    def _alloc(self, version, buffer):
+        content = self._contents.of(version)
+        if content is not None and content.storage() is None:
+            self._contents.swap_in(version, buffer)
+
+    def _free(self, version, buffer):
+        self._contents.end(version, buffer)
+
+    def _await(self, version, buffer):
+        self._contents.finish(version)
+
+    def _copy(self, version, buffer):
+        parent = self._plan.parent[version]
+        self._require(parent)
+        self._contents.copy(parent, version, buffer)
+
+    def _can_compute(self, version):
+        producer = self._plan.producer[version]
+        return producer >= 0 and producer in self._recipes
+
+    def _run_again(self, index):
+        """Runs an op of this iteration a second time. What it makes and is there already is not kept twice."""
+        recipe = self._recipes.get(index)
+        if recipe is None:
+            return False
+        for use in recipe.arguments:
+            if use.before is not None:
+                self._require(use.before)
+                self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
+        state = self._copies.generator_state() if recipe.state is not None else None
+        if state is not None:
+            self._copies.set_generator_state(recipe.state)
+        there = {use for use in recipe.arguments
+                 if use.after is not None and self._contents.storage(use.after, use.buffer) is not None}
+        made = recipe.run(self._place_of)
+        if state is not None:
+            self._copies.set_generator_state(state)
+        for use, storage in zip(recipe.made, made):
+            if self._contents.storage(use.after, use.buffer) is None:
+                self._contents.put(use.after, storage)
+        for use in recipe.arguments:
+            if use.after is None or use.before is None:
+                continue
+            if use not in there:
+                self._contents.become(use.before, use.after)
+            elif not self._contents.take_copy(use.after):
+                self._contents.forget(use.before)  # written a second time over its predecessor
+        return True
+
+    def _place_of(self, use):
+        if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
+            return self._contents.storage(use.before, use.buffer)
+        storage = self._contents.storage(use.after, use.buffer)
+        if storage is None:  # it writes over all of a storage that was made without content
+            storage = torch.UntypedStorage(self._plan.sizes[use.buffer], device=self._copies.where)
+            self._contents.put(use.after, storage)
+        return storage
+
+    def _require(self, version):
+        """Brings a version back by whatever way there is."""
+        buffer = self._plan.buffer_of[version]
+        if self._contents.storage(version, buffer) is not None or self._contents.swap_in(version, buffer):
+            return
+        if version in self._bringing or not self._can_compute(version):
+            raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
+                               "please report the plan and the trace")
+        self._bringing.add(version)
+        with torch._C._AutoDispatchBelowAutograd():
+            self._run_again(self._plan.producer[version])
+        self._bringing.discard(version)
+
+    def _settle(self):
+        """Everything that the program still has comes back to where its tensors expect it."""
+        with torch._C._AutoDispatchBelowAutograd():
+            for number, tensors in list(self._contents.tensors.items()):
+                version = tensors.version
+                if self._contents.of(version) is None or tensors.home() is None:
+                    continue
+                if self._contents.storage(version, number) is None:
+                    self._require(version)
+                self._contents.restore_home(version, number)
+            for version in self._contents.versions():
+                self._contents.forget(version)
+        self._recipes.clear()
+
+    # After an op.
+
+    def _record(self, call, given, duration_ns):
+        self._call = call
+        super()._record(call, given, duration_ns)
+        self._call = None  # autograd only takes over a gradient that nobody else holds
+
+    def _same_buffers(self, op, index):
+        """Whether each buffer is the one that it has been since the iteration began."""
+        for (buffer, _), use in zip(op.uses, self._plan.ops[index].uses):
+            known = self._numbers.get(buffer)
+            if index > 0 and known is not None and known != use.buffer:
+                return False
+        return True
+
+    def _go_on(self, op, index):
+        if index == 0:
+            self._whole = True
+            self.report.begin(self._meter)
+        expected = self._plan.ops[index]
+        by_number = {}
+        for (buffer, _), use in zip(op.uses, expected.uses):
+            by_number[use.buffer] = use
+            self._bind(buffer, use)
+        if expected.recipe:
+            self._keep_recipe(op, index, by_number)
+        for (buffer, _), use in zip(op.uses, expected.uses):
+            if use.after is not None:
+                tensors = self._contents.tensors[use.buffer]
+                self._contents.become(tensors.version, use.after)
+                tensors.version = use.after
+        self._issue(index)  # of ops that the trace splits, only the first is seen coming
+        if index + 1 == len(self._plan.ops):
+            self._issue(index + 1)
+            self._finish()
+
+    def _bind(self, buffer, use):
+        """This live buffer is that buffer of the trace."""
+        if self._numbers.get(buffer) == use.buffer:
+            return
+        self._unbind(use.buffer)
+        storage = self._storages.home(buffer)
+        first = use.before if use.before is not None else self._plan.first_version[use.buffer]
+        self._numbers[buffer] = use.buffer
+        self._contents.tensors[use.buffer] = Tensors(storage, first)
+        if buffer in self._before:
+            self._becomes[self._before[buffer]] = use.buffer
+
+    def _unbind(self, number):
+        """Another tensor takes this part in the step than the one that was expected, which gets its content back."""
+        expected = self._contents.tensors.get(number)
+        if expected is None:
+            return
+        if self._contents.of(expected.version) is not None:
+            if expected.home() is not None:
+                self._require(expected.version)
+                self._contents.restore_home(expected.version, number)
+            self._contents.forget(expected.version)
+        self._numbers = {buffer: bound for buffer, bound in self._numbers.items() if bound != number}
+
+    def _keep_recipe(self, op, index, by_number):
+        expected = self._plan.ops[index]
+        if op.name != self._call.name:
+            storage = self._storages.home(op.uses[0][0])
+            self._recipes[index] = EmptyRecipe(storage, expected)
+            return
+
+        def use_of(tensor):
+            buffer = self._storages.known(tensor)
+            number = self._numbers.get(buffer) if isinstance(buffer, Buffer) else None
+            return by_number.get(number)
+
+        with torch._C._AutoDispatchBelowAutograd():
+            self._recipes[index] = Recipe(self._call, use_of, expected, self._state)
+
+    def _lose(self, index, name):
+        """The job does something else. It was seen coming, so that everything is back in place."""
+        if self._whole:
+            self._settle()
+            self.report.lost(index, self._plan.ops[index].name, name)
+            self._strange += 1
+            if self._strange == GIVE_UP_AFTER:
+                self.report.gave_up()
+        self._whole = False
+        self._numbers.clear()
+        self._before.clear()
+        self._becomes.clear()
+        self._contents.tensors.clear()
+        self._issued = 0
+
+    def _finish(self):
+        """The step is over: what outlives it becomes what the next one finds."""
+        self.report.finish(self._meter, self._copies.clock(), self._contents)
+        self._strange = 0
+        self._before = dict(self._numbers)
+        names, numbers, tensors = {}, {}, {}
+        with torch._C._AutoDispatchBelowAutograd():
+            for buffer, number in self._numbers.items():
+                old, then = self._contents.tensors.get(number), self._becomes.get(number)
+                if old is None:
+                    continue
+                content = self._contents.of(old.version)
+                if then is None or (content is not None and content.owned is not None):
+                    if content is not None and old.home() is not None:
+                        self._require(old.version)
+                        self._contents.restore_home(old.version, number)
+                if then is not None:
+                    first = self._plan.first_version[then]
+                    names[old.version] = first
+                    numbers[buffer], tensors[then] = then, old
+        for version in self._contents.versions():
+            if version not in names:
+                self._contents.forget(version)
+        self._contents.rename(names)
+        for number, old in tensors.items():
+            old.version = self._plan.first_version[number]
+        self._numbers, self._contents.tensors = numbers, tensors
+        self._recipes = {}
+        self._issued = 0
+
+
+class _Storages(Storages):
+    """Storages that are counted, and that say where a buffer is."""
+
+    def __init__(self, program, on_gpu, meter):
+        super().__init__(program, on_gpu)
+        self._meter = meter
+        self._homes = {}
+
+    def home(self, buffer):
+        return self._homes[buffer]()
+
+    def also(self, storage, buffer):
+        """Another storage that holds a version of the same buffer."""
+        key = storage._cdata
+        if key not in self._buffers:
+            self._buffers[key] = buffer
+            self._deaths[key] = weakref.ref(storage, lambda _: (self._buffers.pop(key), self._deaths.pop(key)))
+
+    def _follow(self, tensor, buffer):
+        if isinstance(buffer, Buffer):
+            storage = tensor.untyped_storage()
+            self._homes[buffer] = weakref.ref(storage, lambda _: self._homes.pop(buffer, None))
+            self._meter.count(storage)
+        return super()._follow(tensor, buffer)
+
+
+class _Anywhere:
+    """Stands for Position: names and phases of ops are of no use here."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def start_iteration(self):
+        pass
+
+    def now(self):
+        return "", "forward"
+
+
+def _changes_something(call, given):
+    """Whether an op could be one that a trace holds: it is no view and no question, and not about host memory."""
+    if given and all(buffer is HOST or buffer is EMPTY for _, _, buffer in given):
+        return False
+    if call.short_name in UNINITIALISED or call.short_name in ("_unsafe_view", "lift_fresh"):
+        return False
+    returns = call.func._schema.returns
+    return not returns or any(each.alias_info is None or each.alias_info.is_write for each in returns)

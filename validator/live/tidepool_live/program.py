@@ -1,0 +1,102 @@
+"""The plan as `tidepool run` hands it over: ops to expect, and what to do in front of each."""
+
+import json
+from dataclasses import dataclass
+
+
+class ProgramError(ValueError):
+    """The file is not what `tidepool run` writes."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a buffer: the version read (None for "write") and the version made (None for "read")."""
+
+    buffer: int
+    before: object
+    after: object
+    access: str
+
+    @property
+    def version(self):
+        """The version that the op needs where it writes, or reads."""
+        return self.after if self.before is None else self.before
+
+
+@dataclass(frozen=True)
+class ExpectedOp:
+    """An op of the recorded step. `recipe`: a dropped version may need it to be run again."""
+
+    name: str
+    uses: tuple
+    signature: tuple
+    recipe: bool
+    random: bool
+
+
+class LiveProgram:
+    """Ops in order, sizes of buffers in bytes, versions, and the actions in front of each op.
+
+    actions[i]  (verb, subject) in front of op i; the last entry stands after the last op
+    """
+
+    def __init__(self, content):
+        if content.get("tidepool_live") != 1:
+            raise ProgramError(f"'tidepool_live' is {content.get('tidepool_live')!r}; expected 1")
+        self.trace_hash = content["trace_hash"]
+        self.predicted = content["predicted"]
+        self.sizes = [size for size, _ in content["buffers"]]
+        self.first_version = [version for _, version in content["buffers"]]
+        self.buffer_of = [buffer for buffer, _, _ in content["versions"]]
+        self.producer = [op for _, op, _ in content["versions"]]
+        self.parent = [parent for _, _, parent in content["versions"]]
+        self.ops = [self._op(op) for op in content["ops"]]
+        self.actions = [[] for _ in range(len(self.ops) + 1)]
+        for before, verb, subject in content["actions"]:
+            self.actions[before].append((verb, subject))
+
+    @classmethod
+    def load(cls, path):
+        with open(path, encoding="utf-8") as file:
+            return cls(json.load(file))
+
+    def _op(self, op):
+        uses = tuple(
+            Use(buffer, None if before < 0 else before, None if after < 0 else after, access)
+            for buffer, before, after, access in op["uses"])
+        signature = make_signature(op["name"], ((self.sizes[use.buffer], use.access) for use in uses))
+        return ExpectedOp(op["name"], uses, signature, op.get("recipe", False), op.get("random", False))
+
+
+def make_signature(name, uses):
+    """What is compared between the recorded and the live op. uses: (bytes, access) in order."""
+    return (name, *uses)
+
+
+class Matcher:
+    """Where in an endlessly repeated step a stream of ops is: after each op, the longest prefix of the step that the
+    stream ends with (Knuth, Morris and Pratt). O(1) for each op, amortised."""
+
+    def __init__(self, signatures):
+        self._signatures = signatures
+        self._shorter = [0] * (len(signatures) + 1)  # longest proper prefix that the prefix of this length ends with
+        length = 0
+        for index in range(1, len(signatures)):
+            while length > 0 and signatures[index] != signatures[length]:
+                length = self._shorter[length]
+            length += signatures[index] == signatures[length]
+            self._shorter[index + 1] = length
+        self.matched = 0
+
+    def expected(self):
+        """Index of the op that continues the step."""
+        return self.matched if self.matched < len(self._signatures) else 0
+
+    def advance(self, signature):
+        """Takes the next op in. Returns whether it continued the step."""
+        length = self.expected()
+        continued = self._signatures[length] == signature
+        while length > 0 and self._signatures[length] != signature:
+            length = self._shorter[length]
+        self.matched = length + 1 if self._signatures[length] == signature else 0
+        return continued

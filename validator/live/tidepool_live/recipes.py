@@ -1,0 +1,93 @@
+"""Ops as they were called, without their tensors, so that they can be run again."""
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+
+class _Kept:
+    """A tensor argument that is no part of the plan: small, or only its shape matters."""
+
+    def __init__(self, make):
+        self.make = make
+
+
+class _Version:
+    """A tensor argument: how it lies in the storage of a version."""
+
+    def __init__(self, tensor, use):
+        self.use = use
+        self.shape, self.strides, self.offset = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+        self.dtype, self.device = tensor.dtype, tensor.device
+
+    def over(self, storage):
+        tensor = torch.empty(0, dtype=self.dtype, device=self.device)
+        return tensor.set_(storage, self.offset, self.shape, self.strides)
+
+
+class Recipe:
+    """How an op was called.
+
+    call      an OpCall of tidepool_torch
+    use_of    gives the Use of a tensor argument, None if the trace does not name it
+    expected  the op in the trace; its last uses are the storages that it made
+    state     of the generator before the call, None if the op draws no random numbers
+    """
+
+    def __init__(self, call, use_of, expected, state):
+        self._func, self.state, self._expected = call.func, state, expected
+        statistics = [call.value(name) for name in ("running_mean", "running_var")]
+        statistics = [tensor for tensor in statistics if isinstance(tensor, torch.Tensor)]
+
+        def keep(leaf):
+            if not isinstance(leaf, torch.Tensor):
+                return leaf
+            use = use_of(leaf)
+            if use is not None:
+                return _Version(leaf, use)
+            if any(leaf is tensor for tensor in statistics):
+                return _Kept(leaf.clone)  # running it again must not change them a second time
+            if leaf.dim() == 0:
+                value = leaf.clone()
+                return _Kept(lambda: value)
+            shape, strides, dtype, device = tuple(leaf.shape), leaf.stride(), leaf.dtype, leaf.device
+            return _Kept(lambda: torch.empty_strided(shape, strides, dtype=dtype, device=device))
+
+        self._args, self._kwargs = tree_map(keep, call.args), tree_map(keep, call.kwargs)
+        named = {leaf.use for leaf in tree_leaves((self._args, self._kwargs)) if isinstance(leaf, _Version)}
+        self.arguments = [use for use in expected.uses if use in named]
+        self.made = [use for use in expected.uses if use not in named]
+
+    def run(self, place):
+        """Runs it with the storages that place(use) gives. Returns the new storages that it makes, in order."""
+        given = []
+
+        def fill(leaf):
+            if isinstance(leaf, _Kept):
+                return leaf.make()
+            if isinstance(leaf, _Version):
+                storage = place(leaf.use)
+                given.append(storage._cdata)
+                return leaf.over(storage)
+            return leaf
+
+        result = self._func(*tree_map(fill, self._args), **tree_map(fill, self._kwargs))
+        made = {}
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                storage = leaf.untyped_storage()
+                if storage._cdata not in given and storage.nbytes() > 0:
+                    made.setdefault(storage._cdata, storage)
+        return list(made.values())
+
+
+class EmptyRecipe:
+    """Arbitrary content: the op that stands in the trace for storages that are made without any."""
+
+    state = None
+
+    def __init__(self, storage, expected):
+        self._size, self._device = storage.nbytes(), storage.device
+        self.arguments, self.made = [], list(expected.uses)
+
+    def run(self, place):
+        return [torch.UntypedStorage(self._size, device=self._device)]

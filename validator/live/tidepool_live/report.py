@@ -1,0 +1,77 @@
+"""What a live run measured, and where it did not go as recorded."""
+
+import collections
+import json
+import os
+import statistics
+import time
+
+LEARNING = 2  # iterations until the whole plan is carried out
+KEPT = 1000  # iterations and deviations that are reported one by one
+
+
+class Report:
+    def __init__(self, plan):
+        self._plan = plan
+        self._counts = collections.Counter()
+        self._iterations = []
+        self._lost = []
+        self._lost_count = 0
+        self._gave_up = False
+        self._started = None
+        self._clock = None
+        self._before = (0, 0)
+
+    def count(self, what):
+        self._counts[what] += 1
+
+    def begin(self, meter):
+        """The first op of a step has been matched."""
+        if self._started is None:
+            self._started = time.perf_counter_ns()
+            meter.start()
+
+    def finish(self, meter, clock, contents):
+        """A step went as recorded up to its end."""
+        now = time.perf_counter_ns()
+        out, back = contents.copied_out, contents.copied_in
+        entry = {"time_ns": now - self._started, "peak_bytes": meter.peak, "swap_out_bytes": out - self._before[0],
+                 "swap_in_bytes": back - self._before[1]}
+        if clock is not None:
+            entry["clocks"] = (self._clock, clock)
+        self._iterations.append(entry)
+        self._started, self._clock, self._before = now, clock, (out, back)
+        meter.start()
+
+    def lost(self, index, expected, saw):
+        self._started = self._clock = None
+        self._lost_count += 1
+        if len(self._lost) < KEPT:
+            self._lost.append({"op": index, "expected": expected, "saw": saw})
+
+    def gave_up(self):
+        self._gave_up = True
+
+    def content(self):
+        """The report as one dictionary. The time is a median, the peak the largest, both over the iterations after the
+        first two: those learn which tensors are which, and which of them go on from one step to the next."""
+        for entry in self._iterations:
+            before, after = entry.pop("clocks", (None, None))
+            if before is not None:
+                after.synchronize()
+                entry["time_ns"] = round(before.elapsed_time(after) * 1e6)
+        content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
+                   "iterations": len(self._iterations), "deviations": self._lost_count, "gave_up": self._gave_up,
+                   "counts": dict(self._counts), "lost": self._lost}
+        steady = self._iterations[LEARNING:]
+        if steady:
+            content["time_ns"] = round(statistics.median(each["time_ns"] for each in steady))
+            content["peak_bytes"] = max(each["peak_bytes"] for each in steady)
+        content["each"] = self._iterations[:KEPT]
+        return content
+
+    def save(self, path):
+        partial = f"{path}.{os.getpid()}.partial"
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(self.content(), file)
+        os.replace(partial, path)
