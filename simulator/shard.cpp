@@ -20,11 +20,13 @@ bool read(std::string_view text, int& value) {
 
 }  // namespace
 
-bool Shard::has(std::string_view run_key) const {
+int shard_of(std::string_view run_key, int count) {
   std::uint64_t digits = 0;
   std::from_chars(run_key.data(), run_key.data() + std::min(run_key.size(), kDigits), digits, 16);
-  return digits % static_cast<std::uint64_t>(count) == static_cast<std::uint64_t>(index - 1);
+  return 1 + static_cast<int>(digits % static_cast<std::uint64_t>(count));
 }
+
+bool Shard::has(std::string_view run_key) const { return shard_of(run_key, count) == index; }
 
 std::string to_text(const Shard& shard) { return fmt::format("{}/{}", shard.index, shard.count); }
 

@@ -16,6 +16,9 @@ struct Shard {
   bool has(std::string_view run_key) const;
 };
 
+/// The index of the shard, of `count`, that a run belongs to.
+int shard_of(std::string_view run_key, int count);
+
 /// "2/8".
 std::string to_text(const Shard& shard);
 

@@ -1,10 +1,18 @@
 // tidepool sweep: many runs into a database, then a table and a plot of what memory costs.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/sweep_run.hpp"
+#include "simulator/interruptible.hpp"
+#include "simulator/launch/farm.hpp"
+#include "simulator/numbers.hpp"
+#include "simulator/options.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -16,11 +24,80 @@ struct Arguments {
   GridText grid;
   std::string threads, shard;
   std::string output = ":memory:";
+  bool slurm = false;
+  std::string slurm_options, hosts;
+  int shards = 0;  // 0: as many as are usual
   SweepShow show;
 };
 
+bool elsewhere(const Arguments& arguments) { return arguments.slurm || !arguments.hosts.empty(); }
+
+/// The hosts of a list, or of a file with one on each line.
+std::vector<std::string> read_hosts(const std::string& text) {
+  std::ifstream file{text};
+  if (!file) return split_list(text);
+  std::vector<std::string> hosts;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] != '#') hosts.push_back(line);
+  if (hosts.empty()) throw InputError{fmt::format("--hosts: {} names no host; expected one on each line", text)};
+  return hosts;
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream{text};
+  std::vector<std::string> all;
+  for (std::string word; stream >> word;) all.push_back(word);
+  return all;
+}
+
+void check(const Arguments& arguments) {
+  if (arguments.slurm && !arguments.hosts.empty()) throw InputError{"--hosts: expected either it or --slurm"};
+  if (!elsewhere(arguments)) {
+    if (arguments.shards != 0 || !arguments.slurm_options.empty())
+      throw InputError{fmt::format("{}: expected --slurm{}", arguments.shards != 0 ? "--shards" : "--slurm-options",
+                                   arguments.shards != 0 ? " or --hosts" : "")};
+    return;
+  }
+  const char* option = arguments.slurm ? "--slurm" : "--hosts";
+  if (arguments.output == ":memory:")
+    throw InputError{fmt::format("{}: expected -o FILE, where the results are collected", option)};
+  if (!arguments.shard.empty()) throw InputError{fmt::format("--shard: expected no {}, which chooses shards", option)};
+}
+
+/// Has the shards done elsewhere and shows what came of it.
+int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span<const SweepPart> parts,
+                  Database& database) {
+  const std::string threads =
+      arguments.threads.empty() && arguments.slurm ? "${SLURM_CPUS_PER_TASK:-1}" : arguments.threads;
+  const FarmOrder order{.sweep = sweep,
+                        .program = std::filesystem::read_symlink("/proc/self/exe").string(),
+                        .threads = threads,
+                        .results = std::filesystem::absolute(arguments.output).string(),
+                        .shards = arguments.shards > 0 ? arguments.shards : usual_shards(parts)};
+  const auto launcher = arguments.slurm ? make_slurm_launcher(words(arguments.slurm_options))
+                                        : make_host_launcher(read_hosts(arguments.hosts));
+  const Interruptible interruptible;
+  const FarmResult result = farm(order, parts, database, *launcher, Interruptible::asked());
+  const auto count = [](std::size_t number) { return grouped(static_cast<std::int64_t>(number)); };
+  const std::string progress =
+      fmt::format("{} of {} runs are in {}", count(result.runs - result.missing), count(result.runs), arguments.output);
+  if (Interruptible::asked()) {
+    fmt::print(stderr, "interrupted: {}; the same command goes on from there\n", progress);
+    return kInterruptedCode;
+  }
+  if (result.missing > 0)
+    throw std::runtime_error{
+        fmt::format("{}; {} shards did not come to their end in two tries; what they said is in {}", progress,
+                    result.shards.size(), result.folder)};
+  print_results(parts, database, {}, arguments.show);
+  std::fflush(stdout);
+  fmt::print(stderr, "all {} runs are in {}\n", count(result.runs), arguments.output);
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   const int threads = parse_threads(arguments.threads);
+  check(arguments);
   SweepOrder order{.traces = arguments.traces,
                    .hashes = {},
                    .grid = arguments.grid,
@@ -36,6 +113,7 @@ int run(const Arguments& arguments) {
   }
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
   Database database{arguments.output};
+  if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
   return run_sweep(order, parts, database, threads, arguments.show);
 }
 
@@ -51,6 +129,15 @@ const RegisterCommand kRegistered{
        app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results")->type_name("FILE");
        app.add_option("--shard", arguments->shard,
                       "do only one of several shares of the runs, as in 2/8; merge puts the databases together");
+       app.add_flag("--slurm", arguments->slurm,
+                    "have Slurm do the runs: submits a job array, follows it, collects, submits once more what failed");
+       app.add_option("--slurm-options", arguments->slurm_options,
+                      "more for sbatch, as in '--partition=short --mem=4G'");
+       app.add_option("--hosts", arguments->hosts,
+                      "have these hosts do the runs, by way of GNU parallel and ssh: a,b,c or a file; : is this one");
+       app.add_option("--shards", arguments->shards,
+                      "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
+           ->check(CLI::Range(1, 100'000));
        app.add_flag("--json", arguments->show.json,
                     "one JSON object for each run, on a line, instead of tables and plots");
        app.add_flag("--no-plot", arguments->show.no_plot, "tables only");

@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <thread>
 
 #include "simulator/bounds/bound_cache.hpp"
+#include "simulator/interruptible.hpp"
 #include "simulator/numbers.hpp"
 #include "simulator/plot.hpp"
 #include "simulator/result_json.hpp"
@@ -22,35 +21,6 @@
 
 namespace tidepool {
 namespace {
-
-constexpr int kInterruptedCode = 130;  // as a shell reports SIGINT
-std::atomic<bool> interrupted = false;
-
-/// While it lives, the first Ctrl-C (or SIGTERM) asks the sweep to stop, a second one ends the program, and a file that
-/// may not grow any further is an error of the one who writes it.
-class Interruptible {
- public:
-  Interruptible() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_int_);
-    sigaction(SIGTERM, &action, &before_term_);
-    struct sigaction ignore = {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &ignore, &before_size_);
-  }
-  ~Interruptible() {
-    sigaction(SIGINT, &before_int_, nullptr);
-    sigaction(SIGTERM, &before_term_, nullptr);
-    sigaction(SIGXFSZ, &before_size_, nullptr);
-  }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-
- private:
-  struct sigaction before_int_ = {}, before_term_ = {}, before_size_ = {};
-};
 
 /// Columns of the terminal, 80 if there is none.
 std::size_t terminal_width() {
@@ -120,6 +90,24 @@ void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, c
   group.points.push_back(std::move(point));
 }
 
+/// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".
+std::string kept(const SweepProgress& progress, const Database& database) {
+  return fmt::format("{} of {} runs are in {}; the same command goes on from there",
+                     grouped(static_cast<std::int64_t>(progress.present + progress.done)),
+                     grouped(static_cast<std::int64_t>(progress.runs)), database.path());
+}
+
+}  // namespace
+
+int parse_threads(const std::string& text) {
+  if (text.empty()) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc{} || end != text.data() + text.size() || threads < 1 || threads > 1024)
+    throw InputError{fmt::format("-j: '{}' is not a number of threads; expected 1 to 1024", text)};
+  return threads;
+}
+
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show) {
   std::vector<Group> groups;
@@ -149,24 +137,6 @@ void print_results(std::span<const SweepPart> parts, const Database& database, c
   }
 }
 
-/// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".
-std::string kept(const SweepProgress& progress, const Database& database) {
-  return fmt::format("{} of {} runs are in {}; the same command goes on from there",
-                     grouped(static_cast<std::int64_t>(progress.present + progress.done)),
-                     grouped(static_cast<std::int64_t>(progress.runs)), database.path());
-}
-
-}  // namespace
-
-int parse_threads(const std::string& text) {
-  if (text.empty()) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  int threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc{} || end != text.data() + text.size() || threads < 1 || threads > 1024)
-    throw InputError{fmt::format("-j: '{}' is not a number of threads; expected 1 to 1024", text)};
-  return threads;
-}
-
 int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,
               const SweepShow& show) {
   const Interruptible interruptible;
@@ -178,14 +148,15 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
   };
   try {
     database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
-    last = sweep(parts, database, {.threads = threads, .shard = order.shard, .progress = watch, .stop = &interrupted});
+    last = sweep(parts, database,
+                 {.threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()});
   } catch (const Disagreement&) {
     throw;
   } catch (const std::runtime_error& error) {
     if (last.runs == 0) throw;
     throw std::runtime_error{fmt::format("{}; {}", error.what(), kept(last, database))};
   }
-  if (interrupted) {
+  if (Interruptible::asked()) {
     fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(last, database));
     return kInterruptedCode;
   }

@@ -16,6 +16,10 @@ struct SweepShow {
 /// Reads -j. "": all cores. @throws InputError  "-j: '0' is not a number of threads; expected 1 to 1024"
 int parse_threads(const std::string& text);
 
+/// Prints what the database has of a shard: a table and a plot for each trace and machine, or JSON.
+void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
+                   const SweepShow& show);
+
 /// Does the runs that the database lacks, keeps the order in it, and prints the results.
 /// @param parts  what load_parts made of the order
 /// @return  the exit code

@@ -1,0 +1,22 @@
+// Other programs, run for what they say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tidepool {
+
+struct ProcessResult {
+  int code = 0;      ///< exit code; 128 + the signal that ended it
+  std::string said;  ///< stdout and stderr, if captured
+};
+
+/// Runs a program, found in PATH, and waits for it; a signal to this one does not end the wait.
+/// @param capture  keep what it says; else it goes where this program's output goes
+/// @throws InputError  "sbatch: not found; expected it in PATH"
+ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true);
+
+/// A text as one word of a shell's command line.
+std::string shell_word(const std::string& text);
+
+}  // namespace tidepool

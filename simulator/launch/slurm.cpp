@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "simulator/launch/launcher.hpp"
+#include "simulator/launch/process.hpp"
+
+namespace tidepool {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto kFirstWait = 250ms, kLongestWait = 10'000ms;  // between two questions to the controller
+constexpr int kPatience = 30;                                // questions without an answer
+
+std::string trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(" \n") + 1); }
+
+/// "3,5-7": what --array takes.
+std::string array_text(std::span<const int> indices) {
+  std::string text;
+  for (std::size_t i = 0; i < indices.size();) {
+    std::size_t last = i;
+    while (last + 1 < indices.size() && indices[last + 1] == indices[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", indices[i]);
+    if (last > i) text += fmt::format("-{}", indices[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+class Slurm final : public Launcher {
+ public:
+  explicit Slurm(std::vector<std::string> options) : options_{std::move(options)} {}
+
+  void run(const std::string& script, const std::string& log, std::span<const int> indices,
+           const std::atomic<bool>& stop) override {
+    const std::string job = submit(script, log, indices);
+    fmt::print(stderr, "submitted job {} with {} tasks\n", job, indices.size());
+    auto wait = std::chrono::milliseconds{kFirstWait};
+    while (!finished(job)) {
+      if (stop) {
+        run_process({"scancel", job});
+        break;
+      }
+      std::this_thread::sleep_for(wait);
+      wait = std::min(wait * 2, std::chrono::milliseconds{kLongestWait});
+    }
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  std::string submit(const std::string& script, std::string log, std::span<const int> indices) const {
+    log.replace(log.find('%'), 1, "%a");
+    std::vector<std::string> command{"sbatch",
+                                     "--parsable",
+                                     "--job-name=tidepool-sweep",
+                                     "--nodes=1",
+                                     "--ntasks=1",
+                                     "--cpus-per-task=1",
+                                     "--no-requeue",  // what is missing is submitted again as an array of its own
+                                     "--open-mode=append",
+                                     "--output=" + log,
+                                     "--array=" + array_text(indices)};
+    command.insert(command.end(), options_.begin(), options_.end());
+    command.push_back(script);
+    const ProcessResult result = run_process(command);
+    if (result.code != 0) throw std::runtime_error{fmt::format("sbatch: {}", trimmed(result.said))};
+    // "ID" or "ID;CLUSTER", below what a site may print
+    const std::string said = trimmed(result.said);
+    const std::string last = said.substr(said.rfind('\n') + 1);
+    return last.substr(0, last.find(';'));
+  }
+
+  /// Whether the job has no task any more that waits or runs.
+  bool finished(const std::string& job) {
+    const ProcessResult result = run_process({"squeue", "--noheader", "--array", "--jobs=" + job, "--format=%T"});
+    if (result.code != 0) {
+      if (result.said.find("Invalid job id") != std::string::npos) return true;  // it ended some time ago
+      if (++unanswered_ < kPatience) return false;
+      throw std::runtime_error{fmt::format("squeue: {}", trimmed(result.said))};
+    }
+    unanswered_ = 0;
+    std::size_t pending = 0, others = 0;
+    std::istringstream lines{result.said};
+    for (std::string line; std::getline(lines, line);) ++(line.starts_with("PENDING") ? pending : others);
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job, pending, others);
+    return pending + others == 0;
+  }
+
+  std::vector<std::string> options_;
+  int unanswered_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Launcher> make_slurm_launcher(std::vector<std::string> options) {
+  return std::make_unique<Slurm>(std::move(options));
+}
+
+}  // namespace tidepool

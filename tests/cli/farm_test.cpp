@@ -1,0 +1,166 @@
+// Sweeps that others run: a stand-in for Slurm's commands, and GNU parallel on this machine.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "simulator/launch/process.hpp"
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// PATH with a folder in front, while it lives.
+class FirstInPath {
+ public:
+  explicit FirstInPath(const std::string& folder) : before_{std::getenv("PATH")} {
+    setenv("PATH", (folder + ":" + before_).c_str(), 1);
+  }
+  ~FirstInPath() { setenv("PATH", before_.c_str(), 1); }
+  FirstInPath(const FirstInPath&) = delete;
+  FirstInPath& operator=(const FirstInPath&) = delete;
+
+ private:
+  std::string before_;
+};
+
+void write_program(const std::string& path, const std::string& script) {
+  std::ofstream{path} << "#!/bin/bash\n" << script;
+  fs::permissions(path, fs::perms::owner_all);
+}
+
+/// Commands with the names of Slurm's, in a folder of their own: sbatch runs the tasks at once, but leaves out those in
+/// the file "lost" the first time. What it was given is in the file "submitted".
+void write_slurm(const ScratchFolder& scratch) {
+  fs::create_directories(scratch.file("bin"));
+  write_program(scratch.file("bin/sbatch"), R"sh(cd "$(dirname "$0")"
+echo "$@" >>submitted
+for word; do case $word in --array=*) array=${word#--array=} ;; esac; done
+for range in ${array//,/ }; do
+  for ((i = ${range%-*}; i <= ${range#*-}; ++i)); do
+    if [ -f lost ] && grep -qx $i lost; then continue; fi
+    SLURM_ARRAY_TASK_ID=$i sh "${@: -1}"
+  done
+done
+rm -f lost
+echo "a site's greeting"
+echo "17;cluster"
+)sh");
+  write_program(scratch.file("bin/squeue"), "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n");
+}
+
+struct Sweep {
+  explicit Sweep(const ScratchFolder& scratch) : trace{scratch.file("t.jsonl")}, whole{scratch.file("whole.sqlite")} {
+    std::ofstream{trace} << to_jsonl(tests::random_trace(1, 60));
+    REQUIRE(run_program(command(whole)).code == 0);
+  }
+  std::vector<std::string> command(const std::string& database, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all{"sweep",     trace, "--policy", "none,lru-swap,random", "--capacity", "0.4x..1.0x/9",
+                                 "--no-plot", "-o",  database};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string trace, whole;
+};
+
+}  // namespace
+
+TEST_CASE("a sweep by Slurm submits what was lost once more and ends with the same results") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  write_slurm(scratch);
+  std::ofstream{scratch.file("bin/lost")} << "2\n4\n";
+  const FirstInPath path{scratch.file("bin")};
+  const std::string database = scratch.file("r.sqlite");
+  const ProgramResult result = run_program(
+      sweep.command(database, {"--slurm", "--shards", "4", "--slurm-options", "--partition=short  --mem=1G"}));
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(result.err ==
+        "submitted job 17 with 4 tasks\n2 shards are not complete; once more\nsubmitted job 17 with 2 tasks\n"
+        "all 27 runs are in " +
+            database + "\n");
+  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+  CHECK_FALSE(fs::exists(database + ".shards"));
+  const std::string submitted = content_of(scratch.file("bin/submitted"));
+  CHECK(submitted.find("--array=1-4 --partition=short --mem=1G " + database + ".shards/job.sh\n") != std::string::npos);
+  CHECK(submitted.find("--array=2,4 ") != std::string::npos);
+
+  const ProgramResult again = run_program(sweep.command(database, {"--slurm"}));
+  CHECK(again.code == 0);
+  CHECK(again.err == "all 27 runs are in " + database + "\n");
+}
+
+TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and loses nothing") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  write_slurm(scratch);
+  write_program(scratch.file("bin/rm"), "");  // so that the same tasks are lost again
+  std::ofstream{scratch.file("bin/lost")} << "2\n";
+  const std::string database = scratch.file("r.sqlite");
+  {
+    const FirstInPath path{scratch.file("bin")};
+    const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "2"}));
+    CHECK(result.code == 1);
+    CHECK(result.err.find(" of 27 runs are in " + database +
+                          "; 1 shards did not come to their end in two tries; what they said is in " + database +
+                          ".shards\n") != std::string::npos);
+  }
+  CHECK(fs::exists(database + ".shards/1.sqlite"));
+  CHECK(run_program(sweep.command(database)).code == 0);
+  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+}
+
+TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  const std::string database = scratch.file("r.sqlite");
+  fs::create_directories(scratch.file("bin"));
+  const FirstInPath path{scratch.file("bin")};
+  write_program(scratch.file("bin/sbatch"), "echo 'sbatch: error: invalid partition specified: short' >&2; exit 1\n");
+  const ProgramResult refused = run_program(sweep.command(database, {"--slurm"}));
+  CHECK(refused.code == 1);
+  CHECK(refused.err == "tidepool: sbatch: sbatch: error: invalid partition specified: short\n");
+  CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: not found; expected it in PATH");
+}
+
+TEST_CASE("a sweep on hosts ends with the same results") {
+  if (std::system("command -v parallel >/dev/null") != 0) {
+    WARN("skipped: GNU parallel is not installed");
+    return;
+  }
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  const std::string database = scratch.file("it's here.sqlite");
+  const ProgramResult result = run_program(sweep.command(database, {"--hosts", ":", "--shards", "2", "-j", "1"}));
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(result.err.ends_with("all 27 runs are in " + database + "\n"));
+  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+}
+
+TEST_CASE("options that contradict each other are refused before anything is submitted") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  const std::string database = scratch.file("r.sqlite"), hosts = scratch.file("hosts");
+  std::ofstream{hosts} << "# none\n";
+  const auto refused = [&](std::vector<std::string> more, const std::string& message) {
+    const ProgramResult result = run_program(sweep.command(database, more));
+    CHECK(result.code == 2);
+    CHECK(result.err == "tidepool: " + message + "\n");
+  };
+  refused({"--slurm", "--hosts", "a,b"}, "--hosts: expected either it or --slurm");
+  refused({"--shards", "3"}, "--shards: expected --slurm or --hosts");
+  refused({"--slurm-options", "--mem=1G"}, "--slurm-options: expected --slurm");
+  refused({"--slurm", "--shard", "1/2"}, "--shard: expected no --slurm, which chooses shards");
+  CHECK_FALSE(fs::exists(database));
+  refused({"--hosts", hosts}, "--hosts: " + hosts + " names no host; expected one on each line");
+  const ProgramResult nowhere = run_program({"sweep", sweep.trace, "--slurm"});
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err == "tidepool: --slurm: expected -o FILE, where the results are collected\n");
+}
