@@ -233,12 +233,12 @@ void Database::insert(std::span<const KeyedRow> rows, const std::string& source)
   });
 }
 
-void Database::insert(std::span<const Measurement> measurements) {
+void Database::insert(std::span<const MeasuredRun> measurements) {
   if (measurements.empty()) return;
   const Statement statement = prepare("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const auto count = [](const auto& quantity) { return quantity ? Value{quantity->count()} : Value{}; };
   transact([&] {
-    for (const Measurement& one : measurements) {
+    for (const MeasuredRun& one : measurements) {
       const Row row{one.run_key,         one.backend,     one.device,
                     one.repeat,          one.outcome,     one.message.empty() ? Value{} : Value{one.message},
                     count(one.measured), count(one.peak), count(one.corrupt)};
@@ -288,12 +288,12 @@ void Database::each(const std::function<void(const KeyedRow&)>& visit) const {
   while (step(statement.get())) visit({text_of(statement.get(), 0), row_of(statement.get(), 1)});
 }
 
-std::vector<Measurement> Database::measurements() const {
-  std::vector<Measurement> all;
+std::vector<MeasuredRun> Database::measurements() const {
+  std::vector<MeasuredRun> all;
   const Statement statement = prepare("SELECT * FROM measurements ORDER BY run_key, backend, device, repeat");
   while (step(statement.get())) {
     sqlite3_stmt* at = statement.get();
-    Measurement one{.run_key = text_of(at, 0),
+    MeasuredRun one{.run_key = text_of(at, 0),
                     .backend = text_of(at, 1),
                     .device = text_of(at, 2),
                     .repeat = sqlite3_column_int64(at, 3),

@@ -42,7 +42,7 @@ class Disagreement : public std::runtime_error {
 };
 
 /// What an executor measured of the plan of a run.
-struct Measurement {
+struct MeasuredRun {
   std::string run_key, backend;
   std::string device = {};  ///< "NVIDIA H200", "" for the host
   std::int64_t repeat = 1;  ///< the how manieth of the same
@@ -76,7 +76,7 @@ class Database {
   /// @throws Disagreement
   /// @throws std::runtime_error  if the file cannot be written
   void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
-  void insert(std::span<const Measurement> measurements);
+  void insert(std::span<const MeasuredRun> measurements);
   void insert(const SweepRequest& request);
 
   std::optional<Row> find(const std::string& key) const;
@@ -87,7 +87,7 @@ class Database {
   std::vector<std::string> versions() const;
   /// Every run in the order of keys, one after the other, whatever their number.
   void each(const std::function<void(const KeyedRow&)>& visit) const;
-  std::vector<Measurement> measurements() const;
+  std::vector<MeasuredRun> measurements() const;
   std::vector<SweepRequest> requests() const;
 
   /// The names of a query's columns and each of its rows as text. A query that would write is refused.

@@ -82,13 +82,13 @@ TEST_CASE("the frontier has what nothing beats with the same memory or less") {
 TEST_CASE("a measurement stands beside what was predicted") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{made_row("a", "fast", 500_B, 200_ns)});
-  const std::vector<Measurement> measured{{.run_key = "a", .backend = "cuda", .device = "d", .measured = 210_ns},
+  const std::vector<MeasuredRun> measured{{.run_key = "a", .backend = "cuda", .device = "d", .measured = 210_ns},
                                           {.run_key = "a", .backend = "host", .outcome = "error", .message = "why"}};
   database.insert(measured);
   database.insert(measured);
   CHECK(answer(database, "SELECT backend, predicted_ns, measured_ns, round(error, 6) FROM predicted_vs_measured") ==
         "cuda,200,210,0.05\nhost,200,none,none\n");
-  const std::vector<Measurement> back = database.measurements();
+  const std::vector<MeasuredRun> back = database.measurements();
   REQUIRE(back.size() == 2);
   CHECK(back[0].measured == 210_ns);
   CHECK_FALSE(back[0].corrupt);
