@@ -25,16 +25,23 @@ std::vector<std::string> known_names() {
 }
 
 Trace load_folder(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
+  const Importer* best = nullptr;
+  int best_rank = 0;
   for (const Importer& importer : all_importers()) {
     if (!importer.read_folder || (format != "auto" && importer.name != format)) continue;
-    if (device) throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
-    return importer.read_folder(path);
+    const int rank = importer.sniff_folder ? importer.sniff_folder(path) : 1;
+    if (rank > best_rank || format != "auto") best = &importer, best_rank = rank;
   }
-  std::vector<std::string> takers;
-  for (const Importer& importer : all_importers())
-    if (importer.read_folder) takers.push_back(importer.name);
-  throw InputError{
-      fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
+  if (best == nullptr) {
+    std::vector<std::string> takers;
+    for (const Importer& importer : all_importers())
+      if (importer.read_folder) takers.push_back(importer.name);
+    throw InputError{
+        fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
+  }
+  if (device && !best->folder_has_devices)
+    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, best->name)};
+  return best->read_folder(path, device);
 }
 
 /// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.

@@ -245,7 +245,7 @@ const std::string& the_one(const std::vector<std::string>& paths, const std::str
   return paths[0];
 }
 
-Trace read_folder(const std::string& folder) {
+Trace read_folder(const std::string& folder, std::optional<std::size_t>) {
   const Files files = files_in(folder);
   const Input kernels = read_input(the_one(files.kernels, folder, "kernels.config"));
   const Input tensors = read_input(the_one(files.tensors, folder, "tensors.config"));

@@ -9,6 +9,7 @@
 #include "traces/import/json_walk.hpp"
 #include "traces/import/kineto.hpp"
 #include "traces/import/lines.hpp"
+#include "traces/import/op_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -189,7 +190,7 @@ class KinetoReader {
     });
     activity.name = text(event, head);
     const std::string& name = out_.texts[activity.name];
-    if (activity.kind == OpKind::kKernel && (name.starts_with("nccl") || name.starts_with("rccl")))
+    if (activity.kind == OpKind::kKernel && names_collective(name))
       activity.kind = OpKind::kCollective;
     out_.activities.push_back(activity);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "traces/import/lines.hpp"
+#include "traces/import/op_names.hpp"
 #include "traces/import/sqlite_tables.hpp"
 
 namespace tidepool {
@@ -23,12 +24,6 @@ constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
 constexpr const char* kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
-
-/// By nsys's copyKind.
-constexpr std::array<std::string_view, 14> kCopyNames{
-    "memcpy",      "memcpy HtoD",         "memcpy DtoH",         "memcpy HtoA",        "memcpy AtoH",
-    "memcpy AtoA", "memcpy AtoD",         "memcpy DtoA",         "memcpy DtoD",        "memcpy HtoH",
-    "memcpy PtoP", "memcpy unified HtoD", "memcpy unified DtoH", "memcpy unified DtoD"};
 
 /// nsys's memKind is CUPTI's less one.
 enum MemoryKind : std::int64_t { kPageable = 0, kPinned = 1 };
@@ -121,14 +116,14 @@ class Parser {
       GpuOp op = read_op(row);
       op.name = string(row, 7, "demangledName");
       const std::string_view plain = row.null(8) ? op.name : string(row, 8, "shortName");
-      op.kind = plain.starts_with("nccl") ? OpKind::kCollective : OpKind::kKernel;
+      op.kind = names_collective(plain) ? OpKind::kCollective : OpKind::kKernel;
       report_.timeline.ops.push_back(op);
     });
     columns[7] = {"copyKind", false};
     tables_.each(kCopies, std::span{columns}.first(8), [&](const SqliteRow& row) {
       GpuOp op = read_op(row);
       const auto kind = static_cast<std::size_t>(row.whole_or_null(7, 0, kMostWhole).value_or(0));
-      op.name = kCopyNames[kind < kCopyNames.size() ? kind : 0];
+      op.name = copy_name(kind);
       op.kind = OpKind::kCopy;
       report_.timeline.ops.push_back(op);
     });

@@ -1,0 +1,57 @@
+#include "tracer/lower/clock_fit.hpp"
+
+#include <algorithm>
+
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
+
+bool in_range(std::int64_t time) { return -kMostTime <= time && time <= kMostTime; }
+
+}  // namespace
+
+ClockFit::ClockFit(const raw::Log& log) : log_{log} {
+  if (log.header.clock == raw::Clock::kMonotonicRaw) return;
+  const auto add = [&](std::int64_t time, std::int64_t common) {
+    if (in_range(time) && in_range(common)) readings_.push_back({time, common});
+  };
+  if (log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
+  for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
+  std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  // A clock that was set back while the job ran gives no straight line.
+  std::vector<Reading> ascending;
+  for (const Reading& reading : readings_)
+    if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))
+      ascending.push_back(reading);
+  readings_ = std::move(ascending);
+}
+
+std::int64_t ClockFit::between(const Reading& a, const Reading& b, std::int64_t time) {
+  __extension__ using Wide = __int128;
+  const Wide product = Wide{time - a.time} * (b.common - a.common);
+  return a.common + static_cast<std::int64_t>(product / (b.time - a.time));
+}
+
+std::int64_t ClockFit::common(std::int64_t time) const {
+  if (!in_range(time)) refuse("{}: time {}; expected -2^60 to 2^60", log_.path, time);
+  if (readings_.empty()) return time;
+  const auto behind = std::upper_bound(readings_.begin(), readings_.end(), time,
+                                       [](std::int64_t value, const Reading& reading) { return value < reading.time; });
+  if (behind == readings_.begin()) return time - readings_.front().time + readings_.front().common;
+  if (behind == readings_.end()) return time - readings_.back().time + readings_.back().common;
+  return between(*(behind - 1), *behind, time);
+}
+
+std::int64_t ClockFit::residual() const {
+  std::int64_t most = 0;
+  for (std::size_t i = 1; i + 1 < readings_.size(); ++i) {
+    const std::int64_t line = between(readings_[i - 1], readings_[i + 1], readings_[i].time);
+    most = std::max(most, std::abs(line - readings_[i].common));
+  }
+  return most;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,33 @@
+// Times of one capture file on the clock that all files share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tracer/raw/log.hpp"
+
+namespace tidepool {
+
+/// From a file's clock to CLOCK_MONOTONIC_RAW: straight lines between the readings of both, and steps of one for one
+/// before the first and behind the last.
+class ClockFit {
+ public:
+  explicit ClockFit(const raw::Log& log);
+
+  /// @throws InputError  "x.raw: time 2305843009213693952; expected -2^60 to 2^60"
+  std::int64_t common(std::int64_t time) const;
+  /// How far a reading is from the straight line between its neighbours, at most; ns.
+  std::int64_t residual() const;
+
+ private:
+  struct Reading {
+    std::int64_t time;
+    std::int64_t common;
+  };
+  static std::int64_t between(const Reading& a, const Reading& b, std::int64_t time);
+
+  const raw::Log& log_;
+  std::vector<Reading> readings_;  // ascending in both
+};
+
+}  // namespace tidepool

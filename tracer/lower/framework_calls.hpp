@@ -1,0 +1,62 @@
+// Which of the framework's operators launched what.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "tracer/lower/process_log.hpp"
+
+namespace tidepool {
+
+/// The operators of one process, as calls of a timeline. A launch belongs to the operator whose id was pushed around it
+/// (external correlation), or else to the innermost one that its thread was in.
+class FrameworkCalls {
+ public:
+  /// Adds the calls and their uses to the timeline.
+  FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline);
+
+  std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
+
+  /// Operators as ops, where nothing recorded what they launched: durations are those of the host.
+  void add_as_ops(GpuTimeline& timeline) const;
+
+ private:
+  static constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);
+  struct Call {
+    std::int64_t start = 0, end = 0;
+    std::size_t index = 0;         ///< in the timeline
+    std::size_t around = kNoCall;  ///< position, in the same list, of the call in which this one is
+    const raw::Log* log = nullptr;
+    const raw::FrameworkOp* record = nullptr;
+  };
+
+  const ProcessLog& process_;
+  std::map<std::uint32_t, std::vector<Call>> threads_;  // sorted by start, outer calls first
+  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  std::unordered_map<std::uint32_t, std::size_t> by_correlation_;
+};
+
+/// The uses of a launch or an operator, added to the timeline.
+template <class Record>
+GpuUses add_uses(const raw::Log& log, const raw::WithUses<Record>& record, GpuTimeline& timeline) {
+  const std::size_t first = timeline.uses.size();
+  for (std::size_t i = 0; i < record.record.uses; ++i) {
+    const raw::BufferUse& use = log.uses[record.first_use + i];
+    GpuUse added;
+    added.address = checked(log, "address", use.address);
+    added.size = checked(log, "size", use.size);
+    if (use.access != raw::Access::kUnknown) added.access = static_cast<Access>(static_cast<int>(use.access) - 1);
+    added.evidence = use.evidence == raw::Evidence::kUnknown
+                         ? Evidence::kInferred
+                         : static_cast<Evidence>(static_cast<int>(use.evidence) - 1);
+    timeline.uses.push_back(added);
+  }
+  return {first, timeline.uses.size()};
+}
+static_assert(static_cast<int>(raw::Access::kTouch) - 1 == static_cast<int>(Access::kTouch) &&
+              static_cast<int>(raw::Evidence::kInferred) - 1 == static_cast<int>(Evidence::kInferred));
+
+}  // namespace tidepool

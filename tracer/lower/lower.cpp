@@ -1,0 +1,199 @@
+#include "tracer/lower/lower.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "tracer/lower/framework_calls.hpp"
+#include "tracer/lower/kernel_name.hpp"
+#include "tracer/lower/memory_events.hpp"
+#include "tracer/lower/process_log.hpp"
+#include "tracer/lower/ranges.hpp"
+#include "traces/buffer_kinds.hpp"
+#include "traces/import/op_names.hpp"
+#include "traces/names.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+bool on_device(raw::MemoryKind kind) {
+  return kind == raw::MemoryKind::kDevice || kind == raw::MemoryKind::kManaged || kind == raw::MemoryKind::kArray;
+}
+
+class Assembly {
+ public:
+  Assembly() { timeline_.what = "capture"; }
+
+  Trace run(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
+    for (const ProcessLog& process : by_process(logs)) add(process);
+    for (const raw::Log& log : logs) add_losses(log);
+    TraceBuilder builder = build_trace(timeline_, device);
+    add_meta(logs, builder.meta());
+    return with_inferred_kinds(builder.finish());
+  }
+
+ private:
+  void add(const ProcessLog& process) {
+    const FrameworkCalls calls{process, timeline_};
+    const std::size_t before = timeline_.ops.size();
+    for (const FittedLog& file : process.files) {
+      add_ops(process, file, calls);
+      add_syncs(process, file);
+      timeline_.losses.clock_residual_ns = std::max(timeline_.losses.clock_residual_ns, file.clock.residual());
+    }
+    if (timeline_.ops.size() == before) calls.add_as_ops(timeline_);
+    for (GpuMemory& event : memory_events(process)) timeline_.memory.push_back(std::move(event));
+    for (GpuRange& range : ranges(process)) timeline_.ranges.push_back(std::move(range));
+  }
+
+  void add_ops(const ProcessLog& process, const FittedLog& file, const FrameworkCalls& calls) {
+    for (const raw::Kernel& record : file.log.kernels) {
+      GpuOp op = op_of(process, file, calls, record);
+      op.name = plain_name(file.log.text(record.name));
+      if (names_collective(op.name)) op.kind = OpKind::kCollective;
+      timeline_.ops.push_back(op);
+    }
+    for (const raw::Copy& record : file.log.copies) {
+      if (record.copy == raw::CopyKind::kHtoH) continue;
+      GpuOp op = op_of(process, file, calls, record);
+      op.kind = OpKind::kCopy;
+      op.name = copy_name(static_cast<std::size_t>(record.copy));
+      if (op.uses.empty()) {
+        const std::size_t first = timeline_.uses.size();
+        if (record.from != 0 && on_device(record.from_memory)) use(file, record.from, record.size, Access::kRead);
+        if (record.to != 0 && on_device(record.to_memory)) use(file, record.to, record.size, Access::kWrite);
+        op.uses = {first, timeline_.uses.size()};
+      }
+      timeline_.ops.push_back(op);
+    }
+    for (const raw::Memset& record : file.log.memsets) {
+      GpuOp op = op_of(process, file, calls, record);
+      op.kind = OpKind::kMemset;
+      op.name = "memset";
+      if (op.uses.empty() && record.address != 0) {
+        const std::size_t first = timeline_.uses.size();
+        use(file, record.address, record.size, Access::kWrite);
+        op.uses = {first, timeline_.uses.size()};
+      }
+      timeline_.ops.push_back(op);
+    }
+  }
+
+  void use(const FittedLog& file, std::uint64_t address, std::uint64_t size, Access access) {
+    timeline_.uses.push_back(
+        {checked(file.log, "address", address), checked(file.log, "size", size), access, Evidence::kCopy});
+  }
+
+  template <class Record>
+  GpuOp op_of(const ProcessLog& process, const FittedLog& file, const FrameworkCalls& calls, const Record& record) {
+    GpuOp op;
+    op.stream = process.stream(record.context, record.stream);
+    op.device = record.device > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(record.device);
+    if (record.start != 0 && record.end >= record.start) {
+      op.start = file.clock.common(record.start);
+      file.clock.common(record.end);  // refuses what is out of range
+      op.duration = record.end - record.start;
+    }
+    const HostLaunch* const host = process.launch(record.correlation);
+    if (host != nullptr) op.launch = host->time;
+    const HostLaunch* looked_at = host;
+    if (record.graph_node != 0)
+      if (const auto node = process.graph_nodes.find(record.graph_node); node != process.graph_nodes.end())
+        looked_at = &node->second;
+    if (looked_at != nullptr && looked_at->launch != nullptr) {
+      op.uses = add_uses(*looked_at->log, *looked_at->launch, timeline_);
+      timeline_.losses.unknown_pointers += looked_at->launch->record.unknown_pointers;
+    }
+    op.call = calls.of(record.correlation, host);
+    return op;
+  }
+
+  void add_syncs(const ProcessLog& process, const FittedLog& file) {
+    const auto id = [](std::uint32_t event) { return event == raw::kNoId ? -1 : static_cast<std::int64_t>(event); };
+    for (const raw::EventRecord& record : file.log.event_records) {
+      const HostLaunch* const host = process.launch(record.correlation);
+      if (record.time == 0 && host == nullptr) continue;
+      GpuSync sync;
+      sync.records = true;
+      sync.time = record.time != 0 ? file.clock.common(record.time) : host->time;
+      sync.stream = process.stream(record.context, record.stream);
+      sync.event = id(record.event);
+      sync.sync_id = static_cast<std::int64_t>(record.sync_id);
+      timeline_.syncs.push_back(sync);
+    }
+    for (const raw::Sync& record : file.log.syncs) {
+      if (record.result != 0) continue;  // a query whose answer was "not yet"
+      using raw::SyncKind;
+      GpuSync sync;
+      sync.time = file.clock.common(record.sync == SyncKind::kStreamWaitsEvent ? record.start : record.end);
+      const bool of_stream = record.sync == SyncKind::kStreamWaitsEvent || record.sync == SyncKind::kStream;
+      const bool of_event = record.sync == SyncKind::kStreamWaitsEvent || record.sync == SyncKind::kEvent;
+      if (!of_stream && !of_event && record.sync != SyncKind::kContext) continue;
+      sync.stream = process.stream(record.context, of_stream ? record.stream : raw::kNoId);
+      sync.event = of_event ? id(record.event) : -1;
+      sync.sync_id = static_cast<std::int64_t>(record.sync_id);
+      timeline_.syncs.push_back(sync);
+    }
+  }
+
+  /// Names of kernels are mangled, most of them many times over.
+  std::string_view plain_name(const std::string& name) {
+    const auto [entry, added] = plain_names_.try_emplace(name);
+    if (added) entry->second = kernel_name(name);
+    return entry->second;
+  }
+
+  void add_losses(const raw::Log& log) {
+    Losses& losses = timeline_.losses;
+    const auto add = [&](std::int64_t& count, std::uint64_t more) {
+      constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+      count = static_cast<std::int64_t>(std::min(kMost, static_cast<std::uint64_t>(count) + std::min(kMost, more)));
+    };
+    add(losses.dropped_records, log.header.lost_records);
+    for (const raw::Loss& loss : log.losses) {
+      // Kernels without time count where they are; what the writer lost is in the header.
+      if (loss.loss == raw::LossKind::kDroppedRecords) add(losses.dropped_records, loss.count);
+      if (loss.loss == raw::LossKind::kUnknownPointers) add(losses.unknown_pointers, loss.count);
+      if (loss.loss == raw::LossKind::kUnmatchedFrees) add(losses.unmatched_frees, loss.count);
+    }
+  }
+
+  static void add_meta(std::span<const raw::Log> logs, std::map<std::string, std::string>& meta) {
+    meta["source"] = "raw";
+    meta["time"] = "measured";
+    std::set<std::string_view> sources;
+    std::set<std::string> gpus;
+    std::uint64_t cut_off = 0;
+    std::size_t unfinished = 0;
+    for (const raw::Log& log : logs) {
+      sources.insert(word(log.header.source));
+      for (const raw::Info& info : log.infos) meta[log.text(info.key)] = log.text(info.value);
+      for (const raw::DeviceInfo& device : log.devices) gpus.insert(log.text(device.name));
+      cut_off += log.cut_off_bytes;
+      unfinished += log.header.closed != 1;
+    }
+    meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
+    if (gpus.size() == 1 && !gpus.begin()->empty()) meta["device"] = *gpus.begin();
+    if (unfinished > 0 || cut_off > 0)
+      meta["recovered"] =
+          fmt::format("what was written before the job ended: {} of {} files unfinished, {} bytes cut off", unfinished,
+                      logs.size(), cut_off);
+  }
+
+  GpuTimeline timeline_;
+  std::map<std::string, std::string> plain_names_;
+};
+
+}  // namespace
+
+Trace lower(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
+  if (logs.empty()) refuse("no capture files");
+  return Assembly{}.run(logs, device);
+}
+
+}  // namespace tidepool

@@ -1,0 +1,240 @@
+#include "tracer/lower/memory_events.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of two files may differ for a moment
+
+static_assert(static_cast<int>(raw::Category::kInput) == static_cast<int>(BufferKind::kInput) &&
+              static_cast<int>(raw::Category::kOptimizerState) == static_cast<int>(BufferKind::kOptimizerState));
+
+bool on_device(raw::MemoryKind kind) { return kind != raw::MemoryKind::kPageable && kind != raw::MemoryKind::kPinned; }
+
+std::uint16_t device_number(std::uint32_t device) { return device > 0xffff ? 0 : static_cast<std::uint16_t>(device); }
+
+/// An event of the driver or of the framework. `unmaps` ends all that begins in its range.
+struct Event {
+  GpuMemory memory;
+  bool tensor = false;   ///< a tensor, not a driver's allocation
+  bool segment = false;  ///< says only where the framework's segments are
+  bool mapped = false;   ///< by a call of virtual memory management
+  bool unmaps = false;
+};
+
+class Collector {
+ public:
+  explicit Collector(const ProcessLog& process) : process_{process} {}
+
+  std::vector<GpuMemory> run() {
+    for (const FittedLog& file : process_.files) {
+      add_driver(file);
+      add_vmm(file);
+      add_framework(file);
+    }
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const Event& a, const Event& b) { return a.memory.time < b.memory.time; });
+    pair_driver();
+    std::vector<GpuMemory> kept;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      Event& event = events_[i];
+      if (event.segment || event.unmaps) continue;
+      if (event.tensor || !is_segment_[block_[i]]) kept.push_back(std::move(event.memory));
+    }
+    std::move(unmapped_.begin(), unmapped_.end(), std::back_inserter(kept));
+    std::stable_sort(kept.begin(), kept.end(),
+                     [](const GpuMemory& one, const GpuMemory& other) { return one.time < other.time; });
+    return kept;
+  }
+
+ private:
+  void add_driver(const FittedLog& file) {
+    for (const raw::Memory& record : file.log.memory) {
+      if (!on_device(record.memory) || record.operation == raw::MemoryOperation::kUnknown) continue;
+      const std::int64_t time = file.clock.common(record.time);
+      const bool numbered = record.correlation != 0;
+      if (!seen_.emplace(numbered, numbered ? record.correlation : time, record.operation, record.address).second)
+        continue;
+      Event event;
+      event.memory.event = record.operation == raw::MemoryOperation::kAlloc  ? BlockEvent::kAlloc
+                           : record.operation == raw::MemoryOperation::kFree ? BlockEvent::kFree
+                                                                             : BlockEvent::kExisting;
+      event.memory.time = time;
+      event.memory.address = checked(file.log, "address", record.address);
+      event.memory.size = checked(file.log, "size", record.size);
+      event.memory.device = device_number(record.device);
+      event.memory.stream = process_.stream(record.context, record.stream);
+      event.memory.name = file.log.text(record.name == raw::Text::kEmpty ? record.source : record.name);
+      events_.push_back(std::move(event));
+    }
+  }
+
+  void add_vmm(const FittedLog& file) {
+    for (const raw::Vmm& record : file.log.vmm) {
+      if (record.operation != raw::VmmOperation::kMap && record.operation != raw::VmmOperation::kUnmap) continue;
+      Event event;
+      event.unmaps = record.operation == raw::VmmOperation::kUnmap;
+      event.mapped = !event.unmaps;
+      event.memory.time = file.clock.common(record.time);
+      event.memory.address = checked(file.log, "address", record.address);
+      event.memory.size = checked(file.log, "size", record.size);
+      event.memory.device = device_number(record.device);
+      event.memory.stream = process_.stream(raw::kNoId, raw::kNoId);
+      events_.push_back(std::move(event));
+    }
+  }
+
+  void add_framework(const FittedLog& file) {
+    using raw::Action;
+    const std::vector<raw::FrameworkMemory>& records = file.log.framework_memory;
+    const bool completes = std::any_of(records.begin(), records.end(), [](const raw::FrameworkMemory& record) {
+      return record.action == Action::kFreeCompleted;
+    });
+    for (const raw::FrameworkMemory& record : records) {
+      Event event;
+      event.tensor = true;
+      switch (record.action) {
+        case Action::kAlloc:
+          break;
+        case Action::kFreeRequested:
+          if (completes) continue;
+          [[fallthrough]];
+        case Action::kFreeCompleted:
+          event.memory.event = BlockEvent::kFree;
+          break;
+        case Action::kExisting:
+          event.memory.event = BlockEvent::kExisting;
+          break;
+        case Action::kSegmentAlloc:
+        case Action::kSegmentMap:
+        case Action::kSegmentExisting:
+          event.segment = true;
+          break;
+        default:
+          continue;
+      }
+      event.memory.time = file.clock.common(record.time);
+      event.memory.address = checked(file.log, "address", record.address);
+      event.memory.size = checked(file.log, "size", record.size);
+      event.memory.device = device_number(record.device);
+      event.memory.kind = static_cast<BufferKind>(record.category);
+      const auto stream = process_.streams.find(record.stream);
+      event.memory.stream = stream == process_.streams.end() ? process_.stream(raw::kNoId, raw::kNoId) : stream->second;
+      event.memory.name = file.log.text(record.name);
+      events_.push_back(std::move(event));
+    }
+  }
+
+  /// Numbers the driver's blocks, marks those that are segments, and lets what the framework says about a live tensor
+  /// later on (what it is for) belong to it from its beginning.
+  void pair_driver() {
+    block_.assign(events_.size(), 0);
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.tensor) {
+        mark_segment(event.memory);
+        if (!event.segment) follow_tensor(i);
+      } else if (event.unmaps) {
+        unmap(event.memory);
+      } else {
+        follow_block(i);
+      }
+    }
+  }
+
+  void follow_block(std::size_t at) {
+    const GpuMemory& memory = events_[at].memory;
+    const auto live = live_.find(memory.address);
+    if (live != live_.end() && memory.event != BlockEvent::kAlloc) {
+      block_[at] = live->second.id;
+      if (memory.event == BlockEvent::kFree) live_.erase(live);
+      return;
+    }
+    block_[at] = is_segment_.size();
+    // A profiler may tell of mapped pages what the call itself has told.
+    const bool told_before =
+        live != live_.end() && live->second.mapped != events_[at].mapped && live->second.size == memory.size;
+    is_segment_.push_back(told_before);
+    if (memory.event == BlockEvent::kFree || told_before) return;
+    live_[memory.address] = {memory.size, block_[at], memory.device, events_[at].mapped};
+    // The framework's clock may be a little early.
+    for (const auto& [time, address] : early_)
+      if (memory.time - time <= kClockSlack && address >= memory.address && address - memory.address < memory.size)
+        is_segment_.back() = true;
+  }
+
+  void mark_segment(const GpuMemory& memory) {
+    const auto behind = live_.upper_bound(memory.address);
+    if (behind != live_.begin()) {
+      const auto& [address, block] = *std::prev(behind);
+      if (memory.address - address < block.size) {
+        is_segment_[block.id] = true;
+        return;
+      }
+    }
+    early_.emplace_back(memory.time, memory.address);
+    while (memory.time - early_.front().first > kClockSlack || early_.size() > kMostEarly) early_.pop_front();
+  }
+
+  void follow_tensor(std::size_t at) {
+    const GpuMemory& memory = events_[at].memory;
+    const std::pair place{memory.device, memory.address};
+    if (memory.event == BlockEvent::kFree) {
+      tensors_.erase(place);
+      return;
+    }
+    const auto [entry, added] = tensors_.try_emplace(place, at);
+    if (memory.event == BlockEvent::kAlloc) {
+      entry->second = at;
+    } else if (!added) {
+      GpuMemory& begin = events_[entry->second].memory;
+      if (begin.kind == BufferKind::kUnknown) begin.kind = memory.kind;
+      if (begin.name.empty()) begin.name = memory.name;
+    }
+  }
+
+  void unmap(const GpuMemory& range) {
+    for (auto block = live_.lower_bound(range.address);
+         block != live_.end() && block->first - range.address < range.size; block = live_.erase(block)) {
+      GpuMemory end = range;
+      end.event = BlockEvent::kFree;
+      end.address = block->first;
+      end.size = block->second.size;
+      end.device = block->second.device;
+      if (!is_segment_[block->second.id]) unmapped_.push_back(std::move(end));
+    }
+  }
+
+  static constexpr std::size_t kMostEarly = 64;
+
+  struct Block {
+    std::int64_t size = 0;
+    std::size_t id = 0;
+    std::uint16_t device = 0;
+    bool mapped = false;
+  };
+
+  const ProcessLog& process_;
+  std::vector<Event> events_;
+  std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
+  std::map<std::int64_t, Block> live_;                       // the driver's, by address
+  std::vector<std::size_t> block_;                           // by event
+  std::vector<bool> is_segment_;                             // by block; or otherwise no buffer
+  std::deque<std::pair<std::int64_t, std::int64_t>> early_;  // time and address of tensors in no known block
+  std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> tensors_;
+  std::vector<GpuMemory> unmapped_;
+};
+
+}  // namespace
+
+std::vector<GpuMemory> memory_events(const ProcessLog& process) { return Collector{process}.run(); }
+
+}  // namespace tidepool

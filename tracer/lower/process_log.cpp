@@ -1,0 +1,60 @@
+#include "tracer/lower/process_log.hpp"
+
+#include <limits>
+#include <map>
+
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+
+void ProcessLog::index() {
+  for (const FittedLog& file : files) {
+    for (const raw::Api& call : file.log.apis) {
+      if (call.correlation == 0) continue;
+      const std::int64_t time = file.clock.common(call.start);
+      const auto [entry, added] = launches.try_emplace(call.correlation, HostLaunch{time, call.thread});
+      if (!added && time < entry->second.time) entry->second = {time, call.thread};  // one API may call another
+    }
+    for (const raw::Stream& named : file.log.streams)
+      if (named.handle != 0) streams.try_emplace(named.handle, stream(named.context, named.stream));
+  }
+  for (const FittedLog& file : files)
+    for (const raw::WithUses<raw::Launch>& launch : file.log.launches) {
+      const raw::Launch& record = launch.record;
+      const HostLaunch found{file.clock.common(record.start), record.thread, &launch, &file.log};
+      if (record.correlation != 0)
+        launches[record.correlation] = found;
+      else if (record.graph_node != 0)
+        graph_nodes[record.graph_node] = found;
+    }
+}
+
+GpuStream ProcessLog::stream(std::uint32_t context, std::uint32_t stream) const {
+  const auto or_none = [](std::uint32_t id) { return id == raw::kNoId ? -1 : static_cast<std::int64_t>(id); };
+  return {static_cast<std::int64_t>(process) << 24, or_none(context), or_none(stream)};
+}
+
+const HostLaunch* ProcessLog::launch(std::uint32_t correlation) const {
+  const auto found = launches.find(correlation);
+  return correlation == 0 || found == launches.end() ? nullptr : &found->second;
+}
+
+std::vector<ProcessLog> by_process(std::span<const raw::Log> logs) {
+  std::vector<ProcessLog> processes;
+  std::map<std::uint32_t, std::size_t> index;
+  for (const raw::Log& log : logs) {
+    const auto [entry, added] = index.try_emplace(log.header.process, processes.size());
+    if (added) processes.emplace_back(log.header.process);
+    processes[entry->second].files.emplace_back(log);
+  }
+  for (ProcessLog& process : processes) process.index();
+  return processes;
+}
+
+std::int64_t checked(const raw::Log& log, const char* what, std::uint64_t value) {
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    refuse("{}: {} {}; expected less than 2^63", log.path, what, value);
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace tidepool

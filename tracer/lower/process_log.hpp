@@ -1,0 +1,52 @@
+// What the files of one process say, put together: the common ground of the steps of assembly.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tracer/lower/clock_fit.hpp"
+#include "tracer/raw/log.hpp"
+#include "traces/import/gpu_timeline.hpp"
+
+namespace tidepool {
+
+/// A file with its clock.
+struct FittedLog {
+  explicit FittedLog(const raw::Log& file) : log{file}, clock{file} {}
+  const raw::Log& log;
+  ClockFit clock;
+};
+
+/// The host's call that launched something, by correlation id.
+struct HostLaunch {
+  std::int64_t time = 0;  ///< on the common clock
+  std::uint32_t thread = 0;
+  const raw::WithUses<raw::Launch>* launch = nullptr;  ///< with the uses, if the launch was looked at
+  const raw::Log* log = nullptr;                       ///< that has them
+};
+
+struct ProcessLog {
+  std::uint32_t process = 0;
+  std::vector<FittedLog> files;
+  std::unordered_map<std::uint32_t, HostLaunch> launches;     ///< by correlation
+  std::unordered_map<std::uint64_t, HostLaunch> graph_nodes;  ///< by node: what it uses each time
+  std::unordered_map<std::uint64_t, GpuStream> streams;       ///< by the framework's handle
+
+  explicit ProcessLog(std::uint32_t id) : process{id} {}
+  /// When all files are there.
+  void index();
+
+  GpuStream stream(std::uint32_t context, std::uint32_t stream) const;
+  const HostLaunch* launch(std::uint32_t correlation) const;
+};
+
+/// One for each process, in the order in which they first appear.
+std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
+
+/// Addresses and sizes of a trace are less than 2^63.
+/// @throws InputError  "x.raw: memory: 18446744073709551615; expected less than 2^63"
+std::int64_t checked(const raw::Log& log, const char* what, std::uint64_t value);
+
+}  // namespace tidepool
