@@ -11,6 +11,8 @@ using enum DriverCall;
 
 // Sorted by name. Calls of one kind have parameters that begin alike.
 constexpr auto kCalls = std::to_array<std::pair<std::string_view, DriverCall>>({
+    {"cuEventRecord", kEventRecord},
+    {"cuEventRecordWithFlags", kEventRecord},
     {"cuGraphAddKernelNode", kAddKernelNode},
     {"cuGraphAddKernelNode_v2", kAddKernelNode},
     {"cuGraphAddMemcpyNode", kAddCopyNode},
@@ -95,7 +97,8 @@ DriverCall driver_call(std::string_view name) {
 
 bool is_outer_call(std::string_view runtime_name) {
   while (runtime_name.starts_with('_')) runtime_name.remove_prefix(1);
-  for (const std::string_view beginning : {"cudaLaunch", "cudaGraphLaunch", "cudaMemcpy", "cudaMemset"})
+  for (const std::string_view beginning :
+       {"cudaLaunch", "cudaGraphLaunch", "cudaMemcpy", "cudaMemset", "cudaEventRecord"})
     if (runtime_name.starts_with(beginning)) return true;
   return false;
 }

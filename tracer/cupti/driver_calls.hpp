@@ -27,7 +27,7 @@ enum class DriverCall : std::uint8_t {
   kRelease,
   kMap,
   kUnmap,
-  // Copies and memsets.
+  // Copies, memsets and what orders streams.
   kCopy,
   kCopyPeer,
   kCopyBatch,
@@ -40,6 +40,7 @@ enum class DriverCall : std::uint8_t {
   kMemset2D8,
   kMemset2D16,
   kMemset2D32,
+  kEventRecord,
   // Tensor maps.
   kTensorMapEncode,
   kTensorMapReplaceAddress,
@@ -64,7 +65,7 @@ bool is_outer_call(std::string_view runtime_name);
 /// Calls that only happen inside the window of iterations need no look otherwise.
 constexpr bool is_launch(DriverCall call) {
   return (call >= DriverCall::kLaunchKernel && call <= DriverCall::kGraphLaunch) ||
-         (call >= DriverCall::kCopy && call <= DriverCall::kMemset2D32);
+         (call >= DriverCall::kCopy && call <= DriverCall::kEventRecord);
 }
 
 }  // namespace tidepool::cupti

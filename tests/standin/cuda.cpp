@@ -1,0 +1,475 @@
+// libcuda.so.1, the stand-in: see standin.hpp.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tests/standin/standin.hpp"
+
+struct CUctx_st {};
+struct CUstream_st {
+  std::uint32_t id;
+  bool capturing;
+};
+struct CUevent_st {
+  std::uint32_t id;
+  std::uint64_t sync_id;
+};
+struct CUfunc_st {
+  std::string name;
+  std::vector<std::pair<std::size_t, std::size_t>> parameters;
+};
+struct CUgraphNode_st {
+  std::uint64_t id;
+  CUfunction function;
+};
+struct CUgraph_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+};
+struct CUgraphExec_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+};
+
+namespace {
+
+constexpr std::uint32_t kContext = 1, kDefaultStream = 7;
+
+const standin::Tool* tool = nullptr;
+std::mutex mutex;
+CUctx_st context;
+CUstream_st default_stream{kDefaultStream, false};
+std::map<CUdeviceptr, std::size_t> memory;
+std::map<CUmemGenericAllocationHandle, std::size_t> physical;
+CUgraph capture;  // of the one stream that may capture
+std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
+std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
+thread_local std::uint32_t outer = 0, current = 0;
+thread_local std::uint64_t outer_storage = 0;
+
+std::uint64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
+std::uint32_t correlation() { return outer != 0 ? outer : current; }
+
+template <class Record>
+void emit(const Record& record) {
+  if (tool != nullptr) tool->record(&record, sizeof record);
+}
+
+void tell(CUpti_CallbackDomain domain, CUpti_ApiCallbackSite site, const char* name, const void* params,
+          CUresult* result, std::uint64_t* storage, std::uint32_t id) {
+  if (tool == nullptr) return;
+  CUpti_CallbackData data{};
+  data.callbackSite = site;
+  data.functionName = name;
+  data.functionParams = params;
+  data.functionReturnValue = result;
+  data.context = &context;
+  data.contextUid = kContext;
+  data.correlationData = storage;
+  data.correlationId = id;
+  tool->call(domain, name, &data);
+}
+
+/// A call of the driver, with its callbacks around it.
+template <class Params, class Body>
+CUresult call(const char* name, Params params, Body body) {
+  std::uint64_t storage = 0;
+  CUresult result = CUDA_SUCCESS;
+  const std::uint32_t id = ++correlations;
+  tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_ENTER, name, &params, &result, &storage, id);
+  current = id;
+  result = body();
+  tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_EXIT, name, &params, &result, &storage, id);
+  return result;
+}
+
+void resource(CUpti_CallbackId id, CUstream stream, void* descriptor) {
+  if (tool == nullptr) return;
+  CUpti_ResourceData data{};
+  data.context = &context;
+  data.resourceHandle.stream = stream;
+  data.resourceDescriptor = descriptor;
+  tool->resource(id, &data);
+}
+
+void node_event(CUpti_CallbackId id, CUgraphNode node, CUgraphNode original, CUgraphExec exec) {
+  CUpti_GraphData data{};
+  data.node = node;
+  data.originalNode = original;
+  data.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+  data.graphExec = exec;
+  resource(id, nullptr, &data);
+}
+
+CUgraphNode add_node(CUgraph graph, CUfunction function) {
+  graph->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, function}));
+  CUgraphNode node = graph->nodes.back().get();
+  node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, nullptr, nullptr);
+  return node;
+}
+
+/// Addresses are given out first-fit, so that they come again as a real allocator's do.
+CUdeviceptr place(std::size_t bytes) {
+  const std::size_t size = (bytes + 511) / 512 * 512;
+  CUdeviceptr at = 0x7f4000000000;
+  for (const auto& [begin, taken] : memory) {
+    if (begin - at >= size) break;
+    at = begin + taken;
+  }
+  memory[at] = size;
+  return at;
+}
+
+void emit_memory(CUpti_ActivityMemoryOperationType operation, CUdeviceptr address, std::size_t bytes, CUstream stream) {
+  static const bool duplicate = !standin::fault("duplicate").empty();
+  standin::MemoryRecord record{};
+  record.base.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  record.base.memoryOperationType = operation;
+  record.base.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.base.correlationId = correlation();
+  record.base.address = address;
+  record.base.bytes = bytes;
+  record.base.timestamp = now();
+  record.base.contextId = kContext;
+  record.base.isAsync = stream != nullptr;
+  record.base.streamId = stream != nullptr ? stream->id : CUPTI_INVALID_STREAM_ID;
+  record.source = "/opt/somewhere/libjob.so";
+  emit(record);
+  if (!duplicate) return;
+  record.base.contextId = kContext + 1;  // the other context of the device tells it too
+  emit(record);
+}
+
+void emit_kernel(CUfunction function, CUstream stream, std::uint64_t node, unsigned grid) {
+  static const unsigned zero = standin::fault_every("zero");
+  CUpti_ActivityKernel9 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  const bool lost = zero != 0 && ++kernels % zero == 0;
+  record.start = lost ? 0 : now();
+  record.end = lost ? 0 : now() + 1000;
+  record.contextId = kContext;
+  record.streamId = stream_of(stream).id;
+  record.gridX = static_cast<std::int32_t>(grid);
+  record.gridY = record.gridZ = record.blockX = record.blockY = record.blockZ = 1;
+  record.correlationId = correlation();
+  record.name = function->name.c_str();
+  record.graphNodeId = node;
+  emit(record);
+}
+
+CUresult launch(CUfunction function, CUstream stream, unsigned grid) {
+  const std::lock_guard lock{mutex};
+  if (stream_of(stream).capturing)
+    add_node(capture, function);
+  else
+    emit_kernel(function, stream, 0, grid);
+  return CUDA_SUCCESS;
+}
+
+CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKind kind) {
+  CUpti_ActivityMemcpy5 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = static_cast<std::uint8_t>(kind);
+  record.bytes = bytes;
+  record.start = now();
+  record.end = now() + 500;
+  record.contextId = kContext;
+  record.streamId = stream_of(stream).id;
+  record.correlationId = correlation();
+  emit(record);
+  return CUDA_SUCCESS;
+}
+
+CUresult release(CUdeviceptr address, CUstream stream) {
+  const std::lock_guard lock{mutex};
+  const auto found = memory.find(address);
+  if (found == memory.end()) return CUDA_ERROR_INVALID_VALUE;
+  emit_memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE, address, found->second, stream);
+  memory.erase(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult obtain(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+  const std::lock_guard lock{mutex};
+  *address = place(bytes);
+  emit_memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, *address, bytes, stream);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+void standin_attach(const standin::Tool* attached) { tool = attached; }
+
+CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count) {
+  auto* function = new CUfunc_st{name, {}};
+  for (std::size_t i = 0; i < count; ++i) function->parameters.emplace_back(offsets[i], sizes[i]);
+  return function;
+}
+
+CUdeviceptr standin_hidden_alloc(std::size_t bytes) {
+  const std::lock_guard lock{mutex};
+  return place(bytes);
+}
+
+void standin_runtime(const char* name, bool enter) {
+  if (enter) outer = ++correlations;
+  tell(CUPTI_CB_DOMAIN_RUNTIME_API, enter ? CUPTI_API_ENTER : CUPTI_API_EXIT, name, nullptr, nullptr, &outer_storage,
+       outer);
+  if (!enter) outer = 0;
+}
+
+std::uint64_t standin_graph_node_id(CUgraphNode node) { return node->id; }
+
+CUresult cuInit(unsigned) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const char* const path = getenv("CUDA_INJECTION64_PATH");
+    void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);
+    if (path != nullptr && library == nullptr) std::fprintf(stderr, "standin: %s\n", dlerror());
+    if (library == nullptr) return;
+    if (const auto initialize = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) initialize();
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  *version = 12040;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetName(const char** name, CUfunction function) {
+  *name = function->name.c_str();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
+  static const bool unable = !standin::fault("no-layout").empty();
+  if (unable) return CUDA_ERROR_NOT_SUPPORTED;
+  if (index >= function->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  std::tie(*offset, *size) = function->parameters[index];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer) {
+  const std::lock_guard lock{mutex};
+  auto found = memory.upper_bound(pointer);
+  const bool inside = found != memory.begin() && pointer - std::prev(found)->first < std::prev(found)->second;
+  for (unsigned i = 0; i < count; ++i) {
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+      *static_cast<CUdeviceptr*>(values[i]) = inside ? std::prev(found)->first : 0;
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+      *static_cast<std::size_t*>(values[i]) = inside ? std::prev(found)->second : 0;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  *stream = new CUstream_st{++streams, false};
+  resource(CUPTI_CBID_RESOURCE_STREAM_CREATED, *stream, nullptr);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  *event = new CUevent_st{++events, 0};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
+  return call("cuMemAlloc_v2", cuMemAlloc_v2_params{address, bytes}, [&] { return obtain(address, bytes, nullptr); });
+}
+CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+  return call("cuMemAllocAsync", cuMemAllocAsync_params{address, bytes, stream},
+              [&] { return obtain(address, bytes, &stream_of(stream)); });
+}
+CUresult cuMemFree_v2(CUdeviceptr address) {
+  return call("cuMemFree_v2", cuMemFree_v2_params{address}, [&] { return release(address, nullptr); });
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return call("cuMemFreeAsync", cuMemFreeAsync_params{address, stream},
+              [&] { return release(address, &stream_of(stream)); });
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment, CUdeviceptr wish,
+                             unsigned long long flags) {
+  return call("cuMemAddressReserve", cuMemAddressReserve_params{address, bytes, alignment, wish, flags}, [&] {
+    const std::lock_guard lock{mutex};
+    *address = place(bytes);
+    memory.erase(*address);  // addresses, but no memory yet
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  return call("cuMemAddressFree", cuMemAddressFree_params{address, bytes}, [] { return CUDA_SUCCESS; });
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes, const CUmemAllocationProp* properties,
+                     unsigned long long flags) {
+  return call("cuMemCreate", cuMemCreate_params{handle, bytes, properties, flags}, [&] {
+    const std::lock_guard lock{mutex};
+    *handle = physical.size() + 1000;
+    physical[*handle] = bytes;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return call("cuMemRelease", cuMemRelease_params{handle}, [] { return CUDA_SUCCESS; });
+}
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags) {
+  return call("cuMemMap", cuMemMap_params{address, bytes, offset, handle, flags}, [&] {
+    const std::lock_guard lock{mutex};
+    memory[address] = bytes;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  return call("cuMemUnmap", cuMemUnmap_params{address, bytes}, [&] {
+    const std::lock_guard lock{mutex};
+    memory.erase(address);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void** values, void** extra) {
+  return call("cuLaunchKernel", cuLaunchKernel_params{f, gx, gy, gz, bx, by, bz, shared, stream, values, extra},
+              [&] { return launch(f, stream, gx); });
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** values, void** extra) {
+  return call("cuLaunchKernelEx", cuLaunchKernelEx_params{config, f, values, extra},
+              [&] { return launch(f, config->hStream, config->gridDimX); });
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return call("cuMemcpyDtoDAsync_v2", cuMemcpyDtoDAsync_v2_params{to, from, bytes, stream},
+              [&] { return copy(bytes, stream, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD); });
+}
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  return call("cuMemcpyHtoDAsync_v2", cuMemcpyHtoDAsync_v2_params{to, from, bytes, stream},
+              [&] { return copy(bytes, stream, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD); });
+}
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return call("cuMemcpyDtoHAsync_v2", cuMemcpyDtoHAsync_v2_params{to, from, bytes, stream},
+              [&] { return copy(bytes, stream, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH); });
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+  return call("cuMemsetD32Async", cuMemsetD32Async_params{to, value, count, stream}, [&] {
+    CUpti_ActivityMemset4 record{};
+    record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    record.value = value;
+    record.bytes = count * 4;
+    record.start = now();
+    record.end = now() + 500;
+    record.contextId = kContext;
+    record.streamId = stream_of(stream).id;
+    record.correlationId = correlation();
+    emit(record);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return call("cuEventRecord", cuEventRecord_params{event, stream}, [&] {
+    event->sync_id = ++sync_ids;
+    standin::EventRecord record{};
+    record.base.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+    record.base.correlationId = correlation();
+    record.base.contextId = kContext;
+    record.base.streamId = stream_of(stream).id;
+    record.base.eventId = event->id;
+    record.sync_id = event->sync_id;
+    emit(record);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return call("cuStreamWaitEvent", cuStreamWaitEvent_params{stream, event, flags}, [&] {
+    standin::SynchronizationRecord record{};
+    record.base.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    record.base.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
+    record.base.start = now();
+    record.base.end = now();
+    record.base.correlationId = correlation();
+    record.base.contextId = kContext;
+    record.base.streamId = stream_of(stream).id;
+    record.base.cudaEventId = event->id;
+    record.sync_id = event->sync_id;
+    emit(record);
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxSynchronize() {
+  return call("cuCtxSynchronize", 0, [] { return CUDA_SUCCESS; });
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                                const cuuint64_t* extents, const cuuint64_t* strides, const cuuint32_t* box,
+                                const cuuint32_t* steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  return call("cuTensorMapEncodeTiled",
+              cuTensorMapEncodeTiled_params{map, type, rank, address, extents, strides, box, steps, interleave, swizzle,
+                                            promotion, fill},
+              [&] {
+                // Opaque: the address is in it, but not as a word that a scan would find.
+                std::memset(map, 0x5a, sizeof *map);
+                const auto hidden = ~reinterpret_cast<std::uint64_t>(address);
+                std::memcpy(reinterpret_cast<char*>(map) + 3, &hidden, sizeof hidden);
+                return CUDA_SUCCESS;
+              });
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  capture = new CUgraph_st;
+  stream_of(stream).capturing = true;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  stream_of(stream).capturing = false;
+  *graph = capture;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphCreate(CUgraph* graph, unsigned) {
+  *graph = new CUgraph_st;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
+                                 const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  return call("cuGraphAddKernelNode", cuGraphAddKernelNode_v2_params{node, graph, dependencies, count, parameters},
+              [&] {
+                *node = add_node(graph, parameters->func);
+                return CUDA_SUCCESS;
+              });
+}
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  return call("cuGraphExecKernelNodeSetParams_v2", cuGraphExecKernelNodeSetParams_v2_params{exec, node, parameters},
+              [] { return CUDA_SUCCESS; });
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+  *exec = new CUgraphExec_st;
+  for (const auto& node : graph->nodes) {
+    (*exec)->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, node->function}));
+    node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, (*exec)->nodes.back().get(), node.get(), *exec);
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return call("cuGraphLaunch", cuGraphLaunch_params{exec, stream}, [&] {
+    for (const auto& node : exec->nodes) emit_kernel(node->function, stream, node->id, 1);
+    return CUDA_SUCCESS;
+  });
+}
+}

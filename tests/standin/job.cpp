@@ -1,0 +1,307 @@
+// A job that plays a script of driver calls, one per line:
+//
+//   function add _Z3addPKfPfi 8@0 8@8 4@16     a kernel and its parameters, size@offset
+//   alloc a 4096 | free a | alloc-async a 4096 s1 | free-async a s1 | map v 4096 | unmap v | hidden a 4096
+//   stream s1 | event e | record e s1 | wait e s1
+//   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
+//   launch-packed add ... | launch-ex add ... | runtime-launch add ...
+//   tensor-map t a
+//   copy to from 64 | copy-in to 64 | copy-out from 64 | set to 16
+//   capture s1 ... end-capture g | instantiate x g | graph x | add-node n g add a b 7 | set-node x n add a b 7
+//   push NAME | pop | mark NAME                NVTX
+//   repeat 3 ... again | threads 4 ... join    blocks; not nested
+//   fork SCRIPT | exec SCRIPT | sleep 10 | raise 10 | _exit 3 | exit 3 | hang
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/standin/standin.hpp"
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#else
+void nvtxRangePushA(const char*) {}
+void nvtxRangePop() {}
+void nvtxMarkA(const char*) {}
+#endif
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Kernel {
+  CUfunction handle = nullptr;
+  std::vector<std::size_t> offsets, sizes;
+};
+
+std::string program;
+std::map<std::string, CUdeviceptr> memory;
+std::map<std::string, std::pair<CUdeviceptr, CUmemGenericAllocationHandle>> mapped;
+std::map<std::string, Kernel> kernels;
+std::map<std::string, CUstream> streams;
+std::map<std::string, CUevent> events;
+std::map<std::string, CUgraph> graphs;
+std::map<std::string, CUgraphExec> execs;
+std::map<std::string, CUgraphNode> nodes;
+std::map<std::string, CUtensorMap> maps;
+
+[[noreturn]] void fail(const std::string& what) {
+  std::cerr << "job: " << what << "\n";
+  std::_Exit(99);
+}
+
+void require(CUresult result, const std::string& line) {
+  if (result != CUDA_SUCCESS) fail(line + ": error " + std::to_string(result));
+}
+
+std::uint64_t word_of(const std::string& text) {
+  const std::string name = text.substr(0, text.find('+'));
+  const auto found = memory.find(name);
+  const std::uint64_t offset = text.find('+') == std::string::npos ? 0 : std::stoull(text.substr(text.find('+') + 1));
+  return found == memory.end() ? std::stoull(text, nullptr, 0) : found->second + offset;
+}
+
+std::vector<unsigned char> bytes_of(const std::string& text, std::size_t size) {
+  std::vector<unsigned char> bytes(size);
+  if (text[0] == '@') {
+    std::memcpy(bytes.data(), &maps.at(text.substr(1)), std::min(size, sizeof(CUtensorMap)));
+  } else if (text[0] == '{') {
+    std::istringstream words{text.substr(1, text.size() - 2)};
+    std::size_t at = 0;
+    for (std::string one; std::getline(words, one, ',') && at + 8 <= size; at += 8) {
+      const std::uint64_t word = word_of(one);
+      std::memcpy(bytes.data() + at, &word, 8);
+    }
+  } else {
+    const std::uint64_t word = word_of(text);
+    std::memcpy(bytes.data(), &word, std::min<std::size_t>(size, 8));
+  }
+  return bytes;
+}
+
+/// The stream behind "on", which goes; the default stream without it.
+CUstream take_stream(Words& words) {
+  if (words.size() < 3 || words[words.size() - 2] != "on") return nullptr;
+  CUstream stream = streams.at(words.back());
+  words.resize(words.size() - 2);
+  return stream;
+}
+
+/// The parameters of a kernel from words[first] on.
+struct Arguments {
+  std::vector<std::vector<unsigned char>> bytes;
+  std::vector<void*> values;
+  Arguments(const Kernel& kernel, const Words& words, std::size_t first) {
+    if (words.size() - first != kernel.sizes.size()) fail("launch of " + words[first - 1] + ": wrong number of values");
+    for (std::size_t i = 0; i < kernel.sizes.size(); ++i) bytes.push_back(bytes_of(words[first + i], kernel.sizes[i]));
+    for (auto& one : bytes) values.push_back(one.data());
+  }
+};
+
+CUresult launch(Words words) {
+  CUstream stream = take_stream(words);
+  const Kernel& kernel = kernels.at(words.at(1));
+  Arguments arguments{kernel, words, 2};
+  if (words[0] == "launch-packed") {
+    std::vector<unsigned char> packed;
+    for (std::size_t i = 0; i < kernel.sizes.size(); ++i) {
+      packed.resize(kernel.offsets[i] + kernel.sizes[i]);
+      std::memcpy(packed.data() + kernel.offsets[i], arguments.bytes[i].data(), kernel.sizes[i]);
+    }
+    std::size_t size = packed.size();
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    return cuLaunchKernel(kernel.handle, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, extra);
+  }
+  if (words[0] == "launch-ex") {
+    CUlaunchConfig config{};
+    config.gridDimX = 1;
+    config.hStream = stream;
+    return cuLaunchKernelEx(&config, kernel.handle, arguments.values.data(), nullptr);
+  }
+  const bool runtime = words[0] == "runtime-launch";
+  if (runtime) standin_runtime("cudaLaunchKernel_v7000", true);
+  const CUresult result = cuLaunchKernel(kernel.handle, 2, 1, 1, 32, 1, 1, 0, stream, arguments.values.data(), nullptr);
+  if (runtime) standin_runtime("cudaLaunchKernel_v7000", false);
+  return result;
+}
+
+CUDA_KERNEL_NODE_PARAMS node_parameters(const Kernel& kernel, Arguments& arguments) {
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  parameters.func = kernel.handle;
+  parameters.gridDimX = 1;
+  parameters.kernelParams = arguments.values.data();
+  return parameters;
+}
+
+CUresult graphs_and_streams(const Words& words) {
+  const std::string& verb = words[0];
+  if (verb == "stream") return cuStreamCreate(&streams[words.at(1)], 0);
+  if (verb == "event") return cuEventCreate(&events[words.at(1)], 0);
+  if (verb == "record") return cuEventRecord(events.at(words.at(1)), streams.at(words.at(2)));
+  if (verb == "wait") return cuStreamWaitEvent(streams.at(words.at(2)), events.at(words.at(1)), 0);
+  if (verb == "capture") return cuStreamBeginCapture_v2(streams.at(words.at(1)), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  if (verb == "end-capture") return cuStreamEndCapture(streams.begin()->second, &graphs[words.at(1)]);
+  if (verb == "instantiate") return cuGraphInstantiateWithFlags(&execs[words.at(1)], graphs.at(words.at(2)), 0);
+  if (verb == "graph") return cuGraphLaunch(execs.at(words.at(1)), streams.empty() ? nullptr : streams.begin()->second);
+  if (verb == "add-node") {
+    if (graphs.count(words.at(2)) == 0) require(cuGraphCreate(&graphs[words.at(2)], 0), verb);
+    const Kernel& kernel = kernels.at(words.at(3));
+    Arguments arguments{kernel, words, 4};
+    const CUDA_KERNEL_NODE_PARAMS parameters = node_parameters(kernel, arguments);
+    return cuGraphAddKernelNode_v2(&nodes[words.at(1)], graphs.at(words.at(2)), nullptr, 0, &parameters);
+  }
+  if (verb == "set-node") {
+    const Kernel& kernel = kernels.at(words.at(3));
+    Arguments arguments{kernel, words, 4};
+    const CUDA_KERNEL_NODE_PARAMS parameters = node_parameters(kernel, arguments);
+    return cuGraphExecKernelNodeSetParams_v2(execs.at(words.at(1)), nodes.at(words.at(2)), &parameters);
+  }
+  fail("unknown line: " + verb);
+}
+
+CUresult allocations(const Words& words) {
+  const std::string& verb = words[0];
+  if (verb == "alloc") return cuMemAlloc_v2(&memory[words.at(1)], std::stoull(words.at(2)));
+  if (verb == "alloc-async")
+    return cuMemAllocAsync(&memory[words.at(1)], std::stoull(words.at(2)), streams.at(words.at(3)));
+  if (verb == "free") return cuMemFree_v2(memory.at(words.at(1)));
+  if (verb == "free-async") return cuMemFreeAsync(memory.at(words.at(1)), streams.at(words.at(2)));
+  if (verb == "hidden") {
+    memory[words.at(1)] = standin_hidden_alloc(std::stoull(words.at(2)));
+    return CUDA_SUCCESS;
+  }
+  auto& [address, handle] = mapped[words.at(1)];
+  if (verb == "map") {
+    const std::size_t bytes = std::stoull(words.at(2));
+    CUmemAllocationProp properties{};
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    require(cuMemAddressReserve(&address, bytes, 0, 0, 0), verb);
+    require(cuMemCreate(&handle, bytes, &properties, 0), verb);
+    memory[words.at(1)] = address;
+    return cuMemMap(address, bytes, 0, handle, 0);
+  }
+  require(cuMemUnmap(address, std::stoull(words.at(2))), verb);
+  require(cuMemRelease(handle), verb);
+  return cuMemAddressFree(address, std::stoull(words.at(2)));
+}
+
+[[noreturn]] void replace(const std::string& script) {
+  execl(program.c_str(), program.c_str(), script.c_str(), nullptr);
+  fail("exec");
+}
+
+/// What ends, waits or multiplies. @return whether the line was one of these
+bool processes(const Words& words) {
+  const std::string& verb = words[0];
+  if (verb == "sleep") {
+    std::this_thread::sleep_for(std::chrono::milliseconds{std::stoi(words.at(1))});
+  } else if (verb == "raise") {
+    std::raise(std::stoi(words.at(1)));
+  } else if (verb == "exit") {
+    std::exit(std::stoi(words.at(1)));
+  } else if (verb == "_exit") {
+    _exit(std::stoi(words.at(1)));
+  } else if (verb == "exec") {
+    replace(words.at(1));
+  } else if (verb == "fork") {
+    const pid_t child = fork();
+    if (child == 0 && words.size() > 1) replace(words.at(1));
+    if (child == 0) std::exit(0);  // as a worker does that never uses the device
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) fail("the child failed");
+  } else if (verb == "hang") {
+    pause();
+  } else if (verb == "push") {
+    nvtxRangePushA(words.at(1).c_str());
+  } else if (verb == "pop") {
+    nvtxRangePop();
+  } else if (verb == "mark") {
+    nvtxMarkA(words.at(1).c_str());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void run(const std::string& line) {
+  std::istringstream text{line};
+  Words words;
+  for (std::string word; text >> word;) words.push_back(word);
+  if (words.empty() || words[0][0] == '#' || processes(words)) return;
+  const std::string& verb = words[0];
+  if (verb == "function") {
+    Kernel kernel;
+    for (std::size_t i = 3; i < words.size(); ++i) {
+      kernel.sizes.push_back(std::stoull(words[i]));
+      kernel.offsets.push_back(std::stoull(words[i].substr(words[i].find('@') + 1)));
+    }
+    kernel.handle =
+        standin_function(words.at(2).c_str(), kernel.offsets.data(), kernel.sizes.data(), kernel.sizes.size());
+    kernels[words.at(1)] = kernel;
+  } else if (verb == "tensor-map") {
+    require(cuTensorMapEncodeTiled(&maps[words.at(1)], CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1,
+                                   reinterpret_cast<void*>(word_of(words.at(2))), nullptr, nullptr, nullptr, nullptr,
+                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            line);
+  } else if (verb == "copy") {
+    require(cuMemcpyDtoDAsync_v2(word_of(words.at(1)), word_of(words.at(2)), std::stoull(words.at(3)), nullptr), line);
+  } else if (verb == "copy-in") {
+    require(cuMemcpyHtoDAsync_v2(word_of(words.at(1)), &memory, std::stoull(words.at(2)), nullptr), line);
+  } else if (verb == "copy-out") {
+    static char host[1 << 20];
+    require(cuMemcpyDtoHAsync_v2(host, word_of(words.at(1)), std::stoull(words.at(2)), nullptr), line);
+  } else if (verb == "set") {
+    require(cuMemsetD32Async(word_of(words.at(1)), 0, std::stoull(words.at(2)), nullptr), line);
+  } else if (verb.find("launch") != std::string::npos) {
+    require(launch(words), line);
+  } else if (verb.find("alloc") == 0 || verb.find("free") == 0 || verb == "map" || verb == "unmap" ||
+             verb == "hidden") {
+    require(allocations(words), line);
+  } else {
+    require(graphs_and_streams(words), line);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: standin_job SCRIPT");
+  program = argv[0];
+  std::ifstream script{argv[1]};
+  if (!script) fail(std::string{argv[1]} + ": cannot be read");
+  cuInit(0);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(script, line);) lines.push_back(line);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool repeat = lines[i].rfind("repeat ", 0) == 0, parallel = lines[i].rfind("threads ", 0) == 0;
+    if (!repeat && !parallel) {
+      run(lines[i]);
+      continue;
+    }
+    const int times = std::stoi(lines[i].substr(lines[i].find(' ')));
+    const std::size_t first = i + 1;
+    while (lines.at(i) != (repeat ? "again" : "join")) ++i;
+    const auto block = [&] {
+      for (std::size_t k = first; k < i; ++k) run(lines[k]);
+    };
+    std::vector<std::thread> threads;
+    for (int round = 0; round < times; ++round)
+      if (repeat)
+        block();
+      else
+        threads.emplace_back(block);
+    for (std::thread& thread : threads) thread.join();
+  }
+}

@@ -1,0 +1,102 @@
+// A stand-in for NVIDIA's driver and CUPTI, to run the recorder where there is no GPU: libcuda.so.1 keeps the books of
+// allocations, launches and graphs, and tells libcupti.so what was called and what "ran". Nothing computes.
+#pragma once
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace standin {
+
+/// What the driver's stand-in tells CUPTI's.
+struct Tool {
+  void (*call)(CUpti_CallbackDomain domain, const char* name, CUpti_CallbackData* data);
+  void (*resource)(CUpti_CallbackId id, CUpti_ResourceData* data);
+  /// A record of an activity; CUPTI copies it if its kind is enabled.
+  void (*record)(const void* record, std::size_t bytes);
+};
+
+/// The calls that have callbacks. Their numbers are the places in this list, and not NVIDIA's: the recorder goes by
+/// name.
+inline constexpr const char* kDriverCalls[] = {
+    "invalid",
+    "cuMemAlloc_v2",
+    "cuMemAllocAsync",
+    "cuMemFree_v2",
+    "cuMemFreeAsync",
+    "cuMemAddressReserve",
+    "cuMemAddressFree",
+    "cuMemCreate",
+    "cuMemRelease",
+    "cuMemMap",
+    "cuMemUnmap",
+    "cuLaunchKernel",
+    "cuLaunchKernelEx",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemsetD32Async",
+    "cuEventRecord",
+    "cuStreamWaitEvent",
+    "cuTensorMapEncodeTiled",
+    "cuGraphLaunch",
+    "cuGraphAddKernelNode",
+    "cuCtxSynchronize",
+    "cuGraphExecKernelNodeSetParams_v2",
+};
+inline constexpr const char* kRuntimeCalls[] = {"invalid", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020"};
+
+/// Records as later versions of CUPTI extend them.
+struct MemoryRecord {
+  CUpti_ActivityMemory3 base;
+  const char* source;
+};
+struct SynchronizationRecord {
+  CUpti_ActivitySynchronization base;
+  std::uint64_t sync_id;
+  std::uint32_t result, pad;
+};
+struct EventRecord {
+  CUpti_ActivityCudaEvent base;
+  std::uint32_t device, pad;
+  void* reserved;
+  std::uint64_t device_time, sync_id;
+};
+
+/// The value of a fault in STANDIN_FAULTS ("drop=3,duplicate,subscriber=Kineto"): its text, "1" if it has none, "" if
+/// it is not asked for.
+inline std::string fault(std::string_view name) {
+  const char* const variable = getenv("STANDIN_FAULTS");
+  std::string_view rest = variable == nullptr ? "" : variable;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(one.size() == rest.size() ? one.size() : one.size() + 1);
+    if (one.substr(0, one.find('=')) == name)
+      return one.find('=') == std::string_view::npos ? "1" : std::string{one.substr(one.find('=') + 1)};
+  }
+  return "";
+}
+
+/// The number that a fault has; 0 = not asked for.
+inline unsigned fault_every(std::string_view name) {
+  const std::string text = fault(name);
+  return text.empty() ? 0 : static_cast<unsigned>(std::stoul(text));
+}
+
+}  // namespace standin
+
+extern "C" {
+// What libcuda.so.1 exports beside the driver's functions.
+void standin_attach(const standin::Tool* tool);
+/// A kernel with parameters at these offsets. The handle is for launches.
+CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
+/// Memory that no callback and no record tells of: allocated before the recorder came.
+CUdeviceptr standin_hidden_alloc(std::size_t bytes);
+/// The thread is inside a call of the runtime, or leaves it; driver calls between have its correlation id.
+void standin_runtime(const char* name, bool enter);
+std::uint64_t standin_graph_node_id(CUgraphNode node);
+}

@@ -1,0 +1,171 @@
+// What goes wrong in real jobs, played to the recorder: the job goes on, and what was recorded is readable.
+#include <chrono>
+
+#include "tests/catch.hpp"
+#include "tests/standin/job.hpp"
+
+using namespace tidepool;
+
+#ifdef TIDEPOOL_INJECT
+
+using tests::kKernels;
+using tests::run_job;
+
+namespace {
+
+const std::string kStep = "alloc a 4096\nalloc b 4096\nlaunch add a b 1\n";
+
+}  // namespace
+
+TEST_CASE("another tool that uses CUPTI is named, and the job runs") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + kStep + "exit 5\n", "STANDIN_FAULTS=subscriber=Kineto");
+  CHECK(job.code == 5);
+  CHECK(job.err ==
+        "tidepool: 'Kineto' already uses CUPTI in this process, and CUPTI serves one tool at a time; the job runs "
+        "unrecorded. Switch the other tool off, or keep it and give `tidepool import` what it records\n");
+  const ScratchFolder unnamed;
+  CHECK(run_job(unnamed, kStep.substr(0, 13), "STANDIN_FAULTS=subscriber")
+            .err.starts_with("tidepool: another profiler (Kineto, Nsight Systems or Compute Sanitizer) already uses "
+                             "CUPTI in this process"));
+}
+
+TEST_CASE("a missing CUPTI is said with what to do, and the job runs") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + kStep, "TIDEPOOL_CUPTI=/nonexistent/libcupti.so");
+  CHECK(job.code == 0);
+  CHECK(job.err ==
+        "tidepool: no CUPTI: /nonexistent/libcupti.so: cannot open shared object file: No such file or directory; the "
+        "job "
+        "runs unrecorded. Expected libcupti.so of CUDA 12.4 or later in LD_LIBRARY_PATH, or its path in "
+        "TIDEPOOL_CUPTI\n");
+}
+
+TEST_CASE("a driver that lets only administrators profile is explained") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=privileges");
+  CHECK(job.code == 0);
+  CHECK(job.err ==
+        "tidepool: CUPTI does not record kernels: CUPTI_ERROR_STANDIN (35); the job runs unrecorded. Expected "
+        "permission: "
+        "root, or the driver's option NVreg_RestrictProfilingToAdminUsers=0\n");
+}
+
+TEST_CASE("an unreadable variable is named and its default holds") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + kStep, "TIDEPOOL_SKIP=ten");
+  CHECK(job.err == "tidepool: TIDEPOOL_SKIP is 'ten'; expected a whole number\n");
+  CHECK(job.log().kernels.size() == 1);
+}
+
+TEST_CASE("records that CUPTI drops are counted") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nrepeat 10\nlaunch add a b 1\nagain\n",
+                           "STANDIN_FAULTS=drop=4");
+  std::uint64_t dropped = 0;
+  for (const raw::Loss& loss : job.log().losses)
+    if (loss.loss == raw::LossKind::kDroppedRecords) dropped += loss.count;
+  CHECK(dropped == 3);  // of a device, 2 allocations and 10 kernels
+  CHECK(job.log().kernels.size() + job.log().memory.size() + job.log().devices.size() == 10);
+}
+
+TEST_CASE("kernels whose times were lost are recorded without times") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nrepeat 4\nlaunch add a b 1\nagain\n",
+                           "STANDIN_FAULTS=zero=2");
+  REQUIRE(job.log().kernels.size() == 4);
+  CHECK(std::count_if(job.log().kernels.begin(), job.log().kernels.end(),
+                      [](const raw::Kernel& kernel) { return kernel.start == 0 && kernel.end == 0; }) == 2);
+}
+
+TEST_CASE("a driver that does not tell parameters leaves launches that were not looked at") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=no-layout");
+  REQUIRE(job.log().launches.size() == 1);
+  CHECK(job.log().launches[0].record.flags == raw::kNotScanned);
+  CHECK(job.log().kernels.size() == 1);
+}
+
+TEST_CASE("a flush that hangs does not hold up the end of the job") {
+  const ScratchFolder folder;
+  const auto start = std::chrono::steady_clock::now();
+  const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=hang-flush TIDEPOOL_FLUSH_LIMIT_MS=300");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{20});
+  CHECK(job.code == 0);
+  CHECK(job.err == "tidepool: CUPTI did not hand out its last records in 300 ms; the raw file lacks them\n");
+  CHECK(job.log().launches.size() == 1);  // what callbacks saw is there
+  CHECK(job.log().kernels.empty());
+}
+
+TEST_CASE("a job that is killed, aborts or leaves by _exit has a readable file up to then") {
+  for (const auto& [ending, code] : {std::pair{"raise 9", -1}, std::pair{"raise 6", -1}, std::pair{"_exit 7", 7}}) {
+    const ScratchFolder folder;
+    // Longer than CUPTI's flush period and the writer's.
+    const auto job = run_job(folder, kKernels + kStep + "sleep 1500\n" + ending + "\n");
+    INFO(ending);
+    CHECK((job.code == code || code == -1));
+    REQUIRE(job.logs.size() == 1);
+    CHECK(job.log().header.closed == 0);
+    CHECK(job.log().kernels.size() == 1);
+    CHECK(job.log().launches.size() == 1);
+  }
+}
+
+TEST_CASE("children that fork are not recorded and spoil nothing; those that exec have a file of their own") {
+  const ScratchFolder folder;
+  std::ofstream{folder.file("other")} << kKernels + kStep + "launch add a b 1\n";
+  const auto job = run_job(
+      folder, kKernels + kStep + "fork\nlaunch add a b 1\nfork " + folder.file("other") + "\nlaunch add b a 1\n");
+  CHECK(job.code == 0);
+  CHECK(job.err.empty());
+  REQUIRE(job.logs.size() == 2);
+  std::vector<std::size_t> kernels{job.logs[0].kernels.size(), job.logs[1].kernels.size()};
+  std::sort(kernels.begin(), kernels.end());
+  CHECK(kernels == std::vector<std::size_t>{2, 3});
+}
+
+TEST_CASE("a process that replaces itself begins a second file") {
+  const ScratchFolder folder;
+  std::ofstream{folder.file("other")} << kKernels + kStep;
+  const auto job = run_job(folder, kKernels + kStep + "sleep 1000\nexec " + folder.file("other") + "\n");
+  CHECK(job.code == 0);
+  REQUIRE(job.logs.size() == 2);
+  CHECK(job.logs[0].header.process == job.logs[1].header.process);
+}
+
+TEST_CASE("a full disk is said once and the job goes on") {
+  const ScratchFolder folder;
+  const std::string many = kKernels + "alloc a 4096\nalloc b 4096\nrepeat 3000\nlaunch add a b 1\nagain\nexit 4\n";
+  std::ofstream{folder.file("script")} << many;
+  const std::string line = "bash -c 'ulimit -f 64; trap \"\" XFSZ; TIDEPOOL_RAW=" + folder.file("raw") +
+                           " CUDA_INJECTION64_PATH=" TIDEPOOL_INJECT " TIDEPOOL_CUPTI=" TIDEPOOL_STANDIN_CUPTI
+                           " " TIDEPOOL_STANDIN_JOB " " +
+                           folder.file("script") + "' 2>" + folder.file("err");
+  const int status = std::system(line.c_str());
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 4));
+  CHECK(content_of(folder.file("err")) ==
+        "tidepool: the disk refuses what is recorded (File too large); the job goes on, and the raw file has what was "
+        "written before\n");
+  for (const auto& entry : std::filesystem::directory_iterator{folder.file("raw")})
+    CHECK(raw::read_raw(read_input(entry.path().string())).header.lost_records > 0);
+}
+
+TEST_CASE("recording waits for a signal, stops at the next and starts again") {
+  const ScratchFolder folder;
+  const std::string signal = "raise 10\nsleep 500\n";  // SIGUSR1
+  const auto job = run_job(folder,
+                           kKernels + kStep + signal + "launch add a b 1\nlaunch add a b 1\n" + signal + kStep +
+                               "sleep 300\nlaunch add a b 1\n" + signal + "launch add a b 1\n",
+                           "TIDEPOOL_SIGNAL=10 TIDEPOOL_WAIT=1 TIDEPOOL_FLUSH_LIMIT_MS=500");
+  CHECK(job.code == 0);
+  CHECK(job.err ==
+        "tidepool: recording started\ntidepool: recording stopped; the signal starts it again\n"
+        "tidepool: recording started\n");
+  const raw::Log& log = job.log();
+  CHECK(log.kernels.size() == 3);
+  std::size_t existing = 0;  // a and b, allocated before the recording began
+  for (const raw::Memory& memory : log.memory) existing += memory.operation == raw::MemoryOperation::kExisting ? 1 : 0;
+  CHECK(existing >= 2);
+}
+
+#endif

@@ -1,0 +1,258 @@
+// The recorder as the driver loads it, on a stand-in for NVIDIA's driver and CUPTI.
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/standin/job.hpp"
+
+using namespace tidepool;
+using tests::recorder_is_built;
+
+#ifdef TIDEPOOL_INJECT
+
+using tests::kKernels;
+using tests::run_job;
+using tests::uses_of;
+using tests::uses_of_node;
+
+namespace {
+
+/// What the allocation with this number, in the order of the file, is for the uses: its address.
+std::uint64_t address(const raw::Log& log, std::size_t index) { return log.memory.at(index).address; }
+
+bool same(const raw::BufferUse& use, std::uint64_t at, raw::Access access, raw::Evidence evidence, int parameter) {
+  return use.address == at && use.access == access && use.evidence == evidence && use.parameter == parameter;
+}
+
+std::string info(const raw::Log& log, const std::string& key) {
+  for (const raw::Info& one : log.infos)
+    if (log.text(one.key) == key) return log.text(one.value);
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the recorder writes allocations, kernels and what each kernel is given") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 8192\nlaunch add a b+512 7\nfree a\n");
+  CHECK(job.code == 0);
+  CHECK(job.err.empty());
+  REQUIRE(job.logs.size() == 1);
+  const raw::Log& log = job.log();
+  CHECK(log.header.source == raw::Source::kCupti);
+  CHECK(log.header.closed == 1);
+  CHECK(log.header.lost_records == 0);
+  CHECK(info(log, "cupti") == "26");
+  CHECK(info(log, "driver") == "12040");
+  CHECK(info(log, "setting.cupti_buffers") == "host");
+  CHECK(log.clocks.size() >= 2);
+  REQUIRE(log.devices.size() == 1);
+  CHECK(log.text(log.devices[0].name) == "Stand-in");
+
+  REQUIRE(log.memory.size() == 3);
+  CHECK(log.memory[0].operation == raw::MemoryOperation::kAlloc);
+  CHECK(log.memory[0].size == 4096);
+  CHECK(log.text(log.memory[0].source) == "libjob.so");  // without its folders
+  CHECK(log.memory[2].operation == raw::MemoryOperation::kFree);
+  CHECK(log.memory[2].address == address(log, 0));
+
+  REQUIRE(log.kernels.size() == 1);
+  CHECK(log.text(log.kernels[0].name) == "_Z3addPKfPfi");
+  CHECK(log.kernels[0].grid[0] == 2);
+  const auto uses = uses_of(log, log.kernels[0].correlation);
+  REQUIRE(uses.size() == 2);
+  CHECK(same(uses[0], address(log, 0), raw::Access::kRead, raw::Evidence::kConst, 0));
+  CHECK(same(uses[1], address(log, 1) + 512, raw::Access::kTouch, raw::Evidence::kParameter, 1));
+  CHECK(log.launches.at(0).record.end >= log.launches.at(0).record.start);
+}
+
+TEST_CASE("all ways of launching are seen, and those through the runtime have its correlation id") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels +
+                                       "alloc a 4096\nalloc b 4096\nlaunch add a b 1\nruntime-launch add a b 1\n"
+                                       "launch-packed add a b 1\nlaunch-ex add a b 1\nlaunch list {5,a+8,b} b\n");
+  const raw::Log& log = job.log();
+  REQUIRE(log.kernels.size() == 5);
+  for (const raw::Kernel& kernel : log.kernels)
+    CHECK(uses_of(log, kernel.correlation).size() == (&kernel == &log.kernels.back() ? 3U : 2U));
+  const auto inside = uses_of(log, log.kernels.back().correlation);
+  CHECK(same(inside.at(0), address(log, 0) + 8, raw::Access::kTouch, raw::Evidence::kParameter, 0));
+  CHECK(inside.at(0).offset == 8);
+}
+
+TEST_CASE("copies and memsets say exactly what they read and write") {
+  const ScratchFolder folder;
+  const auto job =
+      run_job(folder, "alloc a 4096\nalloc b 4096\ncopy b a+256 64\ncopy-in a 128\ncopy-out b 32\nset b 16\n");
+  const raw::Log& log = job.log();
+  REQUIRE(log.copies.size() == 3);
+  const auto uses = uses_of(log, log.copies[0].correlation);
+  REQUIRE(uses.size() == 2);
+  CHECK(same(uses[0], address(log, 0) + 256, raw::Access::kRead, raw::Evidence::kCopy, 0));
+  CHECK(same(uses[1], address(log, 1), raw::Access::kWrite, raw::Evidence::kCopy, 0));
+  CHECK((uses[0].size == 64 && uses[1].size == 64));
+  const auto in = uses_of(log, log.copies[1].correlation);  // the host's side is no device memory
+  REQUIRE(in.size() == 1);
+  CHECK(same(in[0], address(log, 0), raw::Access::kWrite, raw::Evidence::kCopy, 0));
+  REQUIRE(log.memsets.size() == 1);
+  const auto set = uses_of(log, log.memsets[0].correlation);
+  REQUIRE(set.size() == 1);
+  CHECK(set[0].size == 64);  // 16 words
+}
+
+TEST_CASE("memory that was there before is found through pointers, once") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels +
+                                       "hidden old 4096\nalloc b 4096\nlaunch add old+64 b 1\nlaunch add old b 2\n"
+                                       "launch add 0x7fff00000000 b 1\n");
+  const raw::Log& log = job.log();
+  std::vector<raw::Memory> existing;
+  for (const raw::Memory& memory : log.memory)
+    if (memory.operation == raw::MemoryOperation::kExisting) existing.push_back(memory);
+  REQUIRE(existing.size() == 1);
+  CHECK(existing[0].size == 4096);
+  REQUIRE(log.launches.size() == 3);
+  CHECK(uses_of(log, log.kernels[0].correlation).at(0).address == existing[0].address + 64);
+  CHECK(log.launches[0].record.unknown_pointers == 0);
+  CHECK(log.launches[2].record.unknown_pointers == 1);  // it points to nothing
+}
+
+TEST_CASE("mapped memory is known by its calls, which CUPTI has no records of") {
+  const ScratchFolder folder;
+  const auto job =
+      run_job(folder, kKernels + "map v 2097152\nalloc b 4096\nlaunch add v+1048576 b 1\nunmap v 2097152\n");
+  const raw::Log& log = job.log();
+  std::vector<raw::VmmOperation> operations;
+  for (const raw::Vmm& vmm : log.vmm) operations.push_back(vmm.operation);
+  CHECK(operations == std::vector{raw::VmmOperation::kReserve, raw::VmmOperation::kCreate, raw::VmmOperation::kMap,
+                                  raw::VmmOperation::kUnmap, raw::VmmOperation::kRelease,
+                                  raw::VmmOperation::kAddressFree});
+  CHECK(log.vmm.at(1).device == 0);
+  CHECK(uses_of(log, log.kernels.at(0).correlation).at(0).address == log.vmm.at(2).address + 1048576);
+}
+
+TEST_CASE("a tensor map among the parameters leads to its memory") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder,
+                           "function tma triton_tma 128@0 8@128\nalloc a 4096\nalloc b 4096\ntensor-map t a+1024\n"
+                           "launch tma @t b\n");
+  const auto uses = uses_of(job.log(), job.log().kernels.at(0).correlation);
+  REQUIRE(uses.size() == 2);
+  CHECK(same(uses[0], address(job.log(), 0) + 1024, raw::Access::kTouch, raw::Evidence::kParameter, 0));
+  CHECK(uses[1].parameter == 1);
+}
+
+TEST_CASE("nodes of graphs keep what they were made with: captured, added, cloned and changed") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels +
+                                       "alloc a 4096\nalloc b 4096\nstream s\ncapture s\nlaunch add a b 1 on s\n"
+                                       "end-capture g\nadd-node n g add b a 1\ninstantiate x g\ngraph x\n"
+                                       "set-node x n add b+64 a 1\ngraph x\n");
+  const raw::Log& log = job.log();
+  REQUIRE(log.kernels.size() == 4);  // two nodes, launched twice; capturing ran nothing
+  CHECK(log.kernels[0].graph_node != log.kernels[1].graph_node);
+  CHECK(log.kernels[0].correlation == log.kernels[1].correlation);
+  const auto captured = uses_of_node(log, log.kernels[0].graph_node);
+  REQUIRE(captured.size() == 2);
+  CHECK(same(captured[0], address(log, 0), raw::Access::kRead, raw::Evidence::kConst, 0));
+  const auto changed = uses_of_node(log, log.kernels[1].graph_node);
+  REQUIRE(changed.size() == 2);
+  CHECK(changed[0].address == address(log, 1) + 64);
+  CHECK(uses_of(log, log.kernels[0].correlation).empty());  // the launch of the graph itself has no parameters
+}
+
+TEST_CASE("events and waits are recorded with what joins them") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, "stream s\nstream t\nevent e\nrecord e s\nwait e t\nrecord e t\n");
+  const raw::Log& log = job.log();
+  REQUIRE(log.event_records.size() == 2);
+  REQUIRE(log.syncs.size() == 1);
+  CHECK(log.syncs[0].sync_id == log.event_records[0].sync_id);
+  CHECK(log.syncs[0].sync_id != log.event_records[1].sync_id);
+  CHECK(log.syncs[0].sync == raw::SyncKind::kStreamWaitsEvent);
+  REQUIRE(log.apis.size() == 2);  // the host's time of each record
+  CHECK(log.apis[0].correlation == log.event_records[0].correlation);
+  CHECK(log.streams.size() == 2);
+  CHECK(log.streams[0].handle != 0);
+}
+
+TEST_CASE("fields that an older CUPTI lacks are not read") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, "stream s\nevent e\nalloc a 64\nrecord e s\nwait e s\n", "STANDIN_CUPTI_VERSION=22");
+  CHECK(job.log().event_records.at(0).sync_id == 0);
+  CHECK(job.log().memory.at(0).source == raw::Text::kEmpty);
+}
+
+TEST_CASE("NVTX ranges and marks are recorded, and those named iteration mark iterations") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, "push iteration-0\npush inner\npop\npop\nmark here\n");
+  std::vector<std::pair<raw::RangeAction, std::string>> ranges;
+  for (const raw::Range& range : job.log().ranges)
+    if (range.meaning == raw::Meaning::kRange) ranges.emplace_back(range.action, job.log().text(range.name));
+  using enum raw::RangeAction;
+  CHECK(ranges == std::vector<std::pair<raw::RangeAction, std::string>>{
+                      {kPush, "iteration-0"}, {kPush, "inner"}, {kPop, ""}, {kPop, ""}, {kMark, "here"}});
+  CHECK(job.log().ranges.at(0).meaning == raw::Meaning::kIteration);
+}
+
+TEST_CASE("the recorder keeps the iterations that were asked for, and detaches behind them") {
+  const ScratchFolder folder;
+  const std::string step = "push iteration\nlaunch add a b 1\nlaunch add b a 1\npop\n";
+  const auto job = run_job(folder,
+                           kKernels + "alloc a 4096\nalloc b 4096\nrepeat 5\n" + step +
+                               "again\nsleep 300\nlaunch add a b 1\nsleep 100\nlaunch add a b 1\n",
+                           "TIDEPOOL_SKIP=1 TIDEPOOL_ITERATIONS=2 TIDEPOOL_FLUSH_LIMIT_MS=500 STANDIN_VERBOSE=1");
+  CHECK(job.code == 0);
+  CHECK(job.err == "standin: finalized\n");
+  const raw::Log& log = job.log();
+  CHECK(log.kernels.size() == 4);
+  CHECK(log.launches.size() == 4);
+  CHECK(log.memory.size() == 2);  // allocations count from the start
+  const auto iterations = std::count_if(log.ranges.begin(), log.ranges.end(), [](const raw::Range& range) {
+    return range.meaning == raw::Meaning::kIteration;
+  });
+  CHECK(iterations == 3);  // two beginnings, and the end of the second
+  CHECK(log.header.closed == 1);
+}
+
+TEST_CASE("a kernel's name marks iterations where the program has no ranges") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder,
+                           kKernels +
+                               "function step _Z9adam_stepPf 8@0\nalloc a 4096\nalloc b 4096\nrepeat 4\n"
+                               "launch step a\nlaunch add a b 1\nagain\n",
+                           "TIDEPOOL_SKIP=2 TIDEPOOL_ITERATIONS=1 TIDEPOOL_ITERATION_KERNEL=adam");
+  REQUIRE(job.log().kernels.size() == 2);
+  CHECK(job.log().text(job.log().kernels[0].name) == "_Z9adam_stepPf");
+}
+
+TEST_CASE("a job that ends before the iterations to be recorded is told why nothing was") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, "push iteration\npop\n", "TIDEPOOL_SKIP=10");
+  CHECK(job.err ==
+        "tidepool: the job ended before the iterations that were to be recorded: 1 iterations were marked, 10 to be "
+        "skipped. Iterations are NVTX ranges 'iteration...'\n");
+}
+
+TEST_CASE("many threads are recorded without losing or mixing launches") {
+  const ScratchFolder folder;
+  const auto job = run_job(
+      folder, kKernels + "alloc a 4096\nalloc b 4096\nthreads 8\n" + [] {
+        std::string lines;
+        for (int i = 0; i < 50; ++i) lines += "runtime-launch add a b 1\nlaunch add b a 1\n";
+        return lines;
+      }() + "join\n");
+  CHECK(job.code == 0);
+  const raw::Log& log = job.log();
+  CHECK(log.kernels.size() == 800);
+  std::set<std::uint32_t> launched, ran;
+  for (const auto& [launch, first] : log.launches) launched.insert(launch.correlation);
+  for (const raw::Kernel& kernel : log.kernels) ran.insert(kernel.correlation);
+  CHECK(ran.size() == 800);
+  CHECK(launched == ran);
+}
+
+#else
+
+TEST_CASE("the recorder records a job on a stand-in driver") { recorder_is_built(); }
+
+#endif

@@ -1,0 +1,41 @@
+// What the recorder is told, through the environment, by `tidepool record` or by hand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tidepool::cupti {
+
+/// Names of the environment variables; `tidepool record --help` and README.md say what they mean.
+namespace variable {
+inline constexpr const char* kFolder = "TIDEPOOL_RAW";
+inline constexpr const char* kCupti = "TIDEPOOL_CUPTI";
+inline constexpr const char* kSkip = "TIDEPOOL_SKIP";
+inline constexpr const char* kIterations = "TIDEPOOL_ITERATIONS";
+inline constexpr const char* kIterationRange = "TIDEPOOL_ITERATION_RANGE";
+inline constexpr const char* kIterationKernel = "TIDEPOOL_ITERATION_KERNEL";
+inline constexpr const char* kSignal = "TIDEPOOL_SIGNAL";
+inline constexpr const char* kWait = "TIDEPOOL_WAIT";
+inline constexpr const char* kDeviceBuffers = "TIDEPOOL_DEVICE_BUFFERS";
+inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
+inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
+}  // namespace variable
+
+struct Options {
+  std::string folder;                         ///< where each process makes its file; empty: nothing is recorded
+  std::string cupti;                          ///< path of libcupti; empty: the one that is mapped, or found by name
+  std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
+  std::string iteration_range = "iteration";  ///< an NVTX range whose name begins so begins an iteration
+  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this
+  int signal = 0;                             ///< starts and stops the recording; 0 = none
+  bool wait = false;                          ///< nothing is recorded before the first signal
+  bool device_buffers = false;                ///< CUPTI may keep its buffers in device memory
+  bool resolve = true;                        ///< ask the driver what unknown pointers point to
+  std::uint32_t flush_limit_ms = 5000;        ///< how long the end of the job may wait for CUPTI
+  std::string problem;                        ///< a variable that cannot be read, for a message; its default holds
+};
+
+/// Reads the variables. Never throws: a job is not ended for a mistyped number.
+Options options_from_environment();
+
+}  // namespace tidepool::cupti

@@ -1,0 +1,23 @@
+// How the recorder comes into a process: CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit.
+#include <pthread.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "tracer/inject/recorder.hpp"
+
+using tidepool::inject::Recorder;
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  static std::once_flag once;
+  try {
+    std::call_once(once, [] {
+      Recorder::instance().begin();
+      pthread_atfork(nullptr, nullptr, [] { Recorder::instance().forked(); });
+      std::atexit([] { Recorder::instance().end(); });
+    });
+  } catch (...) {
+    tidepool::inject::say("out of memory; the job runs unrecorded");
+  }
+  return 1;  // the job goes on in any case
+}

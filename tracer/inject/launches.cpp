@@ -1,0 +1,135 @@
+// What launches, copies and memsets use.
+#include <cstring>
+
+#include "tracer/inject/callbacks.hpp"
+#include "tracer/inject/copies.hpp"
+#include "tracer/inject/recorder.hpp"
+
+namespace tidepool::inject {
+
+using cupti::DriverCall;
+
+namespace {
+
+constexpr std::size_t kMostUses = 4096;
+
+struct Packed {
+  const void* bytes = nullptr;
+  std::size_t size = 0;
+};
+
+/// The parameter buffer among the options of a launch: pairs of a name and a value.
+Packed packed_parameters(void* const* extra) {
+  Packed packed;
+  for (int i = 0; extra != nullptr && extra[i] != CU_LAUNCH_PARAM_END && i < 16; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) packed.bytes = extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) packed.size = *static_cast<const std::size_t*>(extra[i + 1]);
+  }
+  return packed;
+}
+
+CUfunction function_of(DriverCall call, const void* parameters) {
+  switch (call) {
+    case DriverCall::kLaunchKernel:
+      return static_cast<const cuLaunchKernel_params*>(parameters)->f;
+    case DriverCall::kLaunchCooperative:
+      return static_cast<const cuLaunchCooperativeKernel_params*>(parameters)->f;
+    case DriverCall::kLaunchKernelEx:
+      return static_cast<const cuLaunchKernelEx_params*>(parameters)->f;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+bool Recorder::known(std::uint64_t address) {
+  if (memory_.holds(address)) return true;
+  if (!options_.resolve) return false;
+  const KnownMemory::Answer answer = memory_.resolve(driver_, address);
+  if (answer.first) {
+    raw::Memory record;
+    record.time = now();
+    record.address = answer.range.begin;
+    record.size = answer.range.end - answer.range.begin;
+    record.thread = thread_id();
+    record.operation = raw::MemoryOperation::kExisting;
+    output_.append(record);
+  }
+  return answer.found;
+}
+
+void Recorder::scan_kernel(CUfunction function, void* const* values, void* const* extra, Uses& found) {
+  const std::shared_ptr<const KernelInfo> kernel = layouts_.of(driver_, function);
+  found.function = reinterpret_cast<std::uint64_t>(function);
+  const Packed packed = values == nullptr ? packed_parameters(extra) : Packed{};
+  if (!kernel->known || (values == nullptr && packed.bytes == nullptr && !kernel->layout.empty())) {
+    found.flags |= raw::kNotScanned;
+    return;
+  }
+  cupti::ParameterScan& scan = this_thread().scan;
+  memory_.scan(scan, kernel->layout, values, packed.bytes, packed.size);
+  for (const cupti::FoundPointer& pointer : scan.found()) {
+    if (!pointer.live && !known(pointer.address)) {
+      if (pointer.place == cupti::PointerPlace::kParameter) ++found.unknown_pointers;
+      continue;
+    }
+    if (found.uses.size() == kMostUses) {
+      found.flags |= raw::kUsesIncomplete;
+      return;
+    }
+    found.uses.push_back({pointer.address, 0, pointer.offset, static_cast<std::uint16_t>(pointer.parameter),
+                          pointer.read_only ? raw::Access::kRead : raw::Access::kTouch,
+                          pointer.read_only ? raw::Evidence::kConst : raw::Evidence::kParameter});
+  }
+}
+
+void Recorder::collect(DriverCall call, const void* parameters, Uses& found) {
+  switch (call) {
+    case DriverCall::kLaunchKernel: {
+      const auto& p = *static_cast<const cuLaunchKernel_params*>(parameters);
+      return scan_kernel(p.f, p.kernelParams, p.extra, found);
+    }
+    case DriverCall::kLaunchCooperative: {
+      const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(parameters);
+      return scan_kernel(p.f, p.kernelParams, nullptr, found);
+    }
+    case DriverCall::kLaunchKernelEx: {
+      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(parameters);
+      return scan_kernel(p.f, p.kernelParams, p.extra, found);
+    }
+    default:
+      append_copy(call, parameters, found.uses);
+      std::erase_if(found.uses, [this](const raw::BufferUse& use) { return !known(use.address); });
+  }
+}
+
+void Recorder::on_launch(DriverCall call, const CUpti_CallbackData& data, std::int64_t begin) {
+  Thread& thread = this_thread();
+  const std::uint32_t correlation = correlation_of(data);
+  const CUfunction function = function_of(call, data.functionParams);
+  if (function != nullptr && !options_.iteration_kernel.empty() && thread.created_nodes.empty()) {
+    const std::shared_ptr<const KernelInfo> kernel = layouts_.of(driver_, function);
+    if (kernel->begins_iteration) iteration(kernel->name, correlation - 1);
+  }
+  const bool captured = !thread.created_nodes.empty();
+  if (!captured && !window_->contains(correlation)) return;
+  Uses found;
+  collect(call, data.functionParams, found);
+  if (captured) {
+    for (CUgraphNode node : thread.created_nodes) set_node(node, found);
+    return;
+  }
+  raw::Launch launch;
+  launch.start = begin;
+  launch.end = now();
+  launch.function = found.function;
+  launch.correlation = correlation;
+  launch.context = data.contextUid;
+  launch.thread = thread_id();
+  launch.unknown_pointers = found.unknown_pointers;
+  launch.flags = found.flags;
+  output_.append(launch, found.uses);
+}
+
+}  // namespace tidepool::inject

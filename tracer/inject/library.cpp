@@ -1,0 +1,111 @@
+#include "tracer/inject/library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <initializer_list>
+#include <string_view>
+
+namespace tidepool::inject {
+namespace {
+
+/// The path of the mapped library whose file name begins so; "" if there is none.
+std::string mapped(std::string_view beginning) {
+  struct Search {
+    std::string_view beginning;
+    std::string found;
+  } search{beginning, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& asked = *static_cast<Search*>(data);
+        const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+        if (!path.substr(path.rfind('/') + 1).starts_with(asked.beginning)) return 0;
+        asked.found = path;
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+/// A library and the first required function that it lacks.
+struct Symbols {
+  void* library;
+  std::string missing = {};
+
+  template <class Function>
+  void optional(const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(dlsym(library, name));
+  }
+  template <class Function>
+  void required(const char* name, Function*& function) {
+    optional(name, function);
+    if (function == nullptr && missing.empty()) missing = name;
+  }
+};
+
+std::string last_error() {
+  const char* const text = dlerror();
+  return text == nullptr ? "unknown error" : text;
+}
+
+}  // namespace
+
+std::string Cupti::load(const char* named) {
+  void* library = nullptr;
+  if (named != nullptr && *named != '\0') {
+    library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return last_error();
+    path = named;
+  } else if (path = mapped("libcupti.so"); !path.empty()) {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  }
+  if (library == nullptr)
+    for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
+      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      path = name;
+      if (library != nullptr) break;
+    }
+  if (library == nullptr) return last_error();
+
+  Symbols symbols{library};
+  symbols.required("cuptiGetVersion", get_version);
+  symbols.required("cuptiSubscribe", subscribe);
+  symbols.optional("cuptiSubscribe_v2", subscribe_v2);
+  symbols.required("cuptiUnsubscribe", unsubscribe);
+  symbols.required("cuptiFinalize", finalize);
+  symbols.required("cuptiEnableCallback", enable_callback);
+  symbols.required("cuptiGetCallbackName", callback_name);
+  symbols.required("cuptiGetResultString", result_string);
+  symbols.required("cuptiGetTimestamp", timestamp);
+  symbols.required("cuptiGetStreamIdEx", stream_id);
+  symbols.optional("cuptiGetGraphNodeId", graph_node_id);
+  symbols.required("cuptiActivityRegisterCallbacks", register_callbacks);
+  symbols.required("cuptiActivityEnable", enable);
+  symbols.required("cuptiActivityDisable", disable);
+  symbols.required("cuptiActivityGetNextRecord", next_record);
+  symbols.required("cuptiActivityGetNumDroppedRecords", dropped_records);
+  symbols.required("cuptiActivityFlushAll", flush_all);
+  symbols.optional("cuptiActivityFlushPeriod", flush_period);
+  symbols.required("cuptiActivitySetAttribute", set_attribute);
+  symbols.required("cuptiActivityGetAttribute", get_attribute);
+  symbols.optional("cuptiActivityEnableAllSyncRecords", all_sync_records);
+  symbols.optional("cuptiActivityEnableAllocationSource", allocation_source);
+  if (!symbols.missing.empty()) return path + " has no " + symbols.missing;
+  get_version(&version);
+  return {};
+}
+
+std::string Driver::load() {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library == nullptr) return "libcuda.so.1 is not loaded";
+  Symbols symbols{library};
+  symbols.required("cuDriverGetVersion", version);
+  symbols.optional("cuFuncGetName", function_name);
+  symbols.optional("cuFuncGetParamInfo", function_parameter);
+  symbols.optional("cuKernelGetName", kernel_name);
+  symbols.optional("cuKernelGetParamInfo", kernel_parameter);
+  symbols.required("cuPointerGetAttributes", pointer_attributes);
+  return symbols.missing.empty() ? "" : "libcuda.so.1 has no " + symbols.missing;
+}
+
+}  // namespace tidepool::inject

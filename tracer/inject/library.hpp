@@ -1,0 +1,68 @@
+// The functions of libcupti and libcuda, found at run time: the recorder is linked to neither.
+#pragma once
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tidepool::inject {
+
+/// As CUpti_SubscriberParams of CUDA 13, which older headers lack.
+struct SubscriberParams {
+  std::size_t struct_size = sizeof(SubscriberParams);
+  const char* name = nullptr;
+  char* other_name = nullptr;  ///< in: room for the name of the tool that subscribed before
+  std::size_t other_size = 0;
+};
+
+/// Functions that a library may lack are nullptr, and named optional here. The others are there once loading succeeded.
+struct Cupti {
+  std::string path;  ///< of the library
+  std::uint32_t version = 0;
+
+  decltype(&cuptiGetVersion) get_version = nullptr;
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*,
+                              SubscriberParams*) = nullptr;  ///< optional
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&cuptiFinalize) finalize = nullptr;
+  decltype(&cuptiEnableCallback) enable_callback = nullptr;
+  decltype(&cuptiGetCallbackName) callback_name = nullptr;
+  decltype(&cuptiGetResultString) result_string = nullptr;
+  decltype(&cuptiGetTimestamp) timestamp = nullptr;
+  decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+  decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;  ///< optional
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
+  decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
+  decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
+  decltype(&cuptiActivityFlushAll) flush_all = nullptr;
+  decltype(&cuptiActivityFlushPeriod) flush_period = nullptr;  ///< optional
+  decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
+  decltype(&cuptiActivityGetAttribute) get_attribute = nullptr;
+  CUptiResult (*all_sync_records)(std::uint8_t) = nullptr;   ///< optional
+  CUptiResult (*allocation_source)(std::uint8_t) = nullptr;  ///< optional
+
+  /// Loads the library: the file that is named, else a copy that the process has mapped already (two different ones in
+  /// a process crash), else what the loader finds by name.
+  /// @return "" or why not, for a message
+  std::string load(const char* named);
+};
+
+struct Driver {
+  decltype(&cuDriverGetVersion) version = nullptr;
+  decltype(&cuFuncGetName) function_name = nullptr;            ///< optional
+  decltype(&cuFuncGetParamInfo) function_parameter = nullptr;  ///< optional: drivers of CUDA 12.4 and later
+  decltype(&cuKernelGetName) kernel_name = nullptr;            ///< optional
+  decltype(&cuKernelGetParamInfo) kernel_parameter = nullptr;  ///< optional
+  decltype(&cuPointerGetAttributes) pointer_attributes = nullptr;
+
+  /// Of the driver that is loading the recorder. @return "" or why not
+  std::string load();
+};
+
+}  // namespace tidepool::inject

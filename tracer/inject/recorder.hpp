@@ -1,0 +1,139 @@
+// The recorder of this process: what it knows, and the calls that CUPTI makes to it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tracer/cupti/buffer_pool.hpp"
+#include "tracer/cupti/driver_calls.hpp"
+#include "tracer/cupti/iteration_window.hpp"
+#include "tracer/cupti/options.hpp"
+#include "tracer/inject/known_memory.hpp"
+#include "tracer/inject/layouts.hpp"
+#include "tracer/inject/library.hpp"
+#include "tracer/inject/output.hpp"
+
+namespace tidepool::inject {
+
+/// One for the process, never destroyed: threads of the job may be inside until the very end.
+///
+/// CUPTI is told to start in cuInit, and by a control thread later on; it is stopped by the control thread alone, so
+/// that a CUPTI that hangs holds up nothing but that thread. Recording that ended is followed by cuptiFinalize inside
+/// the next callback, where no other thread is in CUPTI: a profiler that stays attached keeps slowing the job down.
+class Recorder {
+ public:
+  static Recorder& instance();
+
+  /// From InitializeInjection, once. What fails is said on stderr; the job goes on without being recorded.
+  void begin();
+  /// At the end of the process: stops, flushes and closes the file, in about options.flush_limit_ms at most.
+  void end();
+  /// In the child of a fork, where neither CUPTI nor the control thread is.
+  void forked();
+  /// An iteration begins, by whatever said so; calls from now on have correlation ids behind `last`.
+  void iteration(std::string_view name, std::uint32_t last);
+  /// A range of NVTX; `action` as in raw::Range.
+  void range(raw::RangeAction action, std::string_view name, std::string_view domain, std::uint64_t id);
+
+ private:
+  Recorder();
+  ~Recorder() = delete;
+
+  // session.cpp: starting and stopping CUPTI.
+  bool load();
+  bool subscribe();
+  bool start();
+  void stop();
+  void detach();
+  void set_callbacks(bool on);
+  void set_attributes();
+  void read_clocks();
+  void count_dropped();
+
+  // control.cpp: the thread that does it.
+  void run_control();
+  static void on_signal(int signal);
+  void listen();
+
+  // callbacks.cpp.
+  static void CUPTIAPI on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  void on_runtime(const CUpti_CallbackData& data);
+  void on_driver(cupti::DriverCall call, const CUpti_CallbackData& data);
+  void on_driver_exit(cupti::DriverCall call, const CUpti_CallbackData& data, std::int64_t begin);
+  void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data);
+  void on_memory(cupti::DriverCall call, const CUpti_CallbackData& data);
+  void on_vmm(cupti::DriverCall call, const CUpti_CallbackData& data);
+  void on_tensor_map(cupti::DriverCall call, const void* parameters);
+  void on_event(const CUpti_CallbackData& data, std::int64_t begin);
+
+  // launches.cpp: what launches use.
+  struct Uses {
+    std::vector<raw::BufferUse> uses;
+    std::uint32_t unknown_pointers = 0, flags = 0;
+    std::uint64_t function = 0;
+  };
+  void on_launch(cupti::DriverCall call, const CUpti_CallbackData& data, std::int64_t begin);
+  void scan_kernel(CUfunction function, void* const* values, void* const* extra, Uses& found);
+  bool known(std::uint64_t address);
+  void collect(cupti::DriverCall call, const void* parameters, Uses& found);
+
+  // graphs.cpp: what the nodes of graphs use each time they are launched.
+  void on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data);
+  void on_graph_call(cupti::DriverCall call, const void* parameters);
+  void collect_node(const CUgraphNodeParams& node, Uses& found);
+  void scan_kernel_node(const CUDA_KERNEL_NODE_PARAMS& node, Uses& found);
+  void set_node(CUgraphNode node, Uses found);
+  void append_node(CUgraphNode node, const Uses& found);
+
+  // activities.cpp.
+  static void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
+  static void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+                                           std::size_t size, std::size_t used);
+  void on_activity(const CUpti_Activity& record);
+
+  std::int64_t now() const;
+  /// Whether the calls of this moment are recorded.
+  bool recording() const { return started_ && !window_->ended(); }
+
+  cupti::Options options_;
+  Cupti cupti_;
+  Driver driver_;
+  Output output_;
+  std::vector<cupti::DriverCall> calls_;  ///< by callback id
+  std::vector<CUpti_CallbackId> outer_calls_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::unique_ptr<cupti::BufferPool> buffers_;
+  std::unique_ptr<cupti::IterationWindow> window_;
+  KnownMemory memory_;
+  Layouts layouts_;
+
+  std::mutex graphs_mutex_;
+  struct Node {
+    Uses uses;
+    std::vector<std::pair<CUgraphExec, CUgraphNode>> clones;  ///< in the executable graphs made of it
+  };
+  std::unordered_map<CUgraphNode, Node> nodes_;
+
+  std::atomic<std::uint32_t> last_correlation_{0};
+  std::atomic<bool> started_{false}, dead_{false}, detach_wanted_{false};
+
+  std::thread control_;
+  void wake();
+  int wake_ = -1;  ///< eventfd: a signal came, or something is to be done
+  std::atomic<std::uint32_t> signals_{0};
+  std::atomic<bool> ending_{false};
+  std::mutex control_mutex_;
+  std::condition_variable control_changed_;
+  bool control_done_ = false, detached_ = false;
+};
+
+}  // namespace tidepool::inject

@@ -1,0 +1,229 @@
+// Starting and stopping CUPTI.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include "tracer/inject/recorder.hpp"
+
+namespace tidepool::inject {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+constexpr std::size_t kReadyBuffers = 4, kMostBuffers = 256;
+constexpr std::uint32_t kFlushPeriodMs = 500;
+constexpr CUpti_CallbackId kMostCallbacks = 1U << 14;
+
+constexpr std::array kKinds{
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMORY2,
+    CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+    CUPTI_ACTIVITY_KIND_STREAM,
+    CUPTI_ACTIVITY_KIND_DEVICE,
+    CUPTI_ACTIVITY_KIND_CONTEXT,
+    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,
+};
+
+constexpr std::array kResourceCallbacks{
+    CUPTI_CBID_RESOURCE_STREAM_CREATED,
+    CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+    CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
+};
+
+std::string reason(const Cupti& cupti, CUptiResult result) {
+  const char* text = nullptr;
+  if (cupti.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
+  return std::string{text} + " (" + std::to_string(static_cast<int>(result)) + ")";
+}
+
+}  // namespace
+
+Recorder& Recorder::instance() {
+  static Recorder* const recorder = new Recorder;
+  return *recorder;
+}
+
+Recorder::Recorder() : options_{cupti::options_from_environment()}, layouts_{options_.iteration_kernel} {}
+
+void Recorder::begin() {
+  if (!options_.problem.empty()) say(options_.problem);
+  if (options_.folder.empty()) {
+    say("TIDEPOOL_RAW is not set; expected the folder for what is recorded, as `tidepool record` sets it");
+    return;
+  }
+  window_ = std::make_unique<cupti::IterationWindow>(options_.skip, options_.iterations);
+  if (!load()) return;
+  if (!options_.wait && !start()) return;
+  listen();
+}
+
+bool Recorder::load() {
+  if (const std::string problem = cupti_.load(options_.cupti.c_str()); !problem.empty()) {
+    say("no CUPTI: " + problem +
+        "; the job runs unrecorded. Expected libcupti.so of CUDA 12.4 or later in "
+        "LD_LIBRARY_PATH, or its path in TIDEPOOL_CUPTI");
+    return false;
+  }
+  if (const std::string problem = driver_.load(); !problem.empty()) {
+    say("no driver: " + problem + "; the job runs unrecorded");
+    return false;
+  }
+  if (const int error = output_.open(options_.folder, now()); error != 0) {
+    say(options_.folder + ": cannot make a file for what is recorded (" + std::strerror(error) +
+        "); the job runs unrecorded");
+    return false;
+  }
+  int driver = 0;
+  driver_.version(&driver);
+  output_.info("mode", "cupti");
+  output_.info("driver", std::to_string(driver));
+  output_.info("cupti", std::to_string(cupti_.version));
+  for (CUpti_CallbackId id = 0; id < kMostCallbacks; ++id) {
+    const char* name = nullptr;
+    if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || name == nullptr) {
+      if (id > 0) break;
+      name = "";
+    }
+    calls_.push_back(cupti::driver_call(name));
+  }
+  for (CUpti_CallbackId id = 1; id < kMostCallbacks; ++id) {
+    const char* name = nullptr;
+    if (cupti_.callback_name(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name) != CUPTI_SUCCESS || name == nullptr) break;
+    if (cupti::is_outer_call(name)) outer_calls_.push_back(id);
+  }
+  buffers_ = std::make_unique<cupti::BufferPool>(kBufferBytes, kReadyBuffers, kMostBuffers);
+  return true;
+}
+
+bool Recorder::subscribe() {
+  char other[128] = {};
+  SubscriberParams params;
+  params.name = "tidepool";
+  params.other_name = other;
+  params.other_size = sizeof other;
+  CUptiResult result = CUPTI_ERROR_UNKNOWN;
+  if (cupti_.subscribe_v2 != nullptr) result = cupti_.subscribe_v2(&subscriber_, &Recorder::on_callback, this, &params);
+  if (cupti_.subscribe_v2 == nullptr) result = cupti_.subscribe(&subscriber_, &Recorder::on_callback, this);
+  if (result == CUPTI_SUCCESS) return true;
+  subscriber_ = nullptr;
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    other[sizeof other - 1] = '\0';
+    const std::string name = *other == '\0' ? "another profiler (Kineto, Nsight Systems or Compute Sanitizer)"
+                                            : "'" + std::string{other} + "'";
+    say(name +
+        " already uses CUPTI in this process, and CUPTI serves one tool at a time; the job runs unrecorded. "
+        "Switch the other tool off, or keep it and give `tidepool import` what it records");
+  } else {
+    say("CUPTI refuses to be used: " + reason(cupti_, result) + "; the job runs unrecorded");
+  }
+  return false;
+}
+
+void Recorder::set_attributes() {
+  // Before anything is enabled. By default CUPTI keeps its buffers in device memory, tens of megabytes per context.
+  std::size_t size = sizeof(std::uint8_t);
+  std::uint8_t on = 1;
+  cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &on);
+  const bool pinned =
+      !options_.device_buffers &&
+      cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &on) == CUPTI_SUCCESS;
+  output_.info("setting.cupti_buffers", pinned ? "host" : "device");
+  if (!pinned) {
+    std::size_t bytes = 0, most = 0;
+    size = sizeof(std::size_t);
+    cupti_.get_attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &bytes);
+    cupti_.get_attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, &size, &most);
+    output_.info("setting.cupti_buffer_bytes", std::to_string(bytes));
+    output_.info("setting.cupti_buffers_most", std::to_string(most));
+  }
+  if (cupti_.all_sync_records != nullptr) cupti_.all_sync_records(0);  // no records of queries
+  if (cupti_.allocation_source != nullptr) cupti_.allocation_source(1);
+}
+
+void Recorder::set_callbacks(bool on) {
+  const std::uint32_t enable = on ? 1 : 0;
+  for (CUpti_CallbackId id = 0; id < calls_.size(); ++id)
+    if (calls_[id] != cupti::DriverCall::kOther)
+      cupti_.enable_callback(enable, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  for (const CUpti_CallbackId id : outer_calls_)
+    cupti_.enable_callback(enable, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API, id);
+  for (const CUpti_CallbackId id : kResourceCallbacks)
+    cupti_.enable_callback(enable, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
+}
+
+bool Recorder::start() {
+  if (!subscribe()) return false;
+  set_attributes();
+  CUptiResult result = cupti_.register_callbacks(&Recorder::on_buffer_requested, &Recorder::on_buffer_completed);
+  if (result == CUPTI_SUCCESS) result = cupti_.enable(kKinds.front());
+  if (result != CUPTI_SUCCESS) {
+    say("CUPTI does not record kernels: " + reason(cupti_, result) + "; the job runs unrecorded" +
+        (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+             ? ". Expected permission: root, or the driver's option NVreg_RestrictProfilingToAdminUsers=0"
+             : ""));
+    cupti_.unsubscribe(subscriber_);
+    subscriber_ = nullptr;
+    return false;
+  }
+  for (const CUpti_ActivityKind kind : kKinds)
+    if (kind != kKinds.front() && cupti_.enable(kind) != CUPTI_SUCCESS)
+      output_.info("setting.not_recorded", "activity kind " + std::to_string(static_cast<int>(kind)));
+  if (cupti_.flush_period != nullptr) cupti_.flush_period(kFlushPeriodMs);
+  started_ = true;
+  set_callbacks(true);
+  read_clocks();
+  return true;
+}
+
+void Recorder::stop() {
+  if (!started_.exchange(false)) return;
+  // What is running on the device ends in its own time; a forced flush would hand it out without its times. At the end
+  // of the process nothing runs that the job waited for.
+  if (!ending_) std::this_thread::sleep_for(std::chrono::milliseconds{std::min(options_.flush_limit_ms / 5, 1000U)});
+  cupti_.flush_all(0);
+  for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
+  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  count_dropped();
+  read_clocks();
+}
+
+void Recorder::detach() {
+  if (subscriber_ == nullptr) return;
+  std::unique_lock lock{control_mutex_};
+  detached_ = false;
+  detach_wanted_ = true;
+  control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
+  // Nobody called the driver: CUPTI stays loaded, but nothing is enabled any more.
+  if (!detached_ && detach_wanted_.exchange(false)) {
+    set_callbacks(false);
+    cupti_.unsubscribe(subscriber_);
+  } else if (!detached_) {
+    control_changed_.wait(lock, [this] { return detached_; });  // it is happening at this moment
+  }
+  subscriber_ = nullptr;
+}
+
+void Recorder::read_clocks() { output_.append(raw::ClockReading{now(), realtime(), monotonic_raw()}); }
+
+void Recorder::count_dropped() {
+  std::size_t dropped = 0;
+  if (cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0)
+    output_.append(raw::Loss{now(), dropped, raw::LossKind::kDroppedRecords});
+}
+
+std::int64_t Recorder::now() const {
+  std::uint64_t time = 0;
+  return cupti_.timestamp(&time) == CUPTI_SUCCESS ? static_cast<std::int64_t>(time) : realtime();
+}
+
+}  // namespace tidepool::inject
