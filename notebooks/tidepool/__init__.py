@@ -10,8 +10,8 @@ Sizes are bytes and times ns, as column names say; capacities are texts, as on t
 from tidepool._native import Action, InputError, Request, View, drop, run, swap_in, swap_out, wait
 from tidepool._native import version as __version__
 from tidepool.policies import Policy, check, policies, register
-from tidepool.runs import read_results, simulate, sweep
+from tidepool.runs import program, read_results, simulate, sweep
 from tidepool.traces import Trace, load
 
 __all__ = ["Action", "InputError", "Policy", "Request", "Trace", "View", "__version__", "check", "drop", "load",
-           "policies", "read_results", "register", "run", "simulate", "swap_in", "swap_out", "sweep", "wait"]
+           "policies", "program", "read_results", "register", "run", "simulate", "swap_in", "swap_out", "sweep", "wait"]

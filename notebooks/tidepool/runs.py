@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
+import shutil
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Iterable
 
@@ -69,3 +72,20 @@ def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFra
         if table not in known:
             raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")
         return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
+
+
+def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
+    """Runs another command, as in program("pack", "step.tide", "--pool", "cnmem"): what it prints with --json as a
+    table, or, with json_lines=False, all that it prints.
+
+    The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
+    Raises RuntimeError with what the program said, if it ends with 2.
+    """
+    built = pathlib.Path(__file__).resolve().parents[2] / "tidepool"
+    path = os.environ.get("TIDEPOOL") or (str(built) if built.is_file() else shutil.which("tidepool"))
+    if path is None:
+        raise FileNotFoundError("no program tidepool: set $TIDEPOOL, or have it on the PATH")
+    ran = subprocess.run([path, *arguments, *(["--json"] if json_lines else [])], capture_output=True, text=True)
+    if ran.returncode not in (0, 1):
+        raise RuntimeError(ran.stderr.strip())
+    return pandas.DataFrame([flat(json.loads(line)) for line in ran.stdout.splitlines()]) if json_lines else ran.stdout

@@ -120,6 +120,15 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, r"vgg16.tide: forgetful on best-fit at .*: .*drop version 0"):
             tidepool.check("forgetful", [self.trace], pool="best-fit", capacity="0.6x")
 
+    def test_any_command_is_a_table(self):
+        rows = tidepool.program("pack", str(SAMPLE), "--pool", "best-fit,tide-pool")
+        self.assertEqual([row["height_bytes"] for row in self.program("pack", str(SAMPLE), "--pool",
+                                                                      "best-fit,tide-pool", "--json")],
+                         list(rows["height_bytes"]))
+        self.assertIn("vgg16", tidepool.program("info", str(SAMPLE), json_lines=False))
+        with self.assertRaisesRegex(RuntimeError, "no pool named 'best-fitt', did you mean 'best-fit'"):
+            tidepool.program("pack", str(SAMPLE), "--pool", "best-fitt")
+
     def test_bad_input(self):
         with self.assertRaisesRegex(tidepool.InputError, "no policy named 'dtrr', did you mean 'dtr'"):
             tidepool.simulate(self.trace, policy="dtrr")
