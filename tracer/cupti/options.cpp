@@ -27,8 +27,8 @@ void read(const char* name, Number& number, std::string& problem) {
 
 }  // namespace
 
-Options options_from_environment() {
-  Options options;
+RecorderOptions options_from_environment() {
+  RecorderOptions options;
   options.folder = text(variable::kFolder);
   options.cupti = text(variable::kCupti);
   options.iteration_range = text(variable::kIterationRange, options.iteration_range);

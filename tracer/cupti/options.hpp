@@ -21,7 +21,7 @@ inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
 inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
 }  // namespace variable
 
-struct Options {
+struct RecorderOptions {
   std::string folder;                         ///< where each process makes its file; empty: nothing is recorded
   std::string cupti;                          ///< path of libcupti; empty: the one that is mapped, or found by name
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
@@ -36,6 +36,6 @@ struct Options {
 };
 
 /// Reads the variables. Never throws: a job is not ended for a mistyped number.
-Options options_from_environment();
+RecorderOptions options_from_environment();
 
 }  // namespace tidepool::cupti

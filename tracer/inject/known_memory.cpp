@@ -46,7 +46,7 @@ void KnownMemory::scan(cupti::ParameterScan& scan, const cupti::KernelLayout& la
                      maps_);
 }
 
-KnownMemory::Answer KnownMemory::resolve(const Driver& driver, std::uint64_t address) {
+KnownMemory::Answer KnownMemory::resolve(const DriverLibrary& driver, std::uint64_t address) {
   {
     const std::shared_lock lock{mutex_};
     if (const cupti::LiveRange* range = ranges_.find(address)) return {true, false, *range};

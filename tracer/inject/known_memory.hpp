@@ -29,7 +29,7 @@ class KnownMemory {
     bool found = false, first = false;  ///< first: nobody knew of it before
     cupti::LiveRange range = {};
   };
-  Answer resolve(const Driver& driver, std::uint64_t address);
+  Answer resolve(const DriverLibrary& driver, std::uint64_t address);
 
  private:
   mutable std::shared_mutex mutex_;

@@ -22,7 +22,7 @@ bool read_layout(Function* ask, Handle handle, cupti::KernelLayout& layout) {
   return false;
 }
 
-std::shared_ptr<KernelInfo> ask(const Driver& driver, CUfunction function) {
+std::shared_ptr<KernelInfo> ask(const DriverLibrary& driver, CUfunction function) {
   auto info = std::make_shared<KernelInfo>();
   const auto kernel = reinterpret_cast<CUkernel>(function);
   info->known = read_layout(driver.function_parameter, function, info->layout) ||
@@ -37,7 +37,7 @@ std::shared_ptr<KernelInfo> ask(const Driver& driver, CUfunction function) {
 
 }  // namespace
 
-std::shared_ptr<const KernelInfo> Layouts::of(const Driver& driver, CUfunction function) {
+std::shared_ptr<const KernelInfo> Layouts::of(const DriverLibrary& driver, CUfunction function) {
   {
     const std::shared_lock lock{mutex_};
     if (const auto found = known_.find(function); found != known_.end()) return found->second;

@@ -26,7 +26,7 @@ class Layouts {
   /// @param marker  what the names of kernels contain that begin an iteration; "" for none
   explicit Layouts(std::string marker) : marker_{std::move(marker)} {}
   /// @param function  a CUfunction, or a CUkernel cast to one, as launches take both
-  std::shared_ptr<const KernelInfo> of(const Driver& driver, CUfunction function);
+  std::shared_ptr<const KernelInfo> of(const DriverLibrary& driver, CUfunction function);
   /// A module was unloaded: its handles may come to mean other functions.
   void forget();
 

@@ -50,7 +50,7 @@ std::string last_error() {
 
 }  // namespace
 
-std::string Cupti::load(const char* named) {
+std::string CuptiLibrary::load(const char* named) {
   void* library = nullptr;
   if (named != nullptr && *named != '\0') {
     library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
@@ -95,7 +95,7 @@ std::string Cupti::load(const char* named) {
   return {};
 }
 
-std::string Driver::load() {
+std::string DriverLibrary::load() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return "libcuda.so.1 is not loaded";
   Symbols symbols{library};

@@ -19,7 +19,7 @@ struct SubscriberParams {
 };
 
 /// Functions that a library may lack are nullptr, and named optional here. The others are there once loading succeeded.
-struct Cupti {
+struct CuptiLibrary {
   std::string path;  ///< of the library
   std::uint32_t version = 0;
 
@@ -53,7 +53,7 @@ struct Cupti {
   std::string load(const char* named);
 };
 
-struct Driver {
+struct DriverLibrary {
   decltype(&cuDriverGetVersion) version = nullptr;
   decltype(&cuFuncGetName) function_name = nullptr;            ///< optional
   decltype(&cuFuncGetParamInfo) function_parameter = nullptr;  ///< optional: drivers of CUDA 12.4 and later

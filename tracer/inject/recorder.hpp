@@ -104,9 +104,9 @@ class Recorder {
   /// Whether the calls of this moment are recorded.
   bool recording() const { return started_ && !window_->ended(); }
 
-  cupti::Options options_;
-  Cupti cupti_;
-  Driver driver_;
+  cupti::RecorderOptions options_;
+  CuptiLibrary cupti_;
+  DriverLibrary driver_;
   Output output_;
   std::vector<cupti::DriverCall> calls_;  ///< by callback id
   std::vector<CUpti_CallbackId> outer_calls_;

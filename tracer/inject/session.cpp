@@ -40,7 +40,7 @@ constexpr std::array kResourceCallbacks{
     CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
 };
 
-std::string reason(const Cupti& cupti, CUptiResult result) {
+std::string reason(const CuptiLibrary& cupti, CUptiResult result) {
   const char* text = nullptr;
   if (cupti.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
   return std::string{text} + " (" + std::to_string(static_cast<int>(result)) + ")";
