@@ -3,6 +3,8 @@
 #   ./setup.sh          nothing more
 #   ./setup.sh demo     runs a sweep over the bundled samples and re-executes one of its plans on real memory
 #   ./setup.sh test     runs all tests
+# and, before one of these, where there is no CUDA toolkit:
+#   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -68,6 +70,22 @@ build() {
   fi
 }
 
+# The headers of NVIDIA's Python packages: of the oldest CUDA that the recorder supports, which later ones understand.
+cuda_headers() {
+  local to=build/cuda-headers wheels wheel
+  wheels=$(mktemp -d)
+  say "fetching cuda.h, cupti.h and nvtx3 of CUDA 12.4 into $PWD/$to"
+  if ! python3 -m pip --disable-pip-version-check download --quiet --no-deps --dest "$wheels" nvidia-cuda-cupti-cu12==12.4.127 \
+    nvidia-cuda-runtime-cu12==12.4.127 nvidia-nvtx-cu12==12.4.127; then
+    say "setup.sh: the headers could not be fetched; expected python3 with pip, and a network"
+    exit 1
+  fi
+  mkdir -p "$to"
+  for wheel in "$wheels"/*.whl; do python3 -m zipfile -e "$wheel" "$wheels/out"; done
+  cp -r "$wheels"/out/nvidia/*/include/. "$to"
+  rm -rf "$wheels"
+}
+
 demo() {
   local samples=traces/samples out=build/demo
   mkdir -p "$out"
@@ -81,8 +99,12 @@ demo() {
 
 case "${1-}" in
   "" | demo | test) ;;
+  cuda-headers)
+    cuda_headers
+    exit
+    ;;
   *)
-    say "setup.sh: unknown word '$1'; expected demo or test, or nothing"
+    say "setup.sh: unknown word '$1'; expected demo, test or cuda-headers, or nothing"
     exit 2
     ;;
 esac

@@ -11,6 +11,7 @@
 //   push NAME | pop | mark NAME                NVTX
 //   repeat 3 ... again | threads 4 ... join    blocks; not nested
 //   fork SCRIPT | exec SCRIPT | sleep 10 | raise 10 | _exit 3 | exit 3 | hang
+#include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,13 +27,6 @@
 #include <vector>
 
 #include "tests/standin/standin.hpp"
-#if __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
-#else
-void nvtxRangePushA(const char*) {}
-void nvtxRangePop() {}
-void nvtxMarkA(const char*) {}
-#endif
 
 namespace {
 

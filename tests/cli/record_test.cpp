@@ -1,0 +1,90 @@
+// tidepool record, on the stand-in driver.
+#include "tests/catch.hpp"
+#include "tests/standin/job.hpp"
+
+using namespace tidepool;
+using tests::recorder_is_built;
+
+TEST_CASE("tidepool record refuses what it cannot do before it runs the job") {
+  const ScratchFolder folder;
+  const auto message = [](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  std::ofstream{folder.file("run.raw")} << "";
+  CHECK(message({"record", "-o", folder.file("run.tide"), "--", "true"}) ==
+        "tidepool: " + folder.file("run.raw") +
+            ": is there already; expected no file or folder, for what is recorded\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--wait", "--", "true"}) ==
+        "tidepool: --wait: nothing would start the recording; expected --signal too\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--library", "/nowhere.so", "--", "true"}) ==
+        "tidepool: --library: /nowhere.so: no such file; expected libtidepool_inject.so\n");
+  if (!recorder_is_built()) return;
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--signal", "SIGFOO", "--", "true"}) ==
+        "tidepool: --signal: 'SIGFOO' is no signal; expected USR1, USR2, HUP, WINCH or a number\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--", "/nowhere/job"}) ==
+        "tidepool: /nowhere/job: cannot be run: No such file or directory\n");
+}
+
+TEST_CASE("tidepool record passes the job's exit status on, and says when nothing was recorded") {
+  if (!recorder_is_built()) return;
+  const ScratchFolder folder;
+  const ProgramResult failed = run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "exit 7"});
+  CHECK(failed.code == 7);
+  CHECK(failed.err.starts_with("tidepool: nothing recorded: "));
+  CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "true"}).code == 1);
+  CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "kill -9 $$"}).code == 128 + 9);
+}
+
+#ifdef TIDEPOOL_INJECT
+
+namespace {
+
+/// The arguments that record a script on the stand-in driver.
+std::vector<std::string> recording(const ScratchFolder& folder, const std::string& script,
+                                   const std::vector<std::string>& options = {}) {
+  std::ofstream{folder.file("script")} << script;
+  std::vector<std::string> arguments{"record", "-o", folder.file("run.tide"), "--cupti", TIDEPOOL_STANDIN_CUPTI};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"--", TIDEPOOL_STANDIN_JOB, folder.file("script")});
+  return arguments;
+}
+
+std::vector<raw::Log> raw_files(const ScratchFolder& folder) {
+  std::vector<raw::Log> logs;
+  for (const auto& entry : std::filesystem::directory_iterator{folder.file("run.raw")})
+    logs.push_back(raw::read_raw(read_input(entry.path().string())));
+  return logs;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool record gathers the files of all processes of the job") {
+  const ScratchFolder folder;
+  std::ofstream{folder.file("child")} << tests::kKernels + "alloc a 512\nlaunch add a a 1\n";
+  run_program(recording(folder, tests::kKernels + "alloc a 512\nlaunch add a a 1\nfork " + folder.file("child") + "\n",
+                        {"--keep-raw"}));
+  CHECK(raw_files(folder).size() == 2);
+}
+
+TEST_CASE("tidepool record's options reach the recorder") {
+  const ScratchFolder folder;
+  run_program(recording(folder, tests::kKernels + "alloc a 512\nrepeat 4\npush step\nlaunch add a a 1\npop\nagain\n",
+                        {"--keep-raw", "--skip", "1", "--iterations", "2", "--iteration-range", "step"}));
+  REQUIRE(raw_files(folder).size() == 1);
+  CHECK(raw_files(folder)[0].kernels.size() == 2);
+}
+
+TEST_CASE("tidepool record says when a job ran nothing on the device") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(recording(folder, "alloc a 512\n"));
+  CHECK(result.code == 1);
+  CHECK(
+      result.err ==
+      "tidepool: nothing recorded: no kernel, copy or op was recorded; what the recorder said above tells why, or the "
+      "job ran none\n");
+  CHECK_FALSE(std::filesystem::exists(folder.file("run.raw")));
+}
+
+#endif

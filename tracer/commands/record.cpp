@@ -1,0 +1,179 @@
+// tidepool record: run a job with a recorder in it, and make a trace of what it recorded.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracer/cupti/options.hpp"
+#include "tracer/raw/reader.hpp"
+#include "traces/child_process.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/file/writer.hpp"
+#include "traces/importer.hpp"
+#include "traces/input.hpp"
+#include "traces/refuse.hpp"
+#include "traces/summary.hpp"
+
+namespace tidepool {
+namespace {
+
+namespace fs = std::filesystem;
+namespace variable = cupti::variable;
+
+struct Arguments {
+  std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library;
+  std::optional<std::uint64_t> skip, iterations;
+  bool keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
+  std::vector<std::string> command;
+};
+
+/// The number of a signal: USR1, SIGUSR1 or 10.
+int signal_number(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, int>, 4> kNames{
+      {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"WINCH", SIGWINCH}}};
+  std::string_view text = name;
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  for (const auto& [known, number] : kNames)
+    if (text == known) return number;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 1 || number > SIGRTMAX)
+    refuse("--signal: '{}' is no signal; expected USR1, USR2, HUP, WINCH or a number", name);
+  return number;
+}
+
+/// The injection library: where it was built, or where it is installed.
+std::string injection_library(const std::string& given) {
+  if (!given.empty()) {
+    if (!fs::exists(given)) refuse("--library: {}: no such file; expected libtidepool_inject.so", given);
+    return fs::absolute(given).string();
+  }
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  std::vector<fs::path> places{here, here.parent_path() / "lib/tidepool", here.parent_path() / "lib64/tidepool",
+                               here.parent_path() / "lib/x86_64-linux-gnu/tidepool"};
+  for (const fs::path& place : places)
+    if (fs::exists(place / "libtidepool_inject.so")) return (place / "libtidepool_inject.so").string();
+  refuse(
+      "record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h are found (./setup.sh cuda-headers "
+      "fetches them)",
+      here.string());
+}
+
+std::map<std::string, std::string> environment(const Arguments& arguments, const fs::path& raw) {
+  std::map<std::string, std::string> set{{variable::kFolder, fs::absolute(raw).string()}};
+  const auto put = [&](const char* name, const std::string& value) {
+    if (!value.empty()) set[name] = value;
+  };
+  if (!arguments.no_gpu) {
+    const std::string library = injection_library(arguments.library);
+    set["CUDA_INJECTION64_PATH"] = library;
+    set["NVTX_INJECTION64_PATH"] = library;
+  }
+  put(variable::kCupti, arguments.cupti);
+  put(variable::kIterationRange, arguments.iteration_range);
+  put(variable::kIterationKernel, arguments.iteration_kernel);
+  if (arguments.skip) set[variable::kSkip] = std::to_string(*arguments.skip);
+  if (arguments.iterations) set[variable::kIterations] = std::to_string(*arguments.iterations);
+  if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
+  if (arguments.wait) set[variable::kWait] = "1";
+  if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
+  if (arguments.torch) {
+    set["TIDEPOOL_RECORD_TORCH"] = "1";
+    const std::string packages = python_folder();
+    set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
+  }
+  return set;
+}
+
+/// Why there is nothing to make a trace of; empty if there is something.
+std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
+  std::error_code ignored;
+  const bool any = fs::exists(raw) && !fs::is_empty(raw, ignored);
+  if (!any && arguments.no_gpu) return "no process of the job imported torch";
+  if (!any) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (driver == nullptr)
+      return fmt::format("there is no NVIDIA driver here ({}); tracer/torch/README.md records PyTorch without one",
+                         dlerror());
+    return "no process of the job used CUDA; expected one that calls cuInit, and does not clear its environment";
+  }
+  std::size_t events = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
+    const raw::Log log = raw::read_raw(read_input(entry.path().string()));
+    events += log.kernels.size() + log.copies.size() + log.memsets.size() + log.ops.size();
+  }
+  return events != 0
+             ? ""
+             : "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
+}
+
+int record(const Arguments& arguments) {
+  const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
+  if (arguments.wait && arguments.signal.empty())
+    refuse("--wait: nothing would start the recording; expected --signal too");
+  if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
+  const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
+  if (const std::string reason = nothing_recorded(raw, arguments); !reason.empty()) {
+    fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
+    std::error_code ignored;
+    if (!arguments.keep_raw) fs::remove_all(raw, ignored);
+    return status != 0 ? status : 1;
+  }
+  try {
+    const Trace trace = load_trace(raw.string(), "raw");
+    write_file(output.string(), to_trace_file(trace));
+    const Summary sum = summarize(trace);
+    fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iterations\n", output.string(), sum.kernels,
+               sum.copies, sum.buffers, sum.iterations);
+    for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output.string(), line);
+  } catch (const InputError& error) {
+    fmt::print(stderr, "tidepool: {}\ntidepool: {} has what was recorded; `tidepool import` makes a trace of it\n",
+               error.what(), raw.string());
+    return status != 0 ? status : 1;
+  }
+  if (!arguments.keep_raw) fs::remove_all(raw);
+  return status;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "record",
+     .summary = "run a job, record what it does on the GPU, and make a trace of it",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("-o,--output", arguments->output,
+                      "the trace; what is recorded goes to a folder RUN.raw beside it")
+           ->capture_default_str();
+       app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
+       app.add_option("--iterations", arguments->iterations,
+                      "iterations to record; the job then goes on at full speed");
+       app.add_option("--iteration-range", arguments->iteration_range,
+                      "an iteration begins where an NVTX range begins whose name begins so (iteration)");
+       app.add_option("--iteration-kernel", arguments->iteration_kernel,
+                      "or where a kernel is launched whose mangled name contains this");
+       app.add_option("--signal", arguments->signal,
+                      "this signal to the job stops and starts the recording: USR1, USR2, ... or a number");
+       app.add_flag("--wait", arguments->wait, "record nothing before the first signal");
+       app.add_flag("--keep-raw", arguments->keep_raw, "keep the folder RUN.raw, from which traces can be made again");
+       app.add_flag("--torch", arguments->torch, "also record PyTorch's tensors and ops");
+       app.add_flag("--no-gpu", arguments->no_gpu, "only what --torch records");
+       app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
+       app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
+       app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");
+       app.add_option("command", arguments->command, "the job, behind --")->required();
+       return [arguments] { return record(*arguments); };
+     }}};
+
+}  // namespace
+}  // namespace tidepool
