@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tracer/cupti/options.hpp"
+#include "tracer/dry/dry_run.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
@@ -35,7 +36,8 @@ namespace variable = cupti::variable;
 struct Arguments {
   std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library;
   std::optional<std::uint64_t> skip, iterations;
-  bool keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
+  dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
+  bool is_dry = false, keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
   std::vector<std::string> command;
 };
 
@@ -76,7 +78,9 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   const auto put = [&](const char* name, const std::string& value) {
     if (!value.empty()) set[name] = value;
   };
-  if (!arguments.no_gpu) {
+  if (arguments.is_dry) {
+    set.merge(dry::dry_environment(arguments.dry));
+  } else if (!arguments.no_gpu) {
     const std::string library = injection_library(arguments.library);
     set["CUDA_INJECTION64_PATH"] = library;
     set["NVTX_INJECTION64_PATH"] = library;
@@ -102,6 +106,7 @@ std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
   std::error_code ignored;
   const bool any = fs::exists(raw) && !fs::is_empty(raw, ignored);
   if (!any && arguments.no_gpu) return "no process of the job imported torch";
+  if (!any && arguments.is_dry) return "no process of the job used the CUDA runtime, or all that did have it linked in";
   if (!any) {
     void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
     if (driver == nullptr)
@@ -168,6 +173,15 @@ const RegisterCommand kRegistered{
        app.add_flag("--keep-raw", arguments->keep_raw, "keep the folder RUN.raw, from which traces can be made again");
        app.add_flag("--torch", arguments->torch, "also record PyTorch's tensors and ops");
        app.add_flag("--no-gpu", arguments->no_gpu, "only what --torch records");
+       const auto dry =
+           app.add_flag("--dry", arguments->is_dry,
+                        "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
+       app.add_option("--device", arguments->dry.device, "for --dry: " + dry::device_names())
+           ->capture_default_str()
+           ->needs(dry);
+       app.add_option("--capacity", arguments->dry.capacity,
+                      "for --dry: the device's memory, if not its own, as in 24GiB")
+           ->needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
        app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");

@@ -1,16 +1,22 @@
-# The stand-in for a CUDA device, preloaded into a program by `tidepool record --dry`. It takes the name of the driver's
-# library, so that whoever opens that by name gets it too.
-file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_SOURCE_DIR}/tracer/raw/writer.cpp
-  ${CMAKE_SOURCE_DIR}/tracer/cupti/live_ranges.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/parameter_scan.cpp
-  ${CMAKE_SOURCE_DIR}/tracer/cupti/tensor_maps.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp
-  ${CMAKE_SOURCE_DIR}/traces/nearest.cpp ${CMAKE_SOURCE_DIR}/traces/quantity.cpp)
-target_link_libraries(tidepool_dry PRIVATE tidepool_settings)
-set_target_properties(tidepool_dry PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} PREFIX lib
+# The stand-in for a CUDA device, preloaded into a program by a dry run. It takes the name of the driver's library, so that
+# whoever opens that by name gets it too. Of other libraries it needs no more than zstd: it lives in other people's programs.
+file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp)
+add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/device_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/first_fit.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/preset.cpp
+  ${CMAKE_SOURCE_DIR}/tracer/raw/writer.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/live_ranges.cpp
+  ${CMAKE_SOURCE_DIR}/tracer/cupti/parameter_scan.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/tensor_maps.cpp
+  ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp ${CMAKE_SOURCE_DIR}/traces/nearest.cpp
+  ${CMAKE_SOURCE_DIR}/traces/quantity.cpp)
+target_include_directories(tidepool_dry PRIVATE ${CMAKE_SOURCE_DIR})
+target_include_directories(tidepool_dry SYSTEM PRIVATE ${XXHASH_INCLUDE})
+target_compile_options(tidepool_dry PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<BOOL:${TIDEPOOL_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC bug 105651
+target_link_libraries(tidepool_dry PRIVATE fmt::fmt-header-only ${ZSTD_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(tidepool_dry PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-target_link_options(tidepool_dry PRIVATE -Wl,-soname,libcuda.so.1)
-# It runs inside programs that know nothing of sanitizers.
-if(TIDEPOOL_SANITIZE)
-  target_compile_options(tidepool_dry PRIVATE -fno-sanitize=all)
-  target_link_options(tidepool_dry PRIVATE -fno-sanitize=all)
-endif()
+target_link_options(tidepool_dry PRIVATE -Wl,-soname,libcuda.so.1 -static-libstdc++ -static-libgcc
+  -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map)
+set_target_properties(tidepool_dry PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
+add_dependencies(tidepool tidepool_dry)
+install(TARGETS tidepool_dry LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tidepool)

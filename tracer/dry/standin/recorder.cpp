@@ -1,6 +1,7 @@
 #include "tracer/dry/standin/recorder.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <mutex>
 
 #include "tracer/cupti/kernel_names.hpp"
+#include "tracer/cupti/options.hpp"
 #include "tracer/cupti/tensor_maps.hpp"
 #include "tracer/dry/standin/library_call.hpp"
 #include "tracer/dry/standin/standin.hpp"
@@ -56,7 +58,8 @@ std::int64_t Recorder::now() { return clock_now(CLOCK_MONOTONIC_RAW); }
 raw::Writer* Recorder::writer() {
   if (!tried_) {
     tried_ = true;
-    if (const char* const folder = std::getenv("TIDEPOOL_RAW"); folder != nullptr && *folder != 0) open(folder);
+    if (const char* const folder = std::getenv(cupti::variable::kFolder); folder != nullptr && *folder != 0)
+      open(folder);
   }
   return writer_.is_open() ? &writer_ : nullptr;
 }
@@ -67,7 +70,7 @@ void Recorder::open(const std::string& folder) {
   header.source = raw::Source::kInterposer;
   header.clock = raw::Clock::kMonotonicRaw;
   header.time = now();
-  int error = EEXIST;
+  int error = mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? EEXIST : errno;
   for (int again = 1; error == EEXIST && again < 1000; ++again) {  // a process may become another program
     const std::string part = again == 1 ? "" : fmt::format(".{}", again);
     error = writer_.open(fmt::format("{}/{}{}.dry.raw", folder, getpid(), part).c_str(), header);

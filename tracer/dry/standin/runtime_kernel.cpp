@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tracer/dry/standin/occupancy.hpp"
+#include "tracer/dry/occupancy.hpp"
 #include "tracer/dry/standin/standin.hpp"
 
 using namespace tidepool::dry;

@@ -1,4 +1,4 @@
-#include "tracer/dry/standin/occupancy.hpp"
+#include "tracer/dry/occupancy.hpp"
 
 #include <algorithm>
 

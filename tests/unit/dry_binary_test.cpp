@@ -1,0 +1,84 @@
+// What compiled CUDA binaries say about their kernels.
+#include "tests/catch.hpp"
+#include "tests/cuda_binary.hpp"
+#include "tracer/dry/cubin.hpp"
+#include "tracer/dry/occupancy.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool::dry {
+namespace {
+
+using test::CudaKernel;
+
+std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span{text}); }
+
+const std::vector<CudaKernel> kTwo{{"_Z4axpyiPKfPf", {{0, 4}, {8, 8}, {16, 8}}, 32, 1024, 256},
+                                   {"_Z5applyI4ListEvT_", {{0, 24200}}, 40, 0, 0, true}};
+
+TEST_CASE("parameters, registers, shared memory and launch bounds are read from a cubin") {
+  const auto kernels = read_cubin(bytes(test::cubin(kTwo)));
+  REQUIRE(kernels.size() == 2);
+  const KernelBinary& axpy = kernels.at("_Z4axpyiPKfPf");
+  REQUIRE(axpy.parameters.size() == 3);
+  CHECK(axpy.parameters[0].size == 4);
+  CHECK(axpy.parameters[2].offset == 16);
+  CHECK(axpy.parameters[2].size == 8);
+  CHECK(axpy.registers == 32);
+  CHECK(axpy.shared_bytes == 1024);
+  CHECK(axpy.most_threads == 256);
+  const KernelBinary& apply = kernels.at("_Z5applyI4ListEvT_");
+  REQUIRE(apply.parameters.size() == 1);
+  CHECK(apply.parameters[0].size == 24200);  // more than the older form can say
+  CHECK(apply.registers == 40);
+  CHECK(apply.most_threads == 0);
+}
+
+TEST_CASE("a device loads the largest cubin of its own major that is not newer") {
+  const auto name = [](const std::string& kernel) { return test::cubin({{kernel, {}}}); };
+  for (const bool packed : {false, true}) {
+    const std::string fat =
+        test::fat_binary({{80, name("k80")}, {86, name("k86")}, {90, name("k90")}, {120, name("k120")}}, packed);
+    for (const auto& [major, minor, wanted] :
+         {std::tuple{8, 0, "k80"}, {8, 6, "k86"}, {8, 9, "k86"}, {9, 0, "k90"}, {12, 1, "k120"}}) {
+      const auto kernels = read_cubin(cubin_for_device(bytes(fat), major, minor));
+      REQUIRE(kernels.size() == 1);
+      CHECK(kernels.begin()->first == wanted);
+    }
+    CHECK(cubin_for_device(bytes(fat), 7, 5).empty());
+    CHECK(cubin_for_device(bytes(fat), 10, 0).empty());
+    const auto whole = cubin_for_device(reinterpret_cast<const std::byte*>(fat.data()), 9, 0);
+    CHECK(read_cubin(whole).contains("k90"));
+  }
+}
+
+TEST_CASE("binaries cut off anywhere are read as far as they go") {
+  const std::string elf = test::cubin(kTwo), fat = test::fat_binary({{90, elf}}, true);
+  for (std::size_t size = 0; size < elf.size(); size += 7) CHECK(read_cubin(bytes(elf.substr(0, size))).size() <= 2);
+  for (std::size_t size = 0; size < fat.size(); ++size)
+    CHECK(cubin_for_device(bytes(fat.substr(0, size)), 9, 0).empty());
+}
+
+TEST_CASE("the scarcest resource bounds the blocks of a multiprocessor") {
+  const DevicePreset& h100 = device_preset("h100-80gb");
+  KernelBinary kernel;
+  CHECK(blocks_per_multiprocessor(h100, kernel, 1024, 0) == 2);         // 2048 threads
+  CHECK(blocks_per_multiprocessor(h100, kernel, 32, 0) == 32);          // blocks
+  CHECK(blocks_per_multiprocessor(h100, kernel, 128, 100 << 10) == 2);  // 228 KiB of shared memory, 1 KiB more for each
+  kernel.registers = 128;                                               // 65536 / (128 * 32) = 16 warps
+  CHECK(blocks_per_multiprocessor(h100, kernel, 128, 0) == 4);
+  CHECK(most_threads(kernel) == 512);
+  CHECK(blocks_per_multiprocessor(h100, kernel, 1024, 0) == 0);
+  kernel.most_threads = 256;
+  CHECK(most_threads(kernel) == 256);
+}
+
+TEST_CASE("unknown devices are refused with the nearest one") {
+  CHECK(device_preset("t4").major == 7);
+  CHECK_THROWS_WITH(
+      device_preset("h100-80g"),
+      "no device named 'h100-80g', did you mean 'h100-80gb'?; known: h100-80gb, h200, a100-80gb, a100-40gb, "
+      "rtx-3090, rtx-4090, t4");
+}
+
+}  // namespace
+}  // namespace tidepool::dry

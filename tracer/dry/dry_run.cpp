@@ -1,0 +1,48 @@
+#include "tracer/dry/dry_run.hpp"
+
+#include <filesystem>
+
+#include "tracer/dry/preset.hpp"
+#include "traces/child_process.hpp"
+#include "traces/quantity.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool::dry {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string standin_library() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path(), above = here.parent_path();
+  for (const fs::path& place :
+       {here, above / "lib/tidepool", above / "lib64/tidepool", above / "lib/x86_64-linux-gnu/tidepool"})
+    if (fs::exists(place / "libtidepool_dry.so")) return fs::canonical(place / "libtidepool_dry.so").string();
+  refuse("--dry: no libtidepool_dry.so in {}; it is built with tidepool, and must lie beside it or be installed",
+         here.string());
+}
+
+}  // namespace
+
+std::string device_names() {
+  std::string names;
+  for (const DevicePreset& preset : device_presets()) names += (names.empty() ? "" : ", ") + std::string{preset.name};
+  return names;
+}
+
+std::map<std::string, std::string> dry_environment(const DryRun& run) {
+  const DevicePreset& preset = device_preset(run.device);
+  if (!run.capacity.empty() && static_cast<std::uint64_t>(parse_bytes(run.capacity).count()) <= preset.context_bytes)
+    refuse("--capacity: {} is no room for a program; driver and context keep {} MiB of a device like {}", run.capacity,
+           preset.context_bytes >> 20, run.device);
+  const std::string library = standin_library();
+  if (library.find_first_of(": ") != std::string::npos)
+    refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", library);
+  return {{"LD_PRELOAD", prepended("LD_PRELOAD", library)},
+          {"TIDEPOOL_DRY_DEVICE", run.device},
+          {"TIDEPOOL_DRY_CAPACITY", run.capacity},
+          {"CUDA_VISIBLE_DEVICES", "0"},
+          // PyTorch can ask cuDNN in two ways; the stand-in answers the older one.
+          {"TORCH_CUDNN_V8_API_DISABLED", "1"}};
+}
+
+}  // namespace tidepool::dry
