@@ -49,7 +49,8 @@ struct FunctionTag {
 namespace {
 
 constexpr Status kInvalid = 1, kInvalidDevice = 101, kUnjoined = 904, kLaunchFailed = 719;
-constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;
+constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, whichever way
+constexpr double kWordsPerNanosecond = 125;                    // of a kernel that clears
 
 struct Item {
   std::shared_ptr<Record> record = {}, wait = {};
@@ -90,9 +91,9 @@ struct World {
   std::map<void*, std::uint64_t> sizes;
   std::map<std::string, FunctionTag> functions;
   GraphTag* capture = nullptr;
-  std::set<StreamTag*> captured;              ///< streams that take part
-  std::set<StreamTag*> unjoined;              ///< ... that have done something that the first has not waited for
-  std::map<Record*, StreamTag*> forked;       ///< by whom, in the capture
+  std::set<StreamTag*> captured;         ///< streams that take part
+  std::set<StreamTag*> unjoined;         ///< ... that have done something that the first has not waited for
+  std::map<Record*, StreamTag*> forked;  ///< by whom, in the capture
   bool dead = false;
 };
 
@@ -220,10 +221,14 @@ std::function<void(double&)> kernel(const std::string& name, void** given) {
       stamp->end = static_cast<std::uint64_t>(now);
     };
   }
+  if (name == "tidepool_multiply") return [](double& now) { now += 1000; };
   if (name == "tidepool_clear" || name == "tidepool_fold" || name == "tidepool_repeat") {
     const Span* const span = argument<const Span*>(given, 0) + argument<unsigned>(given, 1);
-    return [=](double&) {
-      if (name == "tidepool_clear") std::fill_n(words_of(*span), span->covered, kCleared);
+    return [=](double& now) {
+      if (name == "tidepool_clear") {
+        std::fill_n(words_of(*span), span->covered, kCleared);
+        now += static_cast<double>(span->covered) / kWordsPerNanosecond;
+      }
       if (name == "tidepool_fold") fold(*span);
       for (std::uint64_t at = span->count; name == "tidepool_repeat" && at < span->covered; ++at)
         words_of(*span)[at] = words_of(*span)[at % span->count];

@@ -126,3 +126,14 @@ extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, Word dura
   spin_until(begin + duration);
   stamps[step].end = now();
 }
+
+/// Eight chains of multiply-adds in each thread. The result is written where it is wanted by nobody, so that it is made.
+extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
+  float sums[8];
+  for (int i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);
+  for (unsigned round = 0; round < rounds; ++round)
+    for (int i = 0; i < 8; ++i) sums[i] = sums[i] * 0.999F + 0.001F;
+  float total = 0;
+  for (int i = 0; i < 8; ++i) total += sums[i];
+  if (total == -1.0F) stamps->begin = 1;
+}

@@ -1,0 +1,91 @@
+#include <nlohmann/json.hpp>
+
+#include "simulator/machine.hpp"
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/standin.hpp"
+#include "validator/calibration.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("calibrate measures copies within this machine's memory") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("host.json");
+  const ProgramResult result =
+      run_program({"calibrate", "--backend", "host", "--largest", "4MiB", "--samples", "3", "-o", path, "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["figures"].size() == 2 * 7 + 2);  // 1 B, 4 KiB ... 4 MiB each way, and both ways at once
+  const Machine machine = find_machine(path);
+  CHECK(machine.name == "this-host");
+  CHECK_THAT(machine.source, ContainsSubstring("measured 2"));
+  for (const Link& link : {machine.h2d, machine.d2h}) {
+    REQUIRE(link.times.size() == 6);
+    CHECK(link.times.back().size == 4_MiB);
+    CHECK(link.duplex_ppm > 0);
+    CHECK(link.time(4_MiB) < 1'000'000_us);
+  }
+}
+
+TEST_CASE("calibrate finds the numbers that a device has") {
+  // The stand-in: 10 us and 12 bytes in a ns whichever way, no coupling; a kernel clears 1000 bytes in a ns.
+  const ScratchFolder folder;
+  const std::string path = folder.file("gpu.json");
+  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
+  setenv("TIDEPOOL_STANDIN", "seed=3", 1);
+  const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
+  setenv("TIDEPOOL_STANDIN", "devices=0", 1);
+  const ProgramResult none = run_program({"calibrate", "-o", path});
+  unsetenv("LD_LIBRARY_PATH");
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("d2h duplex                                     100.0 %"));
+  const Machine machine = find_machine(path);
+  CHECK(machine.name == "stand-in");
+  CHECK(machine.capacity == 16_GiB);
+  CHECK(machine.h2d.rate == BytesPerSecond{12'000'000'000});
+  CHECK(machine.d2h.rate == BytesPerSecond{12'000'000'000});
+  CHECK(machine.d2h.latency == 10_us);
+  CHECK(std::abs((machine.h2d.time(1_MiB) - Nanos{10'000 + (1 << 20) / 12}).count()) <= 10);
+  CHECK(machine.d2h.duplex_ppm >= 999'900);
+  CHECK(machine.d2h.slowdown_ppm == 0);
+  CHECK(machine.launch > 0_ns);
+  CHECK(machine.segment_alloc > 0_ns);
+  CHECK(machine.host.pin_rate > BytesPerSecond{});
+  CHECK_THAT(machine.source, ContainsSubstring("on stand-in, driver for CUDA 13.0 by tidepool "));
+  CHECK(none.code == 2);
+  CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
+}
+
+TEST_CASE("the coupling of two directions is what is left of their rates while both move") {
+  // 1 byte in a ns each way; while both move, out keeps 60 % and in 90 %: of 4 copies of n bytes, in ends after
+  // 4n / 0.9, when out has moved 0.6 / 0.9 of its own, and the rest takes 4n / 3 alone.
+  const auto time = [](double bytes) { return Nanos{static_cast<std::int64_t>(bytes)}; };
+  const LinkProbe probe{.copy = [&](bool, Bytes size) { return time(static_cast<double>(size.count())); },
+                        .both =
+                            [&](Bytes size, int count) {
+                              const double alone = static_cast<double>(size.count()) * count;
+                              return std::pair{time(alone / 0.9 + alone / 3), time(alone / 0.9)};
+                            }};
+  Calibration calibration;
+  measure_links(probe, {.largest = 16_MiB, .samples = 1}, calibration);
+  CHECK(std::abs(calibration.machine.d2h.duplex_ppm - 600'000) <= 1);
+  CHECK(std::abs(calibration.machine.h2d.duplex_ppm - 900'000) <= 1);
+  CHECK(calibration.machine.h2d.rate == BytesPerSecond{1'000'000'000});
+}
+
+TEST_CASE("calibrate refuses what it cannot measure") {
+  const ScratchFolder folder;
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"calibrate", "-o", folder.file("x.json")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(refused({"--backend", "tpu"}) == "tidepool: --backend: 'tpu' is not a backend; expected host or cuda\n");
+  CHECK(refused({"--largest", "1MiB"}) ==
+        "tidepool: --largest: '1MiB' is no size to measure copies up to; expected 4MiB to 4GiB\n");
+  CHECK(refused({"--samples", "0"}) == "tidepool: --samples: expected at least 1\n");
+}

@@ -1,0 +1,15 @@
+// What a machine file needs, measured on a GPU.
+#pragma once
+
+#include "validator/calibration.hpp"
+#include "validator/cuda/device.hpp"
+
+namespace tidepool::cuda {
+
+/// Copies by size and direction and both ways at once, what launching, submitting, cudaMalloc, cudaFree and pinning
+/// cost, what copies cost a kernel that needs all of the memory's rate, and rates of memory and arithmetic. Takes well
+/// under two minutes.
+/// @throws Error  if the device fails, or does not answer for a minute
+Calibration calibrate(const Gpu& gpu, const CalibrationOptions& options);
+
+}  // namespace tidepool::cuda
