@@ -18,15 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWritePeriod{200};
 
-struct Task {
-  std::uint32_t part = 0;
-  std::size_t index = 0;  // in the part's grid
-};
-
 /// Runs on their way from the threads that do them to the one that writes them.
 class Worker {
  public:
-  Worker(std::span<const SweepPart> parts, std::span<const Task> tasks, const SweepOptions& options)
+  Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
       : parts_{parts}, tasks_{tasks}, stop_{options.stop} {
     const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
     running_ = threads;
@@ -74,7 +69,7 @@ class Worker {
   }
 
   std::span<const SweepPart> parts_;
-  std::span<const Task> tasks_;
+  std::span<const SweepTask> tasks_;
   const std::atomic<bool>* stop_;
   BoundCache bounds_;
   std::atomic<bool> given_up_ = false;
@@ -87,22 +82,29 @@ class Worker {
   std::vector<std::thread> threads_;
 };
 
-/// What the database does not have of a shard, or has as failed: a policy may have been mended since.
-std::vector<Task> missing(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
-                          SweepProgress& progress) {
-  std::vector<Task> tasks;
-  for (std::size_t part = 0; part < parts.size(); ++part)
-    for (std::size_t i = 0; i < parts[part].grid.size(); ++i) {
-      const std::string key = run_key(parts[part].trace.trace, parts[part].grid.at(i));
-      if (!shard.has(key)) continue;
-      ++progress.runs;
-      const auto outcome = database.outcome(key);
-      if (!outcome || *outcome == to_text(Outcome::kError))
-        tasks.push_back({static_cast<std::uint32_t>(part), i});
-      else
-        ++progress.present;
-    }
+std::vector<SweepTask> all_of(std::span<const SweepPart> parts, const Shard& shard) {
+  std::vector<SweepTask> tasks;
+  for (std::uint32_t part = 0; part < parts.size(); ++part)
+    for (std::size_t i = 0; i < parts[part].grid.size(); ++i)
+      if (shard.count == 1 || shard.has(run_key(parts[part].trace.trace, parts[part].grid.at(i))))
+        tasks.push_back({part, i});
   return tasks;
+}
+
+/// What the database does not have, or has as failed: a policy may have been mended since.
+std::vector<SweepTask> missing(std::span<const SweepPart> parts, std::span<const SweepTask> tasks,
+                               const Database& database, SweepProgress& progress) {
+  std::vector<SweepTask> missing;
+  for (const SweepTask& task : tasks) {
+    ++progress.runs;
+    const SweepPart& part = parts[task.part];
+    const auto outcome = database.outcome(run_key(part.trace.trace, part.grid.at(task.index)));
+    if (!outcome || *outcome == to_text(Outcome::kError))
+      missing.push_back(task);
+    else
+      ++progress.present;
+  }
+  return missing;
 }
 
 void count(const Row& row, SweepProgress& progress) {
@@ -116,19 +118,25 @@ void count(const Row& row, SweepProgress& progress) {
 
 }  // namespace
 
-SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options) {
-  SweepProgress progress;
+void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
+           const SweepOptions& options, SweepProgress& progress) {
   const Clock::time_point begin = Clock::now();
-  const std::vector<Task> tasks = missing(parts, database, options.shard, progress);
+  const double before = progress.seconds;
+  const std::vector<SweepTask> lacking = missing(parts, tasks, database, progress);
   if (options.progress) options.progress(progress);
-  Worker worker{parts, tasks, options};
-  for (bool last = tasks.empty(); !last;) {
+  Worker worker{parts, lacking, options};
+  for (bool last = lacking.empty(); !last;) {
     const std::vector<KeyedRow> rows = worker.take(last);
     database.insert(rows);
     for (const KeyedRow& keyed : rows) count(keyed.row, progress);
-    progress.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    progress.seconds = before + std::chrono::duration<double>(Clock::now() - begin).count();
     if (options.progress) options.progress(progress);
   }
+}
+
+SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options) {
+  SweepProgress progress;
+  sweep(parts, all_of(parts, options.shard), database, options, progress);
   return progress;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -39,11 +40,21 @@ struct SweepOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
+/// One run of a sweep.
+struct SweepTask {
+  std::uint32_t part = 0;
+  std::size_t index = 0;  ///< in the part's grid
+};
+
 /// Does every run that the database does not have yet, or has as failed. The rows are the same for any number of
 /// threads and after any number of interruptions, but for the columns that tell wall time. A run that fails is a row
 /// with outcome error and ends nothing else.
 /// @throws Disagreement  if another worker wrote a run meanwhile, with another result
 /// @throws std::runtime_error  if the database cannot be written
 SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options);
+
+/// The same for some runs, whatever the shard. Adds to what `progress` has counted, seconds too.
+void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
+           const SweepOptions& options, SweepProgress& progress);
 
 }  // namespace tidepool

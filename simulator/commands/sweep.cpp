@@ -9,6 +9,7 @@
 
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/sweep_run.hpp"
+#include "simulator/find.hpp"
 #include "simulator/interruptible.hpp"
 #include "simulator/launch/farm.hpp"
 #include "simulator/numbers.hpp"
@@ -19,10 +20,12 @@
 namespace tidepool {
 namespace {
 
+constexpr const char* kFindCapacities = "0.05x..1.5x/146";  // every 1 % of the peak
+
 struct Arguments {
   std::vector<std::string> traces;
   GridText grid;
-  std::string threads, shard;
+  std::string threads, shard, find;
   std::string output = ":memory:";
   bool slurm = false;
   std::string slurm_options, hosts;
@@ -61,6 +64,7 @@ void check(const Arguments& arguments) {
   const char* option = arguments.slurm ? "--slurm" : "--hosts";
   if (arguments.output == ":memory:")
     throw InputError{fmt::format("{}: expected -o FILE, where the results are collected", option)};
+  if (!arguments.find.empty()) throw InputError{fmt::format("--find: expected no {}; few runs are needed", option)};
   if (!arguments.shard.empty()) throw InputError{fmt::format("--shard: expected no {}, which chooses shards", option)};
 }
 
@@ -111,6 +115,15 @@ int run(const Arguments& arguments) {
       throw error.at("--shard");
     }
   }
+  if (!arguments.find.empty()) {
+    try {
+      static_cast<void>(parse_objective(arguments.find));
+    } catch (const InputError& error) {
+      throw error.at("--find");
+    }
+    order.find = arguments.find;
+    if (order.grid.capacity == GridText{}.capacity) order.grid.capacity = kFindCapacities;
+  }
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
   Database database{arguments.output};
   if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
@@ -129,6 +142,9 @@ const RegisterCommand kRegistered{
        app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results")->type_name("FILE");
        app.add_option("--shard", arguments->shard,
                       "do only one of several shares of the runs, as in 2/8; merge puts the databases together");
+       app.add_option("--find", arguments->find,
+                      "least capacity, of those given (default: every 1 % of the peak up to 1.5x), that reaches "
+                      "overhead<1%, gap<2% or outcome=ok: bisects, looks whether that was right, and does few runs");
        app.add_flag("--slurm", arguments->slurm,
                     "have Slurm do the runs: submits a job array, follows it, collects, submits once more what failed");
        app.add_option("--slurm-options", arguments->slurm_options,

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "simulator/bounds/bound_cache.hpp"
+#include "simulator/commands/answers.hpp"
 #include "simulator/interruptible.hpp"
 #include "simulator/numbers.hpp"
 #include "simulator/plot.hpp"
@@ -146,10 +147,15 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     last = now;
     if (terminal) show_progress(now);
   };
+  const SweepOptions options{
+      .threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()};
+  std::vector<Answer> answers;
   try {
     database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
-    last = sweep(parts, database,
-                 {.threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()});
+    if (order.find.empty())
+      last = sweep(parts, database, options);
+    else
+      answers = find_least(parts, parse_objective(order.find), database, options, last);
   } catch (const Disagreement&) {
     throw;
   } catch (const std::runtime_error& error) {
@@ -160,7 +166,10 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(last, database));
     return kInterruptedCode;
   }
-  print_results(parts, database, order.shard, show);
+  if (order.find.empty())
+    print_results(parts, database, order.shard, show);
+  else
+    print_answers(answers, order.find, parts, database, show.json);
   std::fflush(stdout);  // what is told about it on stderr comes after it
   print_summary(last, database);
   return last.failed > 0 ? 1 : 0;

@@ -20,7 +20,8 @@ int parse_threads(const std::string& text);
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show);
 
-/// Does the runs that the database lacks, keeps the order in it, and prints the results.
+/// Does the runs that the database lacks, of the whole grid or of what order.find needs, keeps the order in it, and
+/// prints the results or what was found.
 /// @param parts  what load_parts made of the order
 /// @return  the exit code
 int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,

@@ -8,6 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
+#include "tests/skip.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
@@ -131,7 +132,7 @@ TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
 
 TEST_CASE("a sweep on hosts ends with the same results") {
   if (std::system("command -v parallel >/dev/null") != 0) {
-    WARN("skipped: GNU parallel is not installed");
+    tests::skip("GNU parallel is not installed");
     return;
   }
   const ScratchFolder scratch;

@@ -143,6 +143,34 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   CHECK(content_of(file) == said("frontier", "csv"));
 }
 
+TEST_CASE("sweep --find prints the least memory of each policy, and resume goes on with it") {
+  const ScratchFolder scratch;
+  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/vgg16.tide", database = scratch.file("r.sqlite");
+  const std::vector<std::string> arguments{"sweep",  trace,         "--policy", "none,lru-swap", "--pool", "ideal",
+                                           "--find", "overhead<1%", "-o",       database};
+  const ProgramResult result = run_program(arguments);
+  CHECK(result.code == 0);
+  CHECK(result.out.starts_with("\nvgg16.tide on a100-pcie4: least memory for overhead<1%, peak "));
+  CHECK(result.out.find("\nnone      ideal     1  ") != std::string::npos);
+  CHECK(result.out.find("       1x     0.00 %     0.00 %  ") != std::string::npos);
+  std::vector<std::string> as_json = arguments;
+  as_json.push_back("--json");
+  const ProgramResult again = run_program(as_json);
+  CHECK(again.code == 0);
+  CHECK(again.err.starts_with("0 runs in "));
+  std::istringstream lines{again.out};
+  std::vector<Json> answers;
+  for (std::string line; std::getline(lines, line);) answers.push_back(Json::parse(line));
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0].at("find") == "overhead<1%");
+  CHECK(answers[0].at("found") == true);
+  CHECK(answers[0].at("capacity_bytes") == answers[0].at("ideal_peak_bytes"));
+  CHECK(answers[0].at("capacities") == 146);
+  CHECK(answers[0].at("fails_above_bytes").empty());
+  const ProgramResult resumed = run_program({"resume", database});
+  CHECK(resumed.out == result.out);
+}
+
 TEST_CASE("bad arguments of the commands about results are refused") {
   const ScratchFolder scratch;
   const std::string trace = write_trace(scratch, 1, 60), none = scratch.file("none.sqlite"),
@@ -160,6 +188,10 @@ TEST_CASE("bad arguments of the commands about results are refused") {
       "--shard: '4/3' is not a shard; expected INDEX/COUNT, whole numbers with INDEX from 1 to COUNT and COUNT up to "
       "100000, as in 2/8");
   CHECK_FALSE(std::filesystem::exists(none));
+  refused({"sweep", trace, "--find", "overhead<1", "-o", none},
+          "--find: 'overhead<1' is no objective; expected overhead<1%, gap<2% (or <=) or outcome=ok");
+  refused({"sweep", trace, "--find", "outcome=ok", "--slurm", "-o", none},
+          "--find: expected no --slurm; few runs are needed");
   refused({"merge", none, "-o", database}, none + ": no such file; expected a database that sweep wrote");
   refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
   CHECK_FALSE(std::filesystem::exists(none));

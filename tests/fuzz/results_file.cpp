@@ -1,0 +1,33 @@
+// A database of results that something damaged, opened as commands open it.
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "simulator/compare.hpp"
+#include "simulator/merge.hpp"
+
+using namespace tidepool;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const std::string path = "/tmp/fuzz-results-" + std::to_string(getpid()) + ".sqlite";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+  std::ofstream{path, std::ios::binary}.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  try {
+    const Database database{path, Database::Open::kExisting};
+    std::int64_t rows = 0;
+    database.each([&](const KeyedRow&) { ++rows; });
+    static_cast<void>(database.requests());
+    static_cast<void>(database.measurements());
+    const Selection all = parse_selection(path);
+    static_cast<void>(compare(all, database, all, database));
+    Database into{":memory:"};
+    merge(std::vector{path}, into, true);
+  } catch (const std::runtime_error&) {  // InputError and what SQLite says
+  }
+  return 0;
+}
