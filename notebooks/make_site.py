@@ -19,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 GUIDE = pathlib.Path("notebooks/guide")
 LINK = re.compile(r"\[([^\]\n]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
 NAVIGATION = [
-    {"Start": f"{GUIDE}/index.md"},
+    {"Tidepool": "README.md"},  # mkdocs makes it the front page
+    {"Guide": f"{GUIDE}/index.md"},
     {"Tutorial": f"{GUIDE}/tutorial.md"},
     {"How to": [{"Import what you have": f"{GUIDE}/import.md"}, {"Out of memory": f"{GUIDE}/out_of_memory.md"},
                 {"Sweeps": f"{GUIDE}/sweeps.md"}, {"Write a policy": f"{GUIDE}/policy.md"},
                 {"Describe a machine": f"{GUIDE}/machine.md"}]},
-    {"Reference": [{"Overview": "README.md"}, {"Commands": "commands.md"}, {"Policies": "policies.md"}]},
+    {"Reference": [{"Commands": "commands.md"}, {"Policies": "policies.md"}]},
 ]
 
 
@@ -67,7 +68,6 @@ def gather(folder, program):
         (folder / place).write_text(without_links_to_code(path.read_text()))
     (folder / "commands.md").write_text(commands_page(program))
     (folder / "policies.md").write_text(policies_page(program))
-    (folder / "index.md").write_text(f'<meta http-equiv="refresh" content="0; url={GUIDE}/">\n\n[Start]({GUIDE}/index.md)\n')
 
 
 def main():
@@ -84,7 +84,9 @@ def main():
         settings = {"site_name": "Tidepool", "docs_dir": str(place / "pages"), "site_dir": str(asked.output.resolve()),
                     "theme": {"name": "readthedocs"}, "nav": NAVIGATION, "use_directory_urls": True}
         (place / "mkdocs.yml").write_text(json.dumps(settings))  # JSON is YAML
-        built = subprocess.run([mkdocs, "build", "--quiet", "--strict", "-f", place / "mkdocs.yml"])
+        built = subprocess.run([mkdocs, "build", "--strict", "-f", place / "mkdocs.yml"], capture_output=True, text=True)
+    if built.returncode != 0:
+        print(built.stderr, file=sys.stderr)
     return built.returncode
 
 

@@ -31,7 +31,7 @@ bool has_capacity(const Row& row, const std::string& wanted) {
 }
 
 /// The identity columns by which runs are paired.
-std::vector<std::size_t> pairing(const Selection& a, const Selection& b) {
+std::vector<std::size_t> pairing(const ResultSelection& a, const ResultSelection& b) {
   const auto fixed = [&](std::string_view column) { return a.fixes(column) || b.fixes(column); };
   const bool other_options = fixed("policy") || fixed("pool") || fixed("options");
   std::vector<std::size_t> columns;
@@ -54,7 +54,7 @@ std::string pair_key(const Row& row, std::span<const std::size_t> columns) {
 }
 
 /// The runs of a selection: their keys by what they are paired by.
-std::unordered_map<std::string, std::string> selected(const Selection& selection, const Database& database,
+std::unordered_map<std::string, std::string> selected(const ResultSelection& selection, const Database& database,
                                                       std::span<const std::size_t> columns) {
   std::unordered_map<std::string, std::string> runs;
   std::optional<InputError> ambiguous;
@@ -107,7 +107,7 @@ class Tally {
     result_.moved.push_back({a.key, b.key, change});
   }
 
-  Comparison take() {
+  ResultComparison take() {
     std::sort(result_.moved.begin(), result_.moved.end(), [](const MovedRun& a, const MovedRun& b) {
       return std::tie(b.change, a.key_a) < std::tie(a.change, b.key_a);
     });
@@ -118,7 +118,7 @@ class Tally {
     return std::move(result_);
   }
 
-  Comparison& result() { return result_; }
+  ResultComparison& result() { return result_; }
 
  private:
   static std::size_t index(std::string_view name) {
@@ -128,17 +128,17 @@ class Tally {
         columns.begin());
   }
 
-  Comparison result_;
+  ResultComparison result_;
   std::map<std::size_t, MovedColumn> columns_;
 };
 
 }  // namespace
 
-bool Selection::fixes(std::string_view column) const {
+bool ResultSelection::fixes(std::string_view column) const {
   return std::any_of(wanted.begin(), wanted.end(), [&](const auto& choice) { return choice.first == column; });
 }
 
-bool Selection::has(const KeyedRow& run) const {
+bool ResultSelection::has(const KeyedRow& run) const {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& choice) {
     const auto& [column, value] = choice;
     if (column == "run") return run.key.starts_with(value);
@@ -147,8 +147,8 @@ bool Selection::has(const KeyedRow& run) const {
   });
 }
 
-Selection parse_selection(const std::string& text) {
-  Selection selection{.text = text, .path = text, .wanted = {}};
+ResultSelection parse_selection(const std::string& text) {
+  ResultSelection selection{.text = text, .path = text, .wanted = {}};
   // A path may contain colons: what follows the last one before the first "=" are the choices.
   const std::size_t colon = text.rfind(':', text.find('='));
   if (colon == std::string::npos || (text.find('=') == std::string::npos && text.find('/', colon) != text.npos))
@@ -172,7 +172,8 @@ Selection parse_selection(const std::string& text) {
   return selection;
 }
 
-Comparison compare(const Selection& a, const Database& database_a, const Selection& b, const Database& database_b) {
+ResultComparison compare(const ResultSelection& a, const Database& database_a, const ResultSelection& b,
+                         const Database& database_b) {
   const auto in = [](const Database& database, const std::string& key) {
     return KeyedRow{key, database.find(key).value()};
   };

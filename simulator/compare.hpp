@@ -13,7 +13,7 @@
 namespace tidepool {
 
 /// Some of the runs of a database.
-struct Selection {
+struct ResultSelection {
   std::string text;  ///< as given
   std::string path;
   std::vector<std::pair<std::string, std::string>>
@@ -28,7 +28,7 @@ struct Selection {
 /// Reads "r.sqlite" or "r.sqlite:policy=dtr,capacity=0.5x".
 /// @throws InputError  "r.sqlite:polcy=dtr: no column named 'polcy', did you mean 'policy'?; known: ...",
 ///                     "r.sqlite:policy: 'policy' is no choice; expected COLUMN=VALUE, as in policy=dtr"
-Selection parse_selection(const std::string& text);
+ResultSelection parse_selection(const std::string& text);
 
 /// One value of a row, in both.
 struct MovedColumn {
@@ -42,7 +42,7 @@ struct MovedRun {
   double change = 0;  ///< what to show first: infinite for another outcome, else |makespan b / makespan a - 1|
 };
 
-struct Comparison {
+struct ResultComparison {
   std::int64_t identical = 0;
   std::vector<MovedRun> moved;              ///< the most changed first
   std::vector<MovedColumn> columns;         ///< that differ in any run, in the order of a row
@@ -58,6 +58,7 @@ struct Comparison {
 /// the options. One run against one run is always a pair. Memory: some hundred bytes a run.
 /// @throws InputError  "r.sqlite:policy=dtr: selects no run",
 ///                     "r.sqlite: runs K and L would both be compared with the same; expected a choice between them"
-Comparison compare(const Selection& a, const Database& database_a, const Selection& b, const Database& database_b);
+ResultComparison compare(const ResultSelection& a, const Database& database_a, const ResultSelection& b,
+                         const Database& database_b);
 
 }  // namespace tidepool

@@ -45,7 +45,7 @@ std::string moved_value(const Row& a, const Row& b, std::string_view column) {
   return fmt::format("{} {} -> {}", column, value_text(at(a, column)), value_text(at(b, column)));
 }
 
-void print_columns(const Comparison& comparison) {
+void print_columns(const ResultComparison& comparison) {
   std::size_t width = 6;
   for (const MovedColumn& column : comparison.columns) width = std::max(width, column.name.size());
   fmt::print("\n{:<{}}  {:>8}  {:>10}  {:>10}  {:>10}\n", "column", width, "runs", "least", "median", "most");
@@ -59,7 +59,7 @@ void print_columns(const Comparison& comparison) {
   }
 }
 
-void print_moved(const Comparison& comparison, const Database& a, const Database& b, std::size_t show) {
+void print_moved(const ResultComparison& comparison, const Database& a, const Database& b, std::size_t show) {
   fmt::print("\nmost changed\n");
   for (std::size_t i = 0; i < std::min(show, comparison.moved.size()); ++i) {
     const Row row_a = a.find(comparison.moved[i].key_a).value(), row_b = b.find(comparison.moved[i].key_b).value();
@@ -72,13 +72,13 @@ void print_moved(const Comparison& comparison, const Database& a, const Database
   }
 }
 
-void print_only(const std::vector<std::string>& keys, const Selection& selection, const Database& database) {
+void print_only(const std::vector<std::string>& keys, const ResultSelection& selection, const Database& database) {
   if (keys.empty()) return;
   fmt::print("only in {}: {}, as {} ({})\n", selection.text, grouped(static_cast<std::int64_t>(keys.size())),
              run_name(database.find(keys[0]).value()), keys[0]);
 }
 
-void print(const Comparison& comparison, const Selection& a, const Database& in_a, const Selection& b,
+void print(const ResultComparison& comparison, const ResultSelection& a, const Database& in_a, const ResultSelection& b,
            const Database& in_b, std::size_t show) {
   const auto count = [](auto number) { return grouped(static_cast<std::int64_t>(number)); };
   if (comparison.same()) {
@@ -97,7 +97,7 @@ void print(const Comparison& comparison, const Selection& a, const Database& in_
   print_moved(comparison, in_a, in_b, show);
 }
 
-Json json_of(const Comparison& comparison, const Database& a, const Database& b, std::size_t show) {
+Json json_of(const ResultComparison& comparison, const Database& a, const Database& b, std::size_t show) {
   Json outcomes = Json::array(), columns = Json::array(), moved = Json::array();
   for (const auto& [change, runs] : comparison.outcomes)
     outcomes.push_back({{"from", change.first}, {"to", change.second}, {"runs", runs}});
@@ -124,9 +124,9 @@ Json json_of(const Comparison& comparison, const Database& a, const Database& b,
 }
 
 int run(const Arguments& arguments) {
-  const Selection a = parse_selection(arguments.a), b = parse_selection(arguments.b);
+  const ResultSelection a = parse_selection(arguments.a), b = parse_selection(arguments.b);
   const Database in_a{a.path, Database::Open::kExisting}, in_b{b.path, Database::Open::kExisting};
-  const Comparison comparison = compare(a, in_a, b, in_b);
+  const ResultComparison comparison = compare(a, in_a, b, in_b);
   if (arguments.json)
     fmt::print("{}\n", json_of(comparison, in_a, in_b, arguments.show).dump());
   else

@@ -190,8 +190,7 @@ class KinetoReader {
     });
     activity.name = text(event, head);
     const std::string& name = out_.texts[activity.name];
-    if (activity.kind == OpKind::kKernel && names_collective(name))
-      activity.kind = OpKind::kCollective;
+    if (activity.kind == OpKind::kKernel && names_collective(name)) activity.kind = OpKind::kCollective;
     out_.activities.push_back(activity);
   }
 
