@@ -1,11 +1,10 @@
 // Traces as columns: one array for each field of the records.
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <functional>
 #include <memory>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "notebooks/native/parts.hpp"
 #include "traces/importer.hpp"
@@ -17,21 +16,25 @@ namespace {
 
 namespace py = pybind11;
 
-/// One number for each record; ids that name nothing are -1.
-template <class Record, class Get>
-py::array_t<std::int64_t> numbers(std::span<const Record> records, const Get& get) {
-  py::array_t<std::int64_t> column(static_cast<py::ssize_t>(records.size()));
-  std::int64_t* out = column.mutable_data();
-  for (const Record& record : records) *out++ = get(record);
-  return column;
+/// One value for each record, as bytes that numpy.frombuffer reads: numpy's own interface differs between its versions.
+template <class Value, class Record, class Get>
+py::bytes packed(std::span<const Record> records, const Get& get) {
+  std::vector<Value> values;
+  values.reserve(records.size());
+  for (const Record& record : records) values.push_back(get(record));
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
+/// int64; ids that name nothing are -1.
 template <class Record, class Get>
-py::array_t<bool> flags(std::span<const Record> records, const Get& get) {
-  py::array_t<bool> column(static_cast<py::ssize_t>(records.size()));
-  bool* out = column.mutable_data();
-  for (const Record& record : records) *out++ = get(record);
-  return column;
+py::bytes numbers(std::span<const Record> records, const Get& get) {
+  return packed<std::int64_t>(records, get);
+}
+
+/// One byte each, 0 or 1.
+template <class Record, class Get>
+py::bytes flags(std::span<const Record> records, const Get& get) {
+  return packed<std::uint8_t>(records, get);
 }
 
 template <class Record, class Get>
@@ -76,15 +79,15 @@ py::dict ops(const Trace& trace) {
 
 py::dict uses(const Trace& trace) {
   const auto all = std::span<const Use>{trace.data().uses};
-  py::array_t<std::int64_t> op_of(static_cast<py::ssize_t>(all.size()));
+  std::vector<std::int64_t> op_of(all.size());
   for (std::size_t i = 0; i < trace.ops().size(); ++i)
     for (std::uint32_t use = trace.ops()[i].first_use; use < trace.ops()[i].last_use; ++use)
-      op_of.mutable_at(static_cast<py::ssize_t>(use)) = static_cast<std::int64_t>(i);
+      op_of[use] = static_cast<std::int64_t>(i);
   const auto buffer_of = [&](const Use& use) {
     return number(trace.version(use.in.valid() ? use.in : use.out).buffer);
   };
   py::dict columns;
-  columns["op"] = op_of;
+  columns["op"] = numbers(std::span<const std::int64_t>{op_of}, std::identity{});
   columns["buffer"] = numbers(all, buffer_of);
   columns["reads"] = numbers(all, [](const Use& use) { return number(use.in); });
   columns["writes"] = numbers(all, [](const Use& use) { return number(use.out); });
@@ -105,18 +108,15 @@ py::dict versions(const Trace& trace) {
 }
 
 /// Bytes alive after each step of the program.
-py::array_t<std::int64_t> live_bytes(const Trace& trace) {
+py::bytes live_bytes(const Trace& trace) {
   std::int64_t live = 0;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size.count();
-  py::array_t<std::int64_t> column(static_cast<py::ssize_t>(trace.steps().size()));
-  std::int64_t* out = column.mutable_data();
-  for (const Step& step : trace.steps()) {
+  return numbers(trace.steps(), [&](const Step& step) {
     if (step.kind == StepKind::kAlloc) live += trace.buffers()[step.id].size.count();
     if (step.kind == StepKind::kFree) live -= trace.buffers()[step.id].size.count();
-    *out++ = live;
-  }
-  return column;
+    return live;
+  });
 }
 
 }  // namespace

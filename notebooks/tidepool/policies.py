@@ -32,7 +32,7 @@ class Policy:
         start(view)                  a step begins
         make_room(view, request)     `request.size` bytes do not fit; asked again while they still do not
         before_run(view, op)         an op is about to run: prefetch, or evict early
-        plan(trace, capacity)        once, before the step; `trace` is a native one: trace.ops(), trace.uses(), ...
+        plan(trace, capacity)        once, before the step
 
     Each returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
     In plan() every action says before which op it is done: drop(version, before=op).
@@ -40,6 +40,15 @@ class Policy:
 
 
 _classes: dict[str, type] = {}
+
+
+def _made(name: str) -> Policy:
+    """An object of the class last registered, whose plan() is given what it expects."""
+    policy = _classes[name]()
+    if hasattr(policy, "plan"):
+        plan = policy.plan
+        policy.plan = lambda native, capacity: plan(Trace("the run's trace", native), capacity)
+    return policy
 
 
 def register(name: str, kind: str, paper: str = "none"):
@@ -52,7 +61,7 @@ def register(name: str, kind: str, paper: str = "none"):
         is_new = name not in _classes
         if is_new:
             summary = (policy.__doc__ or "a policy in Python").strip().splitlines()[0].rstrip(".")
-            _native.add_policy(name, kind, summary, paper, lambda: _classes[name]())
+            _native.add_policy(name, kind, summary, paper, lambda: _made(name))
         _classes[name] = policy
         return policy
 

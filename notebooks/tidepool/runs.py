@@ -81,7 +81,7 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
     The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
     Raises RuntimeError with what the program said, if it ends with 2.
     """
-    built = pathlib.Path(__file__).resolve().parents[2] / "tidepool"
+    built = pathlib.Path(_native.__file__).resolve().parents[2] / "tidepool"
     path = os.environ.get("TIDEPOOL") or (str(built) if built.is_file() else shutil.which("tidepool"))
     if path is None:
         raise FileNotFoundError("no program tidepool: set $TIDEPOOL, or have it on the PATH")

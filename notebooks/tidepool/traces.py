@@ -11,12 +11,22 @@ import pandas
 from tidepool import _native
 
 
+FLAGS = ("born_before", "outlives", "random")
+
+
+def table(columns: dict) -> pandas.DataFrame:
+    """Columns are lists of texts, or bytes: of int64, or, for FLAGS, one for each flag."""
+    return pandas.DataFrame({
+        name: numpy.frombuffer(column, bool if name in FLAGS else numpy.int64) if isinstance(column, bytes) else column
+        for name, column in columns.items()})
+
+
 class Trace:
     """One recorded step, immutable. Rows of the tables are numbered as everywhere in Tidepool: buffer 0, op 0, ..."""
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike, native: _native.Trace | None = None):
         self.path = os.fspath(path)
-        self.native = _native.load(self.path)
+        self.native = native if native is not None else _native.load(self.path)
 
     def __repr__(self) -> str:
         return f"Trace({self.path!r}: {len(self.buffers)} buffers, {len(self.ops)} ops)"
@@ -39,27 +49,27 @@ class Trace:
     @cached_property
     def buffers(self) -> pandas.DataFrame:
         """size, kind, name, stream, device, address (-1: not recorded), born_before, outlives."""
-        return pandas.DataFrame(self.native.buffers())
+        return table(self.native.buffers())
 
     @cached_property
     def ops(self) -> pandas.DataFrame:
         """name, module, kind, phase, stream, start_ns (-1: not recorded), duration_ns, random."""
-        return pandas.DataFrame(self.native.ops())
+        return table(self.native.ops())
 
     @cached_property
     def uses(self) -> pandas.DataFrame:
         """op, buffer, reads and writes (versions, -1: none), access, evidence: how it is known."""
-        return pandas.DataFrame(self.native.uses())
+        return table(self.native.uses())
 
     @cached_property
     def versions(self) -> pandas.DataFrame:
         """buffer, kind, producer (op, -1: none), parent, root: contents between two writes, which policies evict."""
-        return pandas.DataFrame(self.native.versions())
+        return table(self.native.versions())
 
     @cached_property
     def live_bytes(self) -> numpy.ndarray:
         """Bytes alive after each step of the program; its maximum is the ideal peak, or what lives before the first."""
-        return self.native.live_bytes()
+        return numpy.frombuffer(self.native.live_bytes(), numpy.int64)
 
 
 def load(path: str | os.PathLike) -> Trace:

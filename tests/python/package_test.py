@@ -40,9 +40,11 @@ class Package(unittest.TestCase):
     def setUpClass(cls):
         cls.trace = tidepool.load(SAMPLE)
 
+    def program_text(self, *arguments):
+        return subprocess.run([os.environ["TIDEPOOL"], *arguments], check=True, capture_output=True, text=True).stdout
+
     def program(self, *arguments):
-        printed = subprocess.run([os.environ["TIDEPOOL"], *arguments], check=True, capture_output=True, text=True)
-        return [json.loads(line) for line in printed.stdout.splitlines()]
+        return [json.loads(line) for line in self.program_text(*arguments).splitlines()]
 
     def test_tables_agree_with_info(self):
         info, = self.program("info", str(SAMPLE), "--json")
@@ -51,6 +53,9 @@ class Package(unittest.TestCase):
         self.assertEqual(self.trace.ideal_peak_bytes, info["ideal_peak_bytes"])
         self.assertEqual(self.trace.live_bytes.max(), info["ideal_peak_bytes"])
         self.assertEqual(self.trace.ops["duration_ns"].sum(), info["duration_ns"])
+        lifetimes = self.program_text("export", str(SAMPLE), "--to", "csv").splitlines()[1:]
+        self.assertEqual(self.trace.buffers["size"].sum(), sum(int(line.split(",")[3]) for line in lifetimes))
+        self.assertEqual(self.trace.uses["op"].nunique(), len(self.trace.ops))
 
     def test_runs_are_those_of_the_program(self):
         run = {"policy": "dtr-eq,lru-swap", "capacity": "0.6x,0.9x", "pool": "pytorch"}
@@ -84,6 +89,23 @@ class Package(unittest.TestCase):
         for column in ("outcome", "makespan_ns", "eviction_count", "recompute_count"):
             values = rows.pivot(index="capacity_bytes", columns="policy", values=column)
             self.assertEqual(list(values["least-recent"]), list(values["lru"]), column)
+
+    def test_a_plan_made_beforehand(self):
+        asked = []
+
+        @tidepool.register("planner", kind="swap")
+        class Planner(OutLargest):
+            def plan(self, trace, capacity):
+                asked.append(capacity)
+                activation = trace.buffers[trace.buffers["kind"] == "activation"]["size"].idxmax()
+                version = trace.versions[trace.versions["buffer"] == activation].index[0]
+                produced = trace.versions["producer"][version]
+                return [tidepool.swap_out(version, before=produced + 1)]
+
+        row, = tidepool.simulate(self.trace, policy="planner", capacity="none").itertuples()
+        self.assertEqual(row.outcome, "ok", getattr(row, "message", ""))
+        self.assertEqual(row.swap_out_bytes, self.trace.buffers.query("kind == 'activation'")["size"].max())
+        self.assertEqual(len(asked), 1)
 
     def test_registered_again_it_is_replaced(self):
         @tidepool.register("changing", kind="swap")
