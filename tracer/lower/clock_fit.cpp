@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
+constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // since 1970 until 2043; two of them can be subtracted
 
 bool in_range(std::int64_t time) { return -kMostTime <= time && time <= kMostTime; }
 
@@ -36,7 +36,7 @@ std::int64_t ClockFit::between(const Reading& a, const Reading& b, std::int64_t 
 }
 
 std::int64_t ClockFit::common(std::int64_t time) const {
-  if (!in_range(time)) refuse("{}: time {}; expected -2^60 to 2^60", log_.path, time);
+  if (!in_range(time)) refuse("{}: time {}; expected -2^61 to 2^61", log_.path, time);
   if (readings_.empty()) return time;
   const auto behind = std::upper_bound(readings_.begin(), readings_.end(), time,
                                        [](std::int64_t value, const Reading& reading) { return value < reading.time; });

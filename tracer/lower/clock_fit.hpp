@@ -14,7 +14,7 @@ class ClockFit {
  public:
   explicit ClockFit(const raw::Log& log);
 
-  /// @throws InputError  "x.raw: time 2305843009213693952; expected -2^60 to 2^60"
+  /// @throws InputError  "x.raw: time 4611686018427387904; expected -2^61 to 2^61"
   std::int64_t common(std::int64_t time) const;
   /// How far a reading is from the straight line between its neighbours, at most; ns.
   std::int64_t residual() const;
