@@ -1,6 +1,8 @@
 // tidepool record, on the stand-in driver.
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
+#include "traces/importer.hpp"
+#include "traces/summary.hpp"
 
 using namespace tidepool;
 using tests::recorder_is_built;
@@ -60,11 +62,31 @@ std::vector<raw::Log> raw_files(const ScratchFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("tidepool record makes a trace with every kernel, its buffers and its iterations") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(recording(folder,
+                                                     "function forward _Z7forwardPKfS0_Pf 8@0 8@8 8@16\n"
+                                                     "function update _Z6updatePfPKf 8@0 8@8\n"
+                                                     "alloc w 1048576\nalloc x 4096\n"
+                                                     "repeat 3\npush iteration\nalloc a 65536\n"
+                                                     "runtime-launch forward x w a\nlaunch update w a\nfree a\n"
+                                                     "pop\nagain\n"));
+  CHECK(result.code == 0);
+  CHECK(result.err.starts_with(folder.file("run.tide") + ": 6 kernels, 0 copies, 5 buffers, 3 iterations\n"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("run.raw")));
+  const Trace trace = load_trace(folder.file("run.tide"));
+  CHECK(trace.data().losses.unknown_pointers == 0);
+  CHECK(summarize(trace).uses == 3 * 5);
+  CHECK(summarize(trace).evidence.at(static_cast<std::size_t>(Evidence::kConst)) == 3 * 3);
+  CHECK(summarize(trace).ideal_peak == Bytes{1048576 + 4096 + 65536});
+}
+
 TEST_CASE("tidepool record gathers the files of all processes of the job") {
   const ScratchFolder folder;
   std::ofstream{folder.file("child")} << tests::kKernels + "alloc a 512\nlaunch add a a 1\n";
-  run_program(recording(folder, tests::kKernels + "alloc a 512\nlaunch add a a 1\nfork " + folder.file("child") + "\n",
-                        {"--keep-raw"}));
+  const ProgramResult result = run_program(recording(
+      folder, tests::kKernels + "alloc a 512\nlaunch add a a 1\nfork " + folder.file("child") + "\n", {"--keep-raw"}));
+  CHECK(result.code == 0);
   CHECK(raw_files(folder).size() == 2);
 }
 
