@@ -124,7 +124,17 @@ std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
              : "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
 }
 
+/// @throws InputError  where a dry run is told to record a part of the job
+void require_all(const Arguments& arguments) {
+  for (const auto& [option, given] : {std::pair{"--skip", arguments.skip.has_value()},
+                                      {"--iterations", arguments.iterations.has_value()},
+                                      {"--signal", !arguments.signal.empty()}})
+    if (arguments.is_dry && given)
+      refuse("{}: a dry run records all that the job does; expected it without --dry", option);
+}
+
 int record(const Arguments& arguments) {
+  require_all(arguments);
   const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
   if (arguments.wait && arguments.signal.empty())
     refuse("--wait: nothing would start the recording; expected --signal too");

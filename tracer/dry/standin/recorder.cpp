@@ -84,6 +84,7 @@ void Recorder::open(const std::string& folder) {
     writer_.append(raw::Info{writer_.text(key), writer_.text(value)});
   };
   info("mode", "dry run: no device; device times are estimates");
+  info("time", "estimated");
   info("gpu", preset_.device_name);
   info("setting.dry_device", preset_.name);
   writer_.append(raw::DeviceInfo{preset_.total_bytes, static_cast<std::uint64_t>(preset_.bytes_per_second),

@@ -1,0 +1,200 @@
+// A program that uses the CUDA runtime as programs do, to be run against the stand-in: exits with the line that went
+// wrong.
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "tests/cuda_binary.hpp"
+
+namespace {
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+template <class Function>
+Function* entry(const char* name) {
+  void* const found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "no %s\n", name);
+    std::exit(1);
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+/// Calls an entry point of the C library by name, as a linked program would.
+template <class... Arguments>
+int call(const char* name, Arguments... arguments) {
+  return entry<int(Arguments...)>(name)(arguments...);
+}
+
+void expect(bool held, int line) {
+  if (held) return;
+  std::fprintf(stderr, "job: line %d\n", line);
+  std::exit(3);
+}
+
+// Host stubs: only their addresses count.
+void axpy_stub() {}
+void twice_stub() {}
+
+void register_kernels() {
+  static const std::string fat = tidepool::test::fat_binary(
+      {{80, tidepool::test::cubin({{"_Z4axpyiPKfPf", {{0, 4}, {8, 8}, {16, 8}}, 30, 0, 256}})},
+       {90, tidepool::test::cubin(
+                {{"_Z4axpyiPKfPf", {{0, 4}, {8, 8}, {16, 8}}, 32, 2048, 256}, {"twice", {{0, 24}}, 16}})}},
+      true);
+  static struct {
+    int magic = 0x466243b1, version = 1;
+    const void* data = fat.data();
+    void* rest = nullptr;
+  } wrapper;
+  void** const binary = entry<void**(void*)>("__cudaRegisterFatBinary")(&wrapper);
+  using Register = void(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
+  auto* const add = entry<Register>("__cudaRegisterFunction");
+  add(binary, reinterpret_cast<const char*>(&axpy_stub), nullptr, "_Z4axpyiPKfPf", -1, nullptr, nullptr, nullptr,
+      nullptr, nullptr);
+  add(binary, reinterpret_cast<const char*>(&twice_stub), nullptr, "twice", -1, nullptr, nullptr, nullptr, nullptr,
+      nullptr);
+  entry<void(void**)>("__cudaRegisterFatBinaryEnd")(binary);
+}
+
+void launch(void (*stub)(), void** arguments, void* stream) {
+  call("__cudaPushCallConfiguration", Dim3{8, 1, 1}, Dim3{128, 1, 1}, std::size_t{0}, stream);
+  Dim3 grid{}, block{};
+  std::size_t shared = 0;
+  void* to = nullptr;
+  expect(call("__cudaPopCallConfiguration", &grid, &block, &shared, static_cast<void*>(&to)) == 0, __LINE__);
+  expect(to == stream && grid.x == 8 && block.x == 128, __LINE__);
+  expect(call("cudaLaunchKernel", reinterpret_cast<const void*>(stub), grid, block, arguments, shared, to) == 0,
+         __LINE__);
+}
+
+void kernels_and_copies() {
+  constexpr std::size_t kBytes = 1 << 20;
+  float *x = nullptr, *y = nullptr;
+  expect(call("cudaMalloc", reinterpret_cast<void**>(&x), kBytes) == 0, __LINE__);
+  expect(call("cudaMalloc", reinterpret_cast<void**>(&y), 4 * kBytes) == 0, __LINE__);
+  std::vector<char> there(kBytes), back(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) there[i] = static_cast<char>(i * 7);
+  expect(call("cudaMemcpy", static_cast<void*>(x), static_cast<const void*>(there.data()), kBytes, 1) == 0, __LINE__);
+  int n = 1000;
+  void* axpy[] = {&n, &x, &y};
+  launch(&axpy_stub, axpy, nullptr);
+  struct {
+    std::uint64_t count;
+    float *first, *second;
+  } both{2, x, y + 10};
+  void* twice[] = {&both};
+  launch(&twice_stub, twice, nullptr);
+  expect(call("cudaMemset", static_cast<void*>(y), 1, kBytes) == 0, __LINE__);
+  expect(call("cudaMemcpy", static_cast<void*>(back.data()), static_cast<const void*>(x), kBytes, 2) == 0, __LINE__);
+  expect(back == there, __LINE__);
+
+  void* handle = nullptr;
+  expect(call("cublasCreate_v2", &handle) == 0, __LINE__);
+  const float one = 1, zero = 0;
+  using Product = int(void*, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
+                      float*, int);
+  auto* const product = entry<Product>("cublasSgemm_v2");
+  expect(product(handle, 0, 0, 100, 200, 50, &one, x, 100, x, 50, &zero, y, 100) == 0, __LINE__);
+  expect(product(handle, 0, 0, 100, 200, 50, &one, x, 100, x, 50, &one, y, 100) == 0, __LINE__);
+  expect(call("cublasDestroy_v2", handle) == 0, __LINE__);
+
+  int blocks = 0;
+  expect(call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, reinterpret_cast<const void*>(&axpy_stub), 128,
+              std::size_t{0}) == 0,
+         __LINE__);
+  expect(blocks == 16, __LINE__);  // 65536 registers / (32 * 128)
+  expect(call("cudaFree", static_cast<void*>(x)) == 0, __LINE__);
+  expect(call("cudaFree", static_cast<void*>(x)) == 1, __LINE__);
+  expect(call("cudaGetLastError") == 1 && call("cudaGetLastError") == 0, __LINE__);
+  expect(call("cudaFree", static_cast<void*>(y)) == 0, __LINE__);
+}
+
+void streams_and_graphs() {
+  void *one = nullptr, *two = nullptr, *event = nullptr, *graph = nullptr, *executable = nullptr;
+  expect(call("cudaStreamCreateWithPriority", &one, 1u, -1) == 0, __LINE__);
+  expect(call("cudaStreamCreateWithFlags", &two, 1u) == 0, __LINE__);
+  expect(call("cudaEventCreateWithFlags", &event, 2u) == 0, __LINE__);
+  char* z = nullptr;
+  expect(call("cudaMallocAsync", reinterpret_cast<void**>(&z), std::size_t{8192}, one) == 0, __LINE__);
+  expect(call("cudaEventRecord", event, one) == 0, __LINE__);
+  expect(call("cudaStreamWaitEvent", two, event, 0u) == 0, __LINE__);
+  expect(call("cudaMemsetAsync", static_cast<void*>(z), 5, std::size_t{4096}, two) == 0, __LINE__);
+
+  expect(call("cudaStreamBeginCapture", one, 0) == 0, __LINE__);
+  expect(call("cudaEventRecord", event, one) == 0, __LINE__);
+  expect(call("cudaStreamWaitEvent", two, event, 0u) == 0, __LINE__);
+  int capturing = 0;
+  expect(call("cudaStreamIsCapturing", two, &capturing) == 0 && capturing == 1, __LINE__);
+  expect(call("cudaMemcpyAsync", static_cast<void*>(z + 4096), static_cast<const void*>(z), std::size_t{4096}, 3,
+              two) == 0,
+         __LINE__);
+  expect(z[4096] == 0, __LINE__);  // captured, not done
+  expect(call("cudaStreamEndCapture", one, &graph) == 0, __LINE__);
+  expect(call("cudaGraphInstantiate", &executable, graph, 0ull) == 0, __LINE__);
+  expect(call("cudaGraphLaunch", executable, one) == 0, __LINE__);
+  expect(z[4096] == 5, __LINE__);
+  z[4096] = 0;
+  expect(call("cudaGraphLaunch", executable, one) == 0 && z[4096] == 5, __LINE__);
+  expect(call("cudaGraphExecDestroy", executable) == 0 && call("cudaGraphDestroy", graph) == 0, __LINE__);
+  expect(call("cudaFreeAsync", static_cast<void*>(z), one) == 0, __LINE__);
+  expect(call("cudaEventDestroy", event) == 0, __LINE__);
+  expect(call("cudaStreamDestroy", one) == 0 && call("cudaStreamDestroy", two) == 0, __LINE__);
+}
+
+void memory_limits() {
+  std::size_t free = 0, total = 0, later = 0;
+  expect(call("cudaMemGetInfo", &free, &total) == 0, __LINE__);
+  expect(total == std::size_t{1} << 30, __LINE__);
+  void* all = nullptr;
+  expect(call("cudaMalloc", &all, free + 1) == 2 && all == nullptr, __LINE__);
+  expect(std::strcmp(entry<const char*(int)>("cudaGetErrorString")(call("cudaGetLastError")), "out of memory") == 0,
+         __LINE__);
+  expect(call("cudaMalloc", &all, free) == 0, __LINE__);
+  expect(call("cudaMemGetInfo", &later, &total) == 0 && later == 0, __LINE__);
+  expect(call("cudaFree", all) == 0, __LINE__);
+}
+
+void driver_entry_points() {
+  constexpr std::size_t kPage = 2 << 20;
+  const auto driver = [](const char* name) {
+    void* function = nullptr;
+    int found = -1;
+    expect(call("cudaGetDriverEntryPointByVersion", name, &function, 12000u, 0ull, &found) == 0 && found == 0,
+           __LINE__);
+    return function;
+  };
+  std::uint64_t address = 0, handle = 0;
+  using Reserve = int(std::uint64_t*, std::size_t, std::size_t, std::uint64_t, unsigned long long);
+  expect(reinterpret_cast<Reserve*>(driver("cuMemAddressReserve"))(&address, 8 * kPage, 0, 0, 0) == 0, __LINE__);
+  expect(reinterpret_cast<int (*)(std::uint64_t*, std::size_t, const void*, unsigned long long)>(driver("cuMemCreate"))(
+             &handle, kPage, nullptr, 0) == 0,
+         __LINE__);
+  expect(reinterpret_cast<int (*)(std::uint64_t, std::size_t, std::size_t, std::uint64_t, unsigned long long)>(
+             driver("cuMemMap"))(address + kPage, kPage, 0, handle, 0) == 0,
+         __LINE__);
+  *reinterpret_cast<volatile char*>(address + kPage) = 1;
+  expect(reinterpret_cast<int (*)(std::uint64_t, std::size_t)>(driver("cuMemUnmap"))(address + kPage, kPage) == 0,
+         __LINE__);
+  expect(reinterpret_cast<int (*)(std::uint64_t)>(driver("cuMemRelease"))(handle) == 0, __LINE__);
+  for (int i = 0; i < 2; ++i) expect(reinterpret_cast<int (*)()>(driver("cuFrobnicate"))() == 801, __LINE__);
+}
+
+}  // namespace
+
+int main() {
+  int devices = 0;
+  expect(call("cudaGetDeviceCount", &devices) == 0 && devices == 1, __LINE__);
+  register_kernels();
+  memory_limits();
+  kernels_and_copies();
+  streams_and_graphs();
+  driver_entry_points();
+  return 0;
+}

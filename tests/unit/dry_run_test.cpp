@@ -1,0 +1,132 @@
+// A program on the stand-in for a CUDA device: what it gets, and what is recorded of it.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/skip.hpp"
+#include "tracer/raw/reader.hpp"
+#include "traces/importer.hpp"
+#include "traces/input.hpp"
+
+namespace tidepool {
+namespace {
+
+using Json = nlohmann::json;
+
+struct DryJob {
+  ProgramResult result;
+  raw::Log log;
+};
+
+DryJob run_job(const ScratchFolder& folder) {
+  DryJob job{run_program({"record", "--dry", "--capacity", "1GiB", "--keep-raw", "-o", folder.file("run.tide"), "--",
+                          TIDEPOOL_DRY_JOB}),
+             {}};
+  for (const auto& entry : std::filesystem::directory_iterator{folder.file("run.raw")})
+    job.log = raw::read_raw(read_input(entry.path().string()));
+  return job;
+}
+
+struct Use {
+  raw::Access access;
+  raw::Evidence evidence;
+  unsigned parameter, offset;
+  bool operator==(const Use&) const = default;
+};
+
+/// What the n-th kernel uses, in the order of its parameters.
+std::vector<Use> uses_of(const raw::Log& log, std::size_t n) {
+  std::vector<Use> uses;
+  for (const auto& [launch, first] : log.launches)
+    if (launch.correlation == log.kernels.at(n).correlation)
+      for (std::size_t i = first; i < first + launch.uses; ++i)
+        uses.push_back({log.uses[i].access, log.uses[i].evidence, log.uses[i].parameter, log.uses[i].offset});
+  return uses;
+}
+
+TEST_CASE("a CUDA program runs without a GPU, and all that it does is recorded") {
+  const ScratchFolder folder;
+  const auto [result, log] = run_job(folder);
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK_THAT(
+      result.err,
+      ContainsSubstring("tidepool dry run: the program asked for cuFrobnicate, which the dry run does not answer\n"));
+  CHECK(result.err.find("cuFrobnicate") == result.err.rfind("cuFrobnicate"));  // said once
+
+  CHECK(log.header.closed == 1);
+  CHECK(log.header.source == raw::Source::kInterposer);
+  REQUIRE(log.kernels.size() == 4);
+  CHECK(log.text(log.kernels[0].name) == "_Z4axpyiPKfPf");
+  CHECK(log.kernels[0].registers == 32);  // of the binary for this device, not the one for 8.0
+  CHECK(log.kernels[0].static_shared == 2048);
+  CHECK(log.kernels[0].grid[0] == 8);
+  CHECK(log.kernels[0].block[0] == 128);
+  using enum raw::Access;
+  CHECK(uses_of(log, 0) ==
+        std::vector<Use>{{kRead, raw::Evidence::kConst, 1, 0}, {kTouch, raw::Evidence::kParameter, 2, 0}});
+  CHECK(uses_of(log, 1) ==
+        std::vector<Use>{{kTouch, raw::Evidence::kParameter, 0, 8}, {kTouch, raw::Evidence::kParameter, 0, 16}});
+  const auto product = [](raw::Access c) {
+    return std::vector<Use>{{kRead, raw::Evidence::kSchema, 0, 0},
+                            {kRead, raw::Evidence::kSchema, 0, 0},
+                            {c, raw::Evidence::kSchema, 0, 0}};
+  };
+  CHECK(log.text(log.kernels[2].name) == "cublasSgemm");
+  CHECK(uses_of(log, 2) == product(kWrite));  // beta is 0
+  CHECK(uses_of(log, 3) == product(kReadWrite));
+  // 2 * 100 * 200 * 50 operations at 67 TFLOP/s and 5 MiB at 3.35 TB/s both take less than a launch does.
+  CHECK(log.kernels[2].end - log.kernels[2].start == 2000);
+
+  REQUIRE(log.copies.size() == 4);
+  CHECK(log.copies[0].copy == raw::CopyKind::kHtoD);
+  CHECK(log.copies[0].end - log.copies[0].start == 41943);  // 1 MiB at 25 GB/s
+  CHECK(log.copies[1].copy == raw::CopyKind::kDtoH);
+  for (const std::size_t replayed : {2u, 3u}) {
+    CHECK(log.copies[replayed].copy == raw::CopyKind::kDtoD);
+    CHECK(log.copies[replayed].to == log.copies[replayed].from + 4096);
+  }
+  CHECK(log.memsets.size() == 2);
+  const auto allocations = std::count_if(log.memory.begin(), log.memory.end(), [](const raw::Memory& m) {
+    return m.operation == raw::MemoryOperation::kAlloc;
+  });
+  CHECK(allocations == 4);
+  CHECK(log.memory.size() == 8);
+  CHECK(log.vmm.size() == 2);
+  CHECK(log.syncs.size() == 1);
+  CHECK(log.syncs[0].event == log.event_records.at(0).event);
+}
+
+TEST_CASE("the trace of a dry run says that its times are estimates") {
+  const ScratchFolder folder;
+  const DryJob job = run_job(folder);
+  REQUIRE(job.result.code == 0);
+  const Trace trace = load_trace(folder.file("run.tide"));
+  CHECK(trace.data().meta.at("time") == "estimated");
+  CHECK(trace.data().meta.at("mode") == "dry run: no device; device times are estimates");
+  CHECK(trace.data().meta.at("device") == "NVIDIA H100 80GB HBM3");
+}
+
+TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
+  const ScratchFolder folder;
+  const auto refused = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"record", "--dry", "-o", folder.file("run.tide")};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const char* const word : {"--", "true"}) words.emplace_back(word);
+    const ProgramResult result = run_program(words);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK_THAT(refused({"--device", "h20"}),
+             ContainsSubstring("tidepool: no device named 'h20', did you mean 'h200'?; known: h100-80gb, "));
+  CHECK(refused({"--capacity", "1MiB"}) ==
+        "tidepool: --capacity: 1MiB is no room for a program; driver and context keep 520 MiB of a device like "
+        "h100-80gb\n");
+  CHECK(refused({"--skip", "2"}) ==
+        "tidepool: --skip: a dry run records all that the job does; expected it without --dry\n");
+}
+
+}  // namespace
+}  // namespace tidepool
