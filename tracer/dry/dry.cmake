@@ -6,7 +6,8 @@ add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cub
   ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/preset.cpp
   ${CMAKE_SOURCE_DIR}/tracer/raw/writer.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/live_ranges.cpp
   ${CMAKE_SOURCE_DIR}/tracer/cupti/parameter_scan.cpp ${CMAKE_SOURCE_DIR}/tracer/cupti/tensor_maps.cpp
-  ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp ${CMAKE_SOURCE_DIR}/traces/nearest.cpp
+  ${CMAKE_SOURCE_DIR}/tracer/cupti/kernel_names.cpp
+  ${CMAKE_SOURCE_DIR}/tracer/cupti/torch_kernels.cpp ${CMAKE_SOURCE_DIR}/traces/nearest.cpp
   ${CMAKE_SOURCE_DIR}/traces/quantity.cpp)
 target_include_directories(tidepool_dry PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(tidepool_dry SYSTEM PRIVATE ${XXHASH_INCLUDE})

@@ -46,6 +46,22 @@ raw::Access raw_access(Access access) {
   return raw::Access::kTouch;
 }
 
+raw::BufferUse use_of(const cupti::FoundPointer& found, cupti::Role role) {
+  raw::BufferUse use{found.address,       0,
+                     found.offset,        static_cast<std::uint16_t>(found.parameter),
+                     raw::Access::kTouch, raw::Evidence::kParameter};
+  if (found.read_only) {
+    use.access = raw::Access::kRead;
+    use.evidence = raw::Evidence::kConst;
+  } else if (role != cupti::Role::kUnknown) {
+    use.access = role == cupti::Role::kRead    ? raw::Access::kRead
+                 : role == cupti::Role::kWrite ? raw::Access::kWrite
+                                               : raw::Access::kReadWrite;
+    use.evidence = raw::Evidence::kInferred;
+  }
+  return use;
+}
+
 raw::ClockReading clocks() {
   const std::int64_t now = Recorder::now();
   return {now, clock_now(CLOCK_REALTIME), now};
@@ -214,15 +230,15 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
   const std::lock_guard lock{mutex_};
   cupti::ParameterScan scan;
   scan.scan(launch.kernel->binary.parameters, arguments, buffers_, no_maps);
-  for (const cupti::FoundPointer& found : scan.found()) {
-    if (!found.live) {
-      // Only what lies in the stand-in's own device memory is known to be a device address.
+  std::vector<cupti::Role> roles(scan.found().size(), cupti::Role::kUnknown);
+  if (launch.kernel->torch) roles = launch.kernel->torch->roles(scan.found(), arguments, launch.grid.x);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const cupti::FoundPointer& found = scan.found()[i];
+    if (roles[i] == cupti::Role::kNone) continue;
+    if (found.live)
+      work.uses.push_back(use_of(found, roles[i]));
+    else  // only what lies in the stand-in's own device memory is known to be a device address
       work.unknown_pointers += Standin::get().memory().owns(found.address) ? 1 : 0;
-      continue;
-    }
-    work.uses.push_back({found.address, 0, found.offset, static_cast<std::uint16_t>(found.parameter),
-                         found.read_only ? raw::Access::kRead : raw::Access::kTouch,
-                         found.read_only ? raw::Evidence::kConst : raw::Evidence::kParameter});
   }
   work.estimate_ns = estimate(work.uses, 0, 0);
   return work;

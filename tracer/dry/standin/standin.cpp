@@ -162,6 +162,7 @@ const Kernel* Standin::kernel(const void* host) {
     kernel->binary = layout->second;
     kernel->known = true;
     cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
+    kernel->torch = cupti::TorchKernel::recognise(kernel->name, kernel->binary.parameters);
   }
   return kernels_.emplace(host, std::move(kernel)).first->second.get();
 }

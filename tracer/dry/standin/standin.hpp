@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tracer/cupti/torch_kernels.hpp"
 #include "tracer/dry/cubin.hpp"
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/preset.hpp"
@@ -57,6 +58,7 @@ struct Kernel {
   std::string name;  ///< mangled
   KernelBinary binary;
   bool known = false;  ///< the layout was found
+  std::optional<cupti::TorchKernel> torch;
 };
 
 struct Launch {
