@@ -1,0 +1,39 @@
+// Every pool, policy, sample and capacity, none left out: on the host with its lanes side by side, and on the stand-in
+// device, in another order for each. Takes hours: cmake --build build --target nightly; one sample alone:
+// build/tests/tidepool_nightly -c resnet50.
+#include "tests/sample_runs.hpp"
+#include "tests/standin.hpp"
+#include "validator/cuda/backend.hpp"
+#include "validator/device_program.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+void check_sample(const std::string& name) {
+  int order = 0, ended = 0;
+  tests::for_sample_runs(name, 1, [&](const Trace& trace, const RunSpec& spec, const Result& result) {
+    ++ended;
+    const Measurement host = execute_on_host(trace, result.realised, {.arena = 512_KiB});
+    INFO(host.message);
+    REQUIRE(host.outcome == Measured::kOk);
+    const DeviceProgram program = make_program(
+        trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .least_unit = 1_B, .aim = 512_KiB});
+    const tests::StandIn standin{fmt::format("seed={}", order++)};
+    const Measurement device = cuda::run_program(standin.gpu(), trace, result.realised, program, {});
+    INFO(device.message);
+    REQUIRE(device.outcome == Measured::kOk);
+    REQUIRE(device.read == host.read);
+    REQUIRE(device.peak == result.totals.peak);
+  });
+  fmt::print("{}: {} plans\n", name, ended);
+}
+
+}  // namespace
+
+TEST_CASE("every plan keeps its bytes on lanes side by side and on a device in any order") {
+  for (const std::string& name : tests::kSamples) DYNAMIC_SECTION(name) {
+      check_sample(name);
+    }
+}

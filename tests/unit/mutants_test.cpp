@@ -1,0 +1,145 @@
+// What plans and backends get wrong in practice, done on purpose: each must be found, by the name of what reads it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "tests/standin.hpp"
+#include "traces/builder.hpp"
+#include "validator/cuda/backend.hpp"
+#include "validator/device_program.hpp"
+#include "validator/host_backend.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// op0 writes a | op1 reads a, writes b | op2 updates a in place | op3 reads a and b, writes c. c is the output.
+struct FourOps {
+  VersionId a0, b, a1, c;
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId first = build.alloc({.size = 4096_B}), second = build.alloc({.size = 4096_B});
+    const BufferId third = build.alloc({.size = 512_B});
+    a0 = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
+    b = build.run({.duration = 1_ms}, {{first}, {second, Access::kWrite}})[1];
+    a1 = build.run({.duration = 1_ms}, {{first, Access::kReadWrite}})[0];
+    c = build.run({.duration = 1_ms}, {{first}, {second}, {third, Access::kWrite}})[2];
+    build.free(first), build.free(second);
+    return build.finish();
+  }
+
+  /// b goes to the host while a is updated, and comes back at `back`.
+  Plan swapped(Bytes back) const {
+    PlanWriter plan{trace};
+    plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).swap_out(b).drop(b);
+    plan.run(OpId{2}).alloc(c, 12288_B).swap_in(b, back).run(OpId{3}).free(a1).free(b);
+    return plan.plan();
+  }
+
+  /// b is dropped and made again: a0 too, because op 2 has replaced it.
+  Plan recomputed() const {
+    PlanWriter plan{trace};
+    plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(b).run(OpId{2});
+    plan.alloc(a0, 8192_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(a0);
+    plan.alloc(c, 12288_B).run(OpId{3}).free(a1).free(b);
+    return plan.plan();
+  }
+};
+
+/// The first of eight orders of a device in which something is wrong, or "".
+std::string found_on_device(const Trace& trace, const Plan& plan, const DeviceProgram& program) {
+  for (int order = 0; order < 8; ++order) {
+    const tests::StandIn device{fmt::format("seed={}", order)};
+    const Measurement run = cuda::run_program(device.gpu(), trace, plan, program, {});
+    if (run.outcome != Measured::kOk) return run.message;
+  }
+  return "";
+}
+
+std::string found_on_host(const Trace& trace, const Plan& plan) {
+  HostOptions in_order;
+  in_order.threads = false;
+  return execute_on_host(trace, plan, in_order).message;
+}
+
+/// Takes away every wait of a stream for events that another one records.
+DeviceProgram without_waits(DeviceProgram program, std::uint32_t stream, std::uint32_t recorder) {
+  std::vector<std::uint32_t> recorded_by(program.events);
+  std::vector<DeviceCommand> kept;
+  for (const DeviceCommand& command : program.commands) {
+    if (command.kind == DeviceCommandKind::kRecord) recorded_by[command.number] = command.stream;
+    if (command.kind != DeviceCommandKind::kWait || command.stream != stream || recorded_by[command.number] != recorder)
+      kept.push_back(command);
+  }
+  CHECK(kept.size() < program.commands.size());
+  program.commands = kept;
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("without mutants nothing is found") {
+  const FourOps step;
+  for (const Plan& plan : {step.swapped(8192_B), step.recomputed()}) {
+    CHECK(found_on_host(step.trace, plan) == "");
+    CHECK(found_on_device(step.trace, plan, make_program(step.trace, plan, {})) == "");
+  }
+}
+
+TEST_CASE("mutant: a place is given away before the copy out of it has ended") {
+  const FourOps step;
+  const Plan plan = step.swapped(8192_B);
+  const DeviceProgram program = make_program(step.trace, plan, {});
+  const std::string found =
+      found_on_device(step.trace, plan, without_waits(program, program.lanes.upkeep(), program.lanes.d2h()));
+  CHECK_THAT(found, ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1)"));
+  CHECK_THAT(found, ContainsSubstring("which is cleared memory"));
+}
+
+TEST_CASE("mutant: two places overlap by 512 bytes") {
+  const FourOps step;
+  const Plan plan = step.swapped(3584_B);  // over the last 512 bytes of a, which op 3 reads
+  const std::string expected = "run op 3 before op 3: reads version 2 (buffer 0): byte 3584 is wrong";
+  CHECK_THAT(found_on_host(step.trace, plan), ContainsSubstring(expected));
+  CHECK_THAT(found_on_device(step.trace, plan, make_program(step.trace, plan, {})), ContainsSubstring(expected));
+  RunSpec spec;
+  spec.capacity = kNoLimit;
+  CHECK_THROWS_WITH(replay(step.trace, spec, plan), "swap in version 1 before op 3: it would overlap version 2");
+}
+
+TEST_CASE("mutant: a version that was replaced is recomputed from what replaced it") {
+  const FourOps step;
+  const Plan plan = step.recomputed();
+  DeviceProgram program = make_program(step.trace, plan, {});
+  DeviceStep* again = nullptr;
+  for (DeviceStep& each : program.steps)
+    if (each.kind == TaskKind::kRun && each.op == OpId{1}) again = &each;
+  program.stretches[again->first].word = 0;  // where a is now, instead of where a0 was made again
+  CHECK_THAT(found_on_device(step.trace, plan, program),
+             ContainsSubstring("run op 1 before op 3: reads version 0 (buffer 0): byte 0 is wrong") &&
+                 ContainsSubstring("which is the content of version 2 (buffer 0)"));
+
+  PlanWriter stale{step.trace};  // a plan that says so is refused before anything runs
+  stale.alloc(step.a0, 0_B).run(OpId{0}).alloc(step.b, 4096_B).run(OpId{1}).drop(step.b).run(OpId{2});
+  stale.alloc(step.b, 4096_B).run(OpId{1});
+  CHECK_THROWS_WITH(execute_on_host(step.trace, stale.plan()),
+                    "run op 1 before op 3: version 0 has no place to be read from");
+}
+
+TEST_CASE("mutant: an event between a copy and the op that needs it is lost") {
+  const FourOps step;
+  const Plan plan = step.swapped(8192_B);
+  const DeviceProgram program = make_program(step.trace, plan, {});
+  const std::uint32_t compute = 0;
+  CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, compute, program.lanes.h2d())),
+             ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1): byte 0 is wrong") &&
+                 ContainsSubstring("which is memory that was never written"));
+  CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, program.lanes.d2h(), compute)),
+             ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1)"));
+}
