@@ -101,7 +101,7 @@ class Builder final : public Backend {
   DeviceProgram finish(Bytes peak) {
     program_.peak = peak;
     const std::size_t arena = scale_.arena_words();
-    for (Stretch& stretch : program_.stretches)
+    for (WordRange& stretch : program_.stretches)
       if (stretch.word >= kUnaddressed) stretch.word += arena - kUnaddressed;
     program_.device_words = arena + unaddressed_.words();
     program_.host_words = host_.words();
@@ -163,11 +163,11 @@ class Builder final : public Backend {
   }
 
   /// @param whole  the place with all that it holds, not only the content
-  Stretch stretch(const Operand& operand, bool whole) const {
+  WordRange stretch(const Operand& operand, bool whole) const {
     const Bytes size = trace_.size(operand.version);
     if (size == Bytes{}) return {.version = operand.version};
     const Memory& memory = memory_[operand.place];
-    Stretch made{.on_host = memory.on_host, .count = scale_.words(size), .version = operand.version};
+    WordRange made{.on_host = memory.on_host, .count = scale_.words(size), .version = operand.version};
     if (memory.offset == kNoAddress) {
       made.word = static_cast<std::size_t>(memory.own.first.count() / kWord) + (memory.on_host ? 0 : kUnaddressed);
       made.covered = made.count;
@@ -233,7 +233,7 @@ void require_sound(const DeviceProgram& program) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const DeviceStep& step = program.steps[i];
     for (std::size_t s = step.first; s < std::size_t{step.first} + step.reads + step.writes; ++s) {
-      const Stretch& stretch = program.stretches.at(s);
+      const WordRange& stretch = program.stretches.at(s);
       const std::size_t memory = stretch.on_host ? program.host_words : program.device_words;
       if (stretch.covered < stretch.count || stretch.covered > memory || stretch.word > memory - stretch.covered)
         throw PlanError{fmt::format("step {} touches words [{}, {}) of {} on the {}", i, stretch.word,

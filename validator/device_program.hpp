@@ -27,7 +27,7 @@ struct DeviceCommand {
 };
 
 /// Words of memory, of the device or of the host, that hold a content, see Content.
-struct Stretch {
+struct WordRange {
   bool on_host = false;
   std::size_t word = 0;     ///< the first one
   std::size_t count = 0;    ///< words of the content; 0: an empty buffer
@@ -51,7 +51,7 @@ struct DeviceProgram {
   LaneTable lanes = {};
   std::vector<DeviceCommand> commands = {};  ///< in issue order: no command waits for one after it
   std::vector<DeviceStep> steps = {};
-  std::vector<Stretch> stretches = {};
+  std::vector<WordRange> stretches = {};
   std::vector<std::shared_ptr<const Expected>> expected = {};  ///< by iteration
   std::uint32_t events = 0;
   std::size_t device_words = 0;  ///< memory of the device, all of it one piece

@@ -7,7 +7,7 @@
 #include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
-#include "validator/measurement.hpp"
+#include "validator/execution_report.hpp"
 
 namespace tidepool {
 
@@ -29,8 +29,8 @@ struct HostOptions {
   } faults = {};
 };
 
-using HostReport = Measurement;
-using HostOutcome = Measured;
+using HostReport = ExecutionReport;
+using HostOutcome = ExecutionOutcome;
 
 /// Executes `plan`. An op compares every word of its inputs with what they should hold and writes outputs whose words
 /// depend on what it found; in-place updates replace the bytes where they are; places that end are cleared. At the end

@@ -15,7 +15,7 @@ class Validator::Backend {
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
   /// @param timed  to measure time, else to compare bytes
-  virtual Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const = 0;
+  virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const = 0;
 };
 
 class Validator::Host final : public Backend {
@@ -23,7 +23,7 @@ class Validator::Host final : public Backend {
   explicit Host(const ValidationOptions& options) : options_{options} {}
   bool measures() const override { return options_.time_scale > 0; }
 
-  Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
     HostOptions options{.copy_on_write = file.spec.assume.copy_on_write, .threads = options_.threads};
     options.machine = file.spec.machine;
     options.detail = timed || options_.detail;
@@ -44,7 +44,7 @@ class Validator::Cuda final : public Backend {
   std::string device() const override { return gpu_.description(); }
   bool measures() const override { return options_.repeat > 0; }
 
-  Measurement execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
     DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
     if (options_.arena) options.aim = *options_.arena;
     const DeviceProgram program = make_program(trace, file.plan, options);
@@ -77,8 +77,8 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
   Validation result;
   result.device = backend_->device();
   result.predicted = file.predicted;
-  const auto ended = [&](const Measurement& run) {
-    if (run.outcome == Measured::kOk) return true;
+  const auto ended = [&](const ExecutionReport& run) {
+    if (run.outcome == ExecutionOutcome::kOk) return true;
     result.outcome = to_text(run.outcome);
     result.message = run.message;
     return false;
@@ -100,7 +100,7 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
       return result;
     }
     if (!result.timed.empty())
-      result.comparison = compare(trace, file.spec.machine, file.predicted, median_run(result.timed));
+      result.comparison = compare_times(trace, file.spec.machine, file.predicted, median_run(result.timed));
   } catch (const PlanError& error) {
     result.outcome = "error";
     result.message = error.what();

@@ -8,8 +8,8 @@
 
 #include "simulator/plan_file.hpp"
 #include "traces/trace.hpp"
-#include "validator/comparison.hpp"
-#include "validator/measurement.hpp"
+#include "validator/execution_report.hpp"
+#include "validator/time_comparison.hpp"
 
 namespace tidepool {
 
@@ -29,11 +29,11 @@ struct ValidationOptions {
 /// What became of a plan.
 struct Validation {
   std::string outcome = "ok", message;
-  std::string device;                  ///< what it was executed on, if that has a name
-  Totals predicted;                    ///< on the machine of the plan
-  std::optional<Measurement> checked;  ///< absent if it could not be executed, or bytes were not compared
-  std::vector<Measurement> timed;      ///< empty if no time was measured
-  std::optional<Comparison> comparison;
+  std::string device;                      ///< what it was executed on, if that has a name
+  Totals predicted;                        ///< on the machine of the plan
+  std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
+  std::vector<ExecutionReport> timed;      ///< empty if no time was measured
+  std::optional<TimeComparison> comparison;
 };
 
 /// Executes plans one after the other. A device is looked for once.

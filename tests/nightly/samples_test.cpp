@@ -15,15 +15,15 @@ void check_sample(const std::string& name) {
   int order = 0, ended = 0;
   tests::for_sample_runs(name, 1, [&](const Trace& trace, const RunSpec& spec, const Result& result) {
     ++ended;
-    const Measurement host = execute_on_host(trace, result.realised, {.arena = 512_KiB});
+    const ExecutionReport host = execute_on_host(trace, result.realised, {.arena = 512_KiB});
     INFO(host.message);
-    REQUIRE(host.outcome == Measured::kOk);
+    REQUIRE(host.outcome == ExecutionOutcome::kOk);
     const DeviceProgram program = make_program(
         trace, result.realised, {.copy_on_write = spec.assume.copy_on_write, .least_unit = 1_B, .aim = 512_KiB});
     const tests::StandIn standin{fmt::format("seed={}", order++)};
-    const Measurement device = cuda::run_program(standin.gpu(), trace, result.realised, program, {});
+    const ExecutionReport device = cuda::run_program(standin.gpu(), trace, result.realised, program, {});
     INFO(device.message);
-    REQUIRE(device.outcome == Measured::kOk);
+    REQUIRE(device.outcome == ExecutionOutcome::kOk);
     REQUIRE(device.read == host.read);
     REQUIRE(device.peak == result.totals.peak);
   });

@@ -48,14 +48,14 @@ struct ThreeOps {
   }
 };
 
-Measurement execute_on(const std::string& settings, const Trace& trace, const Plan& plan, const DeviceProgram& program,
-                       const cuda::RunOptions& options = {}) {
+ExecutionReport execute_on(const std::string& settings, const Trace& trace, const Plan& plan,
+                           const DeviceProgram& program, const cuda::RunOptions& options = {}) {
   const StandIn device{settings};
   return cuda::run_program(device.gpu(), trace, plan, program, options);
 }
 
 /// Two ways to execute a plan must agree on all but time, the text of what is wrong included.
-void check_same(const Measurement& device, const Measurement& host) {
+void check_same(const ExecutionReport& device, const ExecutionReport& host) {
   CHECK(device.message == host.message);
   CHECK(device.outcome == host.outcome);
   CHECK(device.corrupt == host.corrupt);
@@ -72,8 +72,8 @@ TEST_CASE("a device in any order that events allow finds what the host finds") {
   CHECK(program.host_words == 4096);
   HostOptions in_order;
   in_order.threads = false;
-  const Measurement host = execute_on_host(step.trace, step.swapped(), in_order);
-  CHECK(host.outcome == Measured::kOk);
+  const ExecutionReport host = execute_on_host(step.trace, step.swapped(), in_order);
+  CHECK(host.outcome == ExecutionOutcome::kOk);
   for (int seed = 0; seed < 8; ++seed)
     for (const bool graph : {false, true}) {
       INFO("seed " << seed << (graph ? " as a graph" : ""));
@@ -87,7 +87,7 @@ TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
   overlap.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 3584_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
   HostOptions in_order;
   in_order.threads = false;
-  const Measurement host = execute_on_host(step.trace, overlap.plan(), in_order);
+  const ExecutionReport host = execute_on_host(step.trace, overlap.plan(), in_order);
   CHECK_THAT(host.message, ContainsSubstring("run op 2 before op 2: reads version 0 (buffer 0): byte 3584 is wrong;"));
   CHECK_THAT(host.message, ContainsSubstring("which is the content of version 1 (buffer 1)") ||
                                ContainsSubstring("no content of the program"));
@@ -134,7 +134,7 @@ TEST_CASE("every registered policy gives a program that no order of a device can
       const DeviceProgram program = make_program(trace, result.realised, {.least_unit = 1_B, .aim = 1_MiB});
       HostOptions in_order{.arena = 1_MiB};
       in_order.threads = false;
-      const Measurement host = execute_on_host(trace, result.realised, in_order);
+      const ExecutionReport host = execute_on_host(trace, result.realised, in_order);
       for (int order = 0; order < 6; ++order) {
         INFO(fmt::format("seed {} policy {} order {}", seed, policy->name, order));
         check_same(execute_on(fmt::format("seed={}", order), trace, result.realised, program, {.graph = order == 5}),
@@ -151,7 +151,7 @@ TEST_CASE("a timed run takes as long as its critical path") {
   const ThreeOps step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
   for (const bool graph : {false, true}) {
-    const Measurement timed =
+    const ExecutionReport timed =
         execute_on("seed=1", step.trace, step.swapped(), program, {.timed = true, .graph = graph});
     CHECK(timed.message == "");
     REQUIRE(timed.measured);
@@ -169,21 +169,21 @@ TEST_CASE("what a device refuses or loses is an outcome that says so") {
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {});
   CHECK(program.device_words == 512 + 512 + 64);
-  const Measurement no_memory = execute_on("memory=4096", step.trace, plan, program);
-  CHECK(no_memory.outcome == Measured::kOutOfMemory);
+  const ExecutionReport no_memory = execute_on("memory=4096", step.trace, plan, program);
+  CHECK(no_memory.outcome == ExecutionOutcome::kOutOfMemory);
   CHECK(no_memory.message ==
         "the device has no 8.5 KiB for the arena; 4 KiB of 4 KiB are free: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY "
         "(out of memory)");
-  const Measurement no_pinned = execute_on("pinned=4095", step.trace, plan, program);
-  CHECK(no_pinned.outcome == Measured::kOutOfMemory);
+  const ExecutionReport no_pinned = execute_on("pinned=4095", step.trace, plan, program);
+  CHECK(no_pinned.outcome == ExecutionOutcome::kOutOfMemory);
   CHECK(no_pinned.message ==
         "the host has no 4 KiB of pinned memory for copies: cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
-  const Measurement lost = execute_on("die=9", step.trace, plan, program);
-  CHECK(lost.outcome == Measured::kDeviceError);
+  const ExecutionReport lost = execute_on("die=9", step.trace, plan, program);
+  CHECK(lost.outcome == ExecutionOutcome::kDeviceError);
   CHECK_THAT(lost.message, ContainsSubstring("commands were given: cu") &&
                                ContainsSubstring(": CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"));
-  const Measurement stuck = execute_on("hang=2", step.trace, plan, program, {.patience = 20_ms});
-  CHECK(stuck.outcome == Measured::kStuck);
+  const ExecutionReport stuck = execute_on("hang=2", step.trace, plan, program, {.patience = 20_ms});
+  CHECK(stuck.outcome == ExecutionOutcome::kStuck);
   CHECK_THAT(stuck.message, ContainsSubstring("still at work"));
   CHECK_THAT(stuck.message, ContainsSubstring("d2h"));
   CHECK_THROWS_WITH(StandIn{"devices=0"}, "there is no device 0; the driver knows 0");

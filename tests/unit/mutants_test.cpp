@@ -56,8 +56,8 @@ struct FourOps {
 std::string found_on_device(const Trace& trace, const Plan& plan, const DeviceProgram& program) {
   for (int order = 0; order < 8; ++order) {
     const tests::StandIn device{fmt::format("seed={}", order)};
-    const Measurement run = cuda::run_program(device.gpu(), trace, plan, program, {});
-    if (run.outcome != Measured::kOk) return run.message;
+    const ExecutionReport run = cuda::run_program(device.gpu(), trace, plan, program, {});
+    if (run.outcome != ExecutionOutcome::kOk) return run.message;
   }
   return "";
 }

@@ -61,14 +61,14 @@ bool is_transfer(const TaskTime& time) { return time.kind == TaskKind::kSwapOut 
 const char* direction(const TaskTime& time) { return time.kind == TaskKind::kSwapOut ? "d2h" : "h2d"; }
 
 /// The run whose lanes and times are shown.
-const Measurement* shown(const Validation& result) {
+const ExecutionReport* shown(const Validation& result) {
   if (!result.timed.empty()) return result.comparison ? &median_run(result.timed) : &result.timed.back();
   return result.checked ? &*result.checked : nullptr;
 }
 
 Json detail(const Subject& subject) {
   const Validation& result = subject.result;
-  const Measurement& run = *shown(result);
+  const ExecutionReport& run = *shown(result);
   Json lanes = Json::array(), transfers = Json::array();
   for (std::size_t i = 0; i < run.lanes.size(); ++i) {
     const LaneReport& lane = run.lanes[i];
@@ -108,10 +108,10 @@ Json to_json(const Subject& subject) {
   if (result.checked) json["corrupt_bytes"] = result.checked->corrupt.count();
   json["predicted_ns"] = file.predicted.makespan.count();
   if (result.comparison) {
-    const Comparison& comparison = *result.comparison;
-    const auto [least, most] =
-        std::minmax_element(result.timed.begin(), result.timed.end(),
-                            [](const Measurement& a, const Measurement& b) { return *a.measured < *b.measured; });
+    const TimeComparison& comparison = *result.comparison;
+    const auto [least, most] = std::minmax_element(
+        result.timed.begin(), result.timed.end(),
+        [](const ExecutionReport& a, const ExecutionReport& b) { return *a.measured < *b.measured; });
     json["measured_ns"] = comparison.measured.count();
     json["measured_min_ns"] = least->measured->count();
     json["measured_max_ns"] = most->measured->count();
@@ -132,7 +132,7 @@ Json to_json(const Subject& subject) {
   }
   json["predicted_peak_bytes"] = file.predicted.peak.count();
   json["actions"] = file.plan.actions.size();
-  if (const Measurement* const run = result.checked ? &*result.checked : shown(result)) {
+  if (const ExecutionReport* const run = result.checked ? &*result.checked : shown(result)) {
     json["measured_peak_bytes"] = run->peak.count();
     json["read_bytes"] = run->read.count();
     json["unit_bytes"] = run->unit.count();
@@ -145,10 +145,11 @@ Json to_json(const Subject& subject) {
 void print_row(std::string_view name, const std::string& value) { fmt::print("{:<16}{}\n", name, value); }
 
 void print_comparison(const Subject& subject) {
-  const Comparison& comparison = *subject.result.comparison;
+  const TimeComparison& comparison = *subject.result.comparison;
   const auto& runs = subject.result.timed;
-  const auto [least, most] = std::minmax_element(
-      runs.begin(), runs.end(), [](const Measurement& a, const Measurement& b) { return *a.measured < *b.measured; });
+  const auto [least, most] =
+      std::minmax_element(runs.begin(), runs.end(),
+                          [](const ExecutionReport& a, const ExecutionReport& b) { return *a.measured < *b.measured; });
   std::string measured = to_text(comparison.measured);
   if (runs.size() > 1)
     measured += fmt::format(", the median of {} runs from {} to {}", runs.size(), to_text(*least->measured),
@@ -168,7 +169,7 @@ void print_comparison(const Subject& subject) {
 }
 
 void print_detail(const Subject& subject) {
-  const Measurement& run = *shown(subject.result);
+  const ExecutionReport& run = *shown(subject.result);
   fmt::print("\n{:<16}{:>10}{:>14}{:>14}{:>14}\n", "lane", "tasks", "bytes", "busy", "predicted");
   for (std::size_t i = 0; i < run.lanes.size(); ++i)
     fmt::print("{:<16}{:>10}{:>14}{:>14}{:>14}\n", run.lanes[i].name, run.lanes[i].tasks, to_text(run.lanes[i].bytes),
@@ -193,7 +194,7 @@ void print(const Subject& subject) {
   if (result.comparison) print_comparison(subject);
   print_row("predicted peak", to_text(file.predicted.peak));
   if (shown(result) == nullptr) return;
-  const Measurement& run = result.checked ? *result.checked : *shown(result);
+  const ExecutionReport& run = result.checked ? *result.checked : *shown(result);
   print_row("measured peak", to_text(run.peak));
   print_row("compared", fmt::format("{}, {} of it corrupt; a word for {} bytes; {}", to_text(run.read),
                                     to_text(run.corrupt), run.unit.count(), to_text(run.wall)));

@@ -94,7 +94,7 @@ class Run {
     return options_.patience + work;
   }
 
-  void collect(Measurement& result) {
+  void collect(ExecutionReport& result) {
     download(found_, device_found_);
     download(stamps_, device_stamps_);
     collect_content(result);
@@ -116,7 +116,7 @@ class Run {
  private:
   static Bytes words(std::size_t count) { return Bytes{static_cast<std::int64_t>(count * kWord)}; }
 
-  std::uint64_t address(const Stretch& stretch) const {
+  std::uint64_t address(const WordRange& stretch) const {
     const std::uint64_t base = stretch.on_host ? reinterpret_cast<std::uint64_t>(pinned_.get()) : arena_.get();
     return base + stretch.word * kWord;
   }
@@ -125,7 +125,7 @@ class Run {
     std::vector<Work> works;
     std::vector<Span> spans;
     spans.reserve(program_.stretches.size());
-    for (const Stretch& stretch : program_.stretches)
+    for (const WordRange& stretch : program_.stretches)
       spans.push_back({address(stretch), stretch.count, stretch.covered, 0});
     for (const DeviceStep& step : program_.steps) {
       const Expected& expected = *program_.expected[step.iteration];
@@ -248,7 +248,7 @@ class Run {
   }
 
   void copy(const DeviceStep& step, Stream stream) {
-    const Stretch &from = program_.stretches[step.first], &to = program_.stretches[step.first + 1];
+    const WordRange &from = program_.stretches[step.first], &to = program_.stretches[step.first + 1];
     const std::uint64_t source = address(from), target = address(to);
     const std::size_t size = from.count * kWord;
     if (from.covered > from.count)
@@ -273,7 +273,7 @@ class Run {
             options_.graph ? kEventRecordExternal : 0U);
   }
 
-  void collect_content(Measurement& result) const {
+  void collect_content(ExecutionReport& result) const {
     for (std::uint32_t lane = 0; lane < program_.lanes.count(); ++lane)
       result.lanes.push_back({program_.lanes.name(trace_, lane)});
     for (const DeviceStep& step : program_.steps) {
@@ -282,7 +282,7 @@ class Run {
       const bool moves = step.kind == TaskKind::kRun || is_copy(step.kind) || step.kind == TaskKind::kCheck;
       const std::uint32_t counted = is_copy(step.kind) ? 1 : step.reads + step.writes;
       for (std::uint32_t i = 0; i < counted; ++i) {
-        const Stretch& stretch = program_.stretches[step.first + i];
+        const WordRange& stretch = program_.stretches[step.first + i];
         const Bytes size = trace_.size(stretch.version);
         if (moves) lane.bytes += size;
         if (options_.timed || !compares(step.kind) || i >= step.reads) continue;
@@ -296,11 +296,11 @@ class Run {
       }
     }
     if (!result.first) return;
-    result.outcome = Measured::kCorrupt;
+    result.outcome = ExecutionOutcome::kCorrupt;
     result.message = describe(plan_, *result.first);
   }
 
-  Corruption corruption(const DeviceStep& step, const Stretch& stretch, const Found& found) const {
+  Corruption corruption(const DeviceStep& step, const WordRange& stretch, const Found& found) const {
     const Expected& expected = *program_.expected[step.iteration];
     const std::size_t word = static_cast<std::size_t>(found.first) % stretch.count;
     Corruption made{step.action,
@@ -315,7 +315,7 @@ class Run {
     return made;
   }
 
-  void collect_times(Measurement& result) const {
+  void collect_times(ExecutionReport& result) const {
     const std::uint64_t base = stamps_.back().begin;
     std::size_t event = 0;
     for (const DeviceCommand& command : program_.commands) {
@@ -364,10 +364,10 @@ class Run {
 
 }  // namespace
 
-Measurement run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,
-                        const RunOptions& options) {
+ExecutionReport run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,
+                            const RunOptions& options) {
   require_sound(program);
-  Measurement result;
+  ExecutionReport result;
   result.peak = program.peak;
   result.unit = program.unit;
   const auto start = std::chrono::steady_clock::now();
@@ -377,12 +377,13 @@ Measurement run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, co
     if (run->execute()) {
       run->collect(result);
     } else {
-      result.outcome = Measured::kStuck;
+      result.outcome = ExecutionOutcome::kStuck;
       result.message = run->describe_stuck();
       gpu.abandon();
     }
   } catch (const Error& error) {
-    result.outcome = error.status() == kErrorOutOfMemory ? Measured::kOutOfMemory : Measured::kDeviceError;
+    result.outcome =
+        error.status() == kErrorOutOfMemory ? ExecutionOutcome::kOutOfMemory : ExecutionOutcome::kDeviceError;
     result.message =
         run ? fmt::format("after {} of {} commands were given: {}", run->given(), program.commands.size(), error.what())
             : error.what();

@@ -7,7 +7,7 @@
 #include "traces/trace.hpp"
 #include "validator/cuda/device.hpp"
 #include "validator/device_program.hpp"
-#include "validator/measurement.hpp"
+#include "validator/execution_report.hpp"
 
 namespace tidepool::cuda {
 
@@ -24,7 +24,7 @@ struct RunOptions {
 /// is without end. After kStuck, and after kDeviceError, the device is of no more use.
 /// @param program  made from `trace` and `plan`
 /// @throws PlanError  for a program that touches memory that it does not have
-Measurement run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,
-                        const RunOptions& options);
+ExecutionReport run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,
+                            const RunOptions& options);
 
 }  // namespace tidepool::cuda

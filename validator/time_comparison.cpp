@@ -1,4 +1,4 @@
-#include "validator/comparison.hpp"
+#include "validator/time_comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,9 +44,9 @@ Nanos predicted_time(const Trace& trace, const Machine& machine, const TaskTime&
   return {};
 }
 
-Comparison compare(const Trace& trace, const Machine& machine, const Totals& predicted,
-                   const Measurement& measurement) {
-  Comparison result;
+TimeComparison compare_times(const Trace& trace, const Machine& machine, const Totals& predicted,
+                             const ExecutionReport& measurement) {
+  TimeComparison result;
   result.predicted = predicted.makespan;
   result.measured = *measurement.measured;
   result.error = relative(result.measured, result.predicted);
@@ -73,11 +73,11 @@ Comparison compare(const Trace& trace, const Machine& machine, const Totals& pre
   return result;
 }
 
-const Measurement& median_run(const std::vector<Measurement>& runs) {
-  std::vector<const Measurement*> sorted;
-  for (const Measurement& run : runs) sorted.push_back(&run);
+const ExecutionReport& median_run(const std::vector<ExecutionReport>& runs) {
+  std::vector<const ExecutionReport*> sorted;
+  for (const ExecutionReport& run : runs) sorted.push_back(&run);
   std::sort(sorted.begin(), sorted.end(),
-            [](const Measurement* a, const Measurement* b) { return *a->measured < *b->measured; });
+            [](const ExecutionReport* a, const ExecutionReport* b) { return *a->measured < *b->measured; });
   return *sorted[sorted.size() / 2];
 }
 

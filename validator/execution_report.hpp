@@ -52,17 +52,17 @@ struct TaskTime {
   Nanos begin = {}, end = {};
 };
 
-enum class Measured : std::uint8_t {
+enum class ExecutionOutcome : std::uint8_t {
   kOk,
   kCorrupt,
   kStuck,        ///< nothing moved any more
   kOutOfMemory,  ///< the device or the host did not give the memory that was asked for
   kDeviceError,  ///< the device or its driver failed
 };
-std::string_view to_text(Measured outcome);
+std::string_view to_text(ExecutionOutcome outcome);
 
-struct Measurement {
-  Measured outcome = Measured::kOk;
+struct ExecutionReport {
+  ExecutionOutcome outcome = ExecutionOutcome::kOk;
   std::string message;  ///< why, unless ok
   Bytes corrupt = {};   ///< bytes read that differed from what the program would have read
   std::optional<Corruption> first;

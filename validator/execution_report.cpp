@@ -1,4 +1,4 @@
-#include "validator/measurement.hpp"
+#include "validator/execution_report.hpp"
 
 #include <fmt/format.h>
 
@@ -22,17 +22,17 @@ std::string describe(const Plan& plan, const Corruption& corruption) {
                      corruption.expected, corruption.found, corruption.found_is);
 }
 
-std::string_view to_text(Measured outcome) {
+std::string_view to_text(ExecutionOutcome outcome) {
   switch (outcome) {
-    case Measured::kOk:
+    case ExecutionOutcome::kOk:
       return "ok";
-    case Measured::kCorrupt:
+    case ExecutionOutcome::kCorrupt:
       return "corrupt";
-    case Measured::kStuck:
+    case ExecutionOutcome::kStuck:
       return "stuck";
-    case Measured::kOutOfMemory:
+    case ExecutionOutcome::kOutOfMemory:
       return "out_of_memory";
-    case Measured::kDeviceError:
+    case ExecutionOutcome::kDeviceError:
       return "device_error";
   }
   return "";

@@ -8,7 +8,7 @@
 #include "simulator/machine.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
-#include "validator/measurement.hpp"
+#include "validator/execution_report.hpp"
 
 namespace tidepool {
 
@@ -26,7 +26,7 @@ struct LaneComparison {
   Nanos predicted = {}, measured = {};  ///< time that they took
 };
 
-struct Comparison {
+struct TimeComparison {
   Nanos predicted, measured;              ///< of the step
   double error = 0;                       ///< measured / predicted - 1
   Nanos predicted_stall, measured_stall;  ///< compute lanes waited, in total
@@ -38,9 +38,10 @@ struct Comparison {
 };
 
 /// @param measurement  of a run that was timed
-Comparison compare(const Trace& trace, const Machine& machine, const Totals& predicted, const Measurement& measurement);
+TimeComparison compare_times(const Trace& trace, const Machine& machine, const Totals& predicted,
+                             const ExecutionReport& measurement);
 
 /// Of several runs, which have all been measured, the one with the median time. @param runs  not empty
-const Measurement& median_run(const std::vector<Measurement>& runs);
+const ExecutionReport& median_run(const std::vector<ExecutionReport>& runs);
 
 }  // namespace tidepool
