@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "simulator/pools/hole_map.hpp"
+#include "traces/error.hpp"
 #include "validator/places.hpp"
 #include "validator/scale.hpp"
 
@@ -29,9 +31,10 @@ class Packed {
   Part take(std::size_t words) {
     const Bytes size{static_cast<std::int64_t>(words) * kWord};
     if (size == Bytes{}) return {};
-    const Bytes first = *holes_.place_best(size);
-    end_ = std::max(end_, first + size);
-    return {first, size, touched_.open(first, size)};
+    const std::optional<Bytes> first = holes_.place_best(size);
+    if (!first) throw InputError{"copies to the host, and places without addresses, need more than 2^62 bytes"};
+    end_ = std::max(end_, *first + size);
+    return {*first, size, touched_.open(*first, size)};
   }
   void give_back(const Part& part) {
     if (part.size == Bytes{}) return;

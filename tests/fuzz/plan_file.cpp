@@ -1,13 +1,16 @@
 // Any bytes are a plan file that can be written again without loss, or are refused with a position. What was read is
-// executed, however wrong it is: it ends with a report or an error.
+// executed, however wrong it is: it ends with a report or an error, and a device's program of it is sound or refused
+// alike.
 #include "simulator/plan_file.hpp"
 
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
+#include "validator/device_program.hpp"
 #include "validator/host_backend.hpp"
 
 namespace {
@@ -50,10 +53,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.threads = false;
   options.arena = 64_KiB;
   options.copy_on_write = file.spec.assume.copy_on_write;
-  try {
-    execute_on_host(trace, file.plan, options);
-  } catch (const InputError&) {
-  } catch (const PlanError&) {
-  }
+  const auto refusal = [](auto execute) -> std::string {
+    try {
+      execute();
+    } catch (const InputError& error) {
+      return error.what();
+    } catch (const PlanError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string host = refusal([&] { execute_on_host(trace, file.plan, options); });
+  const std::string device = refusal([&] {
+    require_sound(make_program(trace, file.plan,
+                               {.copy_on_write = options.copy_on_write, .least_unit = 1_B, .aim = options.arena}));
+  });
+  if (host != device) std::abort();
   return 0;
 }
