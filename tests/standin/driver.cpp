@@ -375,9 +375,6 @@ Status cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t size, Stream str
 Status cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t size, Stream stream) {
   return move(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
 }
-Status cuMemsetD8Async(Address to, unsigned char value, std::size_t size, Stream stream) {
-  return give_work(stream, [=](double&) { std::memset(reinterpret_cast<void*>(to), value, size); });
-}
 Status cuModuleLoadData(Module* module, const void*) {
   static ModuleTag made;
   *module = &made;

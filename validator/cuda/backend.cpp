@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr unsigned kThreads = 256;
-/// A stream blocks its host when about 1,024 commands wait in it; a host that is blocked cannot see that time is up.
-constexpr std::size_t kMostUnseen = 256;
+/// A stream blocks its host when about 1,024 launches wait in it, and a host that is blocked cannot see that time is
+/// up. A command is up to four launches, and twice as many commands may be under way.
+constexpr std::size_t kMostUnseen = 120;
 
 template <class T>
 Bytes bytes_of(const std::vector<T>& values) {

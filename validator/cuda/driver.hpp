@@ -106,7 +106,6 @@ class Driver {
   const Call<Address, const void*, std::size_t, Stream> copy_in{library_, "cuMemcpyHtoDAsync_v2"};
   const Call<void*, Address, std::size_t, Stream> copy_out{library_, "cuMemcpyDtoHAsync_v2"};
   const Call<Address, Address, std::size_t, Stream> copy_within{library_, "cuMemcpyDtoDAsync_v2"};
-  const Call<Address, unsigned char, std::size_t, Stream> set_bytes{library_, "cuMemsetD8Async"};
   const Call<Module*, const void*> module_load{library_, "cuModuleLoadData"};
   const Call<Module> module_unload{library_, "cuModuleUnload"};
   const Call<Function*, Module, const char*> module_function{library_, "cuModuleGetFunction"};
