@@ -119,7 +119,9 @@ Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment)
   const std::span<const Buffer> buffers = trace.buffers();
   std::vector<std::int64_t> births(buffers.size(), 0);
   const std::vector<std::int64_t> ends = stream_ends(trace, device);
-  std::int64_t position = 0;
+  // What existed before begins in front of the first event, which may be its end.
+  const std::int64_t shift = std::find(ends.begin(), ends.end(), 0) != ends.end() ? 1 : 0;
+  std::int64_t position = shift;
   for (const BufferEvent event : buffer_events(trace, device)) {
     if (event.begins) births[event.buffer] = position;
     ++position;
@@ -127,7 +129,7 @@ Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment)
   for (std::uint32_t id = 0; id < buffers.size(); ++id) {
     if (buffers[id].device != device) continue;
     const Bytes size = std::max(round_up(buffers[id].size, alignment), alignment);
-    Item& item = instance.add(size, births[id], ends[id] >= 0 ? ends[id] : position + 1);
+    Item& item = instance.add(size, births[id], ends[id] >= 0 ? ends[id] + shift : position + 1);
     item.alignment = alignment;
     item.id = id;
   }

@@ -97,3 +97,17 @@ TEST_CASE("planners see the ends of the streams") {
   CHECK(instance.lives(instance.items[0])[0] == Interval{0, 3});
   CHECK(load_of(instance) == 2_KiB);
 }
+
+TEST_CASE("what existed before and ends first of all has lived, and shares memory with nothing of then") {
+  TraceBuilder build;
+  const BufferId old = build.existing({.size = 1_KiB});
+  build.existing({.size = 512_B});
+  build.free(old);  // gradients of the step before, as zero_grad() lets them go
+  const BufferId next = build.alloc({.size = 1_KiB});
+  build.run({.duration = 1_us}, {{next, Access::kWrite}});
+  const Instance instance = lifetimes_of(build.finish(), 0, 512_B);
+  CHECK(instance.lives(instance.items[0])[0] == Interval{0, 1});
+  CHECK(instance.lives(instance.items[2])[0].lower == 2);
+  CHECK_NOTHROW(check(instance));
+  CHECK(load_of(instance) == 1536_B);
+}

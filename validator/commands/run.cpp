@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "simulator/packing/layout_file.hpp"
 #include "simulator/plan_file.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
@@ -25,7 +28,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 struct Arguments {
-  std::string plan, trace, program_out;
+  std::string plan, trace, program_out, layout, fallback = "64MiB";
   std::vector<std::string> command;
   bool json = false;
 };
@@ -58,83 +61,123 @@ Json read_report(const std::string& path) {
   return file ? Json::parse(file, nullptr, false) : Json{};
 }
 
-Json to_json(const Arguments& arguments, const PlanFile& file, int status, const Json& report) {
-  Json json{{"trace", arguments.trace},
-            {"plan", arguments.plan},
-            {"exit_status", status},
-            {"predicted_ns", file.predicted.makespan.count()},
-            {"predicted_peak_bytes", file.predicted.peak.count()}};
+Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, int status, const Json& report) {
+  Json json{{"exit_status", status}};
+  if (file) {
+    json["trace"] = arguments.trace;
+    json["plan"] = arguments.plan;
+    json["predicted_ns"] = file->predicted.makespan.count();
+    json["predicted_peak_bytes"] = file->predicted.peak.count();
+  }
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
   if (report.contains("peak_bytes")) json["measured_peak_bytes"] = report["peak_bytes"];
-  for (const char* key : {"iterations", "deviations", "gave_up", "counts", "lost"})
+  for (const char* key : {"iterations", "deviations", "gave_up", "counts", "lost", "allocator"})
     if (report.contains(key)) json[key] = report[key];
   return json;
 }
 
+/// Rows of a name and a value on stderr: standard output is the command's.
 void print(const Json& json) {
   const auto row = [](std::string_view name, const std::string& value) {
-    fmt::print(stderr, "{:<16}{}\n", name, value);
+    fmt::print(stderr, "{:<20}{}\n", name, value);
   };
-  const auto measured = [&](const char* key, auto quantity) {
-    return json.contains(key) ? to_text(decltype(quantity){json[key].get<std::int64_t>()}) : "-";
+  const auto quantity = [&](const char* name, const char* key, auto unit) {
+    if (json.contains(key)) row(name, to_text(decltype(unit){json[key].template get<std::int64_t>()}));
   };
-  row("iterations", fmt::format("{} as recorded, {} not", json["iterations"].get<std::int64_t>(),
-                                json["deviations"].get<std::int64_t>()));
-  row("predicted time", to_text(Nanos{json["predicted_ns"].get<std::int64_t>()}));
-  row("measured time", measured("measured_ns", Nanos{}));
-  row("predicted peak", to_text(Bytes{json["predicted_peak_bytes"].get<std::int64_t>()}));
-  row("measured peak", measured("measured_peak_bytes", Bytes{}));
-  for (const auto& [what, count] : json["counts"].items()) row(what, std::to_string(count.get<std::int64_t>()));
-  if (!json["lost"].empty()) {
+  const auto counts = [&](const Json& list) {
+    for (const auto& [what, count] : list.items()) row(what, count.dump());
+  };
+  if (json.contains("iterations"))
+    row("iterations", fmt::format("{} as recorded, {} not", json["iterations"].dump(), json["deviations"].dump()));
+  quantity("predicted time", "predicted_ns", Nanos{});
+  quantity("measured time", "measured_ns", Nanos{});
+  quantity("predicted peak", "predicted_peak_bytes", Bytes{});
+  quantity("measured peak", "measured_peak_bytes", Bytes{});
+  for (const char* list : {"counts", "allocator"})
+    if (json.contains(list)) counts(json[list]);
+  if (json.contains("lost") && !json["lost"].empty()) {
     const Json& first = json["lost"][0];
-    row("first deviation", fmt::format("op {}: saw {}; expected {}", first["op"].get<std::int64_t>(),
+    row("first deviation", fmt::format("op {}: saw {}; expected {}", first["op"].dump(),
                                        first["saw"].get<std::string>(), first["expected"].get<std::string>()));
   }
-  if (json["gave_up"].get<bool>()) row("note", "too many iterations deviated in a row; the rest ran without the plan");
+  if (json.value("gave_up", false)) row("note", "too many iterations deviated in a row; the rest ran without the plan");
+}
+
+/// Whether all that was asked for was done, at least once.
+bool carried_out(const Arguments& arguments, const Json& report) {
+  if (!report.is_object()) return false;
+  return (arguments.plan.empty() || report.value("iterations", 0) > 0) &&
+         (arguments.layout.empty() || report.contains("allocator"));
+}
+
+/// What the attached process must know.
+std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange) {
+  const std::string packages = python_folder();
+  std::map<std::string, std::string> environment{
+      {"TIDEPOOL_LIVE_REPORT", exchange.report()},
+      {"PYTHONPATH", prepended("PYTHONPATH", packages + "/inject:" + packages)}};
+  if (!arguments.plan.empty()) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
+  if (!arguments.layout.empty()) {
+    read_layout(arguments.layout);  // refuse it here rather than within the job
+    environment["TIDEPOOL_LAYOUT"] = fs::absolute(arguments.layout).string();
+    environment["TIDEPOOL_LAYOUT_FALLBACK"] = arguments.fallback;
+    environment["TIDEPOOL_ALLOCATOR"] = packages + "/libtidepool_allocator.so";
+  }
+  return environment;
 }
 
 int run(const Arguments& arguments) {
-  const Trace trace = load_trace(arguments.trace);
-  const PlanFile file = read_plan(arguments.plan, &trace);
-  const std::string program = live_program(trace, file, arguments.plan);
-  if (!arguments.program_out.empty()) write_file(arguments.program_out, program);
+  if (arguments.plan.empty() && arguments.layout.empty())
+    throw InputError{"run: expected --plan with --trace, or --layout"};
+  if (arguments.plan.empty() != arguments.trace.empty())
+    throw InputError{"run: --plan and --trace belong together; expected both or neither"};
+  try {
+    parse_bytes(arguments.fallback);
+  } catch (const InputError& error) {
+    throw error.at("--fallback");
+  }
+  std::optional<PlanFile> file;
+  std::string program;
+  if (!arguments.plan.empty()) {
+    const Trace trace = load_trace(arguments.trace);
+    file = read_plan(arguments.plan, &trace);
+    program = live_program(trace, *file, arguments.plan);
+    if (!arguments.program_out.empty()) write_file(arguments.program_out, program);
+  }
   if (arguments.command.empty()) {
     if (arguments.program_out.empty())
-      throw InputError{"run: no command; expected one after --, as in -- python train.py"};
+      throw InputError{"run: no command; expected one after --, as in -- python3 train.py"};
     return 0;
   }
   const Exchange exchange;
-  write_file(exchange.program(), program);
-  const std::string packages = python_folder();
-  const int status = run_child(
-      arguments.command, {.environment = {{"TIDEPOOL_LIVE_PROGRAM", exchange.program()},
-                                          {"TIDEPOOL_LIVE_REPORT", exchange.report()},
-                                          {"PYTHONPATH", prepended("PYTHONPATH", packages + "/inject:" + packages)}},
-                          .output_to_stderr = arguments.json});
+  if (file) write_file(exchange.program(), program);
+  const int status =
+      run_child(arguments.command, {.environment = settings(arguments, exchange), .output_to_stderr = arguments.json});
   const Json report = read_report(exchange.report());
   const Json json = to_json(arguments, file, status, report);
   if (arguments.json)
     fmt::print("{}\n", json.dump());
-  else if (report.is_object())
+  else
     print(json);
-  if (!report.is_object())
-    fmt::print(
-        stderr,
-        "tidepool: the plan was not carried out: no process of the command stepped a PyTorch optimizer and ended "
-        "in order\n");
-  if (status != 0) return status;
-  return report.is_object() && report.value("iterations", 0) > 0 ? 0 : 1;
+  const bool done = carried_out(arguments, report);
+  if (!done)
+    fmt::print(stderr, "tidepool: not carried out: no process of the command {} and ended in order\n",
+               arguments.plan.empty() ? "used PyTorch on a GPU" : "stepped a PyTorch optimizer as in the trace");
+  return status != 0 ? status : done ? 0 : 1;
 }
 
 const RegisterCommand kRegistered{
     {.name = "run",
-     .summary = "carry a plan out on a live PyTorch job, and compare with the prediction",
+     .summary = "carry a plan or a layout out on a live PyTorch job, and compare with the prediction",
      .declare = [](CLI::App& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out")->required();
-       app.add_option("--trace", arguments->trace, "the trace that the plan is for, recorded by tidepool_torch")
-           ->required();
+       app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out");
+       app.add_option("--trace", arguments->trace, "the trace that the plan is for, recorded by tidepool_torch");
+       app.add_option("--layout", arguments->layout,
+                      "a layout, from pack --layout-out, for a pluggable allocator of PyTorch (needs a GPU)");
+       app.add_option("--fallback", arguments->fallback, "memory above the layout for what is not in it")
+           ->capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object; the command's output goes to stderr");
        app.add_option("--program-out", arguments->program_out, "write what tidepool_live is told to this file");
        app.add_option("command", arguments->command, "after --: the training script, unmodified");

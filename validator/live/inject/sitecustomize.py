@@ -36,13 +36,12 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
 
 def _attach():
-    if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
-        from tidepool_live.session import attach
+    from tidepool_live.session import attach
 
-        attach()
+    attach()
 
 
-if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
+if "TIDEPOOL_LIVE_REPORT" in os.environ:
     sys.meta_path.insert(0, _AfterTorch())
 try:
     _run_users_own()

@@ -70,8 +70,10 @@ class Report:
         content["each"] = self._iterations[:KEPT]
         return content
 
-    def save(self, path):
-        partial = f"{path}.{os.getpid()}.partial"
-        with open(partial, "w", encoding="utf-8") as file:
-            json.dump(self.content(), file)
-        os.replace(partial, path)
+
+def save_report(content, path):
+    """Writes it as a whole or not at all."""
+    partial = f"{path}.{os.getpid()}.partial"
+    with open(partial, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.replace(partial, path)

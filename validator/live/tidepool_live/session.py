@@ -8,25 +8,25 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from .allocator import LayoutAllocator
 from .device import device_for
 from .follower import Follower
 from .program import LiveProgram
-from .report import Report
+from .report import Report, save_report
 from .saved import SavedTensors
 
 
 class Session:
     """Waits for the first step of an optimizer, which makes its state, and follows the job from its end on."""
 
-    def __init__(self, plan, report_path):
-        self._plan, self._path = plan, report_path
+    def __init__(self, plan):
+        self._plan = plan
         self._report = Report(plan)
         self._pid = os.getpid()
         self._models = []
         self._follower = None
         self._hooks = [register_module_forward_pre_hook(self._enter_module),
                        register_optimizer_step_post_hook(self._stepped)]
-        atexit.register(self._end)
 
     def _enter_module(self, module, _inputs):
         """Modules that are called before the first step; a part's parameters are known with the whole's already."""
@@ -43,15 +43,24 @@ class Session:
         self._follower.__enter__()
         SavedTensors(self._follower).__enter__()
 
-    def _end(self):
-        if self._follower is None or os.getpid() != self._pid:
-            return
-        self._report.save(self._path)
+    def report(self):
+        return self._report.content() if self._follower is not None and os.getpid() == self._pid else {}
 
 
 def attach():
     """Called once torch has been imported. Says what is wrong and lets the job go on without the plan, if it cannot."""
+    sources = []
     try:
-        Session(LiveProgram.load(os.environ["TIDEPOOL_LIVE_PROGRAM"]), os.environ["TIDEPOOL_LIVE_REPORT"])
+        if "TIDEPOOL_LAYOUT" in os.environ:
+            sources.append(LayoutAllocator(os.environ["TIDEPOOL_ALLOCATOR"]))
+        if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
+            sources.append(Session(LiveProgram.load(os.environ["TIDEPOOL_LIVE_PROGRAM"])))
     except Exception as error:
         print(f"tidepool_live: {type(error).__name__}: {error}; the job runs without the plan", file=sys.stderr)
+
+    def save():
+        content = {key: value for source in sources for key, value in source.report().items()}
+        if content:
+            save_report(content, os.environ["TIDEPOOL_LIVE_REPORT"])
+
+    atexit.register(save)

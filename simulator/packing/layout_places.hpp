@@ -1,0 +1,64 @@
+// Serving requests from a planned layout while the program deviates from it: for the simulated pool and the live one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "simulator/packing/follower.hpp"
+#include "simulator/packing/layout_file.hpp"
+#include "simulator/pool.hpp"
+#include "simulator/pools/hole_map.hpp"
+
+namespace tidepool {
+
+/// Requests are recognised by their sizes alone, in order (class Follower). What is recognised gets its planned place;
+/// what is not, or finds that place taken, gets the lowest place in the fallback region, [height, height + fallback),
+/// else the hole in the planned region that the plan needs last, else the lowest place beyond both. A step whose
+/// requests all find their places needs `height`; one that deviates needs no more than height + fallback unless a
+/// request is counted as `beyond`.
+///
+/// A live job makes what exists before the step in an order of its own. Until it is seen in step, a request for as much
+/// as something that exists throughout the step gets the place of that, if nobody has it.
+class LayoutPlaces {
+ public:
+  struct Counts {
+    std::int64_t planned = 0, fallback = 0, beyond = 0;
+    bool operator==(const Counts&) const = default;
+  };
+
+  /// @param capacity  no place goes beyond it
+  /// @param live      whether what exists before the step is not asked for in the layout's order
+  LayoutPlaces(LayoutFile layout, Bytes fallback, Bytes capacity, bool live);
+  LayoutPlaces(const LayoutPlaces&) = delete;
+  LayoutPlaces& operator=(const LayoutPlaces&) = delete;
+
+  /// A place for a request of `size`, rounded up to the layout's alignment; none if no hole is large enough.
+  std::optional<Block> place(Bytes size);
+  void release(const Block& block) { holes_.release(block); }
+
+  Bytes largest_hole() const { return holes_.largest(); }
+  const Counts& counts() const { return counts_; }
+  std::int64_t resynchronised() const { return follower_.resynchronised(); }
+  /// Where the fallback region ends.
+  Bytes limit() const { return round_up(layout_.height, layout_.alignment) + fallback_; }
+
+ private:
+  bool outlives_step(const PlannedRequest& existing) const;
+  std::optional<Block> place_existing(Bytes size, Bytes rounded);
+  std::optional<Bytes> place_elsewhere(Bytes size);
+  std::optional<Bytes> least_missed(Bytes height, Bytes size) const;
+
+  LayoutFile layout_;
+  Bytes fallback_, capacity_;
+  HoleMap holes_;
+  Follower follower_;
+  std::multimap<Bytes, Bytes> existing_;  ///< planned offsets of what exists throughout the step, by size
+  bool in_step_;                          ///< what exists has been made
+  std::size_t last_ = 0;                  ///< planned request that was recognised last
+  std::size_t in_order_ = 0;              ///< requests in a row that followed each other as planned
+  Counts counts_;
+};
+
+}  // namespace tidepool

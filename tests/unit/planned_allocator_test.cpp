@@ -1,0 +1,200 @@
+#include "validator/live/planned_allocator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "tests/catch.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Host memory that remembers what streams were told to wait for, and can run out.
+class CountedMemory final : public MemorySource {
+ public:
+  void* take(Bytes size) override {
+    if (size > left) return nullptr;
+    left -= size;
+    return host_.take(size);
+  }
+  void give(void* memory, Bytes size) override {
+    left += size;
+    host_.give(memory, size);
+  }
+  void order(LiveStream before, LiveStream after) override { orders.emplace_back(before, after); }
+
+  Bytes left = kNoLimit;
+  std::vector<std::pair<LiveStream, LiveStream>> orders;
+
+ private:
+  HeapMemory host_;
+};
+
+const int streams[2] = {};
+const LiveStream kFirst = &streams[0], kSecond = &streams[1];
+
+/// Two weights that exist, then a step of eight requests of sizes that all differ: at 512 * position.
+LayoutFile layout() {
+  LayoutFile file;
+  file.alignment = 512_B;
+  file.existing = 2;
+  for (int i = 0; i < 10; ++i) file.requests.push_back({Bytes{100 + i}, Bytes{512 * i}});
+  file.height = file.lower_bound = Bytes{512 * 10};
+  return file;
+}
+
+/// Where a request lies, counted from the first weight's place.
+class Job {
+ public:
+  explicit Job(PlannedAllocator& allocator) : allocator_{allocator} {}
+
+  std::int64_t ask(int size) {
+    auto* memory = static_cast<std::byte*>(allocator_.allocate(Bytes{size}, kFirst));
+    if (!origin_) origin_ = memory;
+    live_[size] = memory;
+    return memory - origin_;
+  }
+  void free(int size) { allocator_.free(std::exchange(live_[size], nullptr)); }
+  void step() {
+    for (int i = 2; i < 10; ++i) ask(100 + i);
+    for (int i = 2; i < 10; ++i) free(100 + i);
+  }
+  void free_all() {
+    for (auto& [size, memory] : live_) allocator_.free(std::exchange(memory, nullptr));
+  }
+
+ private:
+  PlannedAllocator& allocator_;
+  std::byte* origin_ = nullptr;
+  std::map<int, std::byte*> live_;
+};
+
+}  // namespace
+
+TEST_CASE("a live job gets planned places, step after step") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  Job job{allocator};
+  CHECK(job.ask(100) == 0);
+  CHECK(job.ask(101) == 512);
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 2; i < 10; ++i) CHECK(job.ask(100 + i) == 512 * i);
+    for (int i = 2; i < 10; ++i) job.free(100 + i);
+  }
+  const PlannedAllocator::Report report = allocator.report();
+  CHECK(report.places.planned == 2 + 3 * 8);
+  CHECK(report.places.fallback == 0);
+  CHECK(report.outside == 0);
+  CHECK(report.arena == Bytes{5120 + 4096});
+  job.free_all();
+}
+
+TEST_CASE("what exists before the step finds its place in whatever order the job makes it") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  Job job{allocator};
+  CHECK(job.ask(101) == 0);  // the second weight comes first ...
+  CHECK(job.ask(100) == -512);
+  job.step();
+  CHECK(allocator.report().places.fallback == 0);
+  job.free_all();
+}
+
+TEST_CASE("a deviating step falls back and the next one is as planned again") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  Job job{allocator};
+  job.ask(100);
+  job.ask(101);
+  job.step();
+  job.ask(102);
+  CHECK(job.ask(999) == 5120);  // nobody planned it: the fallback region
+  for (const int size : {103, 105, 106}) CHECK(job.ask(size) == 512 * (size - 100));  // and 104 is left out
+  for (const int size : {102, 999, 103, 105, 106}) job.free(size);
+  for (int i = 2; i < 10; ++i) CHECK(job.ask(100 + i) == 512 * i);
+  CHECK(allocator.report().places.fallback == 1);
+  CHECK(allocator.report().resynchronised > 0);
+  job.free_all();
+}
+
+TEST_CASE("what the arena has no room for, and other streams, get memory of their own") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 0_B, memory};
+  void* weight = allocator.allocate(100_B, kFirst);
+  const Bytes with_arena = memory.left;
+  void* large = allocator.allocate(1_MiB, kFirst);
+  void* other = allocator.allocate(101_B, kSecond);
+  CHECK(with_arena - memory.left == 1_MiB + 101_B);
+  CHECK(allocator.report().outside == 2);
+  allocator.free(large);
+  allocator.free(other);
+  CHECK(memory.left == with_arena);
+  CHECK(allocator.report().outside_peak == 1_MiB + 101_B);
+  allocator.free(weight);
+  allocator.free(weight);
+  CHECK(allocator.report().unknown_frees == 1);
+  CHECK(allocator.allocate(0_B, kFirst) == nullptr);
+}
+
+TEST_CASE("without memory for the arena the job goes on, and without any it is told") {
+  CountedMemory memory;
+  memory.left = 1_KiB;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  void* small = allocator.allocate(100_B, kFirst);
+  CHECK(small != nullptr);
+  CHECK(allocator.report().arena == 0_B);
+  CHECK(allocator.allocate(2_KiB, kFirst) == nullptr);
+  CHECK(allocator.report().failed == 1);
+  allocator.free(small);
+}
+
+TEST_CASE("a block that another stream has used is handed on only after that stream") {
+  CountedMemory memory;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  void* block = allocator.allocate(100_B, kFirst);
+  allocator.record_use(block, kFirst);
+  allocator.record_use(block, kSecond);
+  allocator.record_use(block, kSecond);
+  CHECK(memory.orders.empty());
+  allocator.free(block);
+  CHECK(memory.orders == std::vector<std::pair<LiveStream, LiveStream>>{{kSecond, kFirst}});
+}
+
+TEST_CASE("threads that ask for anything at any time never share a byte") {
+  HeapMemory memory;
+  PlannedAllocator allocator{layout(), 4_KiB, memory};
+  std::atomic<int> damaged = 0;
+  const auto work = [&](unsigned seed) {
+    std::mt19937 random{seed};
+    std::vector<std::pair<unsigned char*, std::size_t>> live;
+    const auto end = [&](std::size_t which) {
+      const auto [bytes, size] = live[which];
+      const auto mark = static_cast<unsigned char>(size + seed);
+      if (!std::all_of(bytes, bytes + size, [&](unsigned char byte) { return byte == mark; })) ++damaged;
+      allocator.free(bytes);
+      live[which] = live.back();
+      live.pop_back();
+    };
+    for (int i = 0; i < 3000; ++i) {
+      const std::size_t size = random() % 4 == 0 ? 1 + random() % 3000 : 100 + random() % 10;
+      auto* bytes = static_cast<unsigned char*>(allocator.allocate(Bytes{static_cast<std::int64_t>(size)}, kFirst));
+      std::memset(bytes, static_cast<unsigned char>(size + seed), size);
+      live.emplace_back(bytes, size);
+      if (live.size() > 6) end(random() % live.size());
+    }
+    while (!live.empty()) end(live.size() - 1);
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned seed = 1; seed <= 4; ++seed) threads.emplace_back(work, seed);
+  }
+  CHECK(damaged == 0);
+  const PlannedAllocator::Report report = allocator.report();
+  CHECK(report.places.planned + report.places.fallback + report.outside == 4 * 3000);
+  CHECK(report.unknown_frees == 0);
+}

@@ -1,0 +1,104 @@
+// The shared library that PyTorch's CUDAPluggableAllocator loads. Settings come from the environment:
+//   TIDEPOOL_LAYOUT           the layout (tidepool pack --layout-out)
+//   TIDEPOOL_LAYOUT_FALLBACK  size of the fallback region, 64MiB unless said
+//   TIDEPOOL_LAYOUT_MEMORY    device (default) or host, for tests without a GPU
+//   TIDEPOOL_LAYOUT_DEVICE    the GPU that the layout is for, 0 unless said; others get memory of their own
+#include <sys/types.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "traces/error.hpp"
+#include "validator/live/allocator/device_memory.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+std::string setting(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+/// One allocator for the planned device. The library cannot throw into PyTorch: what is wrong with the settings is said
+/// once, and every request gets memory of its own then.
+class Service {
+ public:
+  static Service& instance() {
+    static Service* service = new Service;  // never destroyed: PyTorch frees until the process has ended
+    return *service;
+  }
+
+  void* allocate(Bytes size, int device, LiveStream stream) {
+    if (!allocator_) return nullptr;
+    return allocator_->allocate(size, device == device_ ? stream : &elsewhere_);
+  }
+  void free(void* memory) {
+    if (allocator_) allocator_->free(memory);
+  }
+  void record_use(void* memory, LiveStream stream) {
+    if (allocator_) allocator_->record_use(memory, stream);
+  }
+  const char* report() {
+    report_ = allocator_ ? to_json(allocator_->report()) : "{}";
+    return report_.c_str();
+  }
+
+ private:
+  Service() {
+    LayoutFile layout;
+    Bytes fallback;
+    try {
+      device_ = std::stoi(setting("TIDEPOOL_LAYOUT_DEVICE", "0"));
+      fallback = parse_bytes(setting("TIDEPOOL_LAYOUT_FALLBACK", "64MiB"));
+      layout = read_layout(setting("TIDEPOOL_LAYOUT", ""));
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "tidepool: %s; the job runs without a layout\n", error.what());
+      layout = {};
+      fallback = {};
+    }
+    std::string why;
+    if (setting("TIDEPOOL_LAYOUT_MEMORY", "device") == "host")
+      source_ = std::make_unique<HeapMemory>();
+    else
+      source_ = device_memory(device_, why);
+    if (source_)
+      allocator_ = std::make_unique<PlannedAllocator>(std::move(layout), fallback, *source_);
+    else
+      std::fprintf(stderr, "tidepool: %s; expected a GPU, or TIDEPOOL_LAYOUT_MEMORY=host\n", why.c_str());
+  }
+
+  int device_ = 0;
+  char elsewhere_ = 0;  ///< its address stands for streams of other devices
+  std::unique_ptr<MemorySource> source_;
+  std::unique_ptr<PlannedAllocator> allocator_;
+  std::string report_;
+};
+
+}  // namespace
+
+#define TIDEPOOL_EXPORT extern "C" __attribute__((visibility("default")))
+
+/// As CUDAPluggableAllocator asks for them; streams are CUDA's handles.
+TIDEPOOL_EXPORT void* tidepool_alloc(ssize_t size, int device, void* stream) {
+  try {
+    return Service::instance().allocate(Bytes{size}, device, stream);
+  } catch (const std::exception&) {  // no memory for our own lists
+    return nullptr;
+  }
+}
+
+TIDEPOOL_EXPORT void tidepool_free(void* memory, ssize_t, int, void*) { Service::instance().free(memory); }
+
+TIDEPOOL_EXPORT void tidepool_record_stream(void* memory, void* stream) {
+  try {
+    Service::instance().record_use(memory, stream);
+  } catch (const std::exception&) {
+  }
+}
+
+/// What has been served, as one JSON object; valid until the next call.
+TIDEPOOL_EXPORT const char* tidepool_report() { return Service::instance().report(); }

@@ -1,0 +1,19 @@
+# The allocator that a live PyTorch job loads: only what it needs of the parts, and nothing of it visible but its interface.
+add_library(tidepool_allocator_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tidepool_traces>
+  $<TARGET_OBJECTS:tidepool_simulator> $<TARGET_OBJECTS:tidepool_validator>)
+set_target_properties(tidepool_allocator_parts PROPERTIES LINKER_LANGUAGE CXX)
+file(GLOB allocator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validator/live/allocator/*.cpp)
+add_library(tidepool_allocator MODULE ${allocator_sources})
+target_link_libraries(tidepool_allocator PRIVATE tidepool_allocator_parts tidepool_settings)
+set_target_properties(tidepool_allocator PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python)
+target_link_options(tidepool_allocator PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
+install(TARGETS tidepool_allocator LIBRARY DESTINATION share/tidepool/python)
+
+# What runs inside the user's Python: next to the program, and in share/tidepool where it is installed.
+foreach(package tracer/torch/tidepool_torch validator/live/tidepool_live validator/live/inject)
+  get_filename_component(name ${package} NAME)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${package} ${CMAKE_BINARY_DIR}/python/${name} SYMBOLIC)
+  install(DIRECTORY ${package} DESTINATION share/tidepool/python PATTERN __pycache__ EXCLUDE)
+endforeach()

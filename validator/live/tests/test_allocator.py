@@ -1,0 +1,68 @@
+"""The allocator's library, as PyTorch calls it, driven by the requests of a network that really trains."""
+
+import ctypes
+import json
+import os
+import random
+import tempfile
+import unittest
+
+from support import PROGRAM, models, tidepool
+
+import tidepool_torch
+from tidepool_live.allocator import load
+
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "python", "libtidepool_allocator.so")
+
+
+class Served:
+    """Buffers in the library's memory, each filled with a mark of its own until it ends."""
+
+    def __init__(self, library):
+        self._library, self.live = library, {}
+        self.asked = self.damaged = 0
+
+    def alloc(self, buffer):
+        memory = self._library.tidepool_alloc(buffer.size, 0, None)
+        self.asked += 1
+        mark = self.asked % 251
+        ctypes.memset(memory, mark, buffer.size)
+        self.live[buffer] = (memory, mark)
+
+    def free(self, buffer):
+        memory, mark = self.live.pop(buffer)
+        self.damaged += ctypes.string_at(memory, buffer.size) != bytes([mark]) * buffer.size
+        self._library.tidepool_free(memory, buffer.size, 0, None)
+
+
+@unittest.skipUnless(os.path.exists(LIBRARY), f"{LIBRARY} is not built")
+class Allocator(unittest.TestCase):
+    def test_three_steps_of_a_gpt_are_served_as_planned_after_weights_in_another_order(self):
+        network, optimizer, step = models.make("gpt")
+        once = tidepool_torch.record_steps(step, network, optimizer, device="a100")
+        with tempfile.TemporaryDirectory() as folder:
+            trace, layout = os.path.join(folder, "step.jsonl"), os.path.join(folder, "step.layout")
+            once.save(trace)
+            tidepool("pack", trace, "--pool", "tide-pool", "--layout-out", layout)
+            os.environ.update(TIDEPOOL_LAYOUT=layout, TIDEPOOL_LAYOUT_MEMORY="host")
+            library = load(LIBRARY)
+            library.tidepool_report()  # reads its settings now
+        program = tidepool_torch.record_steps(step, network, optimizer, steps=3, warmup=0).program
+        served = Served(library)
+        existing = [buffer for buffer in program.existing if buffer.kind != "gradient"]  # there are none yet
+        random.Random(1).shuffle(existing)
+        for buffer in existing:
+            served.alloc(buffer)
+        for what, subject in program.steps:
+            if what == "alloc":
+                served.alloc(subject)
+            elif what == "free" and subject in served.live:
+                served.free(subject)
+        report = json.loads(library.tidepool_report())
+        self.assertEqual((served.damaged, report["failed"], report["unknown_frees"], report["outside"]), (0, 0, 0, 0))
+        self.assertEqual(report["planned"] + report["fallback"], served.asked)
+        self.assertGreater(report["planned"], 0.98 * served.asked)
+
+
+if __name__ == "__main__":
+    unittest.main()
