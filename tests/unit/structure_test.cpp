@@ -120,16 +120,18 @@ TEST_CASE("the top of the tree has the agreed entries and no other") {
   }
 }
 
-TEST_CASE("no two headers define a type of one name") {
+TEST_CASE("no two headers define a type of one name in one namespace") {
   // The linker would keep one of two, and whoever uses the other would run its code.
   std::map<std::string, std::string> defined_in;
   for (const Source& source : sources()) {
     if (source.part == "tests" || !source.path.ends_with(".hpp")) continue;
+    std::string space;
     for (const std::string& line : source.lines) {
+      if (line.starts_with("namespace ") && line.ends_with(" {")) space = line.substr(10, line.size() - 12) + "::";
       const bool is_struct = line.starts_with("struct "), is_class = line.starts_with("class ");
       if ((!is_struct && !is_class) || line.find('{') == std::string::npos) continue;
       const std::size_t begin = is_struct ? 7 : 6;
-      const std::string name = line.substr(begin, line.find_first_of(" {", begin) - begin);
+      const std::string name = space + line.substr(begin, line.find_first_of(" {", begin) - begin);
       const auto [found, is_new] = defined_in.try_emplace(name, source.path);
       INFO(name << " in " << source.path << " and " << found->second);
       CHECK(is_new);
