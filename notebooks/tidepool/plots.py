@@ -19,7 +19,8 @@ def frontier(rows: pandas.DataFrame, axes=None):
     if "bound_ns" in rows:
         bounded = rows[rows["bound_ns"].notna()]
         least = (100 * (bounded["bound_ns"] / bounded["baseline_ns"] - 1)).groupby(bounded["share"]).min()
-        axes.plot(least.index, least.to_numpy(), color="black", linestyle=":", label="no plan is below")
+        if len(least) > 0:
+            axes.plot(least.index, least.to_numpy(), color="black", linestyle=":", label="no plan is below")
     axes.set(xlabel="capacity, times the ideal peak", ylabel="overhead, %", yscale="symlog")
     axes.set_ylim(bottom=0)
     axes.legend()
