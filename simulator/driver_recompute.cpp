@@ -193,7 +193,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   }
   if (!filled_.empty()) tell_computed();
   if (!all_stays_) unlock_inputs(op);
-  if (again) check_limit();
+  if (!all_stays_) check_limit();
 }
 
 void Driver::unlock_inputs(OpId op) {

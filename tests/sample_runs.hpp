@@ -35,7 +35,7 @@ void for_sample_runs(const std::string& name, std::size_t every, Check check) {
         INFO(fmt::format("{} pool {} policy {} capacity {}x", name, pool->name, policy->name, fraction));
         RunSpec spec{.pool = quick_spec(*pool), .policy = quick_spec(*policy), .machine = find_machine("a100-pcie4")};
         spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
-        spec.overhead_limit = kOptimised ? 1.2 : 1.02;
+        if (policy->kind != PolicyKind::kSwap) spec.overhead_limit = kOptimised ? 1.2 : 1.02;
         const Result result = simulate(trace, spec, true);
         INFO(result.message);
         REQUIRE(result.outcome != Outcome::kError);

@@ -13,7 +13,11 @@ using tests::PlanWriter;
 namespace {
 
 RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string& policy = "none") {
-  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = machine};
+  return {.pool = "best-fit(alignment=1B)",
+          .policy = policy,
+          .capacity = capacity,
+          .machine = machine,
+          .overhead_limit = {}};
 }
 
 /// w (1000 bytes) is on the host | op0 writes a (1000 bytes), 10 ns | op1 is busy, then writes b (as many bytes as

@@ -19,7 +19,11 @@ namespace {
 const Machine kMachine = tests::byte_per_nano();
 
 RunSpec under(const std::string& policy, Bytes capacity = kNoLimit) {
-  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = kMachine};
+  return {.pool = "best-fit(alignment=1B)",
+          .policy = policy,
+          .capacity = capacity,
+          .machine = kMachine,
+          .overhead_limit = {}};
 }
 
 Action act(Verb verb, std::size_t before, std::size_t subject, std::int64_t offset = 0, std::int64_t size = 0) {
@@ -100,6 +104,26 @@ TEST_CASE("a place is reused only after the copy that leaves it has ended") {
   CHECK(result.totals.footprint == 1000_B);
   CHECK(simulate(trace, under("lru-swap", 1800_B)).totals.makespan == 25_ns);
   CHECK(simulate(trace, under("lru-swap", 999_B)).outcome == Outcome::kInfeasible);
+}
+
+TEST_CASE("a run ends when waiting for copies passes its limit, too") {
+  // b is put where a was: op1 waits from 10 to 110 and op2 from 120 to 220, of a step that takes 30.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 10_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ns}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  RunSpec spec = under("lru-swap", 100_B);
+  spec.overhead_limit = 1 + 200.0 / 30;
+  CHECK(simulate(trace, spec).outcome == Outcome::kOk);
+  spec.overhead_limit = 1 + 199.0 / 30;
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome == Outcome::kTimeLimit);
+  CHECK(result.message == "recomputation and stalls exceed 200 ns of the step's 30 ns before op 2 of 3");
 }
 
 TEST_CASE("what was dropped is recomputed with all it needs, also what the program has freed, which is let go again") {

@@ -47,7 +47,11 @@ Machine tiers(Bytes host, Bytes storage) {
 }
 
 RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string& policy = "none") {
-  return {.pool = "best-fit(alignment=1B)", .policy = policy, .capacity = capacity, .machine = machine};
+  return {.pool = "best-fit(alignment=1B)",
+          .policy = policy,
+          .capacity = capacity,
+          .machine = machine,
+          .overhead_limit = {}};
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ TEST_CASE("what must be away at an op leaves before it and comes back behind it"
 TEST_CASE("a run meets the bound by windows") {
   const Trace trace = one_gap(10_us);
   script() = {{Verb::kSwapOut, OpId{1}, 0, {}, {}}};
-  const RunSpec spec{.pool = "ideal", .policy = "scripted", .capacity = 1'000'000_B, .machine = kMachine};
+  const RunSpec spec{
+      .pool = "ideal", .policy = "scripted", .capacity = 1'000'000_B, .machine = kMachine, .overhead_limit = {}};
   const Result result = simulate(trace, spec);
   script().clear();
   REQUIRE(result.outcome == Outcome::kOk);
