@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/importer.hpp"
 #include "traces/iteration.hpp"
+#include "traces/redact.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -18,6 +20,7 @@ namespace {
 struct Arguments {
   std::string input, format = "auto", with, output;
   std::optional<std::size_t> device, iteration;
+  bool redact = true;
 };
 
 std::string formats() {
@@ -28,6 +31,7 @@ std::string formats() {
 
 Trace read(const Arguments& arguments) {
   Trace trace = load_trace(arguments.input, arguments.format, arguments.device, arguments.with);
+  if (arguments.redact) trace = redacted(std::move(trace));
   if (!arguments.iteration) return trace;
   try {
     return one_iteration(trace, *arguments.iteration);
@@ -57,6 +61,8 @@ const RegisterCommand kRegistered{
        app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
        app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
+       app.add_flag("!--no-redact,--redact", arguments->redact,
+                    "take folders out of paths, mail addresses, command line and environment (default)");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
        return [arguments] { return import_trace(*arguments); };
      }}};

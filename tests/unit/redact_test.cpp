@@ -1,0 +1,73 @@
+// What tells about people and machines stays out of imported traces.
+#include "traces/redact.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/raw_log.hpp"
+#include "traces/builder.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+
+TEST_CASE("paths lose their folders, and people their addresses") {
+  CHECK(redacted("/home/ada/net/train.py(12): step") == "train.py(12): step");
+  CHECK(redacted("at C:\\Users\\ada\\net.py:3") == "at net.py:3");
+  CHECK(redacted("~/net/train.py") == "train.py");
+  CHECK(redacted("ada/net/train.py:7 forward") == "train.py:7 forward");
+  CHECK(redacted("from /usr/lib/libnccl.so.2, /opt/x") == "from libnccl.so.2, x");
+  CHECK(redacted("by ada@lab.example") == "by ...");
+  CHECK(redacted("/home/\xc3\xa4/x") == "x");
+}
+
+TEST_CASE("names of operators and kernels stay as they are") {
+  for (const char* name : {"aten::add.out", "model/dense/MatMul", "void at::native::f<float>(float*, int)", "x @ w",
+                           "a / b", "kernel@sm_90", "1.5/2", "", "/", "encoder.layer.0.attention", "ProfilerStep#3",
+                           "autograd::engine::evaluate_function: AddBackward0"})
+    CHECK(redacted(name) == name);
+}
+
+TEST_CASE("a redacted trace is the same but for its texts") {
+  TraceBuilder build;
+  build.meta()["command"] = "python /home/ada/train.py --key=secret";
+  build.meta()["env.HOME"] = "/home/ada";
+  build.meta()["capture"] = "cupti";
+  build.mark(MarkKind::kRangeBegin, "/home/ada/a.py");
+  const BufferId a = build.alloc({.size = 8_B, .name = build.text("a.py")});
+  build.run({.name = build.text("/tmp/ada/a.py"), .module = build.text("net.conv")}, {{a, Access::kWrite}});
+  const Trace trace = redacted(build.finish());
+  CHECK(trace.data().meta == std::map<std::string, std::string>{{"capture", "cupti"}});
+  CHECK(trace.text(trace.op(OpId{0}).name) == "a.py");
+  CHECK(trace.text(trace.op(OpId{0}).module) == "net.conv");
+  CHECK(trace.text(trace.buffer(BufferId{0}).name) == "a.py");
+  CHECK(trace.text(trace.data().marks[0].name) == "a.py");
+  const Trace again = redacted(trace);
+  CHECK(again.hash() == trace.hash());
+}
+
+TEST_CASE("import redacts unless it is told not to") {
+  const ScratchFolder scratch;
+  std::string text =
+      "{'tidepool_raw': 1, 'process': 1, 'source': 'cupti', 'clock': 'monotonic_raw'}\n"
+      "{'kind': 'info', 'key': 'command', 'value': 'python train.py --key=secret'}\n"
+      "{'kind': 'info', 'key': 'env.USER', 'value': 'ada'}\n"
+      "{'kind': 'memory', 'operation': 'alloc', 'memory': 'device', 'time': 1, 'address': 4096, 'size': 8,"
+      " 'source': '/home/ada/lib/libx.so'}\n";
+  for (char& c : text)
+    if (c == '\'') c = '"';
+  write_file(scratch.file("1.cupti.jsonl"), text);
+  const auto import = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"import", scratch.file("1.cupti.jsonl"), "-o", scratch.file("run.tide")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    CHECK(run_program(arguments).code == 0);
+    return load_trace(scratch.file("run.tide"));
+  };
+  const Trace redacted_one = import({});
+  CHECK(redacted_one.data().meta.count("command") == 0);
+  CHECK(redacted_one.text(redacted_one.buffer(BufferId{0}).name) == "libx.so");
+  const Trace whole = import({"--no-redact"});
+  CHECK(whole.data().meta.at("env.USER") == "ada");
+  CHECK(whole.text(whole.buffer(BufferId{0}).name) == "/home/ada/lib/libx.so");
+}

@@ -1,0 +1,19 @@
+// Keeping out of a trace what tells about the people and machines it comes from.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The text with folders taken from paths ("/home/ada/net/train.py(12): step" becomes "train.py(12): step"), and with
+/// mail addresses and "user@host.domain" taken out. Names of operators and kernels stay as they are.
+std::string redacted(std::string_view text);
+
+/// The same trace with the texts redacted, and without what was recorded of the command line and the environment
+/// (meta "command" and "env.NAME").
+Trace redacted(Trace trace);
+
+}  // namespace tidepool
