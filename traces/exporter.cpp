@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/importer.hpp"
 #include "traces/nearest.hpp"
 
 namespace tidepool {
@@ -12,6 +13,11 @@ namespace {
 std::vector<Exporter>& registry() {
   static std::vector<Exporter> exporters;
   return exporters;
+}
+
+std::vector<RecordingSource>& sources() {
+  static std::vector<RecordingSource> sources;
+  return sources;
 }
 
 }  // namespace
@@ -23,6 +29,14 @@ RegisterExporter::RegisterExporter(Exporter exporter) {
 }
 
 const std::vector<Exporter>& all_exporters() { return registry(); }
+
+RegisterRecordingSource::RegisterRecordingSource(RecordingSource source) { sources().push_back(std::move(source)); }
+
+const RecordingSource* find_recording_source(const Input& input) {
+  for (const RecordingSource& source : sources())
+    if (source.sniff(input.bytes().substr(0, kSniffBytes))) return &source;
+  return nullptr;
+}
 
 const Exporter& find_exporter(const std::string& name) {
   std::vector<std::string> known;

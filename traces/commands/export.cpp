@@ -3,17 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "traces/command.hpp"
 #include "traces/exporter.hpp"
 #include "traces/importer.hpp"
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
 
 struct Arguments {
-  std::string input, form, output = "-";
+  std::string input, trace, form, output = "-";
 };
 
 std::string forms() {
@@ -23,20 +26,47 @@ std::string forms() {
   return text;
 }
 
-int export_trace(const Arguments& arguments) {
+/// What a file about a run says; nothing if it is a trace.
+std::optional<Recording> recording_in(const Arguments& arguments) {
+  std::error_code error;
+  if (std::filesystem::is_directory(arguments.input, error)) return {};
+  const Input input = read_input(arguments.input);
+  const RecordingSource* const source = find_recording_source(input);
+  if (source == nullptr && !arguments.trace.empty())
+    refuse("{}: --trace {}: is for plans, and this is none", arguments.input, arguments.trace);
+  if (source == nullptr) return {};
+  if (arguments.trace.empty()) refuse("{}: a plan; expected --trace with the trace that it is for", arguments.input);
+  return source->read(input, load_trace(arguments.trace));
+}
+
+std::string exported(const Arguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.form);
-  const std::string text = exporter.write(load_trace(arguments.input));
+  const std::optional<Recording> recording = recording_in(arguments);
+  if (recording && !exporter.write_recording)
+    refuse("{}: --to {}: is a form of traces, and this is a plan", arguments.input, exporter.name);
+  if (!recording && exporter.write) return exporter.write(load_trace(arguments.input));
+  try {
+    return exporter.write_recording(recording ? *recording : recording_of(load_trace(arguments.input)));
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    throw message.starts_with(arguments.input) ? error : error.at(arguments.input);
+  }
+}
+
+int export_trace(const Arguments& arguments) {
+  const std::string text = exported(arguments);
   if (arguments.output == "-")
-    fmt::print("{}", text);
+    std::fwrite(text.data(), 1, text.size(), stdout);
   else
     write_file(arguments.output, text);
   return 0;
 }
 
 const RegisterCommand kRegistered{
-    {.name = "export", .summary = "write a trace in another form", .declare = [](CLI::App& app) {
+    {.name = "export", .summary = "write a trace, or a plan as a run, in another form", .declare = [](CLI::App& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads")->required();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads; or RUN.plan")->required();
+       app.add_option("--trace", arguments->trace, "of a plan: the trace that it is for");
        app.add_option("--to", arguments->form, forms())->required();
        app.add_option("-o,--output", arguments->output, "file to write; - is standard output")->capture_default_str();
        return [arguments] { return export_trace(*arguments); };

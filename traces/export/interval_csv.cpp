@@ -25,7 +25,8 @@ std::string to_interval_csv(const Trace& trace) {
   return fmt::to_string(out);
 }
 
-const RegisterExporter kCsv{{"csv", "lifetimes only: id,lower,upper,size, half-open, in steps", to_interval_csv}};
+const RegisterExporter kCsv{
+    {.name = "csv", .summary = "lifetimes only: id,lower,upper,size, half-open, in steps", .write = to_interval_csv}};
 
 }  // namespace
 }  // namespace tidepool

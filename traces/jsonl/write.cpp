@@ -262,7 +262,8 @@ class Lines {
   fmt::memory_buffer out_;
 };
 
-const RegisterExporter kJsonl{{"jsonl", "everything, as JSON lines for people and other programs", to_jsonl}};
+const RegisterExporter kJsonl{
+    {.name = "jsonl", .summary = "everything, as JSON lines for people and other programs", .write = to_jsonl}};
 
 }  // namespace
 

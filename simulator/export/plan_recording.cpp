@@ -1,0 +1,186 @@
+#include "simulator/export/plan_recording.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "simulator/checker.hpp"
+#include "simulator/timeline.hpp"
+#include "traces/error.hpp"
+#include "traces/exporter.hpp"
+
+namespace tidepool {
+namespace {
+
+class PlanRecorder {
+ public:
+  PlanRecorder(const Trace& trace, const PlanFile& file)
+      : trace_{trace},
+        file_{file},
+        checker_{trace, file.spec},
+        timeline_{trace, file.spec.machine, file.spec.assume, states_},
+        places_(trace.versions().size()) {
+    recording_.lanes = trace.data().streams;
+    h2d_ = StreamId{recording_.lanes.size()};
+    d2h_ = StreamId{recording_.lanes.size() + 1};
+    recording_.lanes.insert(recording_.lanes.end(), {"h2d", "d2h"});
+    recording_.meta = {{"source", "simulated"}, {"pool", file.spec.pool},   {"policy", file.spec.policy},
+                       {"time", "simulated"},   {"trace", file.trace_hash}, {"device", file.spec.machine.name}};
+  }
+
+  Recording run() {
+    sync_all();  // what is there before the first action existed before
+    for (RecordedBlock& block : recording_.memory) recording_.existing.push_back(std::move(block));
+    recording_.memory.clear();
+    iteration_begins(0);
+    for (const Action& action : file_.plan.actions) {
+      checker_.check(action);
+      now_ = std::max(now_, timeline_.now(action.before));
+      timeline_.apply(action);
+      record(action);
+    }
+    checker_.finish();
+    recording_.ranges.back().end = std::max(timeline_.totals().makespan, now_);
+    return std::move(recording_);
+  }
+
+ private:
+  void record(const Action& action) {
+    switch (action.verb) {
+      case Verb::kReserve:
+        return segment(action, action.subject == 0 ? RecordedAction::kSegmentAlloc : RecordedAction::kSegmentMap);
+      case Verb::kRelease:
+        return segment(action, action.subject == 0 ? RecordedAction::kSegmentFree : RecordedAction::kSegmentUnmap);
+      case Verb::kScratch:
+        scratch_.push_back({action.offset, action.size});
+        return memory(RecordedAction::kAlloc, scratch_.back(), VersionId{action.subject});
+      case Verb::kRun:
+        return run(OpId{action.subject});
+      case Verb::kNext:
+        sync_all();
+        return iteration_begins(action.subject);
+      case Verb::kSwapIn:
+        sync(VersionId{action.subject});
+        return copy(VersionId{action.subject}, h2d_, states_[action.subject].ready, file_.spec.machine.h2d);
+      case Verb::kSwapOut:
+        return copy(VersionId{action.subject}, d2h_, states_[action.subject].host_ready, file_.spec.machine.d2h);
+      case Verb::kAlloc:
+      case Verb::kFree:
+      case Verb::kDrop:
+        return sync(VersionId{action.subject});
+      case Verb::kMap:
+      case Verb::kUnmap:
+      case Verb::kCopy:
+      case Verb::kAwait:
+        return;
+    }
+  }
+
+  struct Place {
+    Bytes offset, size;
+    bool operator==(const Place&) const = default;
+  };
+
+  void run(OpId id) {
+    const Op& op = trace_.op(id);
+    const Nanos end = timeline_.done(op.stream);
+    recording_.ops.push_back(
+        {std::string{trace_.text(op.name)}, op.kind, op.stream, 0, issued(), end - op.duration, op.duration});
+    for (const Place& place : std::exchange(scratch_, {}))
+      memory(RecordedAction::kFree, place, trace_.made(id).front());
+    // An update in place takes over the place of what it replaces: nothing is given or taken back.
+    for (const VersionId made : trace_.made(id)) {
+      const VersionId parent = trace_.version(made).parent;
+      if (parent.valid() && places_[parent.index()] && !places_[made.index()] &&
+          place_now(made) == places_[parent.index()])
+        places_[made.index()] = std::exchange(places_[parent.index()], std::nullopt);
+      if (parent.valid()) sync(parent);
+      sync(made);
+    }
+  }
+
+  void copy(VersionId v, StreamId lane, Nanos end, const Link& link) {
+    const Nanos time = link.time(trace_.size(v));
+    RecordedOp op{lane == h2d_ ? "memcpy HtoD" : "memcpy DtoH", OpKind::kCopy, lane, 0, issued(), {}, time};
+    op.start = std::max(end - time, now_);
+    recording_.ops.push_back(std::move(op));
+  }
+
+  /// The host issues one thing after the other.
+  Nanos issued() {
+    now_ += Nanos{1};
+    return now_;
+  }
+
+  std::optional<Place> place_now(VersionId v) const {
+    const VersionState& state = states_[v.index()];
+    return state.placed ? std::optional{Place{state.offset, state.held}} : std::nullopt;
+  }
+
+  /// Writes down the difference between where a version was and where it is.
+  void sync(VersionId v) {
+    const std::optional<Place> now = place_now(v);
+    std::optional<Place>& before = places_[v.index()];
+    if (now == before) return;
+    if (before) memory(RecordedAction::kFree, *before, v);
+    if (now) memory(RecordedAction::kAlloc, *now, v);
+    before = now;
+  }
+
+  void sync_all() {
+    // Frees first: what is new may lie where something was.
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (places_[i] && place_now(VersionId{i}) != places_[i]) {
+        memory(RecordedAction::kFree, *places_[i], VersionId{i});
+        places_[i].reset();
+      }
+    for (std::size_t i = 0; i < places_.size(); ++i) sync(VersionId{i});
+  }
+
+  /// Its size is what was asked for; the place may be larger.
+  void memory(RecordedAction action, const Place& place, VersionId v) {
+    const Buffer& buffer = trace_.buffer(trace_.version(v).buffer);
+    recording_.memory.push_back({action, now_, place.offset == kNoAddress ? -1 : kSimulatedBase + place.offset.count(),
+                                 trace_.size(v), 0, buffer.stream, std::string{trace_.text(buffer.name)}});
+  }
+
+  void segment(const Action& action, RecordedAction kind) {
+    recording_.memory.push_back({kind, now_, kSimulatedBase + action.offset.count(), action.size, 0, StreamId{0}, ""});
+  }
+
+  void iteration_begins(std::uint32_t number) {
+    if (!recording_.ranges.empty()) recording_.ranges.back().end = now_;
+    recording_.ranges.push_back({"ProfilerStep#" + std::to_string(number), now_, now_});
+  }
+
+  const Trace& trace_;
+  const PlanFile& file_;
+  Checker checker_;
+  std::vector<VersionState> states_;
+  Timeline timeline_;
+  std::vector<std::optional<Place>> places_;  // by version, as written down
+  std::vector<Place> scratch_;                // until the next run
+  StreamId h2d_, d2h_;
+  Nanos now_;
+  Recording recording_;
+};
+
+Recording read_plan_recording(const Input& input, const Trace& trace) {
+  const PlanFile file = parse_plan(input, &trace);
+  try {
+    return recording_of(trace, file);
+  } catch (const PlanError& error) {
+    throw InputError{input.path() + ": " + error.what()};
+  }
+}
+
+const RegisterRecordingSource kPlans{
+    {.sniff = [](std::string_view head) { return head.starts_with("{\"tidepool_plan\""); },
+     .read = read_plan_recording}};
+
+}  // namespace
+
+Recording recording_of(const Trace& trace, const PlanFile& file) { return PlanRecorder{trace, file}.run(); }
+
+}  // namespace tidepool

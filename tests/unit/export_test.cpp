@@ -1,0 +1,242 @@
+// What is exported and imported again is what it was, as far as the form can carry it.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/importing.hpp"
+#include "tests/program.hpp"
+#include "tests/shared_data.hpp"
+#include "tests/skip.hpp"
+#include "traces/builder.hpp"
+#include "traces/exporter.hpp"
+#include "traces/importer.hpp"
+#include "traces/summary.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+
+namespace {
+
+std::string written(const std::string& form, const Trace& trace) {
+  const Exporter& exporter = find_exporter(form);
+  return exporter.write ? exporter.write(trace) : exporter.write_recording(recording_of(trace));
+}
+
+using Read = Trace (*)(const Input&);
+
+Trace back(Read read, const std::string& form, const Trace& trace) {
+  return read(Input{"exported", written(form, trace)});
+}
+
+/// Two iterations on two streams, with memory from before, an address that is used twice and an order.
+Trace two_steps() {
+  TraceBuilder build{{"7", "8"}};
+  build.meta()["device"] = "A GPU";
+  const StreamId other = build.stream("8");
+  const auto buffer = [&](Bytes size, std::int64_t address, StreamId stream, const char* name) {
+    Buffer spec;
+    spec.size = size, spec.address = address, spec.stream = stream, spec.name = build.text(name);
+    return spec;
+  };
+  const BufferId kept = build.existing(buffer(512_B, 0x1000, StreamId{0}, "kept"));
+  const BufferId old = build.existing(buffer(100_B, 0x9000, StreamId{0}, "old"));
+  for (int step = 0; step < 2; ++step) {
+    build.mark(MarkKind::kIteration, std::to_string(step));
+    const std::int64_t at = 1000 + 10'000 * step;
+    const auto run = [&](const char* name, OpKind kind, StreamId stream, int launch, int start, int duration) {
+      Op op;
+      op.name = build.text(name), op.kind = kind, op.stream = stream;
+      op.launch = Nanos{at + launch}, op.start = Nanos{at + start}, op.duration = Nanos{duration};
+      build.run(op, {});
+      return build.last_op();
+    };
+    const BufferId a = build.alloc(buffer(256_B, 0x2000, StreamId{0}, "a"));
+    const OpId made = run("gemm", OpKind::kKernel, StreamId{0}, 100, 150, 700);
+    const BufferId b = build.alloc(buffer(64_B, 0x3000, other, "b"));
+    build.order(made, run("relu \"x\"", OpKind::kKernel, other, 200, 900, 300));
+    build.free(a);
+    run("memset", OpKind::kMemset, StreamId{0}, 300, 950, 10);
+    run("memcpy DtoH", OpKind::kCopy, other, 400, 1300, 50);
+    build.free(b);
+    if (step == 0) build.free(old);
+  }
+  build.alloc(buffer(128_B, 0x2000, other, "last"));
+  CHECK(build.live(kept));
+  return build.finish();
+}
+
+/// Of each buffer: size, address, stream, device, and the positions of its alloc and free among all allocs and frees.
+using Life = std::tuple<std::int64_t, std::int64_t, std::string, int, int, int>;
+std::multiset<Life> lives(const Trace& trace) {
+  std::vector<std::pair<int, int>> span(trace.buffers().size(), {-1, 1 << 30});
+  int position = 0;
+  for (const Step& step : trace.steps()) {
+    if (step.kind == StepKind::kAlloc) span[step.id].first = position++;
+    if (step.kind == StepKind::kFree) span[step.id].second = position++;
+  }
+  std::multiset<Life> found;
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    const Buffer& buffer = trace.buffers()[i];
+    found.emplace(buffer.size.count(), buffer.address, trace.data().streams[buffer.stream.index()], buffer.device,
+                  span[i].first, span[i].second);
+  }
+  return found;
+}
+
+/// The same without what existed before and is never freed, which some forms cannot say.
+std::multiset<Life> passing_lives(const Trace& trace) {
+  std::multiset<Life> found = lives(trace);
+  std::erase_if(found, [](const Life& life) { return std::get<4>(life) == -1 && std::get<5>(life) == 1 << 30; });
+  return found;
+}
+
+void check_same_ops(const Trace& trace, const Trace& original) {
+  REQUIRE(trace.ops().size() == original.ops().size());
+  const auto delay = [](const Trace& t) { return t.ops().front().launch; };
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    CAPTURE(i);
+    const Op &op = trace.ops()[i], &was = original.ops()[i];
+    CHECK(trace.text(op.name) == original.text(was.name));
+    CHECK(op.kind == was.kind);
+    CHECK(op.duration == was.duration);
+    CHECK(op.launch - delay(trace) == was.launch - delay(original));
+    CHECK(op.start - delay(trace) == was.start - delay(original));
+    CHECK(trace.data().streams[op.stream.index()] == original.data().streams[was.stream.index()]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a trace exported as a memory snapshot has the same lifetimes") {
+  const Trace original = two_steps();
+  const Trace trace = back(read_torch_snapshot, "torch-snapshot", original);
+  CHECK(lives(trace) == lives(original));
+  CHECK(trace.ideal_peak() == original.ideal_peak());
+  CHECK(trace.data().losses == Losses{});
+}
+
+TEST_CASE("real memory snapshots are the same when exported and imported again") {
+  for (const char* name : {"torch_snapshot/js_eor_nn.pickle.xz", "torch_snapshot/bc_mem.pickle.xz"})
+    if (const auto path = tests::shared_data(name)) {
+      const Trace original = load_trace(*path);
+      CHECK(lives(back(read_torch_snapshot, "torch-snapshot", original)) == lives(original));
+    }
+}
+
+TEST_CASE("an exported memory snapshot is what Python reads as one") {
+  if (std::system("python3 -c 'pass' > /dev/null 2>&1") != 0) return tests::skip("no python3");
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("run.pickle");
+  write_file(path, written("torch-snapshot", two_steps()));
+  const std::string check = fmt::format(
+      "python3 -c \"import pickle; s = pickle.load(open('{}', 'rb')); t = s['device_traces'][0]; "
+      "assert [e['action'] for e in t].count('alloc') == 5; assert t[0]['addr'] == 0x2000 and t[0]['size'] == 256; "
+      "assert t[0]['frames'][0]['name'] == 'a'; "
+      "assert sum(b['size'] for g in s['segments'] for b in g['blocks'] if b['state'] == 'active_allocated') == 640; "
+      "assert all(g['total_size'] == sum(b['size'] for b in g['blocks']) for g in s['segments'])\"",
+      path);
+  CHECK(std::system(check.c_str()) == 0);
+}
+
+TEST_CASE("a trace exported as a log of RMM has the same lifetimes") {
+  const Trace original = two_steps();
+  const Trace trace = back(read_rmm, "rmm", original);
+  CHECK(passing_lives(trace) == passing_lives(original));
+}
+
+TEST_CASE("a trace exported as a database is what its report would be") {
+  const Trace original = two_steps();
+  const Trace trace = back(read_nsys, "sqlite", original);
+  check_same_ops(trace, original);
+  CHECK(passing_lives(trace) == passing_lives(original));
+  CHECK(trace.data().orders == original.data().orders);
+  CHECK(summarize(trace).iterations == 2);
+  CHECK(trace.data().meta.at("device") == "A GPU");
+}
+
+TEST_CASE("a trace exported as a timeline is what torch.profiler would have written") {
+  const Trace original = two_steps();
+  const Trace trace = back(read_kineto, "chrome", original);
+  check_same_ops(trace, original);
+  CHECK(summarize(trace).iterations == 2);
+  CHECK(trace.ideal_peak() == original.ideal_peak());
+  std::multiset<std::int64_t> allocated, was;
+  for (const Buffer& buffer : trace.buffers())
+    if (!buffer.born_before) allocated.insert(buffer.address);
+  for (const Buffer& buffer : original.buffers())
+    if (!buffer.born_before) was.insert(buffer.address);
+  CHECK(allocated == was);
+  CHECK(trace.data().losses == Losses{});
+}
+
+TEST_CASE("a trace exported for Perfetto has a slice for each op and a counter of bytes") {
+  // A message is a list of fields: a varint with number * 8 + type, then a varint (0) or a length and as many bytes
+  // (2).
+  struct Field {
+    std::uint64_t number, value;
+    std::string_view bytes;
+  };
+  const auto parse = [](std::string_view message) {
+    std::vector<Field> found;
+    const auto varint = [&] {
+      std::uint64_t value = 0;
+      for (int shift = 0;; shift += 7) {
+        REQUIRE_FALSE(message.empty());
+        const auto byte = static_cast<unsigned char>(message.front());
+        message.remove_prefix(1);
+        value |= std::uint64_t{byte & 0x7fu} << shift;
+        if (byte < 0x80) return value;
+      }
+    };
+    while (!message.empty()) {
+      const std::uint64_t key = varint(), value = varint();
+      REQUIRE((key % 8 == 0 || key % 8 == 2));
+      if (key % 8 == 2) REQUIRE(value <= message.size());
+      found.push_back({key / 8, value, key % 8 == 2 ? message.substr(0, value) : std::string_view{}});
+      if (key % 8 == 2) message.remove_prefix(value);
+    }
+    return found;
+  };
+  const std::string bytes = written("perfetto", two_steps());
+  std::multiset<std::string_view> begun;
+  std::int64_t most = 0;
+  int depth = 0;
+  std::uint64_t last_time = 0;
+  for (const Field& packet : parse(bytes)) {
+    CHECK(packet.number == 1);
+    std::uint64_t type = 0;
+    for (const Field& field : parse(packet.bytes)) {
+      if (field.number == 8) {
+        CHECK(field.value >= last_time);
+        last_time = field.value;
+      }
+      if (field.number != 11) continue;
+      for (const Field& part : parse(field.bytes)) {
+        if (part.number == 9) type = part.value;
+        if (part.number == 23) begun.insert(part.bytes);
+        if (part.number == 30) most = std::max(most, static_cast<std::int64_t>(part.value));
+      }
+      depth += type == 1 ? 1 : type == 2 ? -1 : 0;
+    }
+  }
+  CHECK(depth == 0);
+  CHECK(begun.count("gemm") == 2);
+  CHECK(begun.count("memcpy DtoH") == 2);
+  CHECK(begun.count("ProfilerStep#1") == 1);
+  CHECK(most == two_steps().ideal_peak().count());
+}
+
+TEST_CASE("forms of allocations refuse a trace without addresses") {
+  TraceBuilder build;
+  build.alloc({.size = 8_B});
+  const Trace trace = build.finish();
+  for (const char* form : {"torch-snapshot", "rmm", "sqlite"})
+    CHECK_THROWS_WITH(written(form, trace),
+                      "1 allocations or frees have no address, which this form needs; run simulate --plan-out with a "
+                      "pool, and export the plan");
+}

@@ -1,0 +1,93 @@
+// A simulated run, exported as if it had been recorded.
+#include "simulator/export/plan_recording.hpp"
+
+#include <string>
+#include <vector>
+
+#include "simulator/plan_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
+#include "tests/importing.hpp"
+#include "tests/machines.hpp"
+#include "tests/program.hpp"
+#include "traces/export/recording.hpp"
+#include "traces/exporter.hpp"
+#include "traces/file/writer.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+
+namespace {
+
+PlanFile plan_of(const Trace& trace, const std::string& pool, const std::string& policy, Bytes capacity) {
+  PlanFile file;
+  file.trace_hash = trace.hash();
+  file.spec = {.pool = pool, .policy = policy, .capacity = capacity, .machine = tests::byte_per_nano()};
+  const Result result = simulate(trace, file.spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  file.predicted = result.totals;
+  file.plan = result.realised;
+  return file;
+}
+
+Trace imported(const Recording& recording) {
+  return read_torch_snapshot(Input{"plan", find_exporter("torch-snapshot").write_recording(recording)});
+}
+
+}  // namespace
+
+TEST_CASE("a simulated run's recording holds at most what the simulation says, at places that never overlap") {
+  const Trace trace = tests::chain_trace(12);
+  for (const auto& [pool, policy] : {std::pair{"best-fit", "none"}, std::pair{"best-fit", "lru-swap"},
+                                     std::pair{"best-fit", "dtr"}, std::pair{"pytorch", "none"}}) {
+    CAPTURE(pool, policy);
+    const bool all = std::string{policy} == "none";
+    const PlanFile file = plan_of(trace, pool, policy, all ? kNoLimit : 6000_B);
+    const Recording recording = recording_of(trace, file);
+    Bytes live, most;
+    std::map<std::int64_t, std::int64_t> places;  // first address to end
+    for (const auto* events : {&recording.existing, &recording.memory})
+      for (const RecordedBlock& event : *events) {
+        if (event.action == RecordedAction::kAlloc) {
+          const auto next = places.upper_bound(event.address);
+          CHECK((next == places.end() || next->first >= event.address + event.size.count()));
+          CHECK((next == places.begin() || std::prev(next)->second <= event.address));
+          places[event.address] = event.address + event.size.count();
+          live += event.size;
+        } else if (event.action == RecordedAction::kFree) {
+          CHECK(places.erase(event.address) == 1);
+          live -= event.size;
+        }
+        most = std::max(most, live);
+      }
+    CHECK(most.count() == file.predicted.peak.count());
+    std::int64_t runs = 0, copies = 0;
+    for (const RecordedOp& op : recording.ops) ++(op.kind == OpKind::kCopy ? copies : runs);
+    CHECK(runs == static_cast<std::int64_t>(trace.ops().size()) + file.predicted.recompute_count);
+    CHECK((copies > 0) == (file.predicted.swap_in + file.predicted.swap_out > Bytes{}));
+    const Trace again = imported(recording);
+    CHECK(again.ideal_peak() == most);
+    CHECK(again.data().losses == Losses{});
+  }
+}
+
+TEST_CASE("tidepool export takes a plan with its trace") {
+  const ScratchFolder scratch;
+  const Trace trace = tests::chain_trace(5);
+  write_file(scratch.file("run.tide"), to_trace_file(trace));
+  write_plan(scratch.file("run.plan"), plan_of(trace, "pytorch", "none", kNoLimit));
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"export", scratch.file("run.plan"), "-o", scratch.file("out")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  };
+  for (const char* form : {"torch-snapshot", "chrome", "perfetto", "rmm", "sqlite"})
+    CHECK(run({"--trace", scratch.file("run.tide"), "--to", form}).code == 0);
+  CHECK(run({"--to", "chrome"}).err ==
+        "tidepool: " + scratch.file("run.plan") + ": a plan; expected --trace with the trace that it is for\n");
+  CHECK(run({"--trace", scratch.file("run.tide"), "--to", "csv"}).err ==
+        "tidepool: " + scratch.file("run.plan") + ": --to csv: is a form of traces, and this is a plan\n");
+  CHECK(run_program({"export", scratch.file("run.tide"), "--trace", "x", "--to", "rmm"}).err ==
+        "tidepool: " + scratch.file("run.tide") + ": --trace x: is for plans, and this is none\n");
+}

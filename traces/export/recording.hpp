@@ -1,0 +1,66 @@
+// A run as a profiler would have recorded it: what exporters of timelines and of allocator histories write, whether it
+// was measured (a trace) or simulated (a plan).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+enum class RecordedAction : std::uint8_t { kAlloc, kFree, kSegmentAlloc, kSegmentFree, kSegmentMap, kSegmentUnmap };
+
+/// Device memory that was given or taken back, in the order in which it happened.
+struct RecordedBlock {
+  RecordedAction action = RecordedAction::kAlloc;
+  Nanos time;
+  std::int64_t address = -1;  ///< -1 = not known
+  Bytes size;
+  std::uint16_t device = 0;
+  StreamId stream;   ///< a lane
+  std::string name;  ///< of the buffer
+};
+
+struct RecordedOp {
+  std::string name;
+  OpKind kind = OpKind::kKernel;
+  StreamId stream;  ///< a lane
+  std::uint16_t device = 0;
+  Nanos launch;  ///< later than that of every op before it
+  Nanos start;
+  Nanos duration;
+};
+
+struct RecordedRange {
+  std::string name;
+  Nanos start, end;
+};
+
+/// Times are ns since the start, sizes bytes. Each list is in the order of the program.
+struct Recording {
+  std::vector<std::string> lanes;       ///< streams, and where copies have their own, copy engines
+  std::vector<RecordedBlock> existing;  ///< before the start
+  std::vector<RecordedBlock> memory;
+  std::vector<RecordedOp> ops;
+  std::vector<Order> orders;          ///< between ops of different lanes
+  std::vector<RecordedRange> ranges;  ///< iterations and others
+  std::map<std::string, std::string> meta;
+};
+
+/// What a trace recorded. Times that it lacks are made up so that the order stays: an op starts when its stream is
+/// free, is launched when it starts, and memory is given and taken back 1 ns after the step before.
+Recording recording_of(const Trace& trace);
+
+/// What is live at the end, by address: existing memory and what was allocated, less what was freed.
+std::vector<RecordedBlock> live_at_end(const Recording& recording);
+
+/// The number of a lane for formats that want one: of "7" and "1:7" the 7, or else its position.
+std::int64_t lane_number(const Recording& recording, StreamId lane);
+
+/// @throws InputError  "buffer 7 has no recorded address; this form needs one for each", if some lack theirs
+void require_addresses(const Recording& recording);
+
+}  // namespace tidepool

@@ -1,0 +1,188 @@
+// The allocations of a run as PyTorch's allocator would have recorded them: https://pytorch.org/memory_viz opens it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "traces/export/pickle_writer.hpp"
+#include "traces/export/recording.hpp"
+#include "traces/exporter.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // what is further apart than a segment of small blocks
+
+struct Segment {
+  std::int64_t address = 0, size = 0;
+  StreamId stream;
+};
+
+const char* word_of(RecordedAction action) {
+  switch (action) {
+    case RecordedAction::kSegmentAlloc:
+      return "segment_alloc";
+    case RecordedAction::kSegmentFree:
+      return "segment_free";
+    case RecordedAction::kSegmentMap:
+      return "segment_map";
+    case RecordedAction::kSegmentUnmap:
+      return "segment_unmap";
+    case RecordedAction::kFree:
+      return "free_completed";
+    default:
+      return "alloc";
+  }
+}
+
+class SnapshotWriter {
+ public:
+  explicit SnapshotWriter(const Recording& recording) : recording_{recording}, live_{live_at_end(recording)} {
+    for (const auto* events : {&recording.existing, &recording.memory})
+      for (const RecordedBlock& event : *events) devices_ = std::max<std::size_t>(devices_, event.device + 1u);
+  }
+
+  std::string run() {
+    out_.begin_dict();
+    out_.text("segments");
+    out_.begin_list();
+    for (std::size_t device = 0; device < devices_; ++device) write_segments(device);
+    out_.end_list();
+    out_.text("device_traces");
+    out_.begin_list();
+    for (std::size_t device = 0; device < devices_; ++device) write_events(device);
+    out_.end_list();
+    out_.text("allocator_settings");
+    out_.begin_dict();
+    const auto conf = recording_.meta.find("allocator_conf");
+    out_.entry("PYTORCH_CUDA_ALLOC_CONF", conf == recording_.meta.end() ? "" : conf->second);
+    out_.end_dict();
+    out_.end_dict();
+    return out_.finish();
+  }
+
+ private:
+  /// Segments that are reserved at the end; without any, what lies close together is taken for one.
+  std::vector<Segment> segments(std::size_t device) const {
+    std::vector<Segment> found;
+    for (const RecordedBlock& event : recording_.memory) {
+      if (event.device != device) continue;
+      if (event.action == RecordedAction::kSegmentAlloc)
+        found.push_back({event.address, event.size.count(), event.stream});
+      if (event.action == RecordedAction::kSegmentFree)
+        std::erase_if(found, [&](const Segment& segment) { return segment.address == event.address; });
+    }
+    std::sort(found.begin(), found.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
+    std::vector<Segment> all;
+    std::size_t reserved = 0;
+    for (const RecordedBlock& block : live_) {
+      if (block.device != device) continue;
+      while (reserved < found.size() && found[reserved].address <= block.address) all.push_back(found[reserved++]);
+      const std::int64_t end = block.address + block.size.count();
+      if (all.empty() || block.address - (all.back().address + all.back().size) > kFarApart)
+        all.push_back({block.address, 0, block.stream});
+      all.back().size = std::max(all.back().size, end - all.back().address);
+    }
+    all.insert(all.end(), found.begin() + static_cast<std::ptrdiff_t>(reserved), found.end());
+    return all;
+  }
+
+  void write_segments(std::size_t device) {
+    auto block = std::find_if(live_.begin(), live_.end(), [&](const auto& live) { return live.device == device; });
+    for (const Segment& segment : segments(device)) {
+      const std::int64_t end = segment.address + segment.size;
+      const auto inside = [&](const auto& at) {
+        return at != live_.end() && at->device == device && at->address < std::max(end, segment.address + 1);
+      };
+      std::int64_t allocated = 0;
+      for (auto at = block; inside(at); ++at) allocated += at->size.count();
+      out_.begin_dict();
+      out_.entry("device", static_cast<std::int64_t>(device));
+      out_.entry("address", segment.address);
+      out_.entry("total_size", segment.size);
+      for (const char* key : {"allocated_size", "active_size", "requested_size"}) out_.entry(key, allocated);
+      out_.entry("stream", lane_number(recording_, segment.stream));
+      out_.entry("segment_type", "large");
+      out_.text("segment_pool_id");
+      out_.pair(0, 0);
+      out_.entry("is_expandable", false);
+      write_no_frames();
+      out_.text("blocks");
+      out_.begin_list();
+      std::int64_t at = segment.address;
+      for (; inside(block); ++block) {
+        if (block->address > at) write_block(at, block->address - at, "inactive");
+        write_block(block->address, block->size.count(), "active_allocated");
+        at = block->address + block->size.count();
+      }
+      if (at < end) write_block(at, end - at, "inactive");
+      out_.end_list();
+      out_.end_dict();
+    }
+  }
+
+  void write_block(std::int64_t address, std::int64_t size, const char* state) {
+    out_.begin_dict();
+    out_.entry("address", address);
+    out_.entry("size", size);
+    out_.entry("requested_size", size);
+    out_.entry("state", state);
+    write_no_frames();
+    out_.end_dict();
+  }
+
+  void write_no_frames() {
+    out_.text("frames");
+    out_.begin_list();
+    out_.end_list();
+  }
+
+  void write_events(std::size_t device) {
+    out_.begin_list();
+    for (const RecordedBlock& event : recording_.memory) {
+      // Events of one microsecond keep the order of their devices' lists only.
+      time_us_ = std::max(event.time.count() / 1000, 0L);
+      if (event.device != device) continue;
+      if (event.action == RecordedAction::kFree) write_event("free_requested", event);
+      write_event(word_of(event.action), event);
+    }
+    out_.end_list();
+  }
+
+  void write_event(const char* action, const RecordedBlock& event) {
+    out_.begin_dict();
+    out_.entry("action", action);
+    out_.entry("addr", event.address);
+    out_.entry("size", event.size.count());
+    out_.entry("stream", lane_number(recording_, event.stream));
+    out_.entry("time_us", time_us_);
+    out_.text("frames");
+    out_.begin_list();
+    if (!event.name.empty()) {
+      out_.begin_dict();
+      out_.entry("filename", "");
+      out_.entry("line", std::int64_t{0});
+      out_.entry("name", event.name);
+      out_.end_dict();
+    }
+    out_.end_list();
+    out_.end_dict();
+  }
+
+  const Recording& recording_;
+  std::vector<RecordedBlock> live_;  // at the end, by device and address
+  std::size_t devices_ = 1;
+  std::int64_t time_us_ = 0;
+  PickleWriter out_;
+};
+
+std::string to_snapshot(const Recording& recording) {
+  require_addresses(recording);
+  return SnapshotWriter{recording}.run();
+}
+
+const RegisterExporter kSnapshot{{.name = "torch-snapshot",
+                                  .summary = "allocations as PyTorch's memory snapshot, for memory_viz",
+                                  .write_recording = to_snapshot}};
+
+}  // namespace
+}  // namespace tidepool
