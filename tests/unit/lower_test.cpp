@@ -2,15 +2,14 @@
 #include "tracer/lower/lower.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "tests/program.hpp"
 #include "tests/raw_log.hpp"
 #include "tracer/lower/kernel_name.hpp"
 #include "traces/importer.hpp"
@@ -314,6 +313,13 @@ TEST_CASE("losses of a capture are in its trace") {
         "recovered what was written before the job ended: 1 of 1 files unfinished, 7 bytes cut off");
 }
 
+TEST_CASE("launches that nobody looked at and the profiler's own time are told") {
+  const Trace trace = lowered(kernel("a", 10) + "{'kind': 'launch', 'correlation': 5, 'flags': 2}\n" +
+                              "{'kind': 'overhead', 'start': 100, 'end': 400, 'name': 'flush'}\n");
+  CHECK(warnings(trace)[0] == "lacks what 1 of 2 launches use: their parameters were not read");
+  CHECK(trace.data().meta.at("profiler_overhead") == "300 ns");
+}
+
 TEST_CASE("kinds of buffers show in when they are used") {
   std::string lines = tensor("existing", 1, 4096, 64) + tensor("existing", 1, 8192, 64);
   const auto alloc = [&](int time, int address) { lines += tensor("alloc", time, address, 64); };
@@ -352,30 +358,30 @@ TEST_CASE("kernels of several processes use their own memory") {
 }
 
 TEST_CASE("a folder of capture files is imported as one trace") {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("tidepool-{}", getpid());
+  const ScratchFolder scratch;
+  const std::string folder = scratch.file("run.raw");
   std::filesystem::create_directory(folder);
   const auto write = [&](const char* name, std::string text) {
     for (char& c : text)
       if (c == '\'') c = '"';
-    std::ofstream{folder / name} << text;
+    write_file(folder + "/" + name, text);
   };
   write("1.cupti.jsonl", "{'tidepool_raw': 1, 'process': 1, 'source': 'cupti', 'clock': 'monotonic_raw'}\n" +
                              driver("alloc", 1, 4096, 4096) + kernel("k", 5, "['touch', 4096]"));
   write("1.torch.jsonl", "{'tidepool_raw': 1, 'process': 1, 'source': 'torch', 'clock': 'monotonic_raw'}\n" +
                              tensor("alloc", 2, 4096, 100));
   write("2.cupti.raw", "");
-  const Trace trace = load_trace(folder.string());
+  const Trace trace = load_trace(folder);
   CHECK(program(trace) == Lines{"alloc 0", "run k"});
   CHECK(trace.buffer(BufferId{0}).size == 100_B);
   CHECK(trace.data().meta.at("capture") == "cupti+torch");
-  CHECK(load_trace(folder.string(), "raw", 0).hash() == trace.hash());
+  CHECK(load_trace(folder, "raw", 0).hash() == trace.hash());
   try {
-    load_trace(folder.string(), "raw", 3);
+    load_trace(folder, "raw", 3);
     FAIL("took a device that is not there");
   } catch (const InputError& error) {
-    CHECK(error.what() == folder.string() + ": no device 3; the capture has 0");
+    CHECK(error.what() == folder + ": no device 3; the capture has 0");
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("kernels are named as people know them") {

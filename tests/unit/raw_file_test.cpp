@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -14,6 +13,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "tests/program.hpp"
 #include "tracer/raw/fields.hpp"
 #include "tracer/raw/json_lines.hpp"
 #include "tracer/raw/reader.hpp"
@@ -25,16 +25,11 @@ using namespace tidepool;
 
 namespace {
 
-/// A fresh path that is removed at the end.
 struct ScratchFile {
-  ScratchFile() {
-    static int count = 0;
-    path = fmt::format("{}/tidepool-raw-{}-{}.raw", std::filesystem::temp_directory_path().string(), getpid(), count++);
-  }
-  ~ScratchFile() { std::filesystem::remove(path); }
   raw::Log read() const { return raw::read_raw(read_input(path)); }
-  std::string bytes() const { return std::string{read_input(path).bytes()}; }
-  std::string path;
+  std::string bytes() const { return content_of(path); }
+  ScratchFolder folder;
+  std::string path = folder.file("1.cupti.raw");
 };
 
 raw::FileHeader header() {

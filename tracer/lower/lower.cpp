@@ -21,10 +21,6 @@
 namespace tidepool {
 namespace {
 
-bool on_device(raw::MemoryKind kind) {
-  return kind == raw::MemoryKind::kDevice || kind == raw::MemoryKind::kManaged || kind == raw::MemoryKind::kArray;
-}
-
 class Assembly {
  public:
   Assembly() { timeline_.what = "capture"; }
@@ -39,6 +35,7 @@ class Assembly {
 
  private:
   void add(const ProcessLog& process) {
+    for (const FittedLog& file : process.files) count(file.log);
     const FrameworkCalls calls{process, timeline_};
     const std::size_t before = timeline_.ops.size();
     for (const FittedLog& file : process.files) {
@@ -49,6 +46,17 @@ class Assembly {
     if (timeline_.ops.size() == before) calls.add_as_ops(timeline_);
     for (GpuMemory& event : memory_events(process)) timeline_.memory.push_back(std::move(event));
     for (GpuRange& range : ranges(process)) timeline_.ranges.push_back(std::move(range));
+  }
+
+  /// Launches whose parameters were not read, and the profiler's own time.
+  void count(const raw::Log& log) {
+    launches_ += log.launches.size();
+    for (const raw::WithUses<raw::Launch>& launch : log.launches)
+      unread_ += (launch.record.flags & (raw::kUsesIncomplete | raw::kNotScanned)) != 0;
+    constexpr std::int64_t kLongest = std::int64_t{24} * 3600 * 1'000'000'000;  // a damaged one may be any
+    for (const raw::Overhead& overhead : log.overheads)
+      if (overhead.start <= overhead.end && overhead.start >= 0 && overhead.end - overhead.start <= kLongest)
+        overhead_ = std::min(overhead_ + Nanos{overhead.end - overhead.start}, Nanos{kLongest * 365});
   }
 
   void add_ops(const ProcessLog& process, const FittedLog& file, const FrameworkCalls& calls) {
@@ -65,8 +73,8 @@ class Assembly {
       op.name = copy_name(static_cast<std::size_t>(record.copy));
       if (op.uses.empty()) {
         const std::size_t first = timeline_.uses.size();
-        if (record.from != 0 && on_device(record.from_memory)) use(file, record.from, record.size, Access::kRead);
-        if (record.to != 0 && on_device(record.to_memory)) use(file, record.to, record.size, Access::kWrite);
+        if (record.from != 0 && !on_host(record.from_memory)) use(file, record.from, record.size, Access::kRead);
+        if (record.to != 0 && !on_host(record.to_memory)) use(file, record.to, record.size, Access::kWrite);
         op.uses = {first, timeline_.uses.size()};
       }
       timeline_.ops.push_back(op);
@@ -163,9 +171,7 @@ class Assembly {
     }
   }
 
-  static void add_meta(std::span<const raw::Log> logs, std::map<std::string, std::string>& meta) {
-    meta["source"] = "raw";
-    meta["time"] = "measured";
+  void add_meta(std::span<const raw::Log> logs, std::map<std::string, std::string>& meta) const {
     std::set<std::string_view> sources;
     std::set<std::string> gpus;
     std::uint64_t cut_off = 0;
@@ -177,7 +183,12 @@ class Assembly {
       cut_off += log.cut_off_bytes;
       unfinished += log.header.closed != 1;
     }
+    meta["source"] = "raw";
+    meta["time"] = "measured";
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
+    if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
+    if (unread_ > 0)
+      meta["lacks"] = fmt::format("what {} of {} launches use: their parameters were not read", unread_, launches_);
     if (gpus.size() == 1 && !gpus.begin()->empty()) meta["device"] = *gpus.begin();
     if (unfinished > 0 || cut_off > 0)
       meta["recovered"] =
@@ -186,6 +197,8 @@ class Assembly {
   }
 
   GpuTimeline timeline_;
+  std::size_t launches_ = 0, unread_ = 0;
+  Nanos overhead_;
   std::map<std::string, std::string> plain_names_;
 };
 

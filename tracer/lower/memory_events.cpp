@@ -17,8 +17,6 @@ constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of t
 static_assert(static_cast<int>(raw::Category::kInput) == static_cast<int>(BufferKind::kInput) &&
               static_cast<int>(raw::Category::kOptimizerState) == static_cast<int>(BufferKind::kOptimizerState));
 
-bool on_device(raw::MemoryKind kind) { return kind != raw::MemoryKind::kPageable && kind != raw::MemoryKind::kPinned; }
-
 std::uint16_t device_number(std::uint32_t device) { return device > 0xffff ? 0 : static_cast<std::uint16_t>(device); }
 
 /// An event of the driver or of the framework. `unmaps` ends all that begins in its range.
@@ -58,7 +56,7 @@ class Collector {
  private:
   void add_driver(const FittedLog& file) {
     for (const raw::Memory& record : file.log.memory) {
-      if (!on_device(record.memory) || record.operation == raw::MemoryOperation::kUnknown) continue;
+      if (on_host(record.memory) || record.operation == raw::MemoryOperation::kUnknown) continue;
       const std::int64_t time = file.clock.common(record.time);
       const bool numbered = record.correlation != 0;
       if (!seen_.emplace(numbered, numbered ? record.correlation : time, record.operation, record.address).second)

@@ -51,6 +51,8 @@ std::vector<ProcessLog> by_process(std::span<const raw::Log> logs) {
   return processes;
 }
 
+bool on_host(raw::MemoryKind kind) { return kind == raw::MemoryKind::kPageable || kind == raw::MemoryKind::kPinned; }
+
 std::int64_t checked(const raw::Log& log, const char* what, std::uint64_t value) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     refuse("{}: {} {}; expected less than 2^63", log.path, what, value);

@@ -45,6 +45,9 @@ struct ProcessLog {
 /// One for each process, in the order in which they first appear.
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
 
+/// What no trace has: memory that is not known to be on the host may be on a device.
+bool on_host(raw::MemoryKind kind);
+
 /// Addresses and sizes of a trace are less than 2^63.
 /// @throws InputError  "x.raw: memory: 18446744073709551615; expected less than 2^63"
 std::int64_t checked(const raw::Log& log, const char* what, std::uint64_t value);

@@ -38,7 +38,8 @@ std::vector<Touch> LaunchUses::resolve(TraceBuilder& builder, const GpuUses& use
     const GpuUse& use = timeline_.uses[i];
     const std::optional<BufferId> buffer = find(use.address);
     if (!buffer) {
-      if (use.evidence != Evidence::kSchema) ++builder.losses().unknown_pointers;
+      const bool pointer = use.evidence != Evidence::kSchema && use.evidence != Evidence::kCopy;
+      builder.losses().unknown_pointers += pointer;
       continue;
     }
     Touch touch{*buffer, use.access, use.evidence};
