@@ -38,6 +38,7 @@ class Lowering {
       json["versions"].push_back({version.buffer.value(), number(version.producer), number(version.parent)});
     }
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) json["ops"].push_back(lower_op(OpId{i}));
+    json["parked"] = parked_;
     json["actions"] = std::move(actions);
     return json.dump();
   }
@@ -119,6 +120,7 @@ class Lowering {
       else if (action.verb == Verb::kSwapIn && !met[action.subject]) {
         met[action.subject] = true;  // on the host when the step begins
         copied[action.subject] = true;
+        parked_.push_back(action.subject);
         add(0, "swap_out", action.subject);
         add(0, "drop", action.subject);
       }
@@ -126,9 +128,6 @@ class Lowering {
       const std::int64_t before =
           action.before.valid() ? number(action.before) : static_cast<std::int64_t>(trace_.ops().size());
       switch (action.verb) {
-        case Verb::kAlloc:
-          if (!initial(action.subject)) continue;
-          break;
         case Verb::kRun:
           if (!has_run_[action.subject]) {
             has_run_[action.subject] = true;
@@ -158,16 +157,11 @@ class Lowering {
     return lowered;
   }
 
-  /// Whether the program itself brings the content of this version to the step.
-  bool initial(std::uint32_t version) const {
-    const Version& it = trace_.version(VersionId{version});
-    return it.kind == VersionKind::kInitial && trace_.buffer(it.buffer).born_before;
-  }
-
   const Trace& trace_;
   const PlanFile& file_;
   const std::string& name_;
   std::vector<bool> recipe_, has_run_;
+  std::vector<std::uint32_t> parked_;
 };
 
 }  // namespace

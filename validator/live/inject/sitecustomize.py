@@ -36,12 +36,17 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
 
 def _attach():
-    from tidepool_live.session import attach
+    if "TIDEPOOL_RECORD_TORCH" in os.environ:
+        from tidepool_torch.live import attach
 
-    attach()
+        attach()
+    if "TIDEPOOL_LIVE_REPORT" in os.environ:
+        from tidepool_live.session import attach
+
+        attach()
 
 
-if "TIDEPOOL_LIVE_REPORT" in os.environ:
+if "TIDEPOOL_RECORD_TORCH" in os.environ or "TIDEPOOL_LIVE_REPORT" in os.environ:
     sys.meta_path.insert(0, _AfterTorch())
 try:
     _run_users_own()

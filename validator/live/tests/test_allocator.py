@@ -47,6 +47,7 @@ class Allocator(unittest.TestCase):
             os.environ.update(TIDEPOOL_LAYOUT=layout, TIDEPOOL_LAYOUT_MEMORY="host")
             library = load(LIBRARY)
             library.tidepool_report()  # reads its settings now
+            del os.environ["TIDEPOOL_LAYOUT"], os.environ["TIDEPOOL_LAYOUT_MEMORY"]
         program = tidepool_torch.record_steps(step, network, optimizer, steps=3, warmup=0).program
         served = Served(library)
         existing = [buffer for buffer in program.existing if buffer.kind != "gradient"]  # there are none yet

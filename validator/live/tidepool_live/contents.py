@@ -154,10 +154,14 @@ class Contents:
     def end(self, version, buffer):
         """The program has no further use for a version; tensors that it still holds keep their content."""
         content = self._contents.get(version)
-        if content is not None:
-            content.ended = True
-            if self.home(version, buffer) is None:
-                self.forget(version)
+        if content is None:
+            return
+        content.ended = True
+        home = self.home(version, buffer)
+        if home is None:
+            self.forget(version)
+        elif content.owned is home:  # whoever has a view of it keeps it
+            content.owned = None
 
     def released(self, version):
         """The program's last tensor has gone; only the plan may still want what it keeps itself."""
@@ -204,9 +208,13 @@ class Contents:
     def versions(self):
         return list(self._contents)
 
+    def only_on_host(self, version):
+        content = self._contents.get(version)
+        return content is not None and content.host is not None and content.storage() is None
+
     def rename(self, names):
         """The next iteration begins: contents go by the names that their versions have there."""
-        self._contents = {names[version]: content for version, content in self._contents.items() if version in names}
+        self._contents = {names[version]: content for version, content in self._contents.items()}
 
     def _manage(self, version, storage):
         content = self._contents.get(version)

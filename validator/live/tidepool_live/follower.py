@@ -77,12 +77,18 @@ class Follower(Recorder):
         pass
 
     def free(self, buffer):
-        self._before.pop(buffer, None)
-        number = self._numbers.pop(buffer, None)
-        if number is not None:
-            tensors = self._contents.tensors.pop(number, None)
+        """A storage of the buffer has ended. It may live on in another one, which the program has views of."""
+        tensors = self._contents.tensors.get(self._numbers.get(buffer))
+        if tensors is not None:
+            self._contents.released(tensors.version)
+        other = self._storages.home(buffer)
+        if other is not None:
             if tensors is not None:
-                self._contents.released(tensors.version)
+                tensors.home = weakref.ref(other)
+            return
+        self._storages.end(buffer)
+        self._before.pop(buffer, None)
+        self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
 
     def run(self, op):
         expected = self._matcher.expected()
@@ -97,6 +103,10 @@ class Follower(Recorder):
 
     # In front of an op.
 
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.settle()
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if self._strange == GIVE_UP_AFTER:
@@ -109,6 +119,11 @@ class Follower(Recorder):
             result = tree_map(lambda leaf: originals.get(id(leaf), leaf), result)
             self._substitutes = None
         return result
+
+    def settle(self):
+        """All tensors get their content back, for code that reads memory without ops (torch.save)."""
+        with _disable_current_modes(), torch.no_grad():
+            self._settle()
 
     def resident(self, tensor):
         """The tensor, or one with the same elements if its own storage is empty: for code that no op shows."""
@@ -234,11 +249,6 @@ class Follower(Recorder):
             return False
         return self._contents.drop(version, buffer)
 
-    def _alloc(self, version, buffer):
-        content = self._contents.of(version)
-        if content is not None and content.storage() is None:
-            self._contents.swap_in(version, buffer)
-
     def _free(self, version, buffer):
         self._contents.end(version, buffer)
 
@@ -305,18 +315,19 @@ class Follower(Recorder):
             self._run_again(self._plan.producer[version])
         self._bringing.discard(version)
 
-    def _settle(self):
-        """Everything that the program still has comes back to where its tensors expect it."""
+    def _settle(self, spared=()):
+        """Everything that the program still has comes back to where its tensors expect it, but for spared versions."""
         with torch._C._AutoDispatchBelowAutograd():
             for number, tensors in list(self._contents.tensors.items()):
                 version = tensors.version
-                if self._contents.of(version) is None or tensors.home() is None:
+                if version in spared or self._contents.of(version) is None or tensors.home() is None:
                     continue
                 if self._contents.storage(version, number) is None:
                     self._require(version)
                 self._contents.restore_home(version, number)
             for version in self._contents.versions():
-                self._contents.forget(version)
+                if version not in spared:
+                    self._contents.forget(version)
         self._recipes.clear()
 
     # After an op.
@@ -410,34 +421,26 @@ class Follower(Recorder):
         self._issued = 0
 
     def _finish(self):
-        """The step is over: what outlives it becomes what the next one finds."""
+        """The step is over. All that the program still has comes back, but for what the plan expects on the host when
+        the step begins. What outlives the step becomes what the next one finds."""
+        names = {}
+        for number, then in self._becomes.items():
+            if number in self._contents.tensors and self._plan.first_version[then] in self._plan.parked:
+                version = self._contents.tensors[number].version
+                if self._contents.only_on_host(version):
+                    names[version] = self._plan.first_version[then]
+        self._settle(spared=names)
+        self._contents.rename(names)
         self.report.finish(self._meter, self._copies.clock(), self._contents)
         self._strange = 0
-        self._before = dict(self._numbers)
-        names, numbers, tensors = {}, {}, {}
-        with torch._C._AutoDispatchBelowAutograd():
-            for buffer, number in self._numbers.items():
-                old, then = self._contents.tensors.get(number), self._becomes.get(number)
-                if old is None:
-                    continue
-                content = self._contents.of(old.version)
-                if then is None or (content is not None and content.owned is not None):
-                    if content is not None and old.home() is not None:
-                        self._require(old.version)
-                        self._contents.restore_home(old.version, number)
-                if then is not None:
-                    first = self._plan.first_version[then]
-                    names[old.version] = first
-                    numbers[buffer], tensors[then] = then, old
-        for version in self._contents.versions():
-            if version not in names:
-                self._contents.forget(version)
-        self._contents.rename(names)
-        for number, old in tensors.items():
-            old.version = self._plan.first_version[number]
-        self._numbers, self._contents.tensors = numbers, tensors
-        self._recipes = {}
-        self._issued = 0
+        self._before, self._issued = dict(self._numbers), 0
+        held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
+        for buffer, number in self._before.items():
+            then = self._becomes.get(number)
+            if then is not None and number in held:
+                self._numbers[buffer] = then
+                self._contents.tensors[then] = held[number]
+                held[number].version = self._plan.first_version[then]
 
 
 class _Storages(Storages):
@@ -446,22 +449,34 @@ class _Storages(Storages):
     def __init__(self, program, on_gpu, meter):
         super().__init__(program, on_gpu)
         self._meter = meter
-        self._homes = {}
+        self._places = {}  # Buffer -> weak references to its storages
 
     def home(self, buffer):
-        return self._homes[buffer]()
+        """A storage that the program's tensors of this buffer share; None if it has ended."""
+        return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
+
+    def end(self, buffer):
+        self._places.pop(buffer, None)
 
     def also(self, storage, buffer):
-        """Another storage that holds a version of the same buffer."""
+        """Another storage that holds a version of the same buffer, and that the program may get views of."""
         key = storage._cdata
-        if key not in self._buffers:
-            self._buffers[key] = buffer
-            self._deaths[key] = weakref.ref(storage, lambda _: (self._buffers.pop(key), self._deaths.pop(key)))
+        if key in self._buffers:
+            return
+
+        def ended(_reference):
+            del self._buffers[key], self._deaths[key]
+            if self.home(buffer) is None:
+                self._program.free(buffer)
+
+        self._buffers[key] = buffer
+        self._deaths[key] = weakref.ref(storage, ended)
+        self._places.setdefault(buffer, []).append(weakref.ref(storage))
 
     def _follow(self, tensor, buffer):
         if isinstance(buffer, Buffer):
             storage = tensor.untyped_storage()
-            self._homes[buffer] = weakref.ref(storage, lambda _: self._homes.pop(buffer, None))
+            self._places[buffer] = [weakref.ref(storage)]
             self._meter.count(storage)
         return super()._follow(tensor, buffer)
 

@@ -37,6 +37,7 @@ class ExpectedOp:
 class LiveProgram:
     """Ops in order, sizes of buffers in bytes, versions, and the actions in front of each op.
 
+    parked      versions that the plan expects on the host when the step begins
     actions[i]  (verb, subject) in front of op i; the last entry stands after the last op
     """
 
@@ -50,6 +51,7 @@ class LiveProgram:
         self.buffer_of = [buffer for buffer, _, _ in content["versions"]]
         self.producer = [op for _, op, _ in content["versions"]]
         self.parent = [parent for _, _, parent in content["versions"]]
+        self.parked = set(content["parked"])
         self.ops = [self._op(op) for op in content["ops"]]
         self.actions = [[] for _ in range(len(self.ops) + 1)]
         for before, verb, subject in content["actions"]:

@@ -1,0 +1,101 @@
+"""A training script that knows nothing of it is recorded into a raw file: records, order, kinds, iterations, clocks."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from support import torch  # skips without it
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INJECT = os.path.join(HERE, "../../../validator/live/inject")
+SCRIPT = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+optimizer = torch.optim.Adam(model.parameters(), foreach=True)
+x = torch.randn(16, 4)
+for _ in range(6):
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item().hex())
+"""
+
+
+def run(settings):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.pathsep.join([INJECT, os.path.join(HERE, "..")])
+        raw = os.path.join(folder, "run.raw")
+        environment = {**os.environ, "PYTHONPATH": path, "TIDEPOOL_RAW": raw, **settings}
+        result = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment)
+        if not os.path.exists(raw):
+            return result, None, []
+        names = os.listdir(raw)
+        with open(os.path.join(raw, names[0]), encoding="utf-8") as file:
+            return result, names, [json.loads(line) for line in file]
+
+
+class Script(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "1", "TIDEPOOL_ITERATIONS": "2"}
+        cls.result, cls.names, cls.records = run(settings)
+        cls.plain, _, nothing = run({})
+        assert nothing == []
+
+    def of(self, kind):
+        return [record for record in self.records if record.get("kind") == kind]
+
+    def test_the_script_computes_what_it_computes_without_a_recorder(self):
+        self.assertEqual((self.result.returncode, self.result.stderr), (0, ""))
+        self.assertEqual(self.result.stdout, self.plain.stdout)
+
+    def test_one_file_of_the_process_begins_with_its_clocks(self):
+        header = self.records[0]
+        self.assertEqual(self.names, [f"{header['process']}.torch.jsonl"])
+        self.assertEqual((header["tidepool_raw"], header["source"], header["clock"]), (1, "torch", "monotonic_raw"))
+        self.assertEqual(header["time"], header["monotonic_raw"])
+        self.assertGreaterEqual(len(self.of("clock")), 1)
+
+    def test_two_iterations_are_recorded_and_nothing_after_them(self):
+        marks = [record["name"] for record in self.of("range") if record["meaning"] == "iteration"]
+        self.assertEqual(marks, ["0", "1"])
+        names = [record["name"] for record in self.of("framework_op")]
+        self.assertEqual(names[:len(names) // 2], names[len(names) // 2:])
+        self.assertEqual(names[:2], ["aten::addmm", "aten::relu"])
+
+    def test_every_use_is_of_memory_that_is_there_and_large_enough(self):
+        live = {}
+        for record in self.records:
+            if record.get("kind") == "framework_memory":
+                if record["action"] == "free_completed":
+                    self.assertEqual(live.pop(record["address"]), record["size"])
+                else:
+                    live[record["address"]] = record["size"]
+            for access, address, size in record.get("uses", []):
+                self.assertEqual(live[address], size)
+                self.assertIn(access, ("read", "write", "read_write"))
+
+    def test_ops_follow_each_other_and_end_after_they_begin(self):
+        last = 0
+        for op in self.of("framework_op"):
+            self.assertLessEqual(op["start"], op["end"])
+            self.assertLessEqual(last, op["end"])
+            last = op["end"]
+
+    def test_kinds_names_modules_and_phases_are_those_of_the_model(self):
+        known = {record.get("name"): record["category"] for record in self.of("framework_memory")
+                 if record["action"] == "existing"}
+        self.assertEqual(known["0.weight"], "parameter")
+        self.assertEqual(known["2.bias.exp_avg"], "optimizer_state")
+        self.assertEqual({(op.get("module", ""), op["phase"]) for op in self.of("framework_op")},
+                         {("0", "forward"), ("1", "forward"), ("2", "forward"), ("", "forward"), ("", "backward"),
+                          ("2", "backward"), ("1", "backward"), ("0", "backward"), ("", "optimizer")})
+
+
+if __name__ == "__main__":
+    unittest.main()
