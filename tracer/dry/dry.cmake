@@ -19,5 +19,9 @@ set_target_properties(tidepool_dry PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_B
 target_link_options(tidepool_dry PRIVATE -Wl,-soname,libcuda.so.1 -static-libstdc++ -static-libgcc
   -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_target_properties(tidepool_dry PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
-add_dependencies(tidepool tidepool_dry)
-install(TARGETS tidepool_dry LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tidepool)
+add_library(tidepool_dry_nvml MODULE ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.cpp)
+set_target_properties(tidepool_dry_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+  CXX_VISIBILITY_PRESET hidden)
+target_link_options(tidepool_dry_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)
+add_dependencies(tidepool tidepool_dry tidepool_dry_nvml)
+install(TARGETS tidepool_dry tidepool_dry_nvml LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tidepool)

@@ -12,11 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string standin_library() {
+/// Where the stand-in libraries are: beside the program, or where they are installed.
+std::string standin_folder() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path(), above = here.parent_path();
   for (const fs::path& place :
        {here, above / "lib/tidepool", above / "lib64/tidepool", above / "lib/x86_64-linux-gnu/tidepool"})
-    if (fs::exists(place / "libtidepool_dry.so")) return fs::canonical(place / "libtidepool_dry.so").string();
+    if (fs::exists(place / "libtidepool_dry.so")) return fs::canonical(place).string();
   refuse("--dry: no libtidepool_dry.so in {}; it is built with tidepool, and must lie beside it or be installed",
          here.string());
 }
@@ -34,10 +35,11 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
   if (!run.capacity.empty() && static_cast<std::uint64_t>(parse_bytes(run.capacity).count()) <= preset.context_bytes)
     refuse("--capacity: {} is no room for a program; driver and context keep {} MiB of a device like {}", run.capacity,
            preset.context_bytes >> 20, run.device);
-  const std::string library = standin_library();
-  if (library.find_first_of(": ") != std::string::npos)
-    refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", library);
-  return {{"LD_PRELOAD", prepended("LD_PRELOAD", library)},
+  const std::string folder = standin_folder();
+  if (folder.find_first_of(": ") != std::string::npos)
+    refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
+  const std::string libraries = folder + "/libtidepool_dry.so:" + folder + "/libtidepool_dry_nvml.so";
+  return {{"LD_PRELOAD", prepended("LD_PRELOAD", libraries)},
           {"TIDEPOOL_DRY_DEVICE", run.device},
           {"TIDEPOOL_DRY_CAPACITY", run.capacity},
           {"CUDA_VISIBLE_DEVICES", "0"},

@@ -1,4 +1,6 @@
 // The CUDA runtime's entry points about streams, events and graphs.
+#include <algorithm>
+
 #include "tracer/dry/standin/standin.hpp"
 
 using namespace tidepool::dry;
@@ -162,8 +164,10 @@ Status cudaGraphDestroy(void* graph) {
   return done(kSuccess);
 }
 Status cudaGraphExecDestroy(void* executable) { return cudaGraphDestroy(executable); }
-Status cudaGraphGetNodes(void*, void*, std::size_t* count) {
-  *count = 0;
+/// Only their number: a node is no thing of its own here.
+Status cudaGraphGetNodes(void* graph, void** nodes, std::size_t* count) {
+  if (nodes != nullptr) std::fill_n(nodes, *count, nullptr);
+  *count = static_cast<Graph*>(graph)->work.size();
   return done(kSuccess);
 }
 Status cudaGraphNodeGetDependencies(void*, void*, void*, std::size_t* count) {

@@ -25,10 +25,14 @@ void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t 
   tidepool::dry::Standin& standin = tidepool::dry::Standin::get();
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (!standin.memory().owns(address)) return;
-  if (bytes > 0)
+  if (bytes > 0) {
+    // What an earlier tensor left there would be read where a kernel should have written: sizes, say. Zeros do less
+    // harm.
+    tidepool::dry::fill_bytes(pointer, 0, static_cast<std::size_t>(bytes));
     standin.recorder().tensor_allocated(address, static_cast<std::uint64_t>(bytes));
-  else
+  } else {
     standin.recorder().tensor_freed(address);
+  }
 }
 
 #pragma GCC visibility pop
