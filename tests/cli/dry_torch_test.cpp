@@ -1,0 +1,51 @@
+// PyTorch built for CUDA, on the stand-in: its own allocator, its own kernels, no GPU.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/skip.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+/// A Python that has PyTorch for CUDA: $TIDEPOOL_TORCH_PYTHON or python3. Nothing, and the test is skipped, without
+/// one.
+std::string torch_python() {
+  const char* const given = std::getenv("TIDEPOOL_TORCH_PYTHON");
+  const std::string python = given != nullptr ? given : "python3";
+  const std::string ask = python + " -c 'import torch; assert torch.version.cuda' >/dev/null 2>&1";
+  if (std::system(ask.c_str()) == 0) return python;
+  tests::skip(python + " has no PyTorch for CUDA (TIDEPOOL_TORCH_PYTHON names another)");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its allocator does what the model says") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide"), snapshot = folder.file("snapshot.pickle"),
+                    peak = folder.file("peak");
+  const ProgramResult run = run_program(
+      {"record", "--dry", "-o", trace, "--", python, TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, peak});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+
+  const Json audit = Json::parse(run_program({"audit", snapshot, "--json"}).out);
+  CHECK(audit.at("allocations") > 100);
+  CHECK(audit.at("matched") == audit.at("allocations"));
+  CHECK(audit.at("segment_allocations") > 0);
+  CHECK(audit.at("segment_matched") == audit.at("segment_allocations"));
+
+  // What PyTorch counted, to the byte: each tensor is a buffer, and nothing else is.
+  const Json info = Json::parse(run_program({"info", trace, "--json"}).out);
+  CHECK(info.at("ideal_peak_bytes") == std::stoll(content_of(peak)));
+  CHECK(info.at("buffers") == audit.at("allocations"));
+  CHECK(info.at("kernels") > 60);
+  CHECK(info.at("meta").at("time") == "estimated");
+  CHECK(run_program({"simulate", trace, "--pool", "pytorch"}).code == 0);
+}
