@@ -123,6 +123,16 @@ Database::Database(const std::string& path, Open open) : path_{path} {
   }
 }
 
+bool Database::is_ours(std::string_view head) {
+  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  constexpr std::size_t kApplicationAt = 68;  // big-endian
+  if (head.size() < kApplicationAt + 4 || !head.starts_with(kMagic)) return false;
+  std::uint32_t application = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    application = application << 8 | static_cast<unsigned char>(head[kApplicationAt + i]);
+  return application == schema::kApplication;
+}
+
 void Database::check_or_create(Open open) {
   const auto foreign = [&] {
     return InputError{

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/result_row.hpp"
@@ -70,6 +71,8 @@ class Database {
   explicit Database(const std::string& path, Open open = Open::kMayCreate);
 
   const std::string& path() const { return path_; }
+  /// Whether a file that begins with these 100 bytes is a database of sweep results, of any version.
+  static bool is_ours(std::string_view head);
 
   /// Writes all rows or none. A row replaces one of the same key that failed; any other stays, and is the same.
   /// @param source  what to call where the rows come from, if they contradict those that are there

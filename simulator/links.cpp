@@ -89,6 +89,7 @@ void Links::go_on(Nanos time) {
 
 void Links::finish(Lane& lane, Nanos time) {
   if (keep_past_ && lane.since < time) lane.past.push_back({lane.since, time});
+  lane.begins.push_back(lane.since - lane.waiting.front().latency);
   lane.ends.push_back(time);
   lane.waiting.pop_front();
   lane.moves = false;

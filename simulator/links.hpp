@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "simulator/machine.hpp"
@@ -45,6 +46,10 @@ class Links {
   bool ended(Direction direction, std::uint32_t number) const { return lane(direction).ends.size() >= number; }
   /// The moment without the copies that have ended.
   Moment simplified(Moment moment) const;
+  /// Beginning and end of a copy that has ended.
+  std::pair<Nanos, Nanos> span(Direction direction, std::uint32_t number) const {
+    return {lane(direction).begins[number - 1], lane(direction).ends[number - 1]};
+  }
   /// When a kernel ends that begins at `start` and takes `duration` alone, if copies under way slow it down: while data
   /// moves out, it does 1 in 1 + `out_ppm` / 10^6 of its work, likewise for data that moves in, and both add up.
   Nanos end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, std::int64_t in_ppm);
@@ -52,6 +57,7 @@ class Links {
   Nanos drain();
   /// The same if none is added any more; time does not go on. O(copies so far).
   Nanos drained() const { return Links{*this}.drain(); }
+  std::uint32_t added(Direction direction) const { return lane(direction).added; }
   bool empty() const { return lanes_[0].added + lanes_[1].added == 0; }
 
  private:
@@ -63,8 +69,8 @@ class Links {
     Nanos first, last;
   };
   struct Lane {
-    std::deque<Copy> waiting;  ///< the first may be under way
-    std::vector<Nanos> ends;   ///< of the copies before
+    std::deque<Copy> waiting;         ///< the first may be under way
+    std::vector<Nanos> begins, ends;  ///< of the copies before
     std::uint32_t added = 0;
     std::int64_t shared_ppm = 0;  ///< rate while both directions move data; of 10^6
     bool moves = false;           ///< the first waiting copy is past its latency

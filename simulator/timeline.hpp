@@ -1,6 +1,7 @@
 // The simulated executor: applies actions to lanes and memory, and decides nothing.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "simulator/availability.hpp"
@@ -47,6 +48,14 @@ class Timeline {
   Totals totals() const;
   Nanos recompute() const { return totals_.recompute; }
   Nanos stalled() const { return totals_.stall.compute; }
+  const Stall& stall() const { return totals_.stall; }
+  /// How many pieces of copies the link has been given in a direction; 0 where pieces do not disturb each other.
+  std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
+  /// When a piece began and ended, by its number in its direction, from 1. Nothing is applied afterwards.
+  std::pair<Nanos, Nanos> piece_span(Direction direction, std::uint32_t number) {
+    if (!links_.ended(direction, number)) links_.drain();
+    return links_.span(direction, number);
+  }
 
  private:
   void run(OpId op);

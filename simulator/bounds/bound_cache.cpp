@@ -18,22 +18,38 @@ std::string restriction(const PolicyInfo& info, const Spec& spec) {
   return Options{info.name, info.options, spec.options}.word("with");
 }
 
-}  // namespace
+struct Allowed {
+  bool swap = false, remat = false;
+};
 
-BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
-  BoundQuery query{.trace = trace,
-                   .machine = spec.machine,
-                   .capacity = spec.capacity,
-                   .assume = spec.assume,
-                   .iterations = spec.iterations};
-  for (const std::string& text : split_list(spec.policy, '+')) {
+Allowed allowed(const std::string& policy) {
+  Allowed all;
+  for (const std::string& text : split_list(policy, '+')) {
     const Spec one = parse_spec(text);
     const PolicyInfo& info = find_policy(one.name);
     const std::string only = restriction(info, one);
-    query.swap |= (info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid) && only != "remat";
-    query.remat |= (info.kind == PolicyKind::kRemat || info.kind == PolicyKind::kHybrid) && only != "swap";
+    all.swap |= (info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid) && only != "remat";
+    all.remat |= (info.kind == PolicyKind::kRemat || info.kind == PolicyKind::kHybrid) && only != "swap";
   }
-  return query;
+  return all;
+}
+
+}  // namespace
+
+std::string allowed_by(const std::string& policy) {
+  const auto [swap, remat] = allowed(policy);
+  return with_text(swap, remat);
+}
+
+BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
+  const auto [swap, remat] = allowed(spec.policy);
+  return {.trace = trace,
+          .machine = spec.machine,
+          .capacity = spec.capacity,
+          .swap = swap,
+          .remat = remat,
+          .assume = spec.assume,
+          .iterations = spec.iterations};
 }
 
 std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {

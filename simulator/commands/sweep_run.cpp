@@ -8,11 +8,10 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <thread>
 
-#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/answers.hpp"
+#include "simulator/frontier_rows.hpp"
 #include "simulator/interruptible.hpp"
 #include "simulator/numbers.hpp"
 #include "simulator/plot.hpp"
@@ -58,16 +57,6 @@ struct Group {
   std::vector<Point> points;
 };
 
-/// The bound of a run, as a share of the time without limits; infinite where no plan exists.
-std::optional<double> bound_of(const Row& row) {
-  const auto* bound = std::get_if<std::int64_t>(&at(row, "bound_ns"));
-  const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"));
-  if (bound && baseline && *baseline > 0) return static_cast<double>(*bound) / static_cast<double>(*baseline) - 1;
-  if (!bound && std::holds_alternative<std::string>(at(row, "bound_kind")))
-    return std::numeric_limits<double>::infinity();
-  return {};
-}
-
 void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, const RunSpec& spec, const Row& row) {
   const std::string& machine = text_at(row, "machine_hash");
   const auto known = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
@@ -79,16 +68,7 @@ void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, c
   frontier.machine = spec.machine.name;
   frontier.ideal_peak = part.grid.ideal_peak();
   if (const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"))) frontier.baseline = Nanos{*baseline};
-  Point point{.policy = spec.policy,
-              .pool = spec.pool,
-              .addresses = std::get<bool>(at(row, "addresses")),
-              .capacity = spec.capacity,
-              .outcome = find_outcome(text_at(row, "outcome"))};
-  const BoundQuery query = query_of(part.trace.trace, spec);
-  point.may = with_text(query.swap, query.remat);
-  point.bound = bound_of(row);
-  if (const auto* ratio = std::get_if<double>(&at(row, "overhead_ratio"))) point.overhead = *ratio - 1;
-  group.points.push_back(std::move(point));
+  group.points.push_back(point_of(row, spec.policy, spec.pool));
 }
 
 /// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".

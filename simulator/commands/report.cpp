@@ -1,0 +1,141 @@
+// tidepool report: one HTML file to look at.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/commands/grid_options.hpp"
+#include "simulator/database.hpp"
+#include "simulator/frontier_rows.hpp"
+#include "simulator/report/page.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/importer.hpp"
+#include "traces/input.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kMostRuns = 12;
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string output = "report.html";
+  GridText grid;
+};
+
+/// A word as a shell reads it back.
+std::string quoted(const std::string& word) {
+  if (word.find_first_of(" ()'\"$&;|<>*?`\\") == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
+
+/// What makes the same report again.
+std::string command_of(const Arguments& arguments) {
+  std::string text = "tidepool report";
+  for (const std::string& input : arguments.inputs) text += " " + quoted(input);
+  const GridText standard;
+  const auto add = [&](const char* option, const std::string& value, const std::string& usual) {
+    if (value != usual) text += fmt::format(" {} {}", option, quoted(value));
+  };
+  const GridText& grid = arguments.grid;
+  add("--pool", grid.pool, standard.pool);
+  add("--policy", grid.policy, standard.policy);
+  add("--capacity", grid.capacity, standard.capacity);
+  add("--machine", grid.machine, standard.machine);
+  add("--seed", grid.seed, standard.seed);
+  add("--assume", grid.assume, standard.assume);
+  add("--overhead-limit", grid.overhead_limit, standard.overhead_limit);
+  add("--iterations", grid.iterations, standard.iterations);
+  if (grid.count_search) text += " --count-search";
+  return text + " -o " + quoted(arguments.output);
+}
+
+bool is_database(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::string head(100, '\0');
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && Database::is_ours(head);
+}
+
+/// By trace, machine, pool, policy, options, capacity and seed.
+std::vector<Row> rows_of(const std::string& path) {
+  std::vector<Row> rows;
+  Database{path, Database::Open::kExisting}.each([&](const KeyedRow& keyed) { rows.push_back(keyed.row); });
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    for (const char* column :
+         {"trace", "trace_hash", "machine", "machine_hash", "pool", "policy", "options", "capacity_bytes", "seed"})
+      if (at(a, column) != at(b, column)) return at(a, column) < at(b, column);
+    return false;
+  });
+  return rows;
+}
+
+ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index, BoundCache& bounds) {
+  ReportedRun run;
+  run.spec = grid.at(index);
+  const Result result = try_simulate(trace.trace, run.spec, true);
+  if (result.outcome != Outcome::kError) {
+    run.bound = bounds.find(trace.trace, run.spec);
+    run.history = history_of(trace.trace, run.spec, result.realised);
+  }
+  run.row = make_row(trace, grid.ideal_peak(), run.spec, result, run.bound);
+  return run;
+}
+
+int run(const Arguments& arguments) {
+  ReportContent content;
+  content.command = command_of(arguments);
+  std::optional<NamedTrace> trace;
+  for (const std::string& path : arguments.inputs) {
+    if (is_database(path)) {
+      const std::vector<Frontier> frontiers = frontiers_of(rows_of(path));
+      content.frontiers.insert(content.frontiers.end(), frontiers.begin(), frontiers.end());
+      continue;
+    }
+    if (trace)
+      throw InputError{
+          fmt::format("{}: a second trace, after {}; expected one, and databases of sweep results", path, trace->name)};
+    trace.emplace(NamedTrace{path, load_trace(path)});
+  }
+  if (trace) {
+    const Grid grid{arguments.grid, trace->trace};
+    if (grid.size() > kMostRuns)
+      throw InputError{
+          fmt::format("the lists ask for {} runs; expected at most {}, as each is shown in full (the "
+                      "database of a sweep may have any number)",
+                      grid.size(), kMostRuns)};
+    content.trace = &*trace;
+    content.ideal_peak = grid.ideal_peak();
+    BoundCache bounds;
+    for (std::size_t i = 0; i < grid.size(); ++i) content.runs.push_back(run_one(*trace, grid, i, bounds));
+  }
+  const std::string page = report_page(content);
+  write_file(arguments.output, page);
+  fmt::print("{}: {} runs in full, {} frontiers, {}\n", arguments.output, content.runs.size(), content.frontiers.size(),
+             to_text(Bytes{static_cast<std::int64_t>(page.size())}));
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "report",
+     .summary = "one HTML file, to be opened without a network: frontiers, memory over time, addresses, lanes",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option(
+              "inputs", arguments->inputs,
+              "databases of sweep results, whose frontiers are drawn, and at most one trace, which is run again "
+              "as the options say and shown in full")
+           ->required();
+       declare_grid_options(app, arguments->grid);
+       app.add_option("-o,--output", arguments->output, "the file to write")->type_name("FILE")->capture_default_str();
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,73 @@
+// Numbers and names as people read them.
+
+function fixed(value, digits) {
+  return String(Number(value.toPrecision(digits)));
+}
+
+function bytesText(bytes) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let unit = 0, value = bytes;
+  while (Math.abs(value) >= 1024 && unit + 1 < units.length) value /= 1024, unit++;
+  return (unit === 0 ? String(value) : fixed(value, 4)) + ' ' + units[unit];
+}
+
+function timeText(ns, digits = 4) {
+  const size = Math.abs(ns);
+  if (size >= 1e9) return fixed(ns / 1e9, digits) + ' s';
+  if (size >= 1e6) return fixed(ns / 1e6, digits) + ' ms';
+  if (size >= 1e3) return fixed(ns / 1e3, digits) + ' µs';
+  return Math.round(ns) + ' ns';
+}
+
+// A time of a run, with as many digits as tell points apart that are `step` apart.
+function momentText(ns, step) {
+  const [unit, name] = state.full.t1 >= 1e10 ? [1e9, 's'] : state.full.t1 >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
+  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  return (ns / unit).toFixed(digits) + ' ' + name;
+}
+
+function percentText(ratio) {
+  const percent = ratio * 100;
+  const size = Math.abs(percent);
+  return (percent > 0 ? '+' : '') + (size < 0.005 ? '0' : size < 1 ? percent.toFixed(2) : size < 100 ? percent.toFixed(1) :
+      Math.round(percent).toLocaleString('en')) + ' %';
+}
+
+function countText(count) { return count.toLocaleString('en'); }
+
+const OUTCOMES = {
+  ok: 'ok', out_of_memory: 'out of memory', infeasible: 'infeasible', time_limit: 'time limit', error: 'error',
+};
+
+// An element with attributes and children; text children are text, never markup.
+function h(name, attributes = {}, ...children) {
+  const element = name.startsWith('svg:') ? document.createElementNS('http://www.w3.org/2000/svg', name.slice(4)) :
+                                            document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? '' : value);
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+function stringAt(id) {
+  const strings = tables.strings.get();
+  return strings && strings[id] ? strings[id] : '';
+}
+
+function bufferName(buffer) {
+  const buffers = tables.buffers.get();
+  const name = buffers ? stringAt(buffers.name[buffer]) : '';
+  return name ? `${name} (buffer ${buffer})` : `buffer ${buffer}`;
+}
+
+function opName(op) {
+  const ops = tables.ops.get();
+  const name = ops ? stringAt(ops.name[op]) : '';
+  return name ? `op ${op} (${name})` : `op ${op}`;
+}
+
+// The ids that tables hold plus one: 0 is the end of the step.
+function beforeText(plusOne) { return plusOne ? `before ${opName(plusOne - 1)}` : 'at the end of the step'; }

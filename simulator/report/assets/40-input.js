@@ -1,0 +1,163 @@
+// What the mouse, fingers and keys do on a pane, and what is said about the place under the cursor.
+
+const tip = h('div', {class: 'tip', role: 'status', hidden: true});
+
+function listen(pane) {
+  const canvas = pane.canvas;
+  let drag = null;
+  canvas.addEventListener('pointerdown', event => {
+    if (event.button !== 0) return;
+    canvas.focus({preventScroll: true});
+    canvas.setPointerCapture(event.pointerId);
+    drag = {x: event.offsetX, y: event.offsetY, t0: state.t0, t1: state.t1, a0: state.a0, a1: state.a1, moved: false};
+  });
+  canvas.addEventListener('pointermove', event => {
+    if (!drag) return hover(pane, event);
+    const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
+    if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
+    drag.moved = true;
+    tip.hidden = true;
+    canvas.classList.add('dragging');
+    const dt = dx / pane.plotWidth * (drag.t1 - drag.t0);
+    setWindow(drag.t0 - dt, drag.t1 - dt);
+    if (pane.name !== 'map') return;
+    const da = dy / (pane.bottom - pane.top) * (drag.a1 - drag.a0);
+    setAddresses(drag.a0 + da, drag.a1 + da);
+  });
+  canvas.addEventListener('pointerup', event => {
+    if (drag && !drag.moved) choose(pane, event.offsetX, event.offsetY);
+    drag = null;
+    canvas.classList.remove('dragging');
+  });
+  canvas.addEventListener('pointercancel', () => { drag = null; });
+  canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
+  canvas.addEventListener('dblclick', showAll);
+  canvas.addEventListener('wheel', event => {
+    // Without a modifier the page scrolls, unless the pane has been clicked.
+    if (!event.ctrlKey && !event.metaKey && !event.altKey && document.activeElement !== canvas) return;
+    event.preventDefault();
+    const factor = Math.exp(Math.max(-200, Math.min(200, event.deltaY)) * 0.0022);
+    if (event.shiftKey && !event.altKey) {
+      const span = state.t1 - state.t0;
+      setWindow(state.t0 + event.deltaY / 800 * span, state.t1 + event.deltaY / 800 * span);
+    } else if (event.altKey && pane.name === 'map') {
+      zoomAddresses(factor, pane.addressAt(event.offsetY));
+    } else {
+      zoomTime(factor, pane.timeAt(event.offsetX));
+    }
+  }, {passive: false});
+  canvas.addEventListener('keydown', event => { if (key(pane, event)) event.preventDefault(); });
+}
+
+// Keys of a focused pane. True if it was one.
+function key(pane, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const span = state.t1 - state.t0, height = state.a1 - state.a0, step = event.shiftKey ? 0.5 : 0.1;
+  switch (event.key) {
+    case 'ArrowLeft': setWindow(state.t0 - span * step, state.t1 - span * step); return true;
+    case 'ArrowRight': setWindow(state.t0 + span * step, state.t1 + span * step); return true;
+    case 'ArrowUp': setAddresses(state.a0 + height * step, state.a1 + height * step); return true;
+    case 'ArrowDown': setAddresses(state.a0 - height * step, state.a1 - height * step); return true;
+    case '+': case '=': zoomTime(0.7); return true;
+    case '-': case '_': zoomTime(1 / 0.7); return true;
+    case ']': zoomAddresses(0.7); return true;
+    case '[': zoomAddresses(1 / 0.7); return true;
+    case '0': case 'Home': showAll(); return true;
+    case ',': case '.': stepCursor(pane, event.key === '.' ? 1 : -1); return true;
+    case 'n': case 'p': stepStay(pane, event.key === 'n' ? 1 : -1); return true;
+    case 'Enter': if (state.cursor) choose(pane, pane.x(state.cursor.time), state.cursor.y ?? pane.height / 2); return true;
+    default: return false;
+  }
+}
+
+// Moves the cursor from op to op.
+function stepCursor(pane, by) {
+  const begins = pane.run.opBegins.get();
+  if (!begins) return;
+  const time = state.cursor ? cursorTime(pane.run) ?? state.t0 : state.t0;
+  const op = Math.max(0, Math.min(begins.length - 1, (opAt(pane.run, time) ?? -1) + by));
+  state.cursor = {run: pane.run, time: Math.max(begins[op], pane.run.data.begin_ns)};
+  const span = state.t1 - state.t0;
+  if (begins[op] < state.t0 || begins[op] > state.t1) setWindow(begins[op] - span / 2, begins[op] + span / 2);
+  showReadouts();
+  redraw();
+}
+
+// Selects the next or the previous buffer by the beginning of its stays.
+function stepStay(pane, by) {
+  const stays = pane.run.stays.get();
+  if (!stays || !stays.rows) return;
+  const last = state.selected && state.selected.run === pane.run ? state.selected.stay : lowerBound(stays.begin, state.t0) - by;
+  select(pane.run, Math.max(0, Math.min(stays.rows - 1, last + by)));
+}
+
+function hover(pane, event) {
+  const {offsetX: x, offsetY: y} = event;
+  if (x < pane.left || x > pane.left + pane.plotWidth) { tip.hidden = true; return; }
+  state.cursor = {run: pane.run, time: pane.timeAt(x), y};
+  showReadouts();
+  redraw();
+  const lines = tellAt(pane, x, y);
+  tip.hidden = !lines;
+  if (!lines) return;
+  tip.replaceChildren(...lines.map((line, i) => h(i ? 'div' : 'strong', {}, line)));
+  const width = tip.offsetWidth, height = tip.offsetHeight;
+  tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8)) + 'px';
+  tip.style.top = (event.clientY + height + 24 > innerHeight ? event.clientY - height - 10 : event.clientY + 16) + 'px';
+}
+
+function tellAt(pane, x, y) {
+  const time = pane.timeAt(x), when = momentText(time, (state.t1 - state.t0) / pane.plotWidth);
+  if (pane.name === 'memory') {
+    const held = pane.at(time);
+    if (!held) return null;
+    const sum = held.reduce((a, b) => a + b, 0);
+    return [`${bytesText(sum)} at ${when}`,
+            ...held.map((bytes, k) => [bytes, k]).filter(([bytes]) => bytes > 0).sort((a, b) => b[0] - a[0])
+                .map(([bytes, k]) => `${bytesText(bytes)} ${KIND_NAMES[k]}`)];
+  }
+  const row = pane.hit(x, y);
+  if (row === null) return null;
+  return pane.name === 'map' ? tellStay(pane.run, row) : tellSpan(pane.run, row);
+}
+
+function tellStay(run, row) {
+  const stays = run.stays.get(), buffers = tables.buffers.get();
+  if (!stays || !buffers) return null;
+  const buffer = stays.buffer[row];
+  return [bufferName(buffer), `${bytesText(buffers.size[buffer])}, ${KIND_NAMES[buffers.kind[buffer]]}`,
+          `${arrivalText(run, row)} at ${timeText(stays.begin[row])}`,
+          `${leavingText(run, row)}${stays.leaving[row] === 2 ? '' : ' at ' + timeText(stays.begin[row] + stays.length[row])}`];
+}
+
+function tellSpan(run, {row, waits}) {
+  const spans = run.spans.get();
+  const kind = spans.kind[row], subject = spans.subject[row] - 1;
+  const begin = spans.begin[row], length = spans.length[row];
+  if (kind === SPAN.allocator) return [`Waits ${timeText(spans.waited[row])} for ${CAUSES[4]}`];
+  if (waits) return [`Waits ${timeText(spans.waited[row])} for ${CAUSES[spans.cause[row]]}`, `before ${opName(subject)}`];
+  if (kind === SPAN.run || kind === SPAN.again)
+    return [opName(subject), `${kind === SPAN.again ? 'recomputed' : 'runs'} ${timeText(length)} from ${timeText(begin)}`];
+  return [bufferName(subject),
+          `copied ${kind === SPAN.copyOut ? 'to' : 'from'} the host in ${timeText(length)} from ${timeText(begin)}`,
+          exposedText(spans.exposed[row])];
+}
+
+function exposedText(exposed) { return exposed > 0 ? `compute waited ${timeText(exposed)} for it` : 'hidden behind compute'; }
+
+const ARRIVALS = ['existed before the step', 'allocated', 'brought back from the host', 'place made for its recomputation',
+                  'second copy for one run'];
+function arrivalText(run, row) { return ARRIVALS[run.stays.get().arrival[row]]; }
+function leavingText(run, row) { return ['freed by the program', 'evicted by the policy', 'stays to the end'][run.stays.get().leaving[row]]; }
+
+// A click: the buffer under it is selected, or nothing.
+function choose(pane, x, y) {
+  if (pane.name === 'map') {
+    const row = pane.hit(x, y);
+    if (row !== null) return select(pane.run, row);
+  } else if (pane.name === 'lanes') {
+    const hit = pane.hit(x, y);
+    if (hit) return selectSpan(pane.run, hit.row);
+  }
+  clearSelection();
+}

@@ -1,0 +1,136 @@
+// What memory costs: overhead against capacity for every policy, with the bounds that none can beat.
+
+const LINE_COLOURS = ['#0077bb', '#cc3311', '#009988', '#ee8833', '#aa3377', '#6a7f2a', '#33aadd', '#885522'];
+const HIGHEST = 10;  // overheads above would flatten all others
+
+// 0 at none, 1 at 9 %, 2 at 99 %.
+function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead)); }
+
+function frontierFigure(frontier, allPools) {
+  const lines = (allPools ? frontier.lines : frontier.best_pools).map(line => ({...line,
+      name: allPools ? `${line.policy} on ${line.pool}` : line.policy}));
+  const limited = frontier.capacities.map((c, i) => [c, i]).filter(([c]) => c !== null);
+  const good = cell => typeof cell === 'number' && cell <= HIGHEST;
+  const figure = h('figure', {class: 'frontier'});
+  const title = `${frontier.trace} on ${frontier.machine}`;
+  if (!limited.length || !lines.some(line => limited.some(([, i]) => good(line.cells[i])))) {
+    figure.append(h('figcaption', {}, h('strong', {}, title)), h('p', {class: 'soft'},
+        limited.length ? 'No run with a limit ended well, so there is nothing to draw.' : 'No run had a limit, so there is nothing to draw.'));
+    return figure;
+  }
+  const W = 760, H = 400, left = 64, right = 190, top = 34, bottom = 54;
+  const low = limited[0][0], high = limited[limited.length - 1][0];
+  const x = capacity => left + (high === low ? 0.5 : (capacity - low) / (high - low)) * (W - left - right);
+  const tallest = Math.max(heightOf(0.01), ...lines.flatMap(line => limited.map(([, i]) => good(line.cells[i]) ? heightOf(line.cells[i]) : 0))) * 1.05;
+  const y = overhead => H - bottom - heightOf(overhead) / tallest * (H - top - bottom);
+  const svg = h('svg:svg', {viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `Overhead against memory, ${title}`});
+
+  // Bounds first: below them is where no plan can be.
+  const strongest = frontier.bounds.find(b => b.with === 'swap,remat') ?? frontier.bounds[0];
+  if (strongest) {
+    const at = limited.map(([c, i]) => [x(c), strongest.cells[i]]).filter(([, cell]) => cell !== null);
+    const points = at.map(([px, cell]) => [px, typeof cell === 'number' && isFinite(cell) ? y(Math.min(cell, HIGHEST)) : top]);
+    if (points.length) {
+      const d = points.map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join(' ');
+      svg.append(h('svg:path', {d: `${d} L${points[points.length - 1][0]} ${H - bottom} L${points[0][0]} ${H - bottom} Z`, class: 'bound-area'}));
+      svg.append(h('svg:path', {d, class: 'bound-line'}));
+    }
+  }
+  for (const percent of [0, 1, 3, 10, 30, 100, 300, 1000]) {
+    if (heightOf(percent / 100) > tallest) break;
+    const py = y(percent / 100);
+    svg.append(h('svg:line', {x1: left, x2: W - right, y1: py, y2: py, class: 'grid'}),
+               h('svg:text', {x: left - 8, y: py + 4, class: 'tick end'}, percent + ' %'));
+  }
+  const ticks = [];
+  for (const [capacity] of limited) {
+    const px = x(capacity);
+    svg.append(h('svg:line', {x1: px, x2: px, y1: H - bottom, y2: H - bottom + 5, class: 'axis'}));
+    if (ticks.length && px - ticks[ticks.length - 1] < 62) continue;
+    ticks.push(px);
+    svg.append(h('svg:text', {x: px, y: H - bottom + 18, class: 'tick middle'}, bytesText(capacity)),
+               h('svg:text', {x: px, y: H - bottom + 32, class: 'tick middle soft'}, (capacity / frontier.ideal_peak_bytes).toFixed(2) + 'x'));
+  }
+  svg.append(h('svg:line', {x1: left, x2: W - right, y1: H - bottom, y2: H - bottom, class: 'axis'}),
+             h('svg:text', {x: left + (W - left - right) / 2, y: H - 6, class: 'tick middle'}, 'device memory (and as a share of the ideal peak)'),
+             h('svg:text', {x: 6, y: 16, class: 'tick'}, 'overhead: time over the step without limit'));
+
+  // Those that are the best somewhere have colours; others are grey until they are pointed at.
+  const score = line => limited.filter(([, i]) => good(line.cells[i]) &&
+      lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12)).length;
+  const ranked = lines.map(line => ({line, score: score(line), reach: limited.filter(([, i]) => good(line.cells[i])).length}))
+      .sort((a, b) => b.score - a.score || b.reach - a.reach || (a.line.name < b.line.name ? -1 : 1));
+  const labels = [];
+  ranked.forEach(({line}, rank) => {
+    const colour = rank < LINE_COLOURS.length ? LINE_COLOURS[rank] : 'var(--faint)';
+    const group = h('svg:g', {class: 'policy' + (rank < LINE_COLOURS.length ? '' : ' minor'), style: `--colour:${colour}`, tabindex: 0,
+                              'aria-label': line.name});
+    let d = '', pen = false, last = null;
+    for (const [capacity, i] of limited) {
+      const cell = line.cells[i];
+      if (!good(cell)) { pen = false; continue; }
+      const px = x(capacity), py = y(cell);
+      d += `${pen ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)} `;
+      pen = true;
+      last ??= [px, py];
+    }
+    group.append(h('svg:path', {d, class: 'halo'}), h('svg:path', {d, class: 'curve'}));
+    for (const [capacity, i] of limited) {
+      const cell = line.cells[i];
+      if (!good(cell)) continue;
+      const dot = h('svg:circle', {cx: x(capacity), cy: y(cell), r: 3.2});
+      dot.append(h('svg:title', {}, `${line.name}, ${line.pool}: ${percentText(cell)} at ${bytesText(capacity)}`));
+      group.append(dot);
+    }
+    svg.append(group);
+    labels.push({line, colour, rank, last, group});
+  });
+  // The legend to the right: best first, each with where it ends and why.
+  const shown = labels.slice(0, 20);
+  shown.forEach(({line, colour, rank, last, group}, i) => {
+    const ly = top + 6 + i * 16;
+    const failed = limited.filter(([, j]) => typeof line.cells[j] === 'string').map(([, j]) => line.cells[j]);
+    const text = h('svg:text', {x: W - right + 28, y: ly + 4, class: 'label' + (last ? '' : ' soft')}, line.name.length > 22 ? line.name.slice(0, 21) + '…' : line.name);
+    text.append(h('svg:title', {}, `${line.name} on ${line.pool}` + (failed.length ? `; ${failed.length} of ${limited.length} runs ended otherwise: ${[...new Set(failed.map(f => OUTCOMES[f]))].join(', ')}` : '')));
+    const entry = h('svg:g', {class: 'entry', style: `--colour:${colour}`}, h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: ly, y2: ly, class: 'curve'}), text);
+    const point = on => () => { svg.classList.toggle('pointing', on); group.classList.toggle('pointed', on); entry.classList.toggle('pointed', on); if (on) svg.append(group); };
+    for (const element of [group, entry]) {
+      element.addEventListener('pointerenter', point(true));
+      element.addEventListener('pointerleave', point(false));
+      element.addEventListener('focus', point(true));
+      element.addEventListener('blur', point(false));
+    }
+    svg.append(entry);
+  });
+  if (labels.length > shown.length) svg.append(h('svg:text', {x: W - right + 10, y: top + 10 + shown.length * 16, class: 'tick'}, `… ${labels.length - shown.length} more, see the table`));
+  const below = top + 22 + (shown.length + (labels.length > shown.length)) * 16;
+  if (strongest) svg.append(h('svg:rect', {x: W - right + 10, y: below - 6, width: 14, height: 12, class: 'bound-area'}),
+      h('svg:text', {x: W - right + 28, y: below + 4, class: 'label'}, 'no plan can be here'),
+      h('svg:text', {x: W - right + 28, y: below + 19, class: 'tick'}, strongest.with ? `that may ${strongest.with.replace(',', ' and ')}` : ''));
+  figure.append(h('figcaption', {}, h('strong', {}, title), `: ${timeText(frontier.baseline_ns)} without limit, ideal peak ${bytesText(frontier.ideal_peak_bytes)}`), svg, frontierTable(frontier, lines, limited));
+  return figure;
+}
+
+function frontierTable(frontier, lines, limited) {
+  const cellText = cell => cell === null ? '' : typeof cell === 'number' ? percentText(cell) : OUTCOMES[cell] ?? cell;
+  const boundText = cell => typeof cell === 'string' ? 'no plan' : cellText(cell);
+  const head = h('tr', {}, h('th', {scope: 'col'}, 'policy'), h('th', {scope: 'col'}, 'pool'),
+      limited.map(([capacity]) => h('th', {scope: 'col'}, bytesText(capacity))));
+  const policies = lines.map(line => h('tr', {}, h('th', {scope: 'row'}, line.policy),
+      h('td', {}, line.pool + (line.addresses ? '' : ' (counts bytes)')),
+      limited.map(([, i]) => h('td', {class: typeof line.cells[i] === 'number' ? '' : 'soft'}, cellText(line.cells[i])))));
+  const bounds = frontier.bounds.map(bound => h('tr', {class: 'bound'}, h('th', {scope: 'row'}, 'bound'),
+      h('td', {}, bound.with.replace(',', ', ')), limited.map(([, i]) => h('td', {}, boundText(bound.cells[i])))));
+  return h('details', {}, h('summary', {}, 'The numbers'), h('div', {class: 'wide'},
+      h('table', {class: 'numbers'}, h('thead', {}, head), h('tbody', {}, policies, bounds))));
+}
+
+function frontierSection() {
+  if (!content.frontiers.length) return null;
+  const holder = h('div', {class: 'frontiers'});
+  const fill = all => holder.replaceChildren(...content.frontiers.map(frontier => frontierFigure(frontier, all)));
+  fill(false);
+  return h('section', {id: 'frontiers'}, h('h2', {}, 'What memory costs'),
+      h('p', {class: 'soft'}, 'Each policy with the best of its pools. The vertical axis is linear up to 1 % and logarithmic above. Point at a name to see its line.',
+        ' ', h('label', {}, h('input', {type: 'checkbox', onchange: event => fill(event.target.checked)}), ' every pool')), holder);
+}

@@ -1,0 +1,165 @@
+#include "simulator/report/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "simulator/machine_file.hpp"
+#include "simulator/report/assets.hpp"
+#include "simulator/report/run_data.hpp"
+#include "simulator/result_json.hpp"
+#include "traces/names.hpp"
+#include "traces/summary.hpp"
+
+namespace tidepool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON inside of a script element: nothing in it may look like the element's end.
+std::string for_script(const Json& json) {
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), safe;
+  for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
+  return safe;
+}
+
+Json describe(const NamedTrace& named, Bytes ideal_peak) {
+  const Trace& trace = named.trace;
+  const Summary sum = summarize(trace);
+  const Losses& lost = trace.data().losses;
+  Json evidence = Json::object(), kinds = Json::object();
+  for (std::size_t i = 0; i < sum.evidence.size(); ++i)
+    if (sum.evidence[i] != 0) evidence[std::string{words<Evidence>()[i]}] = sum.evidence[i];
+  for (std::size_t i = 0; i < sum.bytes_of_kind.size(); ++i)
+    kinds[std::string{words<BufferKind>()[i]}] = sum.bytes_of_kind[i].count();
+  return {{"name", named.name},
+          {"hash", trace.hash()},
+          {"buffers", sum.buffers},
+          {"ops", sum.ops},
+          {"uses", sum.uses},
+          {"steps", sum.steps},
+          {"streams", sum.streams},
+          {"iterations", sum.iterations},
+          {"ideal_peak_bytes", ideal_peak.count()},
+          {"duration_ns", sum.duration.count()},
+          {"kind_bytes", kinds},
+          {"evidence_mix", evidence},
+          {"losses",
+           {{"dropped_records", lost.dropped_records},
+            {"unmatched_frees", lost.unmatched_frees},
+            {"unknown_pointers", lost.unknown_pointers},
+            {"clock_residual_ns", lost.clock_residual_ns}}},
+          {"warnings", warnings(trace)},
+          {"meta", trace.data().meta}};
+}
+
+Json to_json(const Trace& trace, const Autopsy& autopsy) {
+  Json occupants = Json::array(), go = Json::array(), remedies = Json::array();
+  const auto op_or_null = [](OpId op) { return op.valid() ? Json(op.value()) : Json(); };
+  for (const Occupant& occupant : autopsy.occupants)
+    occupants.push_back({{"buffer", occupant.buffer.value()},
+                         {"offset_bytes", occupant.offset.count()},
+                         {"held_bytes", occupant.held.count()},
+                         {"needed", occupant.needed},
+                         {"next_use", op_or_null(occupant.next_use)}});
+  for (const BufferId buffer : autopsy.would_have_to_go) go.push_back(buffer.value());
+  for (const Remedy& remedy : autopsy.remedies) {
+    Json entry{{"pool", remedy.pool}, {"policy", remedy.policy}, {"outcome", to_text(remedy.outcome)}};
+    if (remedy.outcome == Outcome::kOk) entry["overhead"] = remedy.overhead;
+    remedies.push_back(std::move(entry));
+  }
+  Json json{{"op", op_or_null(autopsy.op)},
+            {"op_name", autopsy.op.valid() ? trace.text(trace.op(autopsy.op).name) : ""},
+            {"buffer", autopsy.buffer.value()},
+            {"wanted_bytes", autopsy.wanted.count()},
+            {"held_bytes", autopsy.held.count()},
+            {"capacity_bytes", autopsy.capacity.count()},
+            {"largest_hole_bytes", autopsy.largest_hole.count()},
+            {"addresses", autopsy.addresses},
+            {"needed_by_op_bytes", autopsy.needed_by_op.count()},
+            {"occupants", occupants},
+            {"would_have_to_go", go},
+            {"would_go_bytes", autopsy.would_go.count()},
+            {"remedies", remedies}};
+  if (autopsy.least_capacity) json["least_capacity_bytes"] = autopsy.least_capacity->count();
+  return json;
+}
+
+Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& blocks) {
+  Json json{{"row", Json::parse(tidepool::to_json(run.row))}, {"machine", Json::parse(machine_file(run.spec.machine))}};
+  if (run.bound)
+    json["bound"] = {{"name", run.bound->name},
+                     {"with", run.bound->with},
+                     {"feasible", run.bound->feasible},
+                     {"makespan_ns", run.bound->makespan.count()},
+                     {"proof", run.bound->proof}};
+  if (run.history) json["data"] = run_data(content.trace->trace, *run.history, blocks);
+  if (run.autopsy) json["autopsy"] = to_json(content.trace->trace, *run.autopsy);
+  return json;
+}
+
+/// A cell is null where nothing was tried, its overhead where it ended well, otherwise the outcome.
+Json cells_of(const Line& line) {
+  Json cells = Json::array();
+  for (const Cell& cell : line.cells)
+    if (!cell.tried)
+      cells.push_back(nullptr);
+    else if (cell.outcome == Outcome::kOk)
+      cells.push_back(cell.overhead);
+    else
+      cells.push_back(to_text(cell.outcome));
+  return cells;
+}
+
+Json describe(const Frontier& frontier) {
+  Json capacities = Json::array(), lines = Json::array(), bounds = Json::array(), best = Json::array();
+  for (const Bytes capacity : frontier.capacities)
+    capacities.push_back(capacity == kNoLimit ? Json() : Json(capacity.count()));
+  const auto line_of = [](const Line& line) {
+    return Json{{"policy", line.policy}, {"pool", line.pool}, {"addresses", line.addresses}, {"cells", cells_of(line)}};
+  };
+  for (const Line& line : frontier.lines) lines.push_back(line_of(line));
+  for (const Line& line : best_pools(frontier)) best.push_back(line_of(line));
+  for (const Line& line : frontier.bounds) bounds.push_back({{"with", line.policy}, {"cells", cells_of(line)}});
+  return {{"trace", frontier.trace},
+          {"machine", frontier.machine},
+          {"ideal_peak_bytes", frontier.ideal_peak.count()},
+          {"baseline_ns", frontier.baseline.count()},
+          {"capacities", capacities},
+          {"lines", lines},
+          {"best_pools", best},
+          {"bounds", bounds}};
+}
+
+/// Puts `text` in the place of each `mark`.
+void fill_in(std::string& page, std::string_view mark, std::string_view text) {
+  const std::size_t at = page.find(mark);
+  if (at != std::string::npos) page.replace(at, mark.size(), text);
+}
+
+}  // namespace
+
+std::string report_page(const ReportContent& content) {
+  DataBlocks blocks;
+  Json json{{"version", TIDEPOOL_VERSION}, {"command", content.command}};
+  if (content.trace) {
+    json["trace"] = describe(*content.trace, content.ideal_peak);
+    if (std::any_of(content.runs.begin(), content.runs.end(), [](const auto& run) { return run.history.has_value(); }))
+      json["tables"] = trace_data(content.trace->trace, blocks);
+  }
+  json["runs"] = Json::array();
+  for (const ReportedRun& run : content.runs) json["runs"].push_back(describe(content, run, blocks));
+  json["frontiers"] = Json::array();
+  for (const Frontier& frontier : content.frontiers) json["frontiers"].push_back(describe(frontier));
+
+  std::string page{report_asset("report.html")};
+  fill_in(page, "/*STYLE*/", report_asset("report.css"));
+  fill_in(page, "/*SCRIPT*/", report_scripts());
+  fill_in(
+      page, "<!--DATA-->",
+      fmt::format("<script type=\"application/json\" id=\"content\">{}</script>\n{}", for_script(json), blocks.html()));
+  return page;
+}
+
+}  // namespace tidepool

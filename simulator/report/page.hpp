@@ -1,0 +1,37 @@
+// A report: one HTML file that needs nothing but itself.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/bounds/bound.hpp"
+#include "simulator/frontier.hpp"
+#include "simulator/report/autopsy.hpp"
+#include "simulator/report/history.hpp"
+#include "simulator/result_row.hpp"
+
+namespace tidepool {
+
+/// A run that is shown in full.
+struct ReportedRun {
+  RunSpec spec;
+  Row row;  ///< as `simulate --json` prints it
+  std::optional<Bound> bound;
+  std::optional<History> history;  ///< none: the run failed
+  std::optional<Autopsy> autopsy;  ///< of a run that was out of memory
+};
+
+struct ReportContent {
+  std::string command;                ///< that made it
+  const NamedTrace* trace = nullptr;  ///< none: there are only frontiers
+  Bytes ideal_peak;                   ///< of the trace under the assumptions of the runs
+  std::vector<ReportedRun> runs;
+  std::vector<Frontier> frontiers;
+};
+
+/// The page, which says the same for the same content.
+std::string report_page(const ReportContent& content);
+
+}  // namespace tidepool

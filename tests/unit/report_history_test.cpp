@@ -1,0 +1,113 @@
+#include <map>
+
+#include "simulator/report/history.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "tests/random_trace.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+Trace sample(const std::string& name) { return load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/" + name + ".tide"); }
+
+/// Everything that a history says twice, or that the totals say too.
+void check(const Trace& trace, const RunSpec& spec) {
+  INFO(spec.policy << " on " << spec.pool << ", " << spec.machine.name << ", " << to_text(spec.capacity));
+  const Result result = simulate(trace, spec, true);
+  const History history = history_of(trace, spec, result.realised);
+  CHECK(history.totals == result.totals);
+
+  Bytes peak, out, in;
+  for (const MemoryPoint& point : history.memory) peak = std::max(peak, point.sum());
+  CHECK(peak == result.totals.peak);
+  for (const CopySpan& copy : history.copies) {
+    (copy.direction == Direction::kOut ? out : in) += trace.size(copy.version);
+    CHECK(copy.issued <= copy.begin);
+    CHECK(copy.begin <= copy.end);
+  }
+  Nanos waited;
+  std::int64_t again = 0, evicted = 0;
+  for (const RunSpan& run : history.runs) {
+    waited += run.op.valid() ? run.waited : Nanos{};
+    again += run.again ? 1 : 0;
+  }
+  for (const Stay& stay : history.stays) evicted += stay.leaving == Leaving::kEvicted ? 1 : 0;
+  if (spec.iterations == 1) {
+    CHECK(out == result.totals.swap_out);
+    CHECK(in == result.totals.swap_in);
+    CHECK(waited == result.totals.stall.compute);
+    CHECK(again == result.totals.recompute_count);
+    CHECK(evicted == result.totals.eviction_count);
+    CHECK(history.end - history.begin == result.totals.makespan);
+  }
+
+  // No two stays overlap: in the order of time, ends before beginnings, each finds its addresses free.
+  std::multimap<Nanos, const Stay*> ends;
+  std::map<Bytes, Bytes> live;
+  for (const Stay& stay : history.stays) {
+    if (stay.offset == kNoAddress || stay.begin == stay.end) continue;
+    for (; !ends.empty() && ends.begin()->first <= stay.begin; ends.erase(ends.begin()))
+      live.erase(ends.begin()->second->offset);
+    const auto next = live.lower_bound(stay.offset);
+    CHECK((next == live.end() || next->first >= stay.offset + stay.held));
+    CHECK((next == live.begin() || std::prev(next)->second <= stay.offset));
+    live[stay.offset] = stay.offset + stay.held;
+    ends.emplace(stay.end, &stay);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a history agrees with the totals of its run, and no two stays overlap") {
+  Machine shared = find_machine("a100-pcie4");  // both directions of its link disturb each other
+  shared.chunk = 4_MiB;
+  const Machine apart = find_machine("g10-a100");
+  for (const char* name : {"resnet50", "bilstm"}) {
+    const Trace trace = sample(name);
+    const Bytes capacity{trace.ideal_peak().count() * 6 / 10};
+    for (const Machine& machine : {shared, apart})
+      for (const char* policy : {"dtr-eq", "lru-swap", "g10", "lru-swap+dtr"})
+        for (const char* pool : {"best-fit", "pytorch", "ideal"})
+          check(trace, {.pool = pool, .policy = policy, .capacity = capacity, .machine = machine});
+    check(trace, {.policy = "lru-swap", .capacity = capacity, .machine = shared, .iterations = 3});
+    check(trace, {.capacity = capacity});  // out of memory: as far as it came
+  }
+}
+
+TEST_CASE("a history of random programs with in-place writes agrees with the totals of its run") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Trace trace = tests::random_trace(seed, 40);
+    for (const char* policy : {"none", "dtr", "lru-swap"})
+      check(trace, {.policy = policy,
+                    .capacity = Bytes{trace.ideal_peak().count() * 7 / 10},
+                    .machine = find_machine("a100-pcie4")});
+  }
+}
+
+TEST_CASE("an evicted buffer says for whose place it went") {
+  // op0 makes a, op1 makes b, op2 reads a; there is room for one. b drives a out, a's way back drives b out.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{b, Access::kWrite}});
+  build.run({.duration = 1_ms}, {{a, Access::kRead}});
+  build.free(a);
+  build.free(b);
+  const Trace trace = build.finish();
+  const RunSpec spec{.policy = "lru-swap", .capacity = 100_MiB, .machine = find_machine("g10-a100")};
+  const History history = history_of(trace, spec, simulate(trace, spec, true).realised);
+  REQUIRE(history.stays.size() == 3);
+  CHECK(history.stays[0].buffer == a);
+  CHECK(history.stays[0].leaving == Leaving::kEvicted);
+  CHECK(history.stays[0].room_for == b);
+  CHECK(history.stays[1].room_for == a);
+  CHECK(history.stays[2].arrival == Arrival::kCopiedIn);
+  CHECK(history.stays[2].leaving == Leaving::kFreed);
+  // op1 waits until a has left, op2 until it is back.
+  REQUIRE(history.copies.size() == 3);
+  CHECK(history.runs[1].cause == Cause::kCopyOut);
+  CHECK(history.runs[2].cause == Cause::kCopyIn);
+}
