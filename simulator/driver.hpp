@@ -11,6 +11,7 @@
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 #include "simulator/run.hpp"
+#include "simulator/shortage.hpp"
 #include "simulator/state.hpp"
 #include "simulator/timeline.hpp"
 #include "traces/trace.hpp"
@@ -32,6 +33,8 @@ class Driver final : private Device {
          std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan);
 
   Result run();
+  /// What the run was short of, if it was out of memory.
+  const std::optional<Shortage>& shortage() const { return shortage_; }
 
  private:
   /// An op that waits for its inputs: one level of the recursion, kept on a stack of our own.
@@ -192,6 +195,7 @@ class Driver final : private Device {
   double free_shares_ = 0;                 // sum over those of what was left free, as a share of the capacity
   Nanos search_;                           // wall time of policies in this iteration
   Plan plan_;
+  std::optional<Shortage> shortage_;
   std::vector<Action> wishes_;
 };
 

@@ -236,6 +236,7 @@ std::string Driver::off_device_text() const {
 }
 
 void Driver::out_of_memory(const Request& request) {
+  shortage_ = {before_, request.version, request.size, timeline_.held(), pool_->largest_hole()};
   const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
   Bytes needed{};
   if (before_.valid()) {

@@ -112,14 +112,33 @@ Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   return simulate_under(trace, spec, std::move(chain.policies), chain.may_swap, keep_plan);
 }
 
-Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
-                      bool may_swap, bool keep_plan) {
+namespace {
+
+Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies, bool may_swap,
+             bool keep_plan, std::optional<Shortage>& shortage) {
   const Spec pool_spec = parse_spec(spec.pool);
   const PoolInfo& info = find_pool(pool_spec.name);
   const Options pool_options{info.name, info.options, pool_spec.options, spec.seed};
   const std::unique_ptr<Pool> pool = info.make(pool_options);
   Driver driver{trace, spec, baseline_time(trace, spec.machine.launch), *pool, policies, may_swap, keep_plan};
-  return driver.run();
+  Result result = driver.run();
+  shortage = driver.shortage();
+  return result;
+}
+
+}  // namespace
+
+Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
+                      bool may_swap, bool keep_plan) {
+  std::optional<Shortage> unused;
+  return drive(trace, spec, std::move(policies), may_swap, keep_plan, unused);
+}
+
+std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec) {
+  Chain chain = make_chain(spec);
+  std::optional<Shortage> shortage;
+  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, shortage);
+  return shortage;
 }
 
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan) {

@@ -83,6 +83,8 @@ ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index
   if (result.outcome != Outcome::kError) {
     run.bound = bounds.find(trace.trace, run.spec);
     run.history = history_of(trace.trace, run.spec, result.realised);
+    if (result.outcome == Outcome::kOutOfMemory || result.outcome == Outcome::kInfeasible)
+      run.autopsy = autopsy_of(trace.trace, run.spec, *run.history);
   }
   run.row = make_row(trace, grid.ideal_peak(), run.spec, result, run.bound);
   return run;

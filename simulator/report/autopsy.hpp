@@ -2,19 +2,30 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "simulator/report/history.hpp"
 #include "simulator/run.hpp"
+#include "simulator/shortage.hpp"
 
 namespace tidepool {
 
-/// One buffer that lay there when the place was not found.
+/// A buffer that had a place when another one found none.
 struct Occupant {
   BufferId buffer;
   Bytes offset, held;
-  bool needed = false;  ///< by the op itself: it cannot go
-  OpId next_use;        ///< the op that uses it next; none: none does, or the step's end
+  bool needed = false;  ///< by the op that was to run: it cannot go
+  OpId next_use;        ///< the first op from there on that uses it; none: only what comes after the step
+  bool operator==(const Occupant&) const = default;
+};
+
+/// The least that could have gone so that a request fits.
+struct Eviction {
+  std::vector<BufferId> buffers;  ///< empty: no set that may go makes enough room
+  Bytes held;                     ///< of their places
+  bool side_by_side = true;       ///< false: chosen by size alone, as the pool does not own one piece of memory
 };
 
 /// Another way to run the step at the same capacity.
@@ -25,19 +36,28 @@ struct Remedy {
 };
 
 struct Autopsy {
-  OpId op;          ///< that was to run; none: the step's end
-  BufferId buffer;  ///< that found no place
-  Bytes wanted, held, capacity;
-  Bytes largest_hole;  ///< as the pool says
-  bool addresses = true;
+  Shortage shortage;
+  Bytes capacity;
   std::vector<Occupant> occupants;  ///< by address
-  Bytes needed_by_op;               ///< of the occupants
-  /// The buffers in the run of addresses that is cheapest to empty so that the request fits: least bytes, then latest
-  /// next use. Empty if what the op needs is everywhere in the way; without addresses, any buffers.
-  std::vector<BufferId> would_have_to_go;
-  Bytes would_go;                       ///< their bytes
-  std::vector<Remedy> remedies;         ///< those tried, the cheapest first, those that do not help last
-  std::optional<Bytes> least_capacity;  ///< at which the same pool and policy work, to a hundredth of the peak
+  Bytes needed;                     ///< of those that the op needs
+  Eviction eviction;
+  std::vector<Remedy> remedies;         ///< what was tried: the cheapest first, what does not help last
+  std::optional<Bytes> least_capacity;  ///< that suffices for the same pool and policy, see autopsy()
 };
+
+/// The run of addresses in [0, end) that is cheapest to empty for `wanted` bytes: least bytes, then the one whose first
+/// next use is the latest, then the lowest. `occupants` lie by address and do not overlap. O(n log n).
+Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
+
+/// The same where addresses do not matter: the smallest buffer that suffices for what is `missing`, or the largest
+/// ones.
+Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
+
+/// Examines a run that ended for want of memory. Tries a few other pools and policies at its capacity, and looks for
+/// the least capacity at which the run ends well: by halving steps down to a hundredth of the peak, so one that lies
+/// below and works by chance is not found. Deterministic; for large traces it tries less.
+/// @param history  of the run as far as it came
+/// @return  nothing if the run was not out of memory
+std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);
 
 }  // namespace tidepool

@@ -63,24 +63,25 @@ Json to_json(const Trace& trace, const Autopsy& autopsy) {
                          {"held_bytes", occupant.held.count()},
                          {"needed", occupant.needed},
                          {"next_use", op_or_null(occupant.next_use)}});
-  for (const BufferId buffer : autopsy.would_have_to_go) go.push_back(buffer.value());
+  for (const BufferId buffer : autopsy.eviction.buffers) go.push_back(buffer.value());
   for (const Remedy& remedy : autopsy.remedies) {
     Json entry{{"pool", remedy.pool}, {"policy", remedy.policy}, {"outcome", to_text(remedy.outcome)}};
     if (remedy.outcome == Outcome::kOk) entry["overhead"] = remedy.overhead;
     remedies.push_back(std::move(entry));
   }
-  Json json{{"op", op_or_null(autopsy.op)},
-            {"op_name", autopsy.op.valid() ? trace.text(trace.op(autopsy.op).name) : ""},
-            {"buffer", autopsy.buffer.value()},
-            {"wanted_bytes", autopsy.wanted.count()},
-            {"held_bytes", autopsy.held.count()},
+  const Shortage& shortage = autopsy.shortage;
+  Json json{{"op", op_or_null(shortage.before)},
+            {"op_name", shortage.before.valid() ? trace.text(trace.op(shortage.before).name) : ""},
+            {"buffer", trace.version(shortage.version).buffer.value()},
+            {"wanted_bytes", shortage.size.count()},
+            {"held_bytes", shortage.held.count()},
             {"capacity_bytes", autopsy.capacity.count()},
-            {"largest_hole_bytes", autopsy.largest_hole.count()},
-            {"addresses", autopsy.addresses},
-            {"needed_by_op_bytes", autopsy.needed_by_op.count()},
+            {"largest_hole_bytes", shortage.largest_hole.count()},
+            {"needed_by_op_bytes", autopsy.needed.count()},
             {"occupants", occupants},
             {"would_have_to_go", go},
-            {"would_go_bytes", autopsy.would_go.count()},
+            {"would_go_bytes", autopsy.eviction.held.count()},
+            {"side_by_side", autopsy.eviction.side_by_side},
             {"remedies", remedies}};
   if (autopsy.least_capacity) json["least_capacity_bytes"] = autopsy.least_capacity->count();
   return json;

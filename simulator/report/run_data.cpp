@@ -230,10 +230,15 @@ Json phase_spans(const Trace& trace, const History& history) {
 }  // namespace
 
 Json trace_data(const Trace& trace, DataBlocks& blocks) {
-  Rows buffers{{"kind", "size", "name", "stream", "before", "outlives"}};
-  for (const Buffer& buffer : trace.buffers())
-    buffers.add(buffer.kind, buffer.size.count(), buffer.name.value(), buffer.stream.value(), buffer.born_before,
+  Rows buffers{{"kind", "size", "name", "maker", "before", "outlives"}};
+  std::vector<OpId> maker(trace.buffers().size());  // the first op that writes it
+  for (std::size_t i = trace.ops().size(); i-- > 0;)
+    for (const VersionId made : trace.made(OpId{i})) maker[trace.version(made).buffer.index()] = OpId{i};
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i) {
+    const Buffer& buffer = trace.buffers()[i];
+    buffers.add(buffer.kind, buffer.size.count(), buffer.name.value(), plus_one(maker[i]), buffer.born_before,
                 buffer.outlives);
+  }
   Rows ops{{"name", "module", "kind", "phase", "duration", "random", "uses"}};
   Rows uses{{"buffer", "access", "evidence"}};
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {

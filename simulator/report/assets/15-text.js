@@ -48,7 +48,7 @@ function h(name, attributes = {}, ...children) {
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
     else element.setAttribute(key, value === true ? '' : value);
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child);
   return element;
 }
 
@@ -57,10 +57,16 @@ function stringAt(id) {
   return strings && strings[id] ? strings[id] : '';
 }
 
+// The name of a buffer; of one that has none, that of the op that writes it first.
+function bufferLabel(buffer) {
+  const buffers = tables.buffers.get(), ops = tables.ops.get();
+  if (!buffers || !ops) return '';
+  return stringAt(buffers.name[buffer]) || (buffers.maker[buffer] ? stringAt(ops.name[buffers.maker[buffer] - 1]) : '');
+}
+
 function bufferName(buffer) {
-  const buffers = tables.buffers.get();
-  const name = buffers ? stringAt(buffers.name[buffer]) : '';
-  return name ? `${name} (buffer ${buffer})` : `buffer ${buffer}`;
+  const name = bufferLabel(buffer);
+  return name ? `buffer ${buffer} (${name})` : `buffer ${buffer}`;
 }
 
 function opName(op) {

@@ -321,7 +321,7 @@ class MapPane extends Pane {
     g.font = '11px ' + theme.font;
     for (const [i, x0, y0, width, height] of labelled) {
       const room = Math.floor((width - 8) / 6.2);
-      let text = stringAt(buffers.name[stays.buffer[i]]) || 'buffer ' + stays.buffer[i];
+      let text = bufferLabel(stays.buffer[i]) || 'buffer ' + stays.buffer[i];
       if (text.length > room) text = '…' + text.slice(-Math.max(1, room - 1));
       g.fillText(text, Math.max(x0, this.left) + 4, Math.min(Math.max(y0, this.top), this.bottom) + Math.min(height, this.bottom - Math.max(y0, this.top)) / 2);
     }
@@ -406,7 +406,7 @@ class LanesPane extends Pane {
       if (width < 46 || !ops) return;
       const subject = spans.subject[i] - 1;
       let text = spans.kind[i] <= SPAN.again ? stringAt(ops.name[subject]) || 'op ' + subject :
-          stringAt(tables.buffers.get()?.name[subject]) || 'buffer ' + subject;
+          bufferLabel(subject) || 'buffer ' + subject;
       const room = Math.floor((width - 6) / 6.2);
       if (text.length > room) text = text.slice(0, Math.max(1, room - 1)) + '…';
       g.fillStyle = spans.kind[i] === SPAN.run || spans.kind[i] === SPAN.again ? '#101418' : '#fff';

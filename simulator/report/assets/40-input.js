@@ -37,6 +37,7 @@ function listen(pane) {
     if (!event.ctrlKey && !event.metaKey && !event.altKey && document.activeElement !== canvas) return;
     event.preventDefault();
     const factor = Math.exp(Math.max(-200, Math.min(200, event.deltaY)) * 0.0022);
+    tip.hidden = true;
     if (event.shiftKey && !event.altKey) {
       const span = state.t1 - state.t0;
       setWindow(state.t0 + event.deltaY / 800 * span, state.t1 + event.deltaY / 800 * span);
@@ -46,7 +47,7 @@ function listen(pane) {
       zoomTime(factor, pane.timeAt(event.offsetX));
     }
   }, {passive: false});
-  canvas.addEventListener('keydown', event => { if (key(pane, event)) event.preventDefault(); });
+  canvas.addEventListener('keydown', event => { if (key(pane, event)) { event.preventDefault(); tip.hidden = true; } });
 }
 
 // Keys of a focused pane. True if it was one.

@@ -34,7 +34,9 @@ async function selectSpan(run, row) {
 }
 
 function bufferLink(run, buffer) {
-  return h('button', {class: 'link', type: 'button', onclick: () => selectBuffer(run, buffer)}, bufferName(buffer));
+  const link = h('button', {class: 'link', type: 'button', onclick: () => selectBuffer(run, buffer)}, bufferName(buffer));
+  Promise.all([tables.buffers.load(), tables.ops.load(), tables.strings.load()]).then(() => { link.textContent = bufferName(buffer); });
+  return link;
 }
 
 function facts(pairs) {
@@ -43,9 +45,9 @@ function facts(pairs) {
 
 function rowsTable(head, rows) {
   const shown = rows.slice(0, MOST_ROWS);
-  return [h('table', {}, h('thead', {}, h('tr', {}, head.map(text => h('th', {scope: 'col'}, text)))),
-            h('tbody', {}, shown.map(cells => h('tr', {}, cells.map(cell => h('td', {}, cell)))))),
-          rows.length > shown.length ? h('p', {class: 'soft'}, `… and ${countText(rows.length - shown.length)} more`) : null];
+  return h('div', {}, h('table', {}, h('thead', {}, h('tr', {}, head.map(text => h('th', {scope: 'col'}, text)))),
+             h('tbody', {}, shown.map(cells => h('tr', {}, cells.map(cell => h('td', {}, cell)))))),
+           rows.length > shown.length ? h('p', {class: 'soft'}, `… and ${countText(rows.length - shown.length)} more`) : null);
 }
 
 // What happened to a buffer in one run, in order of time: [ns, what].
@@ -97,7 +99,7 @@ async function showBuffer(run, buffer) {
   for (const other of [run, ...state.slots.map(i => runs[i]).filter(r => r !== run && r.data)]) {
     const events = other === run ? eventsOf(run, buffer, stays, spans) :
         eventsOf(other, buffer, await other.stays.load(), await other.spans.load());
-    sections.push(h('h4', {}, `Under ${other.label}`), ...rowsTable(['time', 'what happened'], events.map(([at, , text]) => [timeText(at), text])));
+    sections.push(h('h4', {}, `Under ${other.label}`), rowsTable(['time', 'what happened'], events.map(([at, , text]) => [timeText(at), text])));
   }
   inspector.replaceChildren(
       h('h3', {}, bufferName(buffer)),
@@ -109,7 +111,7 @@ async function showBuffer(run, buffer) {
       ]),
       ...sections,
       h('h4', {}, `Uses (${countText(useRows.length)})`),
-      ...rowsTable(['op', 'access', 'how we know', 'first runs at'], useRows));
+      rowsTable(['op', 'access', 'how we know', 'first runs at'], useRows));
   inspector.dataset.buffer = buffer;
 }
 
@@ -133,8 +135,8 @@ async function showOp(run, op) {
       h('h3', {}, opName(op)),
       facts([['kind', content.tables.op_kinds[ops.kind[op]]], ['module', module || null],
              ['phase', ops.phase[op] ? content.tables.phases[ops.phase[op]] : null], ['takes', timeText(ops.duration[op])]]),
-      h('h4', {}, `Under ${run.label}`), ...rowsTable(['time', 'what', 'took', 'waited'], times),
-      h('h4', {}, 'Buffers that it uses'), ...rowsTable(['buffer', 'size', 'access', 'how we know'], useRows));
+      h('h4', {}, `Under ${run.label}`), rowsTable(['time', 'what', 'took', 'waited'], times),
+      h('h4', {}, 'Buffers that it uses'), rowsTable(['buffer', 'size', 'access', 'how we know'], useRows));
 }
 
 function swatch(colour) { return h('span', {class: 'swatch', style: 'background:' + colour}); }

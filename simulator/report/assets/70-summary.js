@@ -34,7 +34,7 @@ function autopsyOf(run) {
       `What the op itself uses, ${bytesText(a.needed_by_op_bytes)}, could not go.`);
   const go = a.would_have_to_go.length ?
       h('p', {}, `The least that would have had to go: ${a.would_have_to_go.length === 1 ? 'one buffer' : countText(a.would_have_to_go.length) + ' buffers'} with ${bytesText(a.would_go_bytes)}` +
-        (a.addresses ? ', side by side: ' : ': '), a.would_have_to_go.slice(0, 6).flatMap((buffer, i) => [i ? ', ' : '', bufferLink(run, buffer)]),
+        (a.side_by_side ? ', side by side: ' : ', by size alone: '), a.would_have_to_go.slice(0, 6).flatMap((buffer, i) => [i ? ', ' : '', bufferLink(run, buffer)]),
         a.would_have_to_go.length > 6 ? ' …' : '.') :
       h('p', {}, 'No set of buffers that could go would have made enough room: what the op needs is in the way.');
   const cure = h('p', {}, cheapest ? h('span', {}, 'Cheapest of what was tried at this capacity: ', h('strong', {}, `${cheapest.policy} on ${cheapest.pool}`),
@@ -43,16 +43,14 @@ function autopsyOf(run) {
   const tried = a.remedies.length ? h('details', {}, h('summary', {}, `What was tried (${a.remedies.length})`), h('table', {class: 'numbers'},
       h('thead', {}, h('tr', {}, ['policy', 'pool', 'outcome'].map(t => h('th', {scope: 'col'}, t)))),
       h('tbody', {}, a.remedies.map(r => h('tr', {}, h('th', {scope: 'row'}, r.policy), h('td', {}, r.pool), h('td', {}, r.outcome === 'ok' ? percentText(r.overhead) : OUTCOMES[r.outcome])))))) : null;
-  return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.addresses && a.occupants.length ? addressStrip(run, a) : null, go, cure, tried);
+  return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.side_by_side && a.occupants.length ? addressStrip(run, a) : null, go, cure, tried);
 }
 
 // All addresses at the moment of failure from left to right.
 function addressStrip(run, a) {
   const W = 1000, scale = W / a.capacity_bytes, go = new Set(a.would_have_to_go);
-  const svg = h('svg:svg', {viewBox: `0 0 ${W} 54`, role: 'img', class: 'strip', 'aria-label': 'Addresses when memory ran out', preserveAspectRatio: 'none'});
+  const svg = h('svg:svg', {viewBox: `0 0 ${W} 40`, role: 'img', class: 'strip', 'aria-label': 'Addresses when memory ran out', preserveAspectRatio: 'none'});
   svg.append(h('svg:rect', {x: 0, y: 0, width: W, height: 40, class: 'strip-free'}));
-  const fits = a.occupants.every(o => o.offset_bytes + o.held_bytes <= a.capacity_bytes);
-  if (!fits) return h('p', {class: 'soft'}, 'The pool reserves segments, whose addresses are not those of one piece of memory.');
   for (const o of a.occupants) {
     const rect = h('svg:rect', {x: o.offset_bytes * scale, y: 0, width: Math.max(0.4, o.held_bytes * scale - 0.3), height: 40,
                                 class: o.needed ? 'strip-needed' : go.has(o.buffer) ? 'strip-go' : 'strip-held'});

@@ -1,0 +1,162 @@
+#include "simulator/report/autopsy.hpp"
+
+#include <algorithm>
+
+#include "simulator/result_row.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kQuick = 20'000;  // ops of a trace for which everything is tried
+
+std::vector<Occupant> occupants_at_end(const Trace& trace, const History& history, OpId op) {
+  // By buffer: the first use from `op` on.
+  std::vector<OpId> next(trace.buffers().size());
+  const std::size_t first = op.valid() ? op.index() : trace.ops().size();
+  for (std::size_t i = trace.ops().size(); i-- > first;)
+    for (const Use& use : trace.uses(OpId{i}))
+      next[trace.version(use.in.valid() ? use.in : use.out).buffer.index()] = OpId{i};
+  std::vector<Occupant> occupants;
+  for (const Stay& stay : history.stays)
+    if (stay.leaving == Leaving::kStays)
+      occupants.push_back({.buffer = stay.buffer,
+                           .offset = stay.offset,
+                           .held = stay.held,
+                           .needed = op.valid() && next[stay.buffer.index()] == op,
+                           .next_use = next[stay.buffer.index()]});
+  std::stable_sort(occupants.begin(), occupants.end(),
+                   [](const Occupant& a, const Occupant& b) { return a.offset < b.offset; });
+  return occupants;
+}
+
+/// Later is better; never is best.
+std::size_t rank(OpId next_use) { return next_use.valid() ? next_use.index() : ~std::size_t{}; }
+
+Remedy attempt(const Trace& trace, RunSpec spec, std::string pool, std::string policy) {
+  spec.pool = std::move(pool);
+  spec.policy = std::move(policy);
+  const Result result = try_simulate(trace, spec);
+  Remedy remedy{.pool = spec.pool, .policy = spec.policy, .outcome = result.outcome};
+  if (result.outcome == Outcome::kOk && result.baseline > Nanos{})
+    remedy.overhead = static_cast<double>((result.totals.makespan - result.baseline).count()) /
+                      static_cast<double>(result.baseline.count());
+  return remedy;
+}
+
+std::vector<Remedy> remedies_for(const Trace& trace, const RunSpec& spec) {
+  std::vector<std::string> policies{spec.policy, "dtr-eq", "lru-swap"};
+  if (trace.ops().size() <= kQuick) policies.insert(policies.end(), {"autoswap", "tide"});
+  std::vector<Remedy> remedies;
+  const auto add = [&](const std::string& pool, const std::string& policy) {
+    const bool known = std::any_of(remedies.begin(), remedies.end(),
+                                   [&](const Remedy& other) { return other.pool == pool && other.policy == policy; });
+    if (!known && (pool != spec.pool || policy != spec.policy)) remedies.push_back(attempt(trace, spec, pool, policy));
+  };
+  for (const std::string& policy : policies) add(spec.pool, policy);
+  for (const char* pool : {"best-fit", "pytorch-expandable", "tide-pool"}) add(pool, spec.policy);
+  for (const std::string& policy : policies) add("best-fit", policy);
+  std::stable_sort(remedies.begin(), remedies.end(), [](const Remedy& a, const Remedy& b) {
+    const bool a_ok = a.outcome == Outcome::kOk, b_ok = b.outcome == Outcome::kOk;
+    return a_ok != b_ok ? a_ok : a_ok && a.overhead < b.overhead;
+  });
+  return remedies;
+}
+
+std::optional<Bytes> least_capacity_for(const Trace& trace, const RunSpec& spec) {
+  const Bytes peak = ideal_peak(trace, spec.assume), step{std::max<std::int64_t>(1, peak.count() / 100)};
+  const auto works = [&](std::int64_t steps) {
+    RunSpec larger = spec;
+    larger.capacity = step * steps;
+    return try_simulate(trace, larger).outcome == Outcome::kOk;
+  };
+  std::int64_t low = spec.capacity / step, high = std::max<std::int64_t>(low + 1, 101);
+  for (int doublings = 0; !works(high); ++doublings) {
+    if (doublings == 2) return {};
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (works(middle) ? high : low) = middle;
+  }
+  return step * high;
+}
+
+}  // namespace
+
+Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted) {
+  // A window that cannot be moved down without meeting another occupant begins where one ends, or at 0; likewise
+  // upwards. One of the two kinds is the best.
+  std::vector<Bytes> starts{Bytes{}, end - wanted};
+  for (const Occupant& occupant : occupants) {
+    starts.push_back(occupant.offset + occupant.held);
+    starts.push_back(occupant.offset - wanted);
+  }
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  std::optional<Bytes> least;
+  std::size_t best_first = 0, best_last = 0, best_rank = 0;
+  std::size_t first = 0, last = 0;  // occupants that reach into the window
+  Bytes held, needed;
+  for (const Bytes start : starts) {
+    if (start < Bytes{} || start + wanted > end) continue;
+    for (; last < occupants.size() && occupants[last].offset < start + wanted; ++last)
+      (occupants[last].needed ? needed : held) += occupants[last].held;
+    for (; first < last && occupants[first].offset + occupants[first].held <= start; ++first)
+      (occupants[first].needed ? needed : held) -= occupants[first].held;
+    if (needed > Bytes{} || (least && held > *least)) continue;
+    std::size_t earliest = ~std::size_t{};
+    for (std::size_t i = first; i < last; ++i) earliest = std::min(earliest, rank(occupants[i].next_use));
+    if (least && held == *least && earliest <= best_rank) continue;
+    least = held;
+    best_first = first;
+    best_last = last;
+    best_rank = earliest;
+  }
+  Eviction eviction;
+  if (!least) return eviction;
+  eviction.held = *least;
+  for (std::size_t i = best_first; i < best_last; ++i) eviction.buffers.push_back(occupants[i].buffer);
+  return eviction;
+}
+
+Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing) {
+  std::vector<Occupant> may_go;
+  for (const Occupant& occupant : occupants)
+    if (!occupant.needed) may_go.push_back(occupant);
+  std::stable_sort(may_go.begin(), may_go.end(), [](const Occupant& a, const Occupant& b) { return a.held < b.held; });
+  Eviction eviction{.buffers = {}, .held = {}, .side_by_side = false};
+  while (missing > eviction.held && !may_go.empty()) {
+    const auto enough = std::find_if(may_go.begin(), may_go.end(),
+                                     [&](const Occupant& o) { return o.held >= missing - eviction.held; });
+    const auto next = enough != may_go.end() ? enough : std::prev(may_go.end());
+    eviction.buffers.push_back(next->buffer);
+    eviction.held += next->held;
+    may_go.erase(next);
+  }
+  if (missing > eviction.held) eviction = {.buffers = {}, .held = {}, .side_by_side = false};
+  return eviction;
+}
+
+std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history) {
+  const std::optional<Shortage> shortage = shortage_of(trace, spec);
+  if (!shortage) return {};
+  Autopsy autopsy;
+  autopsy.shortage = *shortage;
+  autopsy.capacity = spec.capacity;
+  autopsy.occupants = occupants_at_end(trace, history, shortage->before);
+  Bytes held;
+  for (const Occupant& occupant : autopsy.occupants) {
+    held += occupant.held;
+    if (occupant.needed) autopsy.needed += occupant.held;
+  }
+  const bool one_piece = history.segments.empty() && std::none_of(autopsy.occupants.begin(), autopsy.occupants.end(),
+                                                                  [](const auto& o) { return o.offset == kNoAddress; });
+  autopsy.eviction = one_piece ? cheapest_window(autopsy.occupants, spec.capacity, shortage->size)
+                               : least_buffers(autopsy.occupants, shortage->size - (spec.capacity - held));
+  autopsy.remedies = remedies_for(trace, spec);
+  if (trace.ops().size() <= kQuick) autopsy.least_capacity = least_capacity_for(trace, spec);
+  return autopsy;
+}
+
+}  // namespace tidepool
