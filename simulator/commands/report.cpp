@@ -119,8 +119,11 @@ int run(const Arguments& arguments) {
   }
   const std::string page = report_page(content);
   write_file(arguments.output, page);
-  fmt::print("{}: {} runs in full, {} frontiers, {}\n", arguments.output, content.runs.size(), content.frontiers.size(),
-             to_text(Bytes{static_cast<std::int64_t>(page.size())}));
+  const auto several = [](std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  fmt::print("{}: {} in full, {}, {}\n", arguments.output, several(content.runs.size(), "run"),
+             several(content.frontiers.size(), "frontier"), to_text(Bytes{static_cast<std::int64_t>(page.size())}));
   return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "simulator/commands/sweep_run.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,17 +16,11 @@
 #include "simulator/plot.hpp"
 #include "simulator/result_json.hpp"
 #include "simulator/table.hpp"
+#include "simulator/terminal.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
-
-/// Columns of the terminal, 80 if there is none.
-std::size_t terminal_width() {
-  winsize size = {};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return 80;
-}
 
 void show_progress(const SweepProgress& now) {
   const std::size_t wanted = now.runs - now.present;
@@ -111,7 +104,7 @@ void print_results(std::span<const SweepPart> parts, const Database& database, c
     arrange(group.points, group.frontier);
     fmt::print("\n{}", table(group.frontier, width));
     if (show.no_plot) continue;
-    const bool colour = isatty(STDOUT_FILENO) != 0;
+    const bool colour = colour_wanted();
     if (const std::string drawn = plot(group.frontier, {.width = std::min<std::size_t>(width, 100), .colour = colour});
         !drawn.empty())
       fmt::print("\n{}", drawn);

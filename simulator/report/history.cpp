@@ -23,6 +23,8 @@ class Historian {
         made_before_(trace.versions().size()),
         ran_(trace.ops().size()) {
     clock_ = out_.begin = timeline_.now({});
+    out_.counted =
+        std::all_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.duration == Nanos{}; });
   }
 
   void apply(const Action& action);
@@ -34,6 +36,7 @@ class Historian {
     std::uint32_t first, last;
   };
 
+  bool counts(const Action& action) const;
   void arrive(VersionId v, const Action& action, Arrival arrival);
   void leave(VersionId v, const Action& action, Leaving leaving);
   void end_stay(std::uint32_t stay, const Action& action, Leaving leaving);
@@ -59,8 +62,15 @@ class Historian {
   std::unordered_map<std::int64_t, std::vector<std::size_t>> open_segments_;
 };
 
+/// Whether an action is an event where those are counted: runs, and what gives places and ends them during the step.
+bool Historian::counts(const Action& action) const {
+  if (action.verb != Verb::kAlloc) return action.verb == Verb::kRun || action.verb == Verb::kFree;
+  const Version& version = trace_.version(VersionId{action.subject});
+  return version.kind != VersionKind::kInitial || !trace_.buffer(version.buffer).born_before;
+}
+
 void Historian::apply(const Action& action) {
-  clock_ = std::max(clock_, timeline_.now(action.before));
+  clock_ = out_.counted ? clock_ + Nanos{counts(action) ? 1 : 0} : std::max(clock_, timeline_.now(action.before));
   const VersionId v{action.subject};
   switch (action.verb) {
     case Verb::kAlloc: {
@@ -174,9 +184,12 @@ void Historian::run(const Action& action) {
   Cause cause = waited > Nanos{} ? Cause::kOrder : Cause::kNothing;
   if (timeline_.stall().h2d > stall.h2d) cause = Cause::kCopyIn;
   if (timeline_.stall().d2h > stall.d2h) cause = Cause::kCopyOut;
-  out_.runs.push_back({id, stream, before + waited, end, waited, cause, ran_[id.index()]});
+  if (out_.counted)
+    out_.runs.push_back({id, stream, clock_, clock_ + Nanos{1}, {}, Cause::kNothing, ran_[id.index()]});
+  else
+    out_.runs.push_back({id, stream, before + waited, end, waited, cause, ran_[id.index()]});
   ran_[id.index()] = true;
-  clock_ = std::max(clock_, action.before.valid() ? timeline_.now(action.before) : clock_);
+  if (!out_.counted && action.before.valid()) clock_ = std::max(clock_, timeline_.now(action.before));
   for (const VersionId made : trace_.made(id)) {
     const VersionId parent = trace_.version(made).parent;
     if (!parent.valid() || stay_of_[parent.index()] == kNone || states_[parent.index()].placed) continue;
@@ -205,7 +218,10 @@ void Historian::copy(const Action& action) {
   const Link& link =
       state.in_storage ? (out ? machine.storage.write : machine.storage.read) : (out ? machine.d2h : machine.h2d);
   span.begin = span.end - link.time(trace_.size(v));
-  if (after > before) pieces_.push_back({out_.copies.size(), before + 1, after});
+  if (out_.counted)
+    span.issued = span.begin = span.end = clock_;
+  else if (after > before)
+    pieces_.push_back({out_.copies.size(), before + 1, after});
   out_.copies.push_back(span);
   if (!out) arrive(v, action, Arrival::kCopiedIn);
 }
@@ -214,7 +230,7 @@ void Historian::segment(const Action& action) {
   const Nanos memory = timeline_.stall().memory;
   timeline_.apply(action);
   const Nanos cost = timeline_.stall().memory - memory, now = timeline_.now(action.before);
-  if (cost > Nanos{})
+  if (cost > Nanos{} && !out_.counted)
     out_.runs.push_back({.op = {},
                          .stream = action.before.valid() ? trace_.op(action.before).stream : StreamId{0},
                          .begin = now,
@@ -247,7 +263,7 @@ void Historian::next_iteration(const Action& action) {
       end_stay(stay, action, Leaving::kFreed);
   }
   timeline_.apply(action);
-  clock_ = std::max(clock_, timeline_.now({}));
+  if (!out_.counted) clock_ = std::max(clock_, timeline_.now({}));
   out_.iterations.push_back(clock_);
   std::fill(made_before_.begin(), made_before_.end(), false);
   std::fill(ran_.begin(), ran_.end(), false);
@@ -263,7 +279,7 @@ History Historian::finish() {
     span.begin = timeline_.piece_span(span.direction, first).first;
     span.end = timeline_.piece_span(span.direction, last).second;
   }
-  out_.end = clock_;
+  out_.end = clock_ + Nanos{out_.counted ? 1 : 0};
   for (const RunSpan& span : out_.runs) out_.end = std::max(out_.end, span.end);
   for (const CopySpan& span : out_.copies) out_.end = std::max(out_.end, span.end);
   for (Stay& stay : out_.stays)

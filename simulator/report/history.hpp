@@ -92,7 +92,8 @@ struct History {
   std::vector<Nanos> iterations;               ///< when each but the first began
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: what its copies made compute wait
   Nanos begin, end;
-  Totals totals;  ///< of the last iteration, as simulate() reports them
+  bool counted = false;  ///< the trace knows no durations: times count the runs, and the places given and ended
+  Totals totals;         ///< of the last iteration, as simulate() reports them
 };
 
 /// Follows `plan`, which simulate() has realised (complete, or up to where the run ended). O(actions log n).

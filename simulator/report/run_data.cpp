@@ -104,10 +104,9 @@ Json memory_data(const History& history, DataBlocks& blocks) {
   };
   const Nanos duration = history.end - history.begin;
   std::vector<MemoryPoint> points = history.memory;
-  Nanos cell{1};
-  if (points.size() <= kMostExact) add(points, cell);
-  while (points.size() > kFew) {
-    cell = cell == Nanos{1} ? Nanos{duration.count() / static_cast<std::int64_t>(kMostExact) * 2 + 1} : cell * 4;
+  if (points.size() <= kMostExact) add(points, Nanos{1});
+  for (Nanos cell{std::max<std::int64_t>(2, duration.count() / static_cast<std::int64_t>(kMostExact) * 2)};
+       points.size() > kFew; cell = cell * 4) {
     std::vector<MemoryPoint> fewer = coarser(points, cell);
     if (fewer.size() * 2 > points.size() && fewer.size() > kFew && !all.empty()) continue;
     points = std::move(fewer);
@@ -283,6 +282,7 @@ Json run_data(const Trace& trace, const History& history, DataBlocks& blocks) {
   for (const Nanos time : history.iterations) iterations.push_back(time.count());
   return {{"begin_ns", history.begin.count()},
           {"end_ns", history.end.count()},
+          {"counted", history.counted},
           {"addresses", addresses},
           {"extent_bytes", shown.extent().count()},
           {"breaks", shown.breaks()},

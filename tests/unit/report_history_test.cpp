@@ -111,3 +111,27 @@ TEST_CASE("an evicted buffer says for whose place it went") {
   CHECK(history.runs[1].cause == Cause::kCopyOut);
   CHECK(history.runs[2].cause == Cause::kCopyIn);
 }
+
+TEST_CASE("where a trace knows no durations, events are counted instead") {
+  // Before the step: one buffer. Then alloc, run, alloc, free, free.
+  TraceBuilder build;
+  build.existing({.size = 100_B});
+  const BufferId a = build.alloc({.size = 200_B});
+  build.run({}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 300_B});
+  build.free(a);
+  build.free(b);
+  const Trace trace = build.finish();
+  const RunSpec spec{.pool = "pytorch"};
+  const History history = history_of(trace, spec, simulate(trace, spec, true).realised);
+  CHECK(history.counted);
+  REQUIRE(history.stays.size() == 3);
+  CHECK(history.stays[0].begin == 0_ns);
+  CHECK(history.stays[1].begin == 1_ns);
+  CHECK(history.stays[1].end == 4_ns);
+  CHECK(history.stays[2].begin == 3_ns);
+  CHECK(history.stays[2].end == 5_ns);
+  CHECK(history.runs.at(0).begin == 2_ns);
+  CHECK(history.end == 6_ns);
+  CHECK(history.memory.back().held[0] == 100_B);
+}

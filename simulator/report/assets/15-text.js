@@ -19,8 +19,13 @@ function timeText(ns, digits = 4) {
   return Math.round(ns) + ' ns';
 }
 
-// A time of a run, with as many digits as tell points apart that are `step` apart.
+// A time of a run; of one without durations, what was done until then.
+function atText(time) { return counted ? 'event ' + countText(Math.round(time)) : timeText(time); }
+const counted = runs.some(run => run.data?.counted);
+
+// The same with as many digits as tell points apart that are `step` apart.
 function momentText(ns, step) {
+  if (counted) return atText(ns);
   const [unit, name] = state.full.t1 >= 1e10 ? [1e9, 's'] : state.full.t1 >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)));
   return (ns / unit).toFixed(digits) + ' ' + name;

@@ -13,7 +13,7 @@ const state = {
 
 const painters = new Set();
 let frameAsked = false;
-const frames = {times: [], cost: 0};
+const frames = {times: [], cost: 0, rectangles: 0};
 
 function redraw() {
   if (frameAsked) return;
@@ -21,6 +21,7 @@ function redraw() {
   requestAnimationFrame(now => {
     frameAsked = false;
     const begin = performance.now();
+    frames.rectangles = 0;
     for (const paint of painters) paint();
     frames.cost = performance.now() - begin;
     frames.times.push([now, frames.cost]);

@@ -24,9 +24,10 @@ class Pane {
     this.height = height;
     this.left = GUTTER;
     this.plotWidth = Math.max(10, width - GUTTER - RIGHT);
-    const g = this.g = this.canvas.getContext('2d');
+    const g = this.g = this.canvas.getContext('2d', {alpha: false});
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    g.clearRect(0, 0, width, height);
+    g.fillStyle = theme.pane;
+    g.fillRect(0, 0, width, height);
     g.font = '12px ' + theme.font;
     g.textBaseline = 'middle';
     return g;
@@ -143,41 +144,36 @@ class MemoryPane extends Pane {
     const kinds = content.tables.buffer_kinds;
     const from = Math.max(0, lowerBound(points.time, state.t0) - 1);
     const to = Math.min(points.rows, lowerBound(points.time, state.t1) + 1);
-    // The largest sum of each pixel column, with what it is made of.
-    const columns = Math.ceil(this.plotWidth), at = new Int32Array(columns + 1).fill(-1), sums = new Float64Array(columns + 1);
-    let carried = from;
-    const sumAt = row => { let s = 0; for (const kind of kinds) s += points[kind][row]; return s; };
-    for (let row = from; row < to; row++) {
-      const c = Math.min(columns, Math.max(0, Math.floor(this.x(points.time[row]) - this.left)));
-      const sum = sumAt(row);
-      if (points.time[row] >= state.t0 && (at[c] < 0 || sum > sums[c])) at[c] = row, sums[c] = sum;
+    // For each pixel column the row with the largest sum: of its changes, or what was resident when it began.
+    const columns = Math.ceil(this.plotWidth), rows = new Int32Array(columns + 1);
+    const sumAt = row => { let sum = 0; for (const kind of kinds) sum += points[kind][row]; return sum; };
+    for (let c = 0, row = from; c <= columns; c++) {
+      rows[c] = row;
+      let largest = sumAt(row);
+      for (const end = this.timeAt(this.left + c + 1); row + 1 < to && points.time[row + 1] < end;) {
+        const sum = sumAt(++row);
+        if (sum > largest) largest = sum, rows[c] = row;
+      }
     }
     this.clip(top, bottom, Math.min(this.plotWidth, this.x(run.data.end_ns) - this.left));
     const level = new Float64Array(columns + 1);
     kinds.forEach((kind, k) => {
+      if (!content.trace.kind_bytes[kind]) return;
+      const values = points[kind];
       g.fillStyle = KIND_COLOURS[k];
       g.beginPath();
-      const upper = [];
-      let row = carried, next = from;
-      for (let c = 0; c <= columns; c++) {
-        const before = row;
-        if (at[c] >= 0) {
-          row = at[c];
-          // What was resident when the column began is in it too.
-          const drawn = sumAt(before) > sums[c] ? before : row;
-          upper.push(level[c] + points[kind][drawn]);
-          const end = this.timeAt(this.left + c + 1);
-          while (next < to && points.time[next] < end) next++;
-          row = next - 1;
-        } else {
-          upper.push(level[c] + points[kind][row]);
-        }
-      }
       g.moveTo(this.left, y(level[0]));
-      for (let c = 0; c <= columns; c++) { g.lineTo(this.left + c, y(upper[c])); g.lineTo(this.left + c + 1, y(upper[c])); }
-      for (let c = columns; c >= 0; c--) { g.lineTo(this.left + c + 1, y(level[c])); g.lineTo(this.left + c, y(level[c])); }
+      for (let c = 0; c <= columns; c++) {
+        const upper = y(level[c] + values[rows[c]]);
+        g.lineTo(this.left + c, upper);
+        g.lineTo(this.left + c + 1, upper);
+      }
+      for (let c = columns; c >= 0; c--) {
+        g.lineTo(this.left + c + 1, y(level[c]));
+        g.lineTo(this.left + c, y(level[c]));
+        level[c] += values[rows[c]];
+      }
       g.fill();
-      for (let c = 0; c <= columns; c++) level[c] = upper[c];
     });
     this.phases(top, bottom);
     g.restore();
@@ -211,9 +207,11 @@ class MemoryPane extends Pane {
   phases(top, bottom) {
     const g = this.g;
     g.textAlign = 'left';
+    let drawn = -Infinity;
     for (const phase of this.run.data.phases) {
       const x0 = this.x(phase.begin_ns), x1 = this.x(phase.end_ns);
-      if (x1 < this.left || x0 > this.left + this.plotWidth) continue;
+      if (x1 < this.left || x0 > this.left + this.plotWidth || x0 < drawn + 24) continue;
+      drawn = x0;
       g.strokeStyle = theme.ink;
       g.globalAlpha = 0.25;
       g.beginPath(); g.moveTo(Math.round(x0) + 0.5, top); g.lineTo(Math.round(x0) + 0.5, bottom); g.stroke();
@@ -297,22 +295,27 @@ class MapPane extends Pane {
     tiles.visit(state.t0, state.t1, i => { if (last[i] > a0 && first[i] < a1) lists[kind[i]].push(i); });
     const right = this.left + this.plotWidth + 2, left = this.left - 2;
     const scaleX = this.plotWidth / (state.t1 - state.t0), scaleY = (this.bottom - this.top) / (a1 - a0);
+    const top = this.top - 2, bottom = this.bottom + 2;
     const labelled = [];
-    let drawn = 0;
     lists.forEach((list, k) => {
       g.fillStyle = KIND_COLOURS[k];
+      // What the last rectangle of this kind covers is not drawn again.
+      let drawnX0 = 0, drawnY0 = 0, drawnX1 = 0, drawnY1 = 0;
       for (const i of list) {
-        const x0 = Math.max(left, this.left + (begin[i] - state.t0) * scaleX);
-        const x1 = Math.min(right, this.left + (end[i] - state.t0) * scaleX);
-        const y0 = this.bottom - (last[i] - a0) * scaleY, y1 = this.bottom - (first[i] - a0) * scaleY;
+        // Whole pixels: quick to fill, and without seams between neighbours.
+        const x0 = Math.round(Math.max(left, this.left + (begin[i] - state.t0) * scaleX));
+        const y0 = Math.round(Math.max(top, this.bottom - (last[i] - a0) * scaleY));
+        const x1 = Math.max(x0 + 1, Math.round(Math.min(right, this.left + (end[i] - state.t0) * scaleX)));
+        const y1 = Math.max(y0 + 1, Math.round(Math.min(bottom, this.bottom - (first[i] - a0) * scaleY)));
+        if (x0 >= drawnX0 && y0 >= drawnY0 && x1 <= drawnX1 && y1 <= drawnY1) continue;
+        drawnX0 = x0; drawnY0 = y0; drawnX1 = x1; drawnY1 = y1;
         const width = x1 - x0, height = y1 - y0;
         // Neighbours stay apart where there is room for a line between them.
-        g.fillRect(x0, y0, width > 4 ? width - 0.75 : Math.max(width, 0.6), height > 4 ? height - 0.75 : Math.max(height, 0.6));
+        g.fillRect(x0, y0, width > 4 ? width - 1 : width, height > 4 ? height - 1 : height);
         if (exact && width > 56 && height > 13) labelled.push([i, x0, y0, width, height]);
+        frames.rectangles++;
       }
-      drawn += list.length;
     });
-    frames.tiles = drawn;
     if (!exact || !labelled.length || labelled.length > 400) return;
     const stays = this.run.stays.get(), buffers = tables.buffers.get();
     if (!stays || !buffers) return;
@@ -383,11 +386,13 @@ class LanesPane extends Pane {
     this.cursorLine(top, this.height - 6);
   }
   bar(colour, t0, t1, lane, top) {
-    const x0 = Math.max(this.left - 2, this.x(t0)), x1 = Math.min(this.left + this.plotWidth + 2, this.x(t1));
+    const x0 = Math.round(Math.max(this.left - 2, this.x(t0)));
+    const x1 = Math.round(Math.min(this.left + this.plotWidth + 2, this.x(t1)));
     if (x1 < x0) return 0;
     this.g.fillStyle = colour;
-    const width = x1 - x0 > 3 ? x1 - x0 - 0.75 : Math.max(0.6, x1 - x0);
+    const width = x1 - x0 > 3 ? x1 - x0 - 1 : Math.max(1, x1 - x0);
     this.g.fillRect(x0, top + lane * LANE_HEIGHT + 2, width, LANE_HEIGHT - 4);
+    frames.rectangles++;
     return width;
   }
   paintTiles(tiles, top) {

@@ -127,8 +127,8 @@ function tellStay(run, row) {
   if (!stays || !buffers) return null;
   const buffer = stays.buffer[row];
   return [bufferName(buffer), `${bytesText(buffers.size[buffer])}, ${KIND_NAMES[buffers.kind[buffer]]}`,
-          `${arrivalText(run, row)} at ${timeText(stays.begin[row])}`,
-          `${leavingText(run, row)}${stays.leaving[row] === 2 ? '' : ' at ' + timeText(stays.begin[row] + stays.length[row])}`];
+          `${arrivalText(run, row)} at ${atText(stays.begin[row])}`,
+          `${leavingText(run, row)}${stays.leaving[row] === 2 ? '' : ' at ' + atText(stays.begin[row] + stays.length[row])}`];
 }
 
 function tellSpan(run, {row, waits}) {
@@ -138,9 +138,9 @@ function tellSpan(run, {row, waits}) {
   if (kind === SPAN.allocator) return [`Waits ${timeText(spans.waited[row])} for ${CAUSES[4]}`];
   if (waits) return [`Waits ${timeText(spans.waited[row])} for ${CAUSES[spans.cause[row]]}`, `before ${opName(subject)}`];
   if (kind === SPAN.run || kind === SPAN.again)
-    return [opName(subject), `${kind === SPAN.again ? 'recomputed' : 'runs'} ${timeText(length)} from ${timeText(begin)}`];
+    return [opName(subject), `${kind === SPAN.again ? 'recomputed' : 'runs'} ${counted ? 'at' : timeText(length) + ' from'} ${atText(begin)}`];
   return [bufferName(subject),
-          `copied ${kind === SPAN.copyOut ? 'to' : 'from'} the host in ${timeText(length)} from ${timeText(begin)}`,
+          `copied ${kind === SPAN.copyOut ? 'to' : 'from'} the host ${counted ? 'at' : `in ${timeText(length)} from`} ${atText(begin)}`,
           exposedText(spans.exposed[row])];
 }
 

@@ -93,13 +93,13 @@ async function showBuffer(run, buffer) {
   const useRows = [...index.order.subarray(index.first[buffer], index.first[buffer + 1])].map(row => {
     const op = index.op[row];
     return [opName(op), content.tables.accesses[uses.access[row]], content.tables.evidence[uses.evidence[row]],
-            begins[op] >= 0 ? timeText(begins[op]) : 'not reached'];
+            begins[op] >= 0 ? atText(begins[op]) : 'not reached'];
   });
   const sections = [];
   for (const other of [run, ...state.slots.map(i => runs[i]).filter(r => r !== run && r.data)]) {
     const events = other === run ? eventsOf(run, buffer, stays, spans) :
         eventsOf(other, buffer, await other.stays.load(), await other.spans.load());
-    sections.push(h('h4', {}, `Under ${other.label}`), rowsTable(['time', 'what happened'], events.map(([at, , text]) => [timeText(at), text])));
+    sections.push(h('h4', {}, `Under ${other.label}`), rowsTable(['time', 'what happened'], events.map(([at, , text]) => [atText(at), text])));
   }
   inspector.replaceChildren(
       h('h3', {}, bufferName(buffer)),
@@ -128,7 +128,7 @@ async function showOp(run, op) {
   const times = [];
   for (let i = 0; i < spans.rows; i++)
     if (spans.kind[i] <= SPAN.again && spans.subject[i] - 1 === op)
-      times.push([timeText(spans.begin[i]), spans.kind[i] === SPAN.again ? 'recomputed' : 'run', timeText(spans.length[i]),
+      times.push([atText(spans.begin[i]), spans.kind[i] === SPAN.again ? 'recomputed' : 'run', timeText(spans.length[i]),
                   spans.waited[i] > 0 ? `${timeText(spans.waited[i])} for ${CAUSES[spans.cause[i]]}` : '—']);
   const module = stringAt(ops.module[op]);
   inspector.replaceChildren(

@@ -72,7 +72,7 @@ function headline() {
   if (!trace) return h('p', {class: 'lead'}, `${countText(content.frontiers.length)} ${content.frontiers.length === 1 ? 'frontier' : 'frontiers'} of a sweep.`);
   const ok = runs.filter(run => run.ok && run.row.overhead_ratio !== undefined && run.row.capacity_bytes !== undefined);
   const best = ok.reduce((a, b) => !a || b.row.overhead_ratio < a.row.overhead_ratio ? b : a, null);
-  const lead = h('p', {class: 'lead'}, `A step of ${timeText(trace.duration_ns)} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
+  const lead = h('p', {class: 'lead'}, `A step ${counted ? `of ${countText(trace.steps)} events without times` : `of ${timeText(trace.duration_ns)}`} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
   if (best) lead.append(h('strong', {}, `${best.row.policy} on ${best.row.pool}`), ` runs it in ${bytesText(best.row.capacity_bytes)} ` +
       `(${(best.row.capacity_bytes / trace.ideal_peak_bytes).toFixed(2)}x) at ${percentText(best.row.overhead_ratio - 1)}` +
       (best.bound?.feasible ? `; no plan that may do the same is below ${percentText(best.bound.makespan_ns / best.row.baseline_ns - 1)}. ` : '. '));
@@ -112,6 +112,7 @@ function madeSection() {
       `${run.label}: ${run.bound.feasible ? timeText(run.bound.makespan_ns) : 'no plan exists'} (${run.bound.name}: ${run.bound.proof})`))].map(text => h('li', {}, text))));
   const assumed = [...new Set(runs.map(run => run.row.assume).filter(Boolean))];
   parts.push(h('h3', {}, 'What is assumed'), h('ul', {},
+      counted ? h('li', {}, 'The trace knows no durations: what is drawn as time counts the runs, and the places given and ended.') : null,
       h('li', {}, 'Times are simulated: ops take what the trace says, copies what the machine says. Nothing here was measured on a device by this report.'),
       h('li', {}, 'A place is held from where the program gives it to where the program or the policy takes it back; what reuses it waits for what still uses it.'),
       assumed.length ? h('li', {}, `Runs were made as ${assumed.join(', ')} assumes.`) : null));

@@ -11,7 +11,7 @@ class Slot {
       buildSlots();
     }}, runs.map(other => h('option', {value: other.index, selected: other === run}, other.label)));
     const row = run.row;
-    const words = run.ok ? [`${percentText(row.overhead_ratio - 1)} time`, `peak ${bytesText(row.peak_bytes)}`,
+    const words = run.ok ? [row.overhead_ratio !== undefined && `${percentText(row.overhead_ratio - 1)} time`, `peak ${bytesText(row.peak_bytes)}`,
       row.footprint_bytes !== undefined && `footprint ${bytesText(row.footprint_bytes)}`, row.recompute_count && `${countText(row.recompute_count)} recomputations`,
       row.swap_out_bytes && `${bytesText(row.swap_out_bytes)} swapped out`, row.stall_ns?.compute && `stalled ${timeText(row.stall_ns.compute)}`]
         .filter(Boolean).join(' · ') : `${OUTCOMES[row.outcome]}${run.data ? ': shown up to there' : ''}`;
@@ -52,10 +52,13 @@ const overview = h('canvas', {class: 'overview', tabindex: -1, 'aria-hidden': 't
 function paintOverview() {
   if (!slots.some(slot => slot.run.data)) return;
   const ratio = Math.min(devicePixelRatio || 1, 2), width = overview.clientWidth, height = overview.clientHeight;
-  overview.width = Math.round(width * ratio);
-  overview.height = Math.round(height * ratio);
+  if (overview.width !== Math.round(width * ratio) || overview.height !== Math.round(height * ratio)) {
+    overview.width = Math.round(width * ratio);
+    overview.height = Math.round(height * ratio);
+  }
   const g = overview.getContext('2d');
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.clearRect(0, 0, width, height);
   const full = state.full, x = time => GUTTER + (time - full.t0) / (full.t1 - full.t0) * (width - GUTTER - RIGHT);
   slots.forEach((slot, i) => {
     const levels = slot.run.memory;

@@ -1,0 +1,17 @@
+// What may be written to the terminal.
+#pragma once
+
+#include <cstddef>
+
+namespace tidepool {
+
+/// Columns of the terminal on stdout; of $COLUMNS, or 80, if there is none. At least 40.
+std::size_t terminal_width();
+
+/// Whether stdout is a terminal whose user wants colours ($NO_COLOR is not set).
+bool colour_wanted();
+
+/// Whether the locale's characters are UTF-8: LC_ALL, or else LC_CTYPE, or else LANG says so.
+bool locale_is_utf8();
+
+}  // namespace tidepool

@@ -1,0 +1,78 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kSample = TIDEPOOL_SOURCE_DIR "/traces/samples/bilstm.tide";
+
+Json content_of_page(const std::string& page) {
+  const std::string tag = "id=\"content\">";
+  const std::size_t begin = page.find(tag) + tag.size();
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+}  // namespace
+
+TEST_CASE("tidepool report shows what simulate and sweep say") {
+  const ScratchFolder scratch;
+  const std::string database = scratch.file("r.sqlite"), output = scratch.file("r.html");
+  const std::vector<std::string> grid{"--policy", "none,lru-swap", "--capacity", "0.5x,1.2x"};
+  std::vector<std::string> sweep{"sweep", kSample, "-o", database}, simulate{"simulate", kSample, "--json"},
+      report{"report", database, kSample, "-o", output};
+  for (std::vector<std::string>* command : {&sweep, &simulate, &report})
+    command->insert(command->end(), grid.begin(), grid.end());
+  REQUIRE(run_program(sweep).code == 0);
+  const ProgramResult simulated = run_program(simulate);
+  const ProgramResult result = run_program(report);
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  CHECK(result.out.starts_with(output + ": 4 runs in full, 1 frontier, "));
+  const Json content = content_of_page(content_of(output));
+
+  std::istringstream lines{simulated.out};
+  std::string line;
+  std::size_t run = 0;
+  for (; std::getline(lines, line); ++run) {
+    Json expected = Json::parse(line), told = content["runs"][run]["row"];
+    for (const char* wall : {"plan_ns", "actions_per_second"}) expected.erase(wall), told.erase(wall);
+    CHECK(told == expected);
+    CHECK(content["runs"][run].contains("autopsy") == (expected["outcome"] == "out_of_memory"));
+  }
+  CHECK(content["runs"].size() == run);
+  CHECK(content["trace"]["name"] == kSample);
+  CHECK_THAT(content["command"].get<std::string>(),
+             ContainsSubstring("--policy none,lru-swap --capacity 0.5x,1.2x -o " + output));
+  const Json& frontier = content["frontiers"][0];
+  CHECK(frontier["capacities"].size() == 2);
+  for (const Json& shown : frontier["lines"])
+    for (std::size_t i = 0; i < 2; ++i)
+      for (const Json& entry : content["runs"]) {
+        const Json& row = entry["row"];
+        if (row["policy"] != shown["policy"] || row["capacity_bytes"] != frontier["capacities"][i]) continue;
+        if (row["outcome"] == "ok")
+          CHECK(shown["cells"][i].get<double>() == row["overhead_ratio"].get<double>() - 1);
+        else
+          CHECK(shown["cells"][i] == row["outcome"]);
+      }
+}
+
+TEST_CASE("bad arguments of report are refused with exit code 2 and a message") {
+  const ScratchFolder scratch;
+  const std::string output = scratch.file("r.html");
+  const ProgramResult two = run_program({"report", kSample, kSample, "-o", output});
+  CHECK(two.code == 2);
+  CHECK(two.err == "tidepool: " + kSample + ": a second trace, after " + kSample +
+                       "; expected one, and databases of sweep results\n");
+  const ProgramResult many = run_program({"report", kSample, "--capacity", "0.1x..1.0x/13", "-o", output});
+  CHECK(many.code == 2);
+  CHECK(many.err ==
+        "tidepool: the lists ask for 13 runs; expected at most 12, as each is shown in full (the database of "
+        "a sweep may have any number)\n");
+  CHECK(run_program({"report", scratch.file("missing.tide"), "-o", output}).code == 2);
+  CHECK(content_of(output).empty());
+}

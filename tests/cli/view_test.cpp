@@ -1,0 +1,79 @@
+#include "simulator/report/view.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "traces/builder.hpp"
+#include "traces/jsonl/jsonl.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Op 0 of 1 ms makes a, of 100 MiB; op 1 makes b; op 2 reads a. Peak 200 MiB.
+Trace small_trace() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_MiB, .kind = BufferKind::kActivation});
+  build.run({.duration = 1_ms}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_MiB, .kind = BufferKind::kGradient});
+  build.run({.duration = 1_ms}, {{b, Access::kWrite}});
+  build.run({.duration = 1_ms}, {{a, Access::kRead}});
+  build.free(a);
+  build.free(b);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a view plots memory by kind, the peak, the largest buffers and the lanes") {
+  const Trace trace = small_trace();
+  const RunSpec spec{.capacity = 300_MiB};
+  const History history = history_of(trace, spec, simulate(trace, spec, true).realised);
+  const std::string view = view_text(trace, history, spec.capacity, {.width = 42});
+  // 300 MiB are twelve rows, 100 MiB four; 30 columns for 3 ms.
+  CHECK(view ==
+        "   300 MiB|------------------------------\n"
+        "          |\n          |\n          |\n"
+        "   200 MiB|          aaaaaaaaaaaaaaaaaaaa\n"
+        "          |          aaaaaaaaaaaaaaaaaaaa\n"
+        "          |          aaaaaaaaaaaaaaaaaaaa\n"
+        "          |          aaaaaaaaaaaaaaaaaaaa\n"
+        "   100 MiB|aaaaaaaaaagggggggggggggggggggg\n"
+        "          |aaaaaaaaaagggggggggggggggggggg\n"
+        "          |aaaaaaaaaagggggggggggggggggggg\n"
+        "          |aaaaaaaaaagggggggggggggggggggg\n"
+        "       0 B+------------------------------\n"
+        "           0                         3 ms\n"
+        "           - capacity 300 MiB\n"
+        "\n"
+        "peak 200 MiB at 1 ms\n"
+        "  g gradient           100 MiB  50.0 %  ########\n"
+        "  a activation         100 MiB  50.0 %  ########\n"
+        "\n"
+        "largest buffers then, of 2\n"
+        "     100 MiB  activation      buffer 0\n"
+        "     100 MiB  gradient        buffer 1\n"
+        "\n"
+        "lanes, and how much of the time they are busy\n"
+        "  compute ####################### 100.0 %\n"
+        "  to host                           0.0 %\n"
+        "from host                           0.0 %\n");
+  const std::string wide = view_text(trace, history, spec.capacity, {.width = 100, .colour = true, .utf8 = true});
+  CHECK(wide.find("\x1b[32m█\x1b[0m") != std::string::npos);
+  CHECK(view.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("tidepool view shows a run that was out of memory up to there, and refuses several") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("small.jsonl");
+  std::ofstream{path} << to_jsonl(small_trace());
+  const ProgramResult result = run_program({"view", path, "--capacity", "0.5x"});
+  CHECK(result.code == 0);
+  CHECK(result.out.starts_with(path + ": none on best-fit, a100-pcie4, 100 MiB: out_of_memory\n"));
+  CHECK_THAT(result.out, ContainsSubstring("wants 100 MiB for buffer 1; 100 MiB are held of 100 MiB"));
+  CHECK_THAT(result.out, ContainsSubstring("peak 100 MiB"));
+  const ProgramResult two = run_program({"view", path, "--capacity", "0.5x,1x"});
+  CHECK(two.code == 2);
+  CHECK(two.err == "tidepool: the lists ask for 2 runs; expected one\n");
+}
