@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets Tidepool up on a fresh Debian 12 or Ubuntu 24.04: installs what is missing, builds Release into build/, then
 #   ./setup.sh          nothing more
-#   ./setup.sh demo     runs a sweep over the bundled samples and re-executes one of its plans on real memory
+#   ./setup.sh demo     runs a sweep over the bundled samples, re-executes one of its plans on real memory and writes a
+#                       report to look at
 #   ./setup.sh test     runs all tests
 # and, before one of these, where there is no CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too
@@ -95,6 +96,9 @@ demo() {
   build/tidepool simulate "$samples/resnet50.tide" --pool best-fit --policy dtr-eq --capacity 0.6x \
     --machine a100-pcie4 --plan-out "$out/resnet50.plan"
   build/tidepool validate "$out/resnet50.plan" --trace "$samples/resnet50.tide" --backend host
+  build/tidepool report "$out/results.sqlite" "$samples/resnet50.tide" --policy none,dtr-eq,lru-swap,tide \
+    --capacity 0.6x --machine a100-pcie4 -o build/report.html
+  say "to look at: $PWD/build/report.html"
 }
 
 case "${1-}" in

@@ -177,15 +177,16 @@ class MemoryPane extends Pane {
     });
     this.phases(top, bottom);
     g.restore();
-    this.rule(run.row.ideal_peak_bytes, y, 'ideal peak', theme.soft, [2, 3], top);
-    this.rule(memoryLimit(run) || undefined, y, 'capacity', theme.alarm, [], top);
+    const inset = this.rule(run.row.ideal_peak_bytes, y, 'ideal peak', theme.soft, [2, 3], top, 0);
+    this.rule(memoryLimit(run) || undefined, y, 'capacity', theme.alarm, [], top, inset);
     this.cursorLine(top, bottom);
     g.fillStyle = theme.soft;
     g.textAlign = 'left';
     g.fillText('Memory, by kind of buffer', this.left, 10);
   }
-  rule(bytes, y, label, colour, dash, top) {
-    if (bytes === undefined || y(bytes) < top - 2) return;
+  // A line across at so many bytes. Returns the room that its label takes at the right.
+  rule(bytes, y, label, colour, dash, top, inset) {
+    if (bytes === undefined || y(bytes) < top - 2) return 0;
     const g = this.g, at = Math.round(y(bytes)) + 0.5;
     g.strokeStyle = colour;
     g.setLineDash(dash);
@@ -194,7 +195,7 @@ class MemoryPane extends Pane {
     g.setLineDash([]);
     g.lineWidth = 1;
     const text = `${label} ${bytesText(bytes)}`, width = g.measureText(text).width;
-    const right = this.left + this.plotWidth - 4 - (label === 'ideal peak' ? 0 : 150);
+    const right = this.left + this.plotWidth - 4 - inset;
     g.fillStyle = theme.pane;
     g.globalAlpha = 0.8;
     g.fillRect(right - width - 3, at - 15, width + 6, 13);
@@ -202,6 +203,7 @@ class MemoryPane extends Pane {
     g.fillStyle = colour;
     g.textAlign = 'right';
     g.fillText(text, right, at - 8);
+    return width + 16;
   }
   // Where forward, backward and optimizer, and iterations, begin.
   phases(top, bottom) {

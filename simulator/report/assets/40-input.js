@@ -80,7 +80,6 @@ function stepCursor(pane, by) {
   state.cursor = {run: pane.run, time: Math.max(begins[op], pane.run.data.begin_ns)};
   const span = state.t1 - state.t0;
   if (begins[op] < state.t0 || begins[op] > state.t1) setWindow(begins[op] - span / 2, begins[op] + span / 2);
-  showReadouts();
   redraw();
 }
 
@@ -96,7 +95,6 @@ function hover(pane, event) {
   const {offsetX: x, offsetY: y} = event;
   if (x < pane.left || x > pane.left + pane.plotWidth) { tip.hidden = true; return; }
   state.cursor = {run: pane.run, time: pane.timeAt(x), y};
-  showReadouts();
   redraw();
   const lines = tellAt(pane, x, y);
   tip.hidden = !lines;

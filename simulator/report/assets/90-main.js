@@ -41,6 +41,7 @@ function start() {
   if (runs.length) {
     painters.add(paintOverview);
     painters.add(() => slots.forEach(slot => slot.paint()));
+    painters.add(showReadouts);
     buildSlots();
   }
   addEventListener('resize', redraw);

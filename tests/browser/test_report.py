@@ -1,0 +1,239 @@
+"""Opens reports in a headless Chromium: they render, zoom, select, and show the numbers that the program prints.
+
+  python3 -m unittest discover -s tests/browser        with TIDEPOOL_PROGRAM and, to keep pictures, SCREENSHOTS=FOLDER
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import chromium
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(ROOT, "build", "tidepool"))
+SAMPLE = os.path.join(ROOT, "traces", "samples", "resnet50.tide")
+GRID = ["--policy", "none,dtr-eq,lru-swap", "--capacity", "0.6x"]
+
+# Moves the window in every frame. The median gap between frames in ms, and that of the script's part of them.
+FRAMES = """(async (count, move) => {
+  await settled();
+  frames.times.length = 0;
+  const gaps = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let i = 0; i < count; i++) {
+    move(i);
+    const now = await new Promise(requestAnimationFrame);
+    gaps.push(now - last);
+    last = now;
+  }
+  const median = values => values.sort((a, b) => a - b)[values.length >> 1];
+  return {gap: median(gaps), script: median(frames.times.map(time => time[1])), rectangles: frames.rectangles};
+})"""
+
+
+def tidepool(*arguments):
+    return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def bytes_text(count):
+    """As the page writes sizes: four digits, without zeros at the end."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            return f"{count:.4g} {unit}"
+        count /= 1024
+
+
+@unittest.skipUnless(chromium.find(), "no Chromium is installed")
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        database, cls.path = (os.path.join(cls.folder.name, name) for name in ("r.sqlite", "r.html"))
+        tidepool("sweep", SAMPLE, "--pool", "best-fit", "--policy", "dtr-eq,lru-swap", "--capacity", "0.5x..1.0x/4",
+                 "-o", database)
+        tidepool("report", database, SAMPLE, *GRID, "-o", cls.path)
+        cls.rows = [json.loads(line) for line in tidepool("simulate", SAMPLE, *GRID, "--json").splitlines()]
+        cls.page = chromium.Page()
+        cls.page.open(cls.path)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.page.__exit__()
+        cls.folder.cleanup()
+
+    def tearDown(self):
+        self.assertEqual(self.page.errors, [])
+
+    def keep(self, name):
+        """Keeps a picture where pictures are wanted."""
+        if folder := os.environ.get("SCREENSHOTS"):
+            os.makedirs(folder, exist_ok=True)
+            self.page.screenshot(os.path.join(folder, name + ".png"))
+
+    def box(self, selector):
+        self.page.run(f"document.querySelector('{selector}').scrollIntoView({{block: 'center'}})")
+        self.page.run("settled().then(() => true)")
+        return self.page.run(f"(box => [box.x, box.y, box.width, box.height])"
+                             f"(document.querySelector('{selector}').getBoundingClientRect())")
+
+    def text(self, selector):
+        return self.page.run(f"document.querySelector('{selector}').innerText")
+
+    def test_shows_the_numbers_that_simulate_prints(self):
+        told = self.text("#runs")
+        for row in self.rows:
+            self.assertIn(bytes_text(row["peak_bytes"]), told)
+            if row["outcome"] == "ok":
+                percent = (row["overhead_ratio"] - 1) * 100
+                self.assertIn(f"{percent:+.1f} %" if percent < 100 else f"{percent:+.0f} %", told)
+        self.assertIn("out of memory", told)
+        self.assertIn(self.rows[0]["message"], told)
+
+    def test_memory_peaks_where_the_run_says(self):
+        for index, row in enumerate(self.rows):
+            peak = self.page.run(f"""(async () => {{
+              const points = await runs[{index}].memory[0].points.load();
+              let peak = 0;
+              for (let i = 0; i < points.rows; i++)
+                peak = Math.max(peak, content.tables.buffer_kinds.reduce((sum, kind) => sum + points[kind][i], 0));
+              return peak;
+            }})()""")
+            self.assertEqual(peak, row["peak_bytes"])
+
+    def test_draws_every_pane(self):
+        self.page.run("document.querySelector('#timeline').scrollIntoView()")
+        self.page.run("settled().then(() => true)")
+        for pane in ("memory", "map", "lanes"):
+            colours = self.page.run(f"""(() => {{
+              const canvas = document.querySelector('.pane-{pane}');
+              const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+              const seen = new Set();
+              for (let i = 0; i < data.length; i += 4) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+              return [...seen];
+            }})()""")
+            for wanted in {"memory": (0x6aa978, 0x4477aa), "map": (0x6aa978, 0xcc6677), "lanes": (0x8796a8,)}[pane]:
+                self.assertIn(wanted, colours, pane)
+        self.keep("timeline")
+
+    def test_zooms_pans_and_shows_all_by_keys_and_wheel(self):
+        x, y, width, height = self.box(".pane-map")
+        window = "[state.t0, state.t1, state.a0, state.a1]"
+        full = self.page.run(window)
+        self.page.wheel(x + width / 2, y + height / 2, -200, modifiers=2)
+        self.page.run("settled().then(() => true)")
+        zoomed = self.page.run(window)
+        self.assertLess(zoomed[1] - zoomed[0], 0.8 * (full[1] - full[0]))
+        self.page.run("document.querySelector('.pane-map').focus()")
+        self.page.key("ArrowRight")
+        panned = self.page.run(window)
+        self.assertGreater(panned[0], zoomed[0])
+        self.assertAlmostEqual(panned[1] - panned[0], zoomed[1] - zoomed[0], places=3)
+        self.page.key("]")
+        self.assertLess(self.page.run("state.a1 - state.a0"), full[3] - full[2])
+        self.keep("zoomed")
+        self.page.key("0")
+        self.assertEqual(self.page.run(window), full)
+
+    def test_a_click_tells_the_life_of_a_buffer(self):
+        x, y, _, _ = self.box(".pane-map")
+        # The middle of the first stay whose buffer the step allocates.
+        buffer, dx, dy = self.page.run("""(async () => {
+          const pane = slots[0].panes[1], stays = await pane.run.stays.load();
+          const i = stays.arrival.indexOf(1);
+          return [stays.buffer[i], pane.x(stays.begin[i] + stays.length[i] / 2), pane.y(stays.first[i] + stays.height[i] / 2)];
+        })()""")
+        self.page.click(x + dx, y + dy)
+        self.page.run("settled().then(() => true)")
+        self.assertEqual(self.page.run("state.selected.buffer"), buffer)
+        told = self.text(".inspector")
+        self.assertTrue(told.startswith(f"buffer {buffer}"))
+        for part in ("size", "lifetime", "what happened", "how we know"):
+            self.assertIn(part, told)
+        self.keep("selected")
+        self.page.run("document.querySelector('.pane-map').focus()")
+        self.page.key("Escape")
+        self.assertIsNone(self.page.run("state.selected"))
+
+    def test_says_for_what_the_policy_evicted_a_buffer(self):
+        self.page.run("""(async () => {
+          const run = runs.find(run => run.row.policy === 'lru-swap'), stays = await run.stays.load();
+          await select(run, stays.leaving.findIndex((how, i) => how === 1 && stays.room_for[i] > 0));
+        })()""")
+        told = self.text(".inspector")
+        self.assertRegex(told, r"evicted before op \d+.*; .* were wanted next, for buffer \d+")
+        self.assertRegex(told, r"copied to the host in .*; (hidden behind compute|compute waited .* for it)")
+
+    def test_explains_a_run_that_was_out_of_memory(self):
+        told = self.text("#autopsy")
+        for part in ("wanted", "the largest hole had", "The least that would have had to go", "Cheapest of what was tried",
+                     "With the same pool and policy the step needs"):
+            self.assertIn(part, told)
+        self.box("#autopsy")
+        self.keep("autopsy")
+
+    def test_draws_the_frontier_with_its_bound(self):
+        self.box("#frontiers")
+        self.assertEqual(self.page.run("document.querySelectorAll('.frontier .policy').length"), 2)
+        self.assertEqual(self.page.run("document.querySelectorAll('.frontier path.bound-area').length"), 1)
+        self.keep("frontier")
+
+    def test_two_runs_share_the_cursor(self):
+        x, y, width, height = self.box(".pane-map")
+        self.page.mouse("Moved", x + width * 0.6, y + height * 0.5)
+        self.page.run("settled().then(() => true)")
+        readouts = self.page.run("[...document.querySelectorAll('.readout')].map(line => line.innerText)")
+        self.assertEqual(len(readouts), 2)
+        times = [line.split(" · ")[0] for line in readouts]
+        self.assertEqual(times[0], times[1])
+        self.page.key("o")
+        self.page.run("settled().then(() => true)")
+        readouts = self.page.run("[...document.querySelectorAll('.readout')].map(line => line.innerText)")
+        ops = [line.split(" · ")[1] for line in readouts]
+        self.assertEqual(ops[0], ops[1])
+        self.page.key("o")
+
+    def test_is_dark_narrow_and_printable(self):
+        self.page.dark(True)
+        self.assertEqual(self.page.run("getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 28)")
+        self.keep("dark")
+        self.page.dark(False)
+        self.page.size(420, 900)
+        self.page.run("settled().then(() => true)")
+        self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 420)
+        self.keep("narrow")
+        self.page.size(1440, 1000)
+        printed = os.path.join(self.folder.name, "r.pdf")
+        self.page.print(printed)
+        self.assertGreater(os.path.getsize(printed), 20_000)
+
+
+@unittest.skipUnless(chromium.find(), "no Chromium is installed")
+@unittest.skipUnless(os.environ.get("TIDEPOOL_SLOW_TESTS"), "slow: TIDEPOOL_SLOW_TESTS=1 runs it")
+class LargeReport(unittest.TestCase):
+    """A step of a million events. Times are of a machine that has nothing else to do."""
+
+    def test_opens_and_moves_quickly(self):
+        with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:
+            trace, path = (os.path.join(folder, name) for name in ("big.tide", "big.html"))
+            tidepool("make", "gpt", "--layers", "200", "--micro-batches", "80", "--batch", "1", "--hidden", "512",
+                     "--vocabulary", "5000", "-o", trace)
+            self.assertGreater(json.loads(tidepool("info", trace, "--json"))["steps"], 1_000_000)
+            tidepool("report", trace, "--policy", "none,lru-swap", "--capacity", "0.8x", "-o", path)
+            size, opened = os.path.getsize(path), page.open(path)
+            page.run("document.querySelector('#timeline').scrollIntoView()")
+            zoom = page.run(FRAMES + "(120, () => zoomTime(0.92, state.full.t1 * 0.4))")
+            page.run("setWindow(state.full.t1 * 0.4, state.full.t1 * 0.5)")
+            pan = page.run(FRAMES + "(120, () => { const step = (state.t1 - state.t0) / 60;"
+                                    " setWindow(state.t0 + step, state.t1 + step); })")
+            print(f"{size / 2**20:.2f} MiB, opened in {opened:.2f} s, zoom {zoom}, pan {pan}")
+            self.assertLess(size, 25e6)
+            self.assertLess(opened, 3)
+            self.assertLess(zoom["gap"], 1000 / 30)
+            self.assertLess(pan["gap"], 1000 / 30)
+            self.assertEqual(page.errors, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
