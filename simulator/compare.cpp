@@ -174,9 +174,7 @@ ResultSelection parse_selection(const std::string& text) {
 
 ResultComparison compare(const ResultSelection& a, const Database& database_a, const ResultSelection& b,
                          const Database& database_b) {
-  const auto in = [](const Database& database, const std::string& key) {
-    return KeyedRow{key, database.find(key).value()};
-  };
+  const auto in = [](const Database& database, const std::string& key) { return KeyedRow{key, database.get(key)}; };
   const std::vector<std::size_t> columns = pairing(a, b);
   auto runs_a = selected(a, database_a, columns), runs_b = selected(b, database_b, columns);
   Tally tally;

@@ -275,6 +275,12 @@ std::optional<Row> Database::find(const std::string& key) const {
   return row;
 }
 
+Row Database::get(const std::string& key) const {
+  if (std::optional<Row> row = find(key)) return *std::move(row);
+  throw InputError{fmt::format(
+      "{}: damaged: run {} is not where its key says; expected a whole database of sweep results", path_, key)};
+}
+
 std::optional<std::string> Database::outcome(const std::string& key) const {
   std::optional<std::string> found;
   bind(outcome_.get(), 1, key);

@@ -83,6 +83,8 @@ class Database {
   void insert(const SweepRequest& request);
 
   std::optional<Row> find(const std::string& key) const;
+  /// The row of a run that each() has shown. @throws InputError  as check(), if it cannot be found again
+  Row get(const std::string& key) const;
   /// The outcome of a run, nothing if it is not there. Cheaper than find().
   std::optional<std::string> outcome(const std::string& key) const;
   std::int64_t runs() const;

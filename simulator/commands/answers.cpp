@@ -66,7 +66,7 @@ void print_answers(std::span<const Answer> answers, const std::string& objective
   std::size_t policy_width = 6, pool_width = 4;
   std::vector<Row> rows;
   for (const Answer& answer : answers) {
-    rows.push_back(database.find(answer.key).value());
+    rows.push_back(database.get(answer.key));
     policy_width = std::max(policy_width, with_options(rows.back()).size());
     pool_width = std::max(pool_width, text_at(rows.back(), "pool").size());
   }

@@ -62,7 +62,7 @@ void print_columns(const ResultComparison& comparison) {
 void print_moved(const ResultComparison& comparison, const Database& a, const Database& b, std::size_t show) {
   fmt::print("\nmost changed\n");
   for (std::size_t i = 0; i < std::min(show, comparison.moved.size()); ++i) {
-    const Row row_a = a.find(comparison.moved[i].key_a).value(), row_b = b.find(comparison.moved[i].key_b).value();
+    const Row row_a = a.get(comparison.moved[i].key_a), row_b = b.get(comparison.moved[i].key_b);
     std::string values;
     for (const char* column : {"outcome", "makespan_ns"})
       if (at(row_a, column) != at(row_b, column)) values += "; " + moved_value(row_a, row_b, column);
@@ -75,7 +75,7 @@ void print_moved(const ResultComparison& comparison, const Database& a, const Da
 void print_only(const std::vector<std::string>& keys, const ResultSelection& selection, const Database& database) {
   if (keys.empty()) return;
   fmt::print("only in {}: {}, as {} ({})\n", selection.text, grouped(static_cast<std::int64_t>(keys.size())),
-             run_name(database.find(keys[0]).value()), keys[0]);
+             run_name(database.get(keys[0])), keys[0]);
 }
 
 void print(const ResultComparison& comparison, const ResultSelection& a, const Database& in_a, const ResultSelection& b,
@@ -111,8 +111,8 @@ Json json_of(const ResultComparison& comparison, const Database& a, const Databa
     columns.push_back(std::move(column));
   }
   for (std::size_t i = 0; i < std::min(show, comparison.moved.size()); ++i)
-    moved.push_back({{"a", to_json_object(a.find(comparison.moved[i].key_a).value())},
-                     {"b", to_json_object(b.find(comparison.moved[i].key_b).value())}});
+    moved.push_back({{"a", to_json_object(a.get(comparison.moved[i].key_a))},
+                     {"b", to_json_object(b.get(comparison.moved[i].key_b))}});
   return {{"identical", comparison.same()},
           {"same_runs", comparison.identical},
           {"moved_runs", comparison.moved.size()},

@@ -188,6 +188,8 @@ TEST_CASE("a damaged database is refused and left alone") {
   CHECK(opened(whole).empty());
   CHECK(opened(whole.substr(0, whole.size() / 2)) ==
         path + ": damaged: database disk image is malformed; expected a whole database of sweep results");
+  CHECK(refusal([] { Database{":memory:"}.get("key7"); }) ==
+        ":memory:: damaged: run key7 is not where its key says; expected a whole database of sweep results");
   CHECK(opened("") == path + ": not a database of sweep results; expected one that sweep wrote");
   CHECK(opened(whole.substr(0, 60)) == path + ": not a database of sweep results; expected one that sweep wrote");
   for (std::size_t length = 100; length < whole.size(); length += 1'000)
