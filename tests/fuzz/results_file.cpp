@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     database.each([&](const KeyedRow&) { ++rows; });
     static_cast<void>(database.requests());
     static_cast<void>(database.measurements());
-    const Selection all = parse_selection(path);
+    const ResultSelection all = parse_selection(path);
     static_cast<void>(compare(all, database, all, database));
     Database into{":memory:"};
     merge(std::vector{path}, into, true);
