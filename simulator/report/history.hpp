@@ -66,7 +66,7 @@ struct Stay {
 };
 
 /// Memory that a pool has reserved from the device.
-struct Segment {
+struct ReservedSegment {
   Bytes offset, size;
   Nanos begin, end;
 };
@@ -88,7 +88,7 @@ struct History {
   /// After each time at which it changes; before that, at the same time, what was the largest sum in between if that is
   /// larger. The largest sum of all is Totals::peak.
   std::vector<MemoryPoint> memory;
-  std::vector<Segment> segments;               ///< in the order of their beginnings
+  std::vector<ReservedSegment> segments;       ///< in the order of their beginnings
   std::vector<Nanos> iterations;               ///< when each but the first began
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: what its copies made compute wait
   Nanos begin, end;

@@ -42,7 +42,8 @@ class ShownAddresses {
     std::vector<std::pair<Bytes, Bytes>> used;
     for (const Stay& stay : history.stays)
       if (stay.offset != kNoAddress) used.emplace_back(stay.offset, stay.offset + stay.held);
-    for (const Segment& segment : history.segments) used.emplace_back(segment.offset, segment.offset + segment.size);
+    for (const ReservedSegment& segment : history.segments)
+      used.emplace_back(segment.offset, segment.offset + segment.size);
     std::sort(used.begin(), used.end());
     if (!close_gaps) {
       for (const auto& [first, last] : used) extent_ = std::max(extent_, last);
@@ -275,7 +276,7 @@ Json run_data(const Trace& trace, const History& history, DataBlocks& blocks) {
           {stay.begin, stay.end, first, first + stay.held, static_cast<std::uint8_t>(trace.buffer(stay.buffer).kind)});
   }
   Rows segments{{"first", "height", "begin", "length"}};
-  for (const Segment& segment : history.segments)
+  for (const ReservedSegment& segment : history.segments)
     segments.add(shown.of(segment.offset).count(), segment.size.count(), segment.begin.count(),
                  (segment.end - segment.begin).count());
   Json iterations = Json::array();

@@ -184,7 +184,7 @@ class Assembly {
       unfinished += log.header.closed != 1;
     }
     meta["source"] = "raw";
-    meta["time"] = "measured";
+    meta.try_emplace("time", "measured");  // a recorder without a device says that it estimates
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
     if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
     if (unread_ > 0)
