@@ -1,0 +1,8 @@
+"""Swin-T on images of 224 x 224."""
+
+import torchvision
+import training
+
+options = training.arguments(batch=64)
+side = 64 if options.small else 224
+training.train(options, torchvision.models.swin_t(weights=None), training.images(1000, side), training.classify)
