@@ -17,6 +17,7 @@
 
 #include "tracer/cupti/options.hpp"
 #include "tracer/dry/dry_run.hpp"
+#include "tracer/framework_environment.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 namespace variable = cupti::variable;
 
 struct Arguments {
-  std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library;
+  std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework;
   std::optional<std::uint64_t> skip, iterations;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
   bool is_dry = false, keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
@@ -93,7 +94,8 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
   if (arguments.wait) set[variable::kWait] = "1";
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
-  if (arguments.torch) {
+  if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
+  if (arguments.torch || arguments.framework == "torch") {
     set["TIDEPOOL_RECORD_TORCH"] = "1";
     const std::string packages = python_folder();
     set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
@@ -182,6 +184,9 @@ const RegisterCommand kRegistered{
        app.add_flag("--wait", arguments->wait, "record nothing before the first signal");
        app.add_flag("--keep-raw", arguments->keep_raw, "keep the folder RUN.raw, from which traces can be made again");
        app.add_flag("--torch", arguments->torch, "also record PyTorch's tensors and ops");
+       app.add_option("--framework", arguments->framework,
+                      "torch (as --torch), jax or tensorflow (tf): switch its own pool of device memory off, which is "
+                      "slow, so that its buffers can be seen");
        app.add_flag("--no-gpu", arguments->no_gpu, "only what --torch records");
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,

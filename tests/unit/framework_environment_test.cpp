@@ -1,0 +1,23 @@
+#include "tracer/framework_environment.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("frameworks are told not to pool device memory") {
+  CHECK(framework_environment("torch").empty());
+  CHECK(framework_environment("jax").at("XLA_PYTHON_CLIENT_ALLOCATOR") == "platform");
+  CHECK(framework_environment("tf") == framework_environment("tensorflow"));
+  CHECK(framework_environment("tf").at("TF_GPU_ALLOCATOR") == "cuda_malloc_async");
+  CHECK_THROWS_WITH(framework_environment("mxnet"),
+                    "--framework: 'mxnet' is no framework known here; expected jax, tensorflow (tf) or torch");
+}
+
+TEST_CASE("record --framework sets what the framework reads") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program({"record", "-o", folder.file("a.tide"), "--no-gpu", "--framework", "jax",
+                                            "--", "sh", "-c", "echo $XLA_PYTHON_CLIENT_ALLOCATOR"});
+  CHECK(result.out == "platform\n");
+}
