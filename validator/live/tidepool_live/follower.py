@@ -6,7 +6,7 @@ import torch
 from tidepool_torch.program import Buffer
 from tidepool_torch.recorder import Recorder
 from tidepool_torch.schema import UNINITIALISED, OpCall
-from tidepool_torch.storages import EMPTY, HOST, Storages
+from tidepool_torch.storages import EMPTY, HOST
 from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -15,6 +15,7 @@ from .meter import Meter
 from .program import Matcher, make_signature
 from .recipes import EmptyRecipe, Recipe
 from .report import Report
+from .storages import LiveStorages
 
 GIVE_UP_AFTER = 8  # iterations in a row that do not go as recorded; then nothing is followed any more
 
@@ -57,7 +58,7 @@ class Follower(Recorder):
         return self
 
     def _new_storages(self, on_gpu):
-        return _Storages(self, on_gpu, self._meter)
+        return LiveStorages(self, on_gpu, self._meter)
 
     def _new_position(self):
         return _Anywhere()
@@ -441,44 +442,6 @@ class Follower(Recorder):
                 self._numbers[buffer] = then
                 self._contents.tensors[then] = held[number]
                 held[number].version = self._plan.first_version[then]
-
-
-class _Storages(Storages):
-    """Storages that are counted, and that say where a buffer is."""
-
-    def __init__(self, program, on_gpu, meter):
-        super().__init__(program, on_gpu)
-        self._meter = meter
-        self._places = {}  # Buffer -> weak references to its storages
-
-    def home(self, buffer):
-        """A storage that the program's tensors of this buffer share; None if it has ended."""
-        return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
-
-    def end(self, buffer):
-        self._places.pop(buffer, None)
-
-    def also(self, storage, buffer):
-        """Another storage that holds a version of the same buffer, and that the program may get views of."""
-        key = storage._cdata
-        if key in self._buffers:
-            return
-
-        def ended(_reference):
-            del self._buffers[key], self._deaths[key]
-            if self.home(buffer) is None:
-                self._program.free(buffer)
-
-        self._buffers[key] = buffer
-        self._deaths[key] = weakref.ref(storage, ended)
-        self._places.setdefault(buffer, []).append(weakref.ref(storage))
-
-    def _follow(self, tensor, buffer):
-        if isinstance(buffer, Buffer):
-            storage = tensor.untyped_storage()
-            self._places[buffer] = [weakref.ref(storage)]
-            self._meter.count(storage)
-        return super()._follow(tensor, buffer)
 
 
 class _Anywhere:

@@ -1,0 +1,44 @@
+"""Which storages a buffer has: that of the program's tensors, and those in which the plan computed it again."""
+
+import weakref
+
+from tidepool_torch.program import Buffer
+from tidepool_torch.storages import Storages
+
+
+class LiveStorages(Storages):
+    """Storages that are counted, and that say where a buffer is."""
+
+    def __init__(self, program, on_gpu, meter):
+        super().__init__(program, on_gpu)
+        self._meter = meter
+        self._places = {}  # Buffer -> weak references to its storages
+
+    def home(self, buffer):
+        """A storage that the program's tensors of this buffer share; None if it has ended."""
+        return next((place() for place in self._places.get(buffer, ()) if place() is not None), None)
+
+    def end(self, buffer):
+        self._places.pop(buffer, None)
+
+    def also(self, storage, buffer):
+        """Another storage that holds a version of the same buffer, and that the program may get views of."""
+        key = storage._cdata
+        if key in self._buffers:
+            return
+
+        def ended(_reference):
+            del self._buffers[key], self._deaths[key]
+            if self.home(buffer) is None:
+                self._program.free(buffer)
+
+        self._buffers[key] = buffer
+        self._deaths[key] = weakref.ref(storage, ended)
+        self._places.setdefault(buffer, []).append(weakref.ref(storage))
+
+    def _follow(self, tensor, buffer):
+        if isinstance(buffer, Buffer):
+            storage = tensor.untyped_storage()
+            self._places[buffer] = [weakref.ref(storage)]
+            self._meter.count(storage)
+        return super()._follow(tensor, buffer)
