@@ -39,7 +39,9 @@ namespace {
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
 /// fluid_bound), and what is read again last is copied on demand. With with=remat only 4 is left.
 ///
-/// Deterministic for a seed. Cost: at most `effort` simulations in 1 and 2, fewer where the step has more than 10^4
+/// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
+///
+/// Deterministic for a seed. Cost: at most 2 `effort` simulations in 1 and 2, fewer where the step has more than 10^4
 /// ops.
 class Tide final : public Answering {
  public:
@@ -116,6 +118,12 @@ class Tide final : public Answering {
     return spec;
   }
 
+  /// Whether planned places could hardly gain anything over those that the pool has found.
+  static bool is_close(const Result& placed, const Result& counted) {
+    return placed.outcome == Outcome::kOk &&
+           placed.totals.makespan - counted.totals.makespan <= counted.totals.makespan / 5'000;
+  }
+
   void search(Best& best, const Trace& trace, const RunSpec& spec) {
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = spec.iterations > 1
@@ -128,7 +136,7 @@ class Tide final : public Answering {
     Planning planning{trace, circle, gaps, reruns, machine, spec.capacity, recomputes_};
     const std::int64_t simulated = static_cast<std::int64_t>(trace.ops().size() + 1) * spec.iterations;
     const std::int64_t most = recomputes_ ? kMostOps : kMostOpsOfCopies;
-    const std::int64_t tries = std::min(effort_, std::max<std::int64_t>(most / simulated, 32));
+    const std::int64_t tries = std::min(fold_ ? 2 * effort_ : effort_, std::max<std::int64_t>(most / simulated, 32));
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
       Trials trials{trace, limited(spec), tries, room_maker()};
@@ -148,12 +156,12 @@ class Tide final : public Answering {
       if (i == 0)
         find_plan(trials, planning, costs);
       else
-        improve(trials, planning, costs, selection_of(plan), copies_of(plan), seed_);
+        improve(trials, planning, costs, plan, seed_);
       judged_ += trials.judged();
       plan = trials.best_plan();
       const GapDraft& draft = trials.best_draft();
       offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft);
-      if (!better(trials.best_result(), best.result)) return;
+      if (!better(trials.best_result(), best.result) || is_close(best.result, trials.best_result())) return;
       const Placement found = find_placement(trace, spec, draft, room_maker(), counted.capacity, *granule, kPacking);
       if (found.result) best.offer(*found.result, [placed = found.placed] { return placed.answer(); });
       if (found.height <= spec.capacity) return;
@@ -173,20 +181,18 @@ class Tide final : public Answering {
       mix(trials, planning, costs, largest);
     else
       copy_only(trials, planning, largest);
-    improve(trials, planning, costs, selection_of(trials.best_plan()), copies_of(trials.best_plan()), seed_);
+    improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
   }
 
   /// Decides for all like layers at once, with half of the tries.
-  void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
+  static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) {
     TiedSearch search{planning.circle,
                       planning.gaps,
                       gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
                       costs,
                       planning.machine,
                       planning.capacity,
-                      [&](const TiedPlan& plan) {
-                        return trials.add(planning.gaps, {plan.copied, plan.dropped});
-                      },
+                      [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
                       trials.left() / 2};
     search.run();
   }
@@ -248,8 +254,10 @@ class Tide final : public Answering {
         tighter.capacity -= largest * slack / 10;
         const MixedSelection changed =
             improve_by_estimate(tighter, costs, selection_of(trials.best_plan()), copies, moves, seed_);
-        if (const std::optional<MixedPlan> mixed = schedule_mixed(planning, changed, copies))
+        if (std::optional<MixedPlan> mixed = schedule_mixed(planning, changed, copies)) {
+          mixed->plan.drops_on_demand = trials.best_plan().drops_on_demand;
           trials.add(planning.gaps, mixed->plan);
+        }
       }
   }
 
@@ -319,7 +327,7 @@ const RegisterPolicy kRegistered{
                  {"effort", "600", "number",
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
-                 {"fold", "off", "on/off", "decide for all like layers together first"}},
+                 {"fold", "on", "on/off", "decide for all like layers together first, with as many plans besides"}},
      .make = [](const Options& options) { return std::make_unique<Tide>(options); }}};
 
 }  // namespace

@@ -38,16 +38,12 @@ class TideFold final : public Answering {
     Structure structure = find_structure(trace);
     if (!fold_)
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;
-    const auto follow = [&](const TiedPlan& plan) -> Maker {
-      // Each answer may walk all that is evicted: a plan that needs many is not worth being judged.
-      constexpr std::int64_t kMostDrops = 300;
-      return [draft = draft_of(gaps, {plan.copied, plan.dropped}, trace.ops().size()), drops = plan.drops_on_demand] {
-        return drops ? follow_draft(draft, OnDemand::kDrop, kMostDrops) : follow_draft(draft, OnDemand::kCopy);
-      };
+    const auto follow = [&](const GapPlan& plan) -> Maker {
+      return [draft = draft_of(gaps, plan, trace.ops().size())] { return follow_draft(draft, OnDemand::kCopy); };
     };
     RunSpec setting = spec;
     std::optional<Result> best;
-    const auto run = [&](const TiedPlan& plan) {
+    const auto run = [&](const GapPlan& plan) {
       Result result = judge(trace, setting, follow(plan)());
       if (!best || better(result, *best)) {
         best = result;

@@ -20,7 +20,8 @@ Placement find_placement(const Trace& trace, const RunSpec& spec, const GapDraft
             std::make_unique<StandIn>(follow_draft(draft, on_demand),
                                       std::make_unique<CountedPool>(limit, granule, log), nullptr, log));
   if (result.outcome != Outcome::kOk) return placement;
-  const FoundPlaces found = find_places(*log, granule, spec.capacity, effort);
+  constexpr std::size_t kMany = 8'000;  // lives: a search takes seconds, and one pass is a few per mille above it
+  const FoundPlaces found = find_places(*log, granule, spec.capacity, log->lives.size() > kMany ? 0 : effort);
   placement.height = found.height;
   if (found.height > spec.capacity) return placement;
   placement.placed.places = std::make_shared<const RepeatedPool::Answers>(

@@ -7,13 +7,13 @@
 
 #include "simulator/hybrid/reruns.hpp"
 #include "simulator/swap/excess_tree.hpp"
-#include "simulator/swap/trials.hpp"
+#include "simulator/swap/schedule.hpp"
 
 namespace tidepool {
 namespace {
 
 /// FNV-1a over what the plan does.
-std::uint64_t hash_of(const TiedPlan& plan) {
+std::uint64_t hash_of(const GapPlan& plan) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
   for (const PlannedGap& each : plan.copied) add(each.gap), add(each.issue), add(each.copy);
@@ -99,8 +99,8 @@ std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
   return order;
 }
 
-TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
-  TiedPlan plan;
+GapPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
+  GapPlan plan;
   plan.drops_on_demand = rule.drops_on_demand;
   ExcessTree tree{circle_, limits};
   std::vector<bool> used(gaps_.size());
@@ -139,7 +139,7 @@ TiedPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fi
 }
 
 /// Judges a plan; none if it was judged before.
-std::optional<TiedSearch::Judgement> TiedSearch::try_plan(TiedPlan plan, const Rule& rule) {
+std::optional<TiedSearch::Judgement> TiedSearch::try_plan(GapPlan plan, const Rule& rule) {
   if (!seen_.insert(hash_of(plan)).second) return std::nullopt;
   Judgement judgement{judge_(plan), false};
   ++judged_;
@@ -157,7 +157,7 @@ bool TiedSearch::attempt(const Rule& rule) {
   SlotLimits limits(circle_.size(), capacity_ - rule.slack);
   for (int round = 0; round < kRounds && !over(); ++round) {
     bool fits = false;
-    TiedPlan plan = select(rule, limits, fits);
+    GapPlan plan = select(rule, limits, fits);
     const StepCircle circle = without(plan.dropped);
     std::vector<std::uint32_t> selected;
     for (const PlannedGap& each : plan.copied) selected.push_back(each.gap);

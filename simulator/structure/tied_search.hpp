@@ -10,18 +10,10 @@
 
 #include "simulator/run.hpp"
 #include "simulator/structure/gap_classes.hpp"
-#include "simulator/swap/schedule.hpp"
 #include "simulator/swap/selection.hpp"
+#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
-
-/// What is copied in which gaps, and what is dropped at their beginning and made again when it is read.
-struct TiedPlan {
-  std::vector<PlannedGap> copied;
-  std::vector<std::uint32_t> dropped;  ///< gaps
-  bool drops_on_demand = false;        ///< what makes room where that is not enough: dropping, or else copying
-  bool operator==(const TiedPlan&) const = default;
-};
 
 /// Searches plans in which each class is split by its gaps' length: the longest copied, those behind them dropped, the
 /// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of like layers, where gaps are nested, a best
@@ -37,7 +29,7 @@ struct TiedPlan {
 class TiedSearch {
  public:
   /// Runs a plan in the setting that it is for.
-  using Judge = std::function<Result(const TiedPlan&)>;
+  using Judge = std::function<Result(const GapPlan&)>;
 
   /// @param costs  of Reruns::costs(); Reruns::kImpossible for what may not be dropped
   /// @param tries  plans to judge at most, of which the first does nothing
@@ -46,7 +38,7 @@ class TiedSearch {
 
   void run();
 
-  const TiedPlan& best() const { return best_; }
+  const GapPlan& best() const { return best_; }
   const Result& best_result() const { return best_result_; }
   std::int64_t judged() const { return judged_; }
 
@@ -69,11 +61,11 @@ class TiedSearch {
   };
 
   bool over() const;
-  std::optional<Judgement> try_plan(TiedPlan plan, const Rule& rule);
+  std::optional<Judgement> try_plan(GapPlan plan, const Rule& rule);
   bool attempt(const Rule& rule);
   template <class Set>
   bool change(Set set);
-  TiedPlan select(const Rule& rule, const SlotLimits& limits, bool& fits);
+  GapPlan select(const Rule& rule, const SlotLimits& limits, bool& fits);
   std::vector<std::uint32_t> order_of(const Rule& rule);
   StepCircle without(const std::vector<std::uint32_t>& dropped) const;
   void try_grid();
@@ -93,7 +85,7 @@ class TiedSearch {
   Bytes capacity_;
   Judge judge_;
   std::int64_t tries_, judged_ = 0;
-  TiedPlan best_;
+  GapPlan best_;
   Result best_result_;
   Rule best_rule_;
   std::unordered_set<std::uint64_t> seen_;  // hashes of the plans judged

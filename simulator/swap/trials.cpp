@@ -1,6 +1,7 @@
 #include "simulator/swap/trials.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "simulator/furthest_use.hpp"
@@ -59,7 +60,7 @@ std::unique_ptr<Policy> maker_of_room(OnDemand on_demand) {
 }  // namespace
 
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops) {
-  GapDraft draft{draft_of(gaps, plan.copied, ops), {}};
+  GapDraft draft{draft_of(gaps, plan.copied, ops), {}, plan.drops_on_demand};
   for (const std::uint32_t i : plan.dropped)
     draft.drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
   std::stable_sort(draft.drops.begin(), draft.drops.end(),
@@ -67,8 +68,10 @@ GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t
   return draft;
 }
 
-std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand, std::int64_t most_asked) {
-  return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand), most_asked);
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand) {
+  if (draft.drops_on_demand)
+    return std::make_unique<Follow>(std::move(draft), maker_of_room(OnDemand::kDrop), kMostDrops);
+  return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand), std::numeric_limits<std::int64_t>::max());
 }
 
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
@@ -135,7 +138,7 @@ void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>
     std::vector<PlannedGap> planned =
         schedule_late(circle, gaps, selection.gaps, machine, std::max(capacity, selection.peak));
     if (copies == CopyOut::kWhenFree) copy_when_free(circle, gaps, planned, machine);
-    trials.add(gaps, {planned, {}});
+    trials.add(gaps, {planned, {}, false});
     if (!selection.fits) return;
     const std::vector<Bytes> under_way = bytes_under_way(circle, gaps, selection.gaps, machine, copies);
     SlotLimits next(circle.size());

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,12 +22,14 @@ namespace tidepool {
 struct GapPlan {
   std::vector<PlannedGap> copied;
   std::vector<std::uint32_t> dropped;
+  bool drops_on_demand = false;  ///< where that is not enough, only dropping makes room, at most kMostDrops times
   bool operator==(const GapPlan&) const = default;
 };
 
 /// The same as actions, sorted.
 struct GapDraft {
   std::vector<Action> copies, drops;
+  bool drops_on_demand = false;
   bool operator==(const GapDraft&) const = default;
 };
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops);
@@ -37,10 +38,12 @@ GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t
 /// for the time until it is read again (see DropByNextUse); either, whichever costs less; or nothing.
 enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
 
+/// In an iteration. Each answer may walk all that is evicted: a plan that needs many is not worth being judged.
+inline constexpr std::int64_t kMostDrops = 300;
+
 /// A policy that carries `draft` out.
-/// @param most_asked  how often in an iteration it makes room where that is not enough, before it gives up
-std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand,
-                                     std::int64_t most_asked = std::numeric_limits<std::int64_t>::max());
+/// @param on_demand  what makes room where that is not enough, unless the draft says so
+std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 
 /// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A
 /// pool that plans offline is stood in for by best-fit: it would plan anew for every draft.

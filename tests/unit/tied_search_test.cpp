@@ -89,14 +89,14 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
   const Classes found = classes_of(trace);
   const RunSpec spec{
       .pool = "ideal", .capacity = Bytes{trace.ideal_peak().count() * 7 / 10}, .machine = find_machine("a100-pcie4")};
-  std::vector<TiedPlan> judged;
+  std::vector<GapPlan> judged;
   TiedSearch search{found.circle,
                     found.gaps,
                     found.classes,
                     Reruns(trace, found.gaps).costs(),
                     spec.machine,
                     spec.capacity,
-                    [&](const TiedPlan& plan) {
+                    [&](const GapPlan& plan) {
                       judged.push_back(plan);
                       Result result;
                       result.outcome = Outcome::kOk;
@@ -107,9 +107,9 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
   search.run();
   CHECK(search.judged() == 40);
   REQUIRE(judged.size() == 41);  // the first does nothing
-  CHECK(judged.front() == TiedPlan{});
+  CHECK(judged.front() == GapPlan{});
   bool drops = false, copies = false;
-  for (const TiedPlan& plan : judged) {
+  for (const GapPlan& plan : judged) {
     const std::set<std::uint32_t> dropped{plan.dropped.begin(), plan.dropped.end()};
     std::set<std::uint32_t> copied;
     for (const PlannedGap& each : plan.copied) CHECK(copied.insert(each.gap).second);
