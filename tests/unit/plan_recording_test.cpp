@@ -1,6 +1,7 @@
 // A simulated run, exported as if it had been recorded.
 #include "simulator/export/plan_recording.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,28 @@ TEST_CASE("a simulated run's recording holds at most what the simulation says, a
     const Trace again = imported(recording);
     CHECK(again.ideal_peak() == most);
     CHECK(again.data().losses == Losses{});
+  }
+}
+
+TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of it") {
+  const ScratchFolder scratch;
+  const std::string trace = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/resnet50.tide";
+  const auto run = [](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_program(arguments);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    return result.out;
+  };
+  for (const char* policy : {"none", "dtr"}) {
+    CAPTURE(policy);
+    run({"simulate", trace, "--pool", "pytorch", "--policy", policy, "--capacity",
+         policy == std::string{"none"} ? "none" : "0.8x", "--plan-out", scratch.file("run.plan"), "--json"});
+    run({"export", scratch.file("run.plan"), "--trace", trace, "--to", "torch-snapshot", "-o",
+         scratch.file("run.pickle")});
+    const nlohmann::json audit = nlohmann::json::parse(run({"audit", scratch.file("run.pickle"), "--json"}));
+    CHECK(audit["allocations"] > 900);
+    CHECK(audit["matched"] == audit["allocations"]);
+    CHECK(audit["segment_matched"] == audit["segment_allocations"]);
   }
 }
 
