@@ -53,6 +53,16 @@ std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
 thread_local std::uint32_t outer = 0, current = 0;
 thread_local std::uint64_t outer_storage = 0;
 
+/// Handles live as long as the process; nothing tells when the last use of one was.
+template <class Handle>
+Handle* kept(Handle* handle) {
+  static auto& all = *new std::vector<Handle*>;
+  static std::mutex guard;
+  const std::lock_guard lock{guard};
+  all.push_back(handle);
+  return handle;
+}
+
 std::uint64_t now() {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
@@ -215,7 +225,7 @@ extern "C" {
 void standin_attach(const standin::Tool* attached) { tool = attached; }
 
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count) {
-  auto* function = new CUfunc_st{name, {}};
+  CUfunc_st* const function = kept(new CUfunc_st{name, {}});
   for (std::size_t i = 0; i < count; ++i) function->parameters.emplace_back(offsets[i], sizes[i]);
   return function;
 }
@@ -278,13 +288,13 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
-  *stream = new CUstream_st{++streams, false};
+  *stream = kept(new CUstream_st{++streams, false});
   resource(CUPTI_CBID_RESOURCE_STREAM_CREATED, *stream, nullptr);
   return CUDA_SUCCESS;
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned) {
-  *event = new CUevent_st{++events, 0};
+  *event = kept(new CUevent_st{++events, 0});
   return CUDA_SUCCESS;
 }
 
@@ -432,7 +442,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
-  capture = new CUgraph_st;
+  capture = kept(new CUgraph_st);
   stream_of(stream).capturing = true;
   return CUDA_SUCCESS;
 }
@@ -442,7 +452,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return CUDA_SUCCESS;
 }
 CUresult cuGraphCreate(CUgraph* graph, unsigned) {
-  *graph = new CUgraph_st;
+  *graph = kept(new CUgraph_st);
   return CUDA_SUCCESS;
 }
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
@@ -459,7 +469,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
               [] { return CUDA_SUCCESS; });
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  *exec = new CUgraphExec_st;
+  *exec = kept(new CUgraphExec_st);
   for (const auto& node : graph->nodes) {
     (*exec)->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, node->function}));
     node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, (*exec)->nodes.back().get(), node.get(), *exec);

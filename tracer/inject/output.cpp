@@ -66,9 +66,4 @@ void Output::close(std::uint32_t most_ms) {
   writer_.close(most_ms);
 }
 
-void Output::abandon() {
-  open_ = false;
-  writer_.abandon();
-}
-
 }  // namespace tidepool::inject

@@ -27,8 +27,8 @@ class Output {
   int open(const std::string& folder, std::int64_t time);
   /// Ends the file; later records are left out. At most so long.
   void close(std::uint32_t most_ms);
-  /// In the child of a fork.
-  void abandon();
+  /// In the child of a fork: the file is the parent's.
+  void abandon() { open_ = false; }
 
   template <class Record>
   void append(const Record& record) {
