@@ -10,11 +10,11 @@ steps update parameters in place, so the third part, recomputable in-place, is i
 """
 
 import argparse
-import json
 import math
 import os
-import subprocess
 from collections import defaultdict
+
+from sweep_rows import rows_of, trace_names
 
 CANDIDATES = {("dtr", "best-fit"): "dtr", ("dte", "best-fit"): "dte", ("coop", "best-fit"): "coop",
               ("coop", "two-ended"): "coop+ends"}
@@ -25,8 +25,7 @@ def sweep(program, traces, capacities, threads):
     """Rows of `tidepool sweep`, one dict each."""
     command = [program, "sweep", *traces, "--pool", "best-fit,two-ended", "--policy", "dtr,dte,coop", "--capacity",
                capacities, "--overhead-limit", "2", "--count-search", "--json", "-j", str(threads)]
-    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [json.loads(line) for line in lines.splitlines()]
+    return rows_of(command)
 
 
 def least_memory(rows, overhead):
@@ -98,11 +97,12 @@ def main():
     parser.add_argument("-j", "--threads", default=os.cpu_count())
     arguments = parser.parse_args()
 
+    traces = trace_names(arguments.traces)
     runs = defaultdict(lambda: {name: [] for name in CANDIDATES.values()})
     for row in sweep(arguments.program, arguments.traces, arguments.capacity, arguments.threads):
         name = CANDIDATES.get((row["policy"], row["pool"]))
         if name is not None:
-            runs[os.path.basename(row["trace"]).split(".")[0]][name].append(row)
+            runs[traces[row["trace"]]][name].append(row)
 
     factors = print_memory(runs)
     means = print_search(runs)

@@ -10,11 +10,11 @@ limit; it holds what the bound leaves out as well. Needs matplotlib for -o.
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 from collections import Counter, defaultdict
+
+from sweep_rows import policy_name, rows_of, trace_names
 
 OTHERS = ("autoswap,capuchin,flashneuron,g10,geeps,grappler-swap,layer-window,lru-swap,pooch,superneurons,"
           "swapadvisor-fixed-order,tflms,torch-offload,vdnn,chen,coop,dte,dtr,dtr-eq,dtr-local,msps,next-use,revolve,"
@@ -27,14 +27,13 @@ def sweep(arguments, pool, policies):
     """Rows of `tidepool sweep` by (trace, machine, capacity), then by policy with its options."""
     command = [arguments.tidepool, "sweep", *arguments.traces, "--pool", pool, "--policy", policies, "--capacity",
                arguments.capacity, "--machine", arguments.machine, "--json", "-j", str(arguments.threads)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not done.stdout:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
+    if arguments.results:
+        command += ["-o", arguments.results]
+    names = trace_names(arguments.traces)
     points = defaultdict(dict)
-    for row in map(json.loads, done.stdout.splitlines()):
-        name = os.path.basename(row["trace"]).split(".")[0]
-        point = (name, row["machine"], round(row["capacity_bytes"] / row["ideal_peak_bytes"], 3))
-        points[point][row["options"] or row["policy"]] = row
+    for row in rows_of(command):
+        point = (names[row["trace"]], row["machine"], round(row["capacity_bytes"] / row["ideal_peak_bytes"], 3))
+        points[point][policy_name(row)] = row
     return points
 
 
@@ -157,6 +156,7 @@ def main():
     parser.add_argument("--machine", default="v100-pcie3,a100-pcie4,gh200-c2c")
     parser.add_argument("--pool", default="best-fit")
     parser.add_argument("-j", "--threads", default=os.cpu_count())
+    parser.add_argument("--results", help="a database that keeps the runs: what it holds is not run again")
     parser.add_argument("-o", "--output", help="SVG, PNG or PDF")
     arguments = parser.parse_args()
 

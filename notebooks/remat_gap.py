@@ -9,17 +9,9 @@ than a ten-thousandth of its time is left out.
 """
 
 import argparse
-import json
 import math
-import subprocess
 
-
-def lines(command):
-    """The JSON lines that a command prints."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not done.stdout:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+from sweep_rows import rows_of, split_list
 
 
 def main():
@@ -32,19 +24,19 @@ def main():
     parser.add_argument("--assume", default="")
     arguments = parser.parse_args()
 
-    policies = arguments.policies.split(",")
-    fractions = arguments.fractions.split(",")
+    policies = split_list(arguments.policies)
+    fractions = split_list(arguments.fractions)
     assume = ["--assume", arguments.assume] if arguments.assume else []
     ratios = {(policy, fraction): [] for policy in policies for fraction in fractions}
     bounded = {fraction: 0 for fraction in fractions}
     for log in arguments.logs:
         for fraction in fractions:
             capacity = ["--capacity", fraction + "x"]
-            (answer,) = lines([arguments.tidepool, "bound", log, "--with", "remat", "--json", *capacity, *assume])
+            (answer,) = rows_of([arguments.tidepool, "bound", log, "--with", "remat", "--json", *capacity, *assume])
             if not answer["feasible"]:
                 continue
             bound = answer["bounds"][-1]["makespan_ns"]
-            runs = lines([arguments.tidepool, "simulate", log, "--pool", arguments.pool, "--json",
+            runs = rows_of([arguments.tidepool, "simulate", log, "--pool", arguments.pool, "--json",
                           "--policy", ",".join(policies), *capacity, *assume])
             baseline = runs[0]["baseline_ns"]
             if bound - baseline < 1e-4 * baseline:

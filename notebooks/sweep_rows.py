@@ -1,0 +1,71 @@
+"""What the scripts of this folder share: running a command that prints JSON lines, and naming what its rows are about.
+
+    python3 -m doctest notebooks/sweep_rows.py
+"""
+
+import json
+import os
+import subprocess
+
+
+def rows_of(command):
+    """The JSON lines that a command prints, one dict each. Ends the script if it prints none."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def split_list(text, separator=","):
+    """Splits at separators outside parentheses, as the program does.
+
+    >>> split_list("tide(with=swap,effort=60),coop")
+    ['tide(with=swap,effort=60)', 'coop']
+    >>> split_list("coop")
+    ['coop']
+    """
+    parts, depth = [""], 0
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def trace_names(paths):
+    """Short names by path: the file's name, or as much of the path before it as tells like names apart.
+
+    >>> trace_names(["a/gpt2.tide", "a/vgg16.v2.tide"])
+    {'a/gpt2.tide': 'gpt2', 'a/vgg16.v2.tide': 'vgg16.v2'}
+    >>> trace_names(["run/a/gpt2.tide", "run/b/gpt2.tide", "run/c/vgg16.tide"])
+    {'run/a/gpt2.tide': 'a/gpt2', 'run/b/gpt2.tide': 'b/gpt2', 'run/c/vgg16.tide': 'vgg16'}
+    >>> trace_names(["gpt2.tide", "gpt2.jsonl"])
+    {'gpt2.tide': 'gpt2.tide', 'gpt2.jsonl': 'gpt2.jsonl'}
+    """
+    paths = list(dict.fromkeys(paths))
+    stems = {path: os.path.splitext(path)[0] for path in paths}
+    if len(set(stems.values())) < len(paths):
+        stems = {path: path for path in paths}
+    parts = {path: stems[path].split(os.sep) for path in paths}
+    names = {}
+    for path in paths:
+        count = 1
+        while count < len(parts[path]) and any(
+                parts[other][-count:] == parts[path][-count:] for other in paths if other != path):
+            count += 1
+        names[path] = os.sep.join(parts[path][-count:])
+    return names
+
+
+def policy_name(row):
+    """A row's policy with those of its options that differ from their defaults; options of its pool are left out.
+
+    >>> policy_name({"policy": "tide+coop", "options": "best-fit(alignment=1B) tide(with=swap,effort=60)"})
+    'tide(with=swap,effort=60)+coop'
+    >>> policy_name({"policy": "coop", "options": ""})
+    'coop'
+    """
+    given = {text.split("(")[0]: text for text in split_list(row["options"], " ")}
+    return "+".join(given.get(name, name) for name in row["policy"].split("+"))
