@@ -145,15 +145,14 @@ std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const
   autopsy.shortage = *shortage;
   autopsy.capacity = spec.capacity;
   autopsy.occupants = occupants_at_end(trace, history, shortage->before);
-  Bytes held;
   for (const Occupant& occupant : autopsy.occupants) {
-    held += occupant.held;
+    autopsy.placed += occupant.held;
     if (occupant.needed) autopsy.needed += occupant.held;
   }
   const bool one_piece = history.segments.empty() && std::none_of(autopsy.occupants.begin(), autopsy.occupants.end(),
                                                                   [](const auto& o) { return o.offset == kNoAddress; });
   autopsy.eviction = one_piece ? cheapest_window(autopsy.occupants, spec.capacity, shortage->size)
-                               : least_buffers(autopsy.occupants, shortage->size - (spec.capacity - held));
+                               : least_buffers(autopsy.occupants, shortage->size - (spec.capacity - autopsy.placed));
   autopsy.remedies = remedies_for(trace, spec);
   if (trace.ops().size() <= kQuick) autopsy.least_capacity = least_capacity_for(trace, spec);
   return autopsy;

@@ -39,6 +39,7 @@ struct Autopsy {
   Shortage shortage;
   Bytes capacity;
   std::vector<Occupant> occupants;  ///< by address
+  Bytes placed;                     ///< of all of them
   Bytes needed;                     ///< of those that the op needs
   Eviction eviction;
   std::vector<Remedy> remedies;         ///< what was tried: the cheapest first, what does not help last

@@ -54,15 +54,15 @@ Json describe(const NamedTrace& named, Bytes ideal_peak) {
           {"meta", trace.data().meta}};
 }
 
-Json to_json(const Trace& trace, const Autopsy& autopsy) {
-  Json occupants = Json::array(), go = Json::array(), remedies = Json::array();
-  const auto op_or_null = [](OpId op) { return op.valid() ? Json(op.value()) : Json(); };
-  for (const Occupant& occupant : autopsy.occupants)
-    occupants.push_back({{"buffer", occupant.buffer.value()},
-                         {"offset_bytes", occupant.offset.count()},
-                         {"held_bytes", occupant.held.count()},
-                         {"needed", occupant.needed},
-                         {"next_use", op_or_null(occupant.next_use)}});
+Json to_json(const Trace& trace, const Autopsy& autopsy, DataBlocks& blocks) {
+  Json go = Json::array(), remedies = Json::array();
+  std::vector<DataColumn> occupants{{"buffer", {}}, {"offset", {}}, {"held", {}}, {"needed", {}}};
+  for (const Occupant& occupant : autopsy.occupants) {
+    occupants[0].values.push_back(occupant.buffer.value());
+    occupants[1].values.push_back(occupant.offset.count());
+    occupants[2].values.push_back(occupant.held.count());
+    occupants[3].values.push_back(occupant.needed);
+  }
   for (const BufferId buffer : autopsy.eviction.buffers) go.push_back(buffer.value());
   for (const Remedy& remedy : autopsy.remedies) {
     Json entry{{"pool", remedy.pool}, {"policy", remedy.policy}, {"outcome", to_text(remedy.outcome)}};
@@ -70,7 +70,7 @@ Json to_json(const Trace& trace, const Autopsy& autopsy) {
     remedies.push_back(std::move(entry));
   }
   const Shortage& shortage = autopsy.shortage;
-  Json json{{"op", op_or_null(shortage.before)},
+  Json json{{"op", shortage.before.valid() ? Json(shortage.before.value()) : Json()},
             {"op_name", shortage.before.valid() ? trace.text(trace.op(shortage.before).name) : ""},
             {"buffer", trace.version(shortage.version).buffer.value()},
             {"wanted_bytes", shortage.size.count()},
@@ -78,7 +78,8 @@ Json to_json(const Trace& trace, const Autopsy& autopsy) {
             {"capacity_bytes", autopsy.capacity.count()},
             {"largest_hole_bytes", shortage.largest_hole.count()},
             {"needed_by_op_bytes", autopsy.needed.count()},
-            {"occupants", occupants},
+            {"free_bytes", (autopsy.capacity - autopsy.placed).count()},
+            {"occupants", blocks.add_table(occupants)},
             {"would_have_to_go", go},
             {"would_go_bytes", autopsy.eviction.held.count()},
             {"side_by_side", autopsy.eviction.side_by_side},
@@ -96,7 +97,7 @@ Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& 
                      {"makespan_ns", run.bound->makespan.count()},
                      {"proof", run.bound->proof}};
   if (run.history) json["data"] = run_data(content.trace->trace, *run.history, blocks);
-  if (run.autopsy) json["autopsy"] = to_json(content.trace->trace, *run.autopsy);
+  if (run.autopsy) json["autopsy"] = to_json(content.trace->trace, *run.autopsy, blocks);
   return json;
 }
 

@@ -26,11 +26,10 @@ function runsSection() {
 function autopsyOf(run) {
   const a = run.autopsy;
   const cheapest = a.remedies.find(r => r.outcome === 'ok');
-  const free = a.capacity_bytes - a.occupants.reduce((sum, o) => sum + o.held_bytes, 0);
   const head = h('p', {},
       h('strong', {}, a.op === null ? 'The end of the step' : `Op ${a.op} (${a.op_name})`),
       ` wanted ${bytesText(a.wanted_bytes)} for `, bufferLink(run, a.buffer), `. Of ${bytesText(a.capacity_bytes)}, `,
-      `${bytesText(a.held_bytes)} were held and ${bytesText(Math.max(0, free))} free; the largest hole had ${bytesText(a.largest_hole_bytes)}. ` +
+      `${bytesText(a.held_bytes)} were held and ${bytesText(a.free_bytes)} free; the largest hole had ${bytesText(a.largest_hole_bytes)}. ` +
       `What the op itself uses, ${bytesText(a.needed_by_op_bytes)}, could not go.`);
   const go = a.would_have_to_go.length ?
       h('p', {}, `The least that would have had to go: ${a.would_have_to_go.length === 1 ? 'one buffer' : countText(a.would_have_to_go.length) + ' buffers'} with ${bytesText(a.would_go_bytes)}` +
@@ -43,7 +42,7 @@ function autopsyOf(run) {
   const tried = a.remedies.length ? h('details', {}, h('summary', {}, `What was tried (${a.remedies.length})`), h('table', {class: 'numbers'},
       h('thead', {}, h('tr', {}, ['policy', 'pool', 'outcome'].map(t => h('th', {scope: 'col'}, t)))),
       h('tbody', {}, a.remedies.map(r => h('tr', {}, h('th', {scope: 'row'}, r.policy), h('td', {}, r.pool), h('td', {}, r.outcome === 'ok' ? percentText(r.overhead) : OUTCOMES[r.outcome])))))) : null;
-  return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.side_by_side && a.occupants.length ? addressStrip(run, a) : null, go, cure, tried);
+  return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.side_by_side ? addressStrip(run, a) : null, go, cure, tried);
 }
 
 // All addresses at the moment of failure from left to right.
@@ -51,12 +50,21 @@ function addressStrip(run, a) {
   const W = 1000, scale = W / a.capacity_bytes, go = new Set(a.would_have_to_go);
   const svg = h('svg:svg', {viewBox: `0 0 ${W} 40`, role: 'img', class: 'strip', 'aria-label': 'Addresses when memory ran out', preserveAspectRatio: 'none'});
   svg.append(h('svg:rect', {x: 0, y: 0, width: W, height: 40, class: 'strip-free'}));
-  for (const o of a.occupants) {
-    const rect = h('svg:rect', {x: o.offset_bytes * scale, y: 0, width: Math.max(0.4, o.held_bytes * scale - 0.3), height: 40,
-                                class: o.needed ? 'strip-needed' : go.has(o.buffer) ? 'strip-go' : 'strip-held'});
-    rect.append(h('svg:title', {}, `buffer ${o.buffer}, ${bytesText(o.held_bytes)}` + (o.needed ? ', needed by the op' : '')));
-    svg.append(rect);
-  }
+  readTable(a.occupants).then(table => {
+    const few = table.rows <= 1000;
+    const kindOf = row => table.needed[row] ? 'strip-needed' : go.has(table.buffer[row]) ? 'strip-go' : 'strip-held';
+    for (let row = 0; row < table.rows;) {
+      const first = row, kind = kindOf(row);
+      let end = table.offset[row] + table.held[row];
+      // Where there are many, neighbours that would look the same are one.
+      for (row++; !few && row < table.rows && kindOf(row) === kind && table.offset[row] - end < a.capacity_bytes / 4000; row++)
+        end = table.offset[row] + table.held[row];
+      const width = (end - table.offset[first]) * scale;
+      const rect = h('svg:rect', {x: table.offset[first] * scale, y: 0, width: Math.max(0.4, width - (few ? 0.3 : 0)), height: 40, class: kind});
+      if (few) rect.append(h('svg:title', {}, `buffer ${table.buffer[first]}, ${bytesText(table.held[first])}`));
+      svg.append(rect);
+    }
+  });
   const legend = h('p', {class: 'legend'}, [['strip-free', 'free'], ['strip-held', 'held'], ['strip-needed', 'needed by the op'], ['strip-go', 'would have had to go']]
       .map(([name, text]) => h('span', {}, h('span', {class: 'swatch ' + name}), text)));
   return h('figure', {}, svg, legend);

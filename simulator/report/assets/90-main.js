@@ -24,6 +24,10 @@ document.addEventListener('keydown', event => {
 });
 
 function start() {
+  if (!('DecompressionStream' in window)) {
+    document.body.append(h('p', {}, 'This browser cannot read the data of this page; expected one of 2023 or later.'));
+    return;
+  }
   readTheme();
   const name = content.trace ? content.trace.name.split('/').pop() : content.frontiers[0]?.trace ?? '';
   document.title = `${name} · Tidepool`;
