@@ -283,6 +283,9 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
       *static_cast<CUdeviceptr*>(values[i]) = inside ? std::prev(found)->first : 0;
     if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
       *static_cast<std::size_t*>(values[i]) = inside ? std::prev(found)->second : 0;
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+      *static_cast<CUmemorytype*>(values[i]) = inside ? CU_MEMORYTYPE_DEVICE : CUmemorytype{};
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) *static_cast<int*>(values[i]) = inside ? 0 : -2;
   }
   return CUDA_SUCCESS;
 }

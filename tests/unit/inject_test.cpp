@@ -110,6 +110,8 @@ TEST_CASE("memory that was there before is found through pointers, once") {
     if (memory.operation == raw::MemoryOperation::kExisting) existing.push_back(memory);
   REQUIRE(existing.size() == 1);
   CHECK(existing[0].size == 4096);
+  CHECK(existing[0].device == 0);
+  CHECK(existing[0].memory == raw::MemoryKind::kDevice);
   REQUIRE(log.launches.size() == 3);
   CHECK(uses_of(log, log.kernels[0].correlation).at(0).address == existing[0].address + 64);
   CHECK(log.launches[0].record.unknown_pointers == 0);
@@ -139,6 +141,21 @@ TEST_CASE("a tensor map among the parameters leads to its memory") {
   REQUIRE(uses.size() == 2);
   CHECK(same(uses[0], address(job.log(), 0) + 1024, raw::Access::kTouch, raw::Evidence::kParameter, 0));
   CHECK(uses[1].parameter == 1);
+}
+
+TEST_CASE("what PyTorch's kernels do with their array of addresses is read from its order") {
+  const ScratchFolder folder;
+  // The result, then the operands: (n, functor, array of three addresses).
+  const auto job =
+      run_job(folder,
+              "function add _ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayI"
+              "PcLm3EELb0EEEviT0_T1_ 4@0 8@8 24@16\n"
+              "alloc a 4096\nalloc b 4096\nalloc c 4096\nlaunch add 9 0 {c,a,b}\n");
+  const raw::Log& log = job.log();
+  const auto uses = uses_of(log, log.kernels.at(0).correlation);
+  REQUIRE(uses.size() == 3);
+  CHECK(same(uses[0], address(log, 2), raw::Access::kWrite, raw::Evidence::kInferred, 2));
+  CHECK(same(uses[1], address(log, 0), raw::Access::kRead, raw::Evidence::kInferred, 2));
 }
 
 TEST_CASE("nodes of graphs keep what they were made with: captured, added, cloned and changed") {

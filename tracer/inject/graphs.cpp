@@ -47,14 +47,14 @@ void Recorder::on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data) {
 
 void Recorder::scan_kernel_node(const CUDA_KERNEL_NODE_PARAMS& node, Uses& found) {
   const CUfunction function = node.func != nullptr ? node.func : reinterpret_cast<CUfunction>(node.kern);
-  scan_kernel(function, node.kernelParams, node.extra, found);
+  scan_kernel(function, node.gridDimX, node.kernelParams, node.extra, found);
 }
 
 void Recorder::collect_node(const CUgraphNodeParams& node, Uses& found) {
   if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
     const auto& kernel = node.kernel;
-    scan_kernel(kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern), kernel.kernelParams,
-                kernel.extra, found);
+    scan_kernel(kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern), kernel.gridDimX,
+                kernel.kernelParams, kernel.extra, found);
   } else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
     append_copy_node(node.memcpy.copyParams, found.uses);
   } else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {

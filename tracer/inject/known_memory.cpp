@@ -49,21 +49,22 @@ void KnownMemory::scan(cupti::ParameterScan& scan, const cupti::KernelLayout& la
 KnownMemory::Answer KnownMemory::resolve(const DriverLibrary& driver, std::uint64_t address) {
   {
     const std::shared_lock lock{mutex_};
-    if (const cupti::LiveRange* range = ranges_.find(address)) return {true, false, *range};
+    if (const cupti::LiveRange* range = ranges_.find(address)) return {.found = true, .range = *range};
     if (nothing_.contains(address >> kPageBits)) return {};
   }
   CUdeviceptr begin = 0;
   std::size_t bytes = 0;
   CUmemorytype type{};
+  int device = -1;
   std::array attributes{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                        CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
-  std::array<void*, 3> values{&begin, &bytes, &type};
+                        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  std::array<void*, 4> values{&begin, &bytes, &type, &device};
   const CUresult result = driver.pointer_attributes(attributes.size(), attributes.data(), values.data(), address);
   const bool found = result == CUDA_SUCCESS && bytes != 0 && begin <= address && address - begin < bytes;
   const std::unique_lock lock{mutex_};
   if (found) {
     ranges_.add(begin, bytes, true);
-    return {true, true, {begin, begin + bytes, true}};
+    return {true, true, {begin, begin + bytes, true}, type, static_cast<std::uint32_t>(device)};
   }
   if (nothing_.size() >= kMostPages) nothing_.clear();
   nothing_.insert(address >> kPageBits);

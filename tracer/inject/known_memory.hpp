@@ -28,6 +28,8 @@ class KnownMemory {
   struct Answer {
     bool found = false, first = false;  ///< first: nobody knew of it before
     cupti::LiveRange range = {};
+    CUmemorytype type = {};      ///< of what was found first
+    std::uint32_t device = ~0U;  ///< its ordinal; ~0: not known
   };
   Answer resolve(const DriverLibrary& driver, std::uint64_t address);
 

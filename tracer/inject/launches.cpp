@@ -41,6 +41,22 @@ CUfunction function_of(DriverCall call, const void* parameters) {
   }
 }
 
+raw::BufferUse use_of(const cupti::FoundPointer& pointer, cupti::Role role) {
+  raw::BufferUse use{pointer.address,     0,
+                     pointer.offset,      static_cast<std::uint16_t>(pointer.parameter),
+                     raw::Access::kTouch, raw::Evidence::kParameter};
+  if (pointer.read_only) {
+    use.access = raw::Access::kRead;
+    use.evidence = raw::Evidence::kConst;
+  } else if (role != cupti::Role::kUnknown) {
+    use.access = role == cupti::Role::kRead    ? raw::Access::kRead
+                 : role == cupti::Role::kWrite ? raw::Access::kWrite
+                                               : raw::Access::kReadWrite;
+    use.evidence = raw::Evidence::kInferred;
+  }
+  return use;
+}
+
 }  // namespace
 
 bool Recorder::known(std::uint64_t address) {
@@ -53,13 +69,17 @@ bool Recorder::known(std::uint64_t address) {
     record.address = answer.range.begin;
     record.size = answer.range.end - answer.range.begin;
     record.thread = thread_id();
+    record.device = answer.device;
+    if (answer.type == CU_MEMORYTYPE_DEVICE) record.memory = raw::MemoryKind::kDevice;
+    if (answer.type == CU_MEMORYTYPE_HOST) record.memory = raw::MemoryKind::kPinned;
     record.operation = raw::MemoryOperation::kExisting;
     output_.append(record);
   }
   return answer.found;
 }
 
-void Recorder::scan_kernel(CUfunction function, void* const* values, void* const* extra, Uses& found) {
+void Recorder::scan_kernel(CUfunction function, std::uint32_t blocks, void* const* values, void* const* extra,
+                           Uses& found) {
   const std::shared_ptr<const KernelInfo> kernel = layouts_.of(driver_, function);
   found.function = reinterpret_cast<std::uint64_t>(function);
   const Packed packed = values == nullptr ? packed_parameters(extra) : Packed{};
@@ -69,7 +89,11 @@ void Recorder::scan_kernel(CUfunction function, void* const* values, void* const
   }
   cupti::ParameterScan& scan = this_thread().scan;
   memory_.scan(scan, kernel->layout, values, packed.bytes, packed.size);
-  for (const cupti::FoundPointer& pointer : scan.found()) {
+  std::vector<cupti::Role> roles(scan.found().size(), cupti::Role::kUnknown);
+  if (kernel->torch && values != nullptr) roles = kernel->torch->roles(scan.found(), values, blocks);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const cupti::FoundPointer& pointer = scan.found()[i];
+    if (roles[i] == cupti::Role::kNone) continue;
     if (!pointer.live && !known(pointer.address)) {
       if (pointer.place == cupti::PointerPlace::kParameter) ++found.unknown_pointers;
       continue;
@@ -78,9 +102,7 @@ void Recorder::scan_kernel(CUfunction function, void* const* values, void* const
       found.flags |= raw::kUsesIncomplete;
       return;
     }
-    found.uses.push_back({pointer.address, 0, pointer.offset, static_cast<std::uint16_t>(pointer.parameter),
-                          pointer.read_only ? raw::Access::kRead : raw::Access::kTouch,
-                          pointer.read_only ? raw::Evidence::kConst : raw::Evidence::kParameter});
+    found.uses.push_back(use_of(pointer, roles[i]));
   }
 }
 
@@ -88,15 +110,15 @@ void Recorder::collect(DriverCall call, const void* parameters, Uses& found) {
   switch (call) {
     case DriverCall::kLaunchKernel: {
       const auto& p = *static_cast<const cuLaunchKernel_params*>(parameters);
-      return scan_kernel(p.f, p.kernelParams, p.extra, found);
+      return scan_kernel(p.f, p.gridDimX, p.kernelParams, p.extra, found);
     }
     case DriverCall::kLaunchCooperative: {
       const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(parameters);
-      return scan_kernel(p.f, p.kernelParams, nullptr, found);
+      return scan_kernel(p.f, p.gridDimX, p.kernelParams, nullptr, found);
     }
     case DriverCall::kLaunchKernelEx: {
       const auto& p = *static_cast<const cuLaunchKernelEx_params*>(parameters);
-      return scan_kernel(p.f, p.kernelParams, p.extra, found);
+      return scan_kernel(p.f, p.config->gridDimX, p.kernelParams, p.extra, found);
     }
     default:
       append_copy(call, parameters, found.uses);

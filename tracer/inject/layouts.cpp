@@ -32,6 +32,7 @@ std::shared_ptr<KernelInfo> ask(const DriverLibrary& driver, CUfunction function
     if (driver.kernel_name == nullptr || driver.kernel_name(&name, kernel) != CUDA_SUCCESS) name = nullptr;
   if (name != nullptr) info->name = name;
   cupti::apply_types(info->layout, cupti::parameter_types(info->name));
+  info->torch = cupti::TorchKernel::recognise(info->name, info->layout);
   return info;
 }
 

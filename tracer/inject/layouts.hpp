@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "tracer/cupti/parameter_scan.hpp"
+#include "tracer/cupti/torch_kernels.hpp"
 #include "tracer/inject/library.hpp"
 
 namespace tidepool::inject {
@@ -16,8 +18,9 @@ namespace tidepool::inject {
 struct KernelInfo {
   std::string name;  ///< mangled; "" if the driver does not say
   cupti::KernelLayout layout;
-  bool known = false;             ///< the driver told the layout, which may be empty
-  bool begins_iteration = false;  ///< its name contains the text that marks iterations
+  std::optional<cupti::TorchKernel> torch;  ///< one of PyTorch's whose parameters follow its conventions
+  bool known = false;                       ///< the driver told the layout, which may be empty
+  bool begins_iteration = false;            ///< its name contains the text that marks iterations
 };
 
 /// By function; valid until its module goes. Shared by the job's threads.

@@ -82,7 +82,7 @@ class Recorder {
     std::uint64_t function = 0;
   };
   void on_launch(cupti::DriverCall call, const CUpti_CallbackData& data, std::int64_t begin);
-  void scan_kernel(CUfunction function, void* const* values, void* const* extra, Uses& found);
+  void scan_kernel(CUfunction function, std::uint32_t blocks, void* const* values, void* const* extra, Uses& found);
   bool known(std::uint64_t address);
   void collect(cupti::DriverCall call, const void* parameters, Uses& found);
 
