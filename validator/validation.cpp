@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/plan_executor.hpp"
 #include "traces/error.hpp"
 #include "validator/cuda/backend.hpp"
 #include "validator/device_program.hpp"
@@ -72,6 +73,44 @@ Validator::Validator(const ValidationOptions& options) : options_{options} {
 }
 
 Validator::~Validator() = default;
+
+std::vector<MeasuredRun> measured_runs(const Validation& validation, const std::string& backend) {
+  MeasuredRun run{.run_key = {}, .backend = backend, .device = validation.device};
+  run.outcome = validation.outcome;
+  run.message = validation.message;
+  if (validation.checked) {
+    run.peak = validation.checked->peak;
+    run.corrupt = validation.checked->corrupt;
+  }
+  if (validation.timed.empty()) return {run};
+  std::vector<MeasuredRun> runs;
+  for (const ExecutionReport& timed : validation.timed) {
+    run.measured = timed.measured;
+    if (!run.peak) run.peak = timed.peak;
+    runs.push_back(run);
+    ++run.repeat;
+  }
+  return runs;
+}
+
+namespace {
+
+class Executor final : public PlanExecutor {
+ public:
+  explicit Executor(const std::string& backend) : backend_{backend}, validator_{{.backend = backend, .repeat = 3}} {}
+  std::vector<MeasuredRun> execute(const Trace& trace, const PlanFile& file) override {
+    return measured_runs(validator_.validate(trace, file), backend_);
+  }
+
+ private:
+  const std::string backend_;
+  const Validator validator_;
+};
+
+const RegisterPlanExecutor kRegistered{
+    [](const std::string& backend) -> std::unique_ptr<PlanExecutor> { return std::make_unique<Executor>(backend); }};
+
+}  // namespace
 
 Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
   Validation result;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/database.hpp"
 #include "simulator/plan_file.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution_report.hpp"
@@ -14,16 +15,16 @@
 namespace tidepool {
 
 struct ValidationOptions {
-  std::string backend = "host";  ///< host or cuda
-  bool content = true;           ///< compare bytes
-  bool threads = true;           ///< host: one per lane; without, everything in issue order
-  double time_scale = 0;         ///< host: > 0: measure time, see HostOptions
-  bool move = false;             ///< host: copies move real bytes, see HostOptions
-  std::optional<Bytes> arena;    ///< most memory for content; larger plans are scaled down
-  int repeat = 1;                ///< how often time is measured
-  bool detail = false;           ///< when ops and copies were executed even if no time is measured
-  bool graph = false;            ///< cuda: everything as one CUDA graph
-  int device = 0;                ///< cuda: its number
+  std::string backend = "host";     ///< host or cuda
+  bool content = true;              ///< compare bytes
+  bool threads = true;              ///< host: one per lane; without, everything in issue order
+  double time_scale = 0;            ///< host: > 0: measure time, see HostOptions
+  bool move = false;                ///< host: copies move real bytes, see HostOptions
+  std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
+  int repeat = 1;                   ///< how often time is measured
+  bool detail = false;              ///< when ops and copies were executed even if no time is measured
+  bool graph = false;               ///< cuda: everything as one CUDA graph
+  int device = 0;                   ///< cuda: its number
 };
 
 /// What became of a plan.
@@ -35,6 +36,9 @@ struct Validation {
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;
 };
+
+/// As a database of results keeps it: an entry for each time that was measured, or one that says what came of it.
+std::vector<MeasuredRun> measured_runs(const Validation& validation, const std::string& backend);
 
 /// Executes plans one after the other. A device is looked for once.
 class Validator {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/sweep_run.hpp"
+#include "simulator/commands/sweep_validate.hpp"
 #include "simulator/find.hpp"
 #include "simulator/interruptible.hpp"
 #include "simulator/launch/farm.hpp"
@@ -30,6 +32,8 @@ struct Arguments {
   bool slurm = false;
   std::string slurm_options, hosts;
   int shards = 0;  // 0: as many as are usual
+  int validate = 0;
+  std::string backend = "host";
   SweepShow show;
 };
 
@@ -54,6 +58,8 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 void check(const Arguments& arguments) {
+  if (arguments.validate > 0 && (arguments.show.json || elsewhere(arguments)))
+    throw InputError{"--validate: expected no --json, and to run here"};
   if (arguments.slurm && !arguments.hosts.empty()) throw InputError{"--hosts: expected either it or --slurm"};
   if (!elsewhere(arguments)) {
     if (arguments.shards != 0 || !arguments.slurm_options.empty())
@@ -125,9 +131,12 @@ int run(const Arguments& arguments) {
     if (order.grid.capacity == GridText{}.capacity) order.grid.capacity = kFindCapacities;
   }
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
+  const auto executor = arguments.validate > 0 ? make_plan_executor(arguments.backend) : nullptr;
   Database database{arguments.output};
   if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
-  return run_sweep(order, parts, database, threads, arguments.show);
+  const int code = run_sweep(order, parts, database, threads, arguments.show);
+  if (executor == nullptr || code == kInterruptedCode) return code;
+  return std::max(code, validate_best(parts, arguments.validate, arguments.backend, *executor, database));
 }
 
 const RegisterCommand kRegistered{
@@ -154,6 +163,11 @@ const RegisterCommand kRegistered{
        app.add_option("--shards", arguments->shards,
                       "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
            ->check(CLI::Range(1, 100'000));
+       app.add_option("--validate", arguments->validate,
+                      "then execute plans on real memory and keep what was measured: for each trace and machine the "
+                      "fastest run at each capacity, of them so many with the least memory")
+           ->check(CLI::Range(1, 100'000));
+       app.add_option("--backend", arguments->backend, "of --validate: host (default) or cuda");
        app.add_flag("--json", arguments->show.json,
                     "one JSON object for each run, on a line, instead of tables and plots");
        app.add_flag("--no-plot", arguments->show.no_plot, "tables only");

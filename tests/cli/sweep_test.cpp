@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
+#include "tests/standin.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
@@ -195,4 +196,39 @@ TEST_CASE("bad arguments of sweep are refused before anything runs") {
           "--capacity: '0.3x..1.0x' is not a range; expected FIRST..LAST/COUNT, two fractions or two sizes and a whole "
           "number "
           "from 2 to 10000, as in 0.3x..1.0x/8");
+}
+
+TEST_CASE("a sweep has its best plans executed and keeps what was measured") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
+  const std::vector<std::string> sweep{"sweep",     trace, "--policy", "none,lru-swap,dtr", "--capacity", "0.8x,1x,2x",
+                                       "--no-plot", "-o",  results,    "--validate",        "2"};
+  const ProgramResult host = run_program(sweep);
+  INFO(host.err);
+  CHECK(host.code == 0);
+  CHECK_THAT(host.out, ContainsSubstring(", executed by host\npolicy "));
+  CHECK(query(results, "SELECT count(*), min(outcome), sum(corrupt_bytes), min(backend) FROM measurements") ==
+        "2|ok|0|host|\n");
+  // The fastest at the two least capacities, each with the peak that was predicted for it.
+  CHECK(query(results,
+              "SELECT count(*) FROM measurements JOIN runs USING (run_key) WHERE measured_peak_bytes = "
+              "peak_bytes AND makespan_ns = (SELECT min(makespan_ns) FROM runs AS other WHERE "
+              "other.capacity_bytes = runs.capacity_bytes AND other.outcome = 'ok')") == "2|\n");
+
+  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
+  setenv("TIDEPOOL_STANDIN", "seed=1", 1);
+  std::vector<std::string> device = sweep;
+  device.insert(device.end(), {"--backend", "cuda"});
+  const ProgramResult cuda = run_program(device);
+  setenv("TIDEPOOL_STANDIN", "devices=0", 1);
+  const ProgramResult none = run_program(device);
+  unsetenv("LD_LIBRARY_PATH");
+  INFO(cuda.err);
+  CHECK(cuda.code == 0);
+  CHECK(query(results, "SELECT count(*), count(measured_ns), min(device) FROM measurements WHERE backend = 'cuda'") ==
+        "6|6|stand-in, driver for CUDA 13.0|\n");
+  CHECK(none.code == 2);
+  CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
+  device.push_back("--json");
+  CHECK(run_program(device).err == "tidepool: --validate: expected no --json, and to run here\n");
 }

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "simulator/database.hpp"
 #include "simulator/plan_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
@@ -217,4 +218,24 @@ TEST_CASE("validate says what a device lacks and what it found wrong there") {
   CHECK(move.err ==
         "tidepool: --move: expected --backend host and --time-scale 1: bytes cannot be moved slower than "
         "they are\n");
+}
+
+TEST_CASE("validate keeps what it measured beside the run that the plan is of") {
+  const Files files;
+  files.write(files.plan(8192_B));
+  const std::string results = files.folder.file("r.sqlite");
+  CHECK(files.validate({"--results", results}).err ==
+        "tidepool: " + results + ": no such file; expected a database that sweep wrote\n");
+  { const Database made{results}; }
+  REQUIRE(files.validate({"--results", results, "--time-scale", "1", "--repeat", "2"}).code == 0);
+  const Database database{results, Database::Open::kExisting};
+  const std::vector<MeasuredRun> runs = database.measurements();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[1].repeat == 2);
+  CHECK(runs[1].backend == "host");
+  CHECK(runs[1].outcome == "ok");
+  CHECK(runs[1].corrupt == 0_B);
+  CHECK(runs[1].peak == 12'288_B);
+  CHECK(*runs[1].measured >= files.plan(8192_B).predicted.makespan);
+  CHECK(runs[1].run_key == run_key(files.trace, files.plan(8192_B).spec));
 }

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string plan, trace, arena, machine;
+  std::string plan, trace, arena, machine, results;
   ValidationOptions options;
   bool json = false;
 };
@@ -207,7 +207,14 @@ int run(const Arguments& arguments) {
   const Trace trace = load_trace(arguments.trace);
   PlanFile file = read_plan(arguments.plan, &trace);
   if (!arguments.machine.empty()) predict_on(arguments.machine, trace, file);
+  std::optional<Database> results;
+  if (!arguments.results.empty()) results.emplace(arguments.results, Database::Open::kExisting);
   const Validation result = validator.validate(trace, file);
+  if (results) {
+    std::vector<MeasuredRun> runs = measured_runs(result, options.backend);
+    for (MeasuredRun& run : runs) run.run_key = run_key(trace, file.spec);
+    results->insert(runs);
+  }
   const Subject subject{arguments, trace, file, result};
   if (arguments.json)
     fmt::print("{}\n", to_json(subject).dump());
@@ -229,6 +236,8 @@ const RegisterCommand kRegistered{
        app.add_flag("--detail", options.detail, "also each lane and each transfer");
        app.add_option("--machine", arguments->machine,
                       "predict for this machine instead of the one that the plan was made for, see tidepool calibrate");
+       app.add_option("--results", arguments->results, "keep what was measured in this database, which sweep wrote")
+           ->type_name("FILE");
        app.add_option(
            "--repeat", options.repeat,
            "measure time so often; the median counts (default 1; 0 with --backend cuda: only compare bytes)");
