@@ -23,6 +23,19 @@ struct GridText {
   bool count_search = false;
 };
 
+/// Calls visit(name, text) for each text of a GridText, const or not, in their order.
+template <class Text, class Visit>
+void for_each_text(Text& grid, const Visit& visit) {
+  visit("pool", grid.pool);
+  visit("policy", grid.policy);
+  visit("capacity", grid.capacity);
+  visit("machine", grid.machine);
+  visit("seed", grid.seed);
+  visit("assume", grid.assume);
+  visit("overhead_limit", grid.overhead_limit);
+  visit("iterations", grid.iterations);
+}
+
 /// The runs that the lists ask for: every combination of machine, policy, pool, capacity and seed, the last varying
 /// fastest, each once. Holds the lists only, whatever the number of runs.
 class Grid {

@@ -15,24 +15,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Calls `visit` with the name and a reference to each text of a grid.
-template <class Text, class Visit>
-void each_text(Text& grid, const Visit& visit) {
-  visit("pool", grid.pool);
-  visit("policy", grid.policy);
-  visit("capacity", grid.capacity);
-  visit("machine", grid.machine);
-  visit("seed", grid.seed);
-  visit("assume", grid.assume);
-  visit("overhead_limit", grid.overhead_limit);
-  visit("iterations", grid.iterations);
-}
-
 }  // namespace
 
 std::string to_json(const SweepOrder& order) {
   Json grid = Json::object(), traces = Json::array();
-  each_text(order.grid, [&](const char* name, const std::string& text) { grid[name] = text; });
+  for_each_text(order.grid, [&](const char* name, const std::string& text) { grid[name] = text; });
   grid["count_search"] = order.grid.count_search;
   for (std::size_t i = 0; i < order.traces.size(); ++i)
     traces.push_back({{"path", order.traces[i]}, {"hash", order.hashes.at(i)}});
@@ -50,7 +37,7 @@ SweepOrder parse_order(const std::string& text) {
       order.traces.push_back(trace.at("path"));
       order.hashes.push_back(trace.at("hash"));
     }
-    each_text(order.grid, [&](const char* name, std::string& value) { value = json.at("grid").at(name); });
+    for_each_text(order.grid, [&](const char* name, std::string& value) { value = json.at("grid").at(name); });
     order.grid.count_search = json.at("grid").at("count_search");
     order.shard = parse_shard(json.at("shard").get<std::string>());
     order.find = json.value("find", "");

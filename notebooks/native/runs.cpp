@@ -22,17 +22,9 @@ namespace py = pybind11;
 
 GridText grid_of(const py::kwargs& given) {
   GridText text;
-  const auto read = [&](const char* name, std::string& into) {
+  for_each_text(text, [&](const char* name, std::string& into) {
     if (given.contains(name)) into = given[name].cast<std::string>();
-  };
-  read("pool", text.pool);
-  read("policy", text.policy);
-  read("capacity", text.capacity);
-  read("machine", text.machine);
-  read("seed", text.seed);
-  read("assume", text.assume);
-  read("overhead_limit", text.overhead_limit);
-  read("iterations", text.iterations);
+  });
   return text;
 }
 

@@ -9,9 +9,11 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
+#include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tidepool::tests::refusal;
 
 namespace {
 
@@ -52,16 +54,6 @@ std::string answer(const Database& database, const std::string& sql) {
         text += '\n';
       });
   return text;
-}
-
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

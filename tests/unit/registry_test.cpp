@@ -4,9 +4,11 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tidepool::tests::refusal;
 
 namespace {
 
@@ -22,15 +24,6 @@ void check_listed(const std::vector<const Info*>& infos) {
     const Options defaults{infos[i]->name, infos[i]->options, {}};  // throws if a default is none that its unit allows
     CHECK(infos[i]->make(defaults) != nullptr);
   }
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
+#include "tests/refusal.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;
+using tidepool::tests::refusal;
 
 namespace {
 
@@ -31,16 +33,6 @@ bool identical(const std::vector<KeyedRow>& a, const std::vector<KeyedRow>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const KeyedRow& one, const KeyedRow& other) {
     return one.key == other.key && moved_results(one.row, other.row).empty();
   });
-}
-
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

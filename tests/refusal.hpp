@@ -1,0 +1,20 @@
+// What a call that must fail says.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tidepool::tests {
+
+/// The message of what `call` throws, "" if it throws nothing.
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace tidepool::tests
