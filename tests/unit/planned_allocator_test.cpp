@@ -165,6 +165,18 @@ TEST_CASE("a block that another stream has used is handed on only after that str
   CHECK(memory.orders == std::vector<std::pair<LiveStream, LiveStream>>{{kSecond, kFirst}});
 }
 
+TEST_CASE("a layout of sizes that no memory has, or with places that kernels cannot use, is refused") {
+  HeapMemory memory;
+  LayoutFile file = layout();
+  file.requests.back().offset = kNoLimit;
+  CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
+                    "a layout with 4611686018427387904 B in it; expected no more than 1125899906842624 B");
+  file = layout();
+  file.alignment = 48_B;
+  CHECK_THROWS_WITH((PlannedAllocator{file, 4_KiB, memory}),
+                    "a layout aligned to 48 B; expected a multiple of 256 B, as kernels load by");
+}
+
 TEST_CASE("threads that ask for anything at any time never share a byte") {
   HeapMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};

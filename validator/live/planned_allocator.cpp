@@ -6,8 +6,25 @@
 #include <cstdlib>
 #include <utility>
 
+#include "traces/error.hpp"
+
 namespace tidepool {
 namespace {
+
+constexpr Bytes kMost{std::int64_t{1} << 50};  // beyond all memory there is, and far from where sums overflow
+
+constexpr std::int64_t kAlignment = 256;  // what cudaMalloc promises
+
+LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
+  Bytes most = std::max({layout.height, layout.alignment, fallback});
+  for (const PlannedRequest& request : layout.requests) most = std::max({most, request.size, request.offset});
+  if (most > kMost)
+    throw InputError{fmt::format("a layout with {} B in it; expected no more than {} B", most.count(), kMost.count())};
+  if (!layout.requests.empty() && layout.alignment.count() % kAlignment != 0)
+    throw InputError{fmt::format("a layout aligned to {} B; expected a multiple of {} B, as kernels load by",
+                                 layout.alignment.count(), kAlignment)};
+  return layout;
+}
 
 /// All of the arena: what finds no place in there goes elsewhere.
 Bytes arena_size(const LayoutFile& layout, Bytes fallback) {
@@ -21,8 +38,12 @@ void* HeapMemory::take(Bytes size) { return std::malloc(static_cast<std::size_t>
 void HeapMemory::give(void* memory, Bytes) { std::free(memory); }
 
 PlannedAllocator::PlannedAllocator(LayoutFile layout, Bytes fallback, MemorySource& source)
-    : source_{source}, places_{layout, fallback, arena_size(layout, fallback), true} {
+    : source_{source}, places_{require_servable(layout, fallback), fallback, arena_size(layout, fallback), true} {
   report_.arena = arena_size(layout, fallback);
+}
+
+PlannedAllocator::~PlannedAllocator() {
+  if (arena_) source_.give(arena_, report_.arena);
 }
 
 void* PlannedAllocator::allocate(Bytes size, LiveStream stream) {

@@ -53,9 +53,10 @@ class PlannedAllocator {
     bool operator==(const Report&) const = default;
   };
 
+  /// @throws InputError  for sizes and offsets beyond 2^50 B, and places at no multiple of 256 B
   PlannedAllocator(LayoutFile layout, Bytes fallback, MemorySource& source);
-  /// The arena is not given back: at the end of a process its users may outlive it.
-  ~PlannedAllocator() = default;
+  /// Gives the arena back. Memory outside of it is its users' to free before.
+  ~PlannedAllocator();
   PlannedAllocator(const PlannedAllocator&) = delete;
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;
 

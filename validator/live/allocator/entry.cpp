@@ -24,7 +24,7 @@ std::string setting(const char* name, const char* otherwise) {
 }
 
 /// One allocator for the planned device. The library cannot throw into PyTorch: what is wrong with the settings is said
-/// once, and every request gets memory of its own then.
+/// once, and every request gets memory of its own then; without a driver, none.
 class Service {
  public:
   static Service& instance() {
@@ -49,26 +49,22 @@ class Service {
 
  private:
   Service() {
-    LayoutFile layout;
-    Bytes fallback;
+    std::string problem;
     try {
       device_ = std::stoi(setting("TIDEPOOL_LAYOUT_DEVICE", "0"));
-      fallback = parse_bytes(setting("TIDEPOOL_LAYOUT_FALLBACK", "64MiB"));
-      layout = read_layout(setting("TIDEPOOL_LAYOUT", ""));
+      if (setting("TIDEPOOL_LAYOUT_MEMORY", "device") == "host")
+        source_ = std::make_unique<HeapMemory>();
+      else
+        source_ = device_memory(device_, problem);
+      const Bytes fallback = parse_bytes(setting("TIDEPOOL_LAYOUT_FALLBACK", "64MiB"));
+      if (source_)
+        allocator_ =
+            std::make_unique<PlannedAllocator>(read_layout(setting("TIDEPOOL_LAYOUT", "")), fallback, *source_);
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "tidepool: %s; the job runs without a layout\n", error.what());
-      layout = {};
-      fallback = {};
+      problem = error.what();
     }
-    std::string why;
-    if (setting("TIDEPOOL_LAYOUT_MEMORY", "device") == "host")
-      source_ = std::make_unique<HeapMemory>();
-    else
-      source_ = device_memory(device_, why);
-    if (source_)
-      allocator_ = std::make_unique<PlannedAllocator>(std::move(layout), fallback, *source_);
-    else
-      std::fprintf(stderr, "tidepool: %s; expected a GPU, or TIDEPOOL_LAYOUT_MEMORY=host\n", why.c_str());
+    if (!allocator_) std::fprintf(stderr, "tidepool: %s; expected a GPU and a layout for it\n", problem.c_str());
+    if (source_ && !allocator_) allocator_ = std::make_unique<PlannedAllocator>(LayoutFile{}, Bytes{}, *source_);
   }
 
   int device_ = 0;

@@ -33,12 +33,12 @@ def tidepool(*arguments):
 
 
 class Planned:
-    """A network's step, recorded, and a plan for it, in a folder of their own."""
+    """A network's step, recorded, and a plan for it, in a folder of their own. model: a name, or what makes one."""
 
     def __init__(self, model, policy, capacity):
         self._folder = tempfile.TemporaryDirectory()
         self.trace, self.plan = self.file("step.jsonl"), self.file("step.plan")
-        network, optimizer, step = models.make(model)
+        network, optimizer, step = models.make(model) if isinstance(model, str) else model()
         tidepool_torch.record_steps(step, network, optimizer, device="a100").save(self.trace)
         tidepool("simulate", self.trace, "--policy", policy, "--capacity", capacity, "--plan-out", self.plan)
         tidepool("run", "--plan", self.plan, "--trace", self.trace, "--program-out", self.file("program.json"))

@@ -1,6 +1,7 @@
 """Plans of the simulator on networks that really train: every loss and every weight stays what it was, to the bit, and
 memory is what was predicted, to the byte."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -9,6 +10,8 @@ import tempfile
 import unittest
 
 from support import HERE, PROGRAM, Follower, HostDevice, Planned, models, tidepool, torch, train
+
+from tidepool_live.saved import SavedTensors
 
 
 class LazyDevice(HostDevice):
@@ -125,6 +128,54 @@ class Deviations(unittest.TestCase):
         report = follower.report.content()
         self.assertEqual((report["iterations"], report["deviations"], report["gave_up"]), (0, 8, True))
         self.assertEqual((report["lost"][0]["expected"], report["lost"][0]["saw"]), ("aten::pow", "aten::abs"))
+
+
+class _Foreign(torch.autograd.Function):
+    """x * x, whose backward reads the bytes of x by their address, as a kernel that is no op of PyTorch does."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        copied = bytearray(ctypes.string_at(x.data_ptr(), x.numel() * x.element_size()))
+        return 2 * torch.frombuffer(copied, dtype=x.dtype).view(x.shape) * gradient
+
+
+class SavedForForeignCode(unittest.TestCase):
+    def make(self):
+        torch.manual_seed(0)
+        layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(5))
+        optimizer, x = torch.optim.SGD(layers.parameters(), lr=0.1, foreach=True), torch.randn(256, 32)
+
+        def step():
+            optimizer.zero_grad()
+            y = x
+            for layer in layers:
+                y = _Foreign.apply(layer(y))
+            loss = y.mean()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        return layers, optimizer, step
+
+    def test_saved_tensors_have_their_content_when_such_code_asks_for_them(self):
+        planned = Planned(self.make, "lru-swap", "0.6x")
+        self.addCleanup(planned.close)
+        _, _, step = self.make()
+        losses = [step() for _ in range(6)]
+        network, optimizer, step = self.make()
+        followed = [step()]
+        with Follower(planned.program, network, optimizer, HostDevice()) as follower, SavedTensors(follower):
+            followed += [step() for _ in range(5)]
+        self.assertEqual(followed, losses)
+        report = follower.report.content()
+        self.assertEqual((report["iterations"], report["deviations"]), (5, 0))
+        self.assertGreater(report["counts"]["swap_in"], 0)
 
 
 class Script(unittest.TestCase):
