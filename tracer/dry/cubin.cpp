@@ -129,8 +129,8 @@ std::map<std::string, KernelBinary> read_cubin(Bytes cubin) {
 std::vector<std::byte> cubin_for_device(Bytes fat_binary, int major, int minor) {
   constexpr std::uint32_t kMagic = 0xBA55ED50;
   constexpr std::uint16_t kElf = 2;
-  constexpr std::uint64_t kMostBytes = std::uint64_t{1}
-                                       << 30;  // of one cubin unpacked: refuse to be filled up by bad bytes
+  constexpr std::uint64_t kMostBytes = std::uint64_t{128}
+                                       << 20;  // of one cubin unpacked: refuse to be filled up by bad bytes
   if (value_at<std::uint32_t>(fat_binary, 0) != kMagic) return {};
   const auto header_bytes = value_at<std::uint16_t>(fat_binary, 6);
   Bytes entries = part(fat_binary, header_bytes, value_at<std::uint64_t>(fat_binary, 8));
