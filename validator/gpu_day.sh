@@ -132,7 +132,8 @@ do_sweep() {
 # Every policy at three capacities: one plan after the other, each compared and timed; one JSON line each. A plan that
 # was executed by an earlier call is not executed again.
 do_validate() {
-  local trace=$1 name policy capacity plan key result bad=0 made=0
+  local trace=$1 name policy capacity plan key result bad=0 made=0 keep=()
+  [ -s "$out/results.sqlite" ] && keep=(--results "$out/results.sqlite")
   name=$(basename "$trace" .tide)
   for capacity in $capacities; do
     for policy in $("$program" policies --json | tr '{' '\n' |
@@ -146,7 +147,8 @@ do_validate() {
         printf '%s: no plan: %s\n' "$key" "$(head -n 1 "$out/simulate-$name.txt")"
         continue
       fi
-      result=$(timeout 180 "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 3 --json 2>&1)
+      result=$(timeout 180 "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 3 \
+        "${keep[@]}" --json 2>&1)
       case $? in 0) ;; 2) printf '%s\n' "$result"; exit 1 ;; *) bad=1 ;; esac
       made=$((made + 1))
       printf '{"run":"%s","result":%s}\n' "$key" "$result" >>"$out/validate-$name.jsonl"
