@@ -177,6 +177,7 @@ class Report(unittest.TestCase):
         self.box("#frontiers")
         self.assertEqual(self.page.run("document.querySelectorAll('.frontier .policy').length"), 2)
         self.assertEqual(self.page.run("document.querySelectorAll('.frontier path.bound-area').length"), 1)
+        self.assertEqual(self.page.run("document.querySelectorAll('.frontier path.bound-line').length"), 2)
         self.keep("frontier")
 
     def test_two_runs_share_the_cursor(self):

@@ -25,17 +25,15 @@ function frontierFigure(frontier, allPools) {
   const y = overhead => H - bottom - heightOf(overhead) / tallest * (H - top - bottom);
   const svg = h('svg:svg', {viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `Overhead against memory, ${title}`});
 
-  // Bounds first: below them is where no plan can be.
-  const strongest = frontier.bounds.find(b => b.with === 'swap,remat') ?? frontier.bounds[0];
-  if (strongest) {
-    const at = limited.map(([c, i]) => [x(c), strongest.cells[i]]).filter(([, cell]) => cell !== null);
-    const points = at.map(([px, cell]) => [px, typeof cell === 'number' && isFinite(cell) ? y(Math.min(cell, HIGHEST)) : top]);
-    if (points.length) {
-      const d = points.map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join(' ');
-      svg.append(h('svg:path', {d: `${d} L${points[points.length - 1][0]} ${H - bottom} L${points[0][0]} ${H - bottom} Z`, class: 'bound-area'}));
-      svg.append(h('svg:path', {d, class: 'bound-line'}));
-    }
-  }
+  // Bounds first. Below the lowest of them is where no plan can be, whatever it may do.
+  const boundHeight = cell => typeof cell === 'number' && isFinite(cell) ? y(Math.min(cell, HIGHEST)) : top;
+  const pathOf = points => points.map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join(' ');
+  const lowest = limited.map(([capacity, i]) => [x(capacity), frontier.bounds.map(bound => bound.cells[i]).filter(cell => cell !== null)])
+      .filter(([, cells]) => cells.length).map(([px, cells]) => [px, Math.max(...cells.map(boundHeight))]);
+  if (lowest.length) svg.append(h('svg:path', {class: 'bound-area',
+      d: `${pathOf(lowest)} L${lowest[lowest.length - 1][0]} ${H - bottom} L${lowest[0][0]} ${H - bottom} Z`}));
+  frontier.bounds.forEach((bound, rank) => svg.append(h('svg:path', {class: 'bound-line bound-' + rank,
+      d: pathOf(limited.filter(([, i]) => bound.cells[i] !== null).map(([capacity, i]) => [x(capacity), boundHeight(bound.cells[i])]))})));
   for (const percent of [0, 1, 3, 10, 30, 100, 300, 1000]) {
     if (heightOf(percent / 100) > tallest) break;
     const py = y(percent / 100);
@@ -103,10 +101,14 @@ function frontierFigure(frontier, allPools) {
     svg.append(entry);
   });
   if (labels.length > shown.length) svg.append(h('svg:text', {x: W - right + 10, y: top + 10 + shown.length * 16, class: 'tick'}, `… ${labels.length - shown.length} more, see the table`));
-  const below = top + 22 + (shown.length + (labels.length > shown.length)) * 16;
-  if (strongest) svg.append(h('svg:rect', {x: W - right + 10, y: below - 6, width: 14, height: 12, class: 'bound-area'}),
-      h('svg:text', {x: W - right + 28, y: below + 4, class: 'label'}, 'no plan can be here'),
-      h('svg:text', {x: W - right + 28, y: below + 19, class: 'tick'}, strongest.with ? `that may ${strongest.with.replace(',', ' and ')}` : ''));
+  let below = top + 22 + (shown.length + (labels.length > shown.length)) * 16;
+  if (lowest.length) svg.append(h('svg:rect', {x: W - right + 10, y: below - 6, width: 14, height: 12, class: 'bound-area'}),
+      h('svg:text', {x: W - right + 28, y: below + 4, class: 'label'}, 'no plan can be here'));
+  frontier.bounds.forEach((bound, rank) => {
+    below += 16;
+    svg.append(h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: below, y2: below, class: 'bound-line bound-' + rank}),
+        h('svg:text', {x: W - right + 28, y: below + 4, class: 'tick'}, `bound: ${bound.with.replace('remat', 'recompute').replace(',', ', ')}`));
+  });
   figure.append(h('figcaption', {}, h('strong', {}, title), `: ${timeText(frontier.baseline_ns)} without limit, ideal peak ${bytesText(frontier.ideal_peak_bytes)}`), svg, frontierTable(frontier, lines, limited));
   return figure;
 }
