@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <filesystem>
+
 #include "simulator/schema.hpp"
 #include "traces/error.hpp"
 
@@ -108,7 +110,7 @@ Database::Database(const std::string& path, Open open) : path_{path} {
   const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
-  if (code == SQLITE_CANTOPEN && open == Open::kExisting)
+  if (code == SQLITE_CANTOPEN && open == Open::kExisting && !std::filesystem::exists(path))
     throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
   if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
   sqlite3_busy_timeout(handle, kBusyMilliseconds);

@@ -92,6 +92,7 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
                 const std::atomic<bool>& stop) {
   const std::string folder = order.results + ".shards", script = folder + "/job.sh";
   fs::create_directories(folder);
+  launcher.wait_for_earlier(script, stop);
   write(script, script_text(order, folder));
   database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order.sweep)});
   collect(folder, database);

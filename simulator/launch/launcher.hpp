@@ -13,6 +13,9 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
 
+  /// Waits for what an earlier program left running of this script when it was killed.
+  virtual void wait_for_earlier(const std::string& /*script*/, const std::atomic<bool>& /*stop*/) {}
+
   /// Runs `sh SCRIPT INDEX` for every index somewhere and returns when none of them runs any more. How they fared is
   /// seen from what they wrote. The script and its output's folder are on a file system that all machines share.
   /// @param log   where each writes what it says, "%" standing for the index

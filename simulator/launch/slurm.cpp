@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -36,10 +37,26 @@ class Slurm final : public Launcher {
  public:
   explicit Slurm(std::vector<std::string> options) : options_{std::move(options)} {}
 
+  void wait_for_earlier(const std::string& script, const std::atomic<bool>& stop) override {
+    std::ifstream file{job_file(script)};
+    std::string job;
+    if (!(file >> job) || finished(job)) return;
+    fmt::print(stderr, "job {} of an earlier sweep is still there; waiting for it\n", job);
+    follow(job, stop);
+  }
+
   void run(const std::string& script, const std::string& log, std::span<const int> indices,
            const std::atomic<bool>& stop) override {
     const std::string job = submit(script, log, indices);
+    std::ofstream{job_file(script)} << job << '\n';
     fmt::print(stderr, "submitted job {} with {} tasks\n", job, indices.size());
+    follow(job, stop);
+  }
+
+ private:
+  static std::string job_file(const std::string& script) { return script + ".id"; }
+
+  void follow(const std::string& job, const std::atomic<bool>& stop) {
     auto wait = std::chrono::milliseconds{kFirstWait};
     while (!finished(job)) {
       if (stop) {
@@ -52,7 +69,6 @@ class Slurm final : public Launcher {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
   }
 
- private:
   std::string submit(const std::string& script, std::string log, std::span<const int> indices) const {
     log.replace(log.find('%'), 1, "%a");
     std::vector<std::string> command{"sbatch",

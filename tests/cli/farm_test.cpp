@@ -117,6 +117,27 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
   CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
 }
 
+TEST_CASE("a sweep whose waiting program was killed waits for its job before it submits another") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  write_slurm(scratch);
+  const std::string database = scratch.file("r.sqlite");
+  fs::create_directories(database + ".shards");
+  std::ofstream{database + ".shards/job.sh.id"} << "16\n";
+  // Job 16 runs when it is asked for the first time, and then no more.
+  write_program(scratch.file("bin/squeue"), R"sh(cd "$(dirname "$0")"
+case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
+)sh");
+  const FirstInPath path{scratch.file("bin")};
+  const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "1"}));
+  CHECK(result.code == 0);
+  CHECK(result.err ==
+        "job 16 of an earlier sweep is still there; waiting for it\nsubmitted job 17 with 1 tasks\n"
+        "all 27 runs are in " +
+            database + "\n");
+  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+}
+
 TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
   const ScratchFolder scratch;
   const Sweep sweep{scratch};

@@ -2,6 +2,7 @@
 # A real Slurm on this one machine, in a folder of its own: sweeps by a job array while a worker is killed, and compares
 # the results with those of a sweep without Slurm.
 #   tests/slurm/run.sh [PROGRAM]      PROGRAM: build/tidepool unless given
+# SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make it larger.
 # Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -79,7 +80,9 @@ for _ in $(seq 100); do
 done
 [ "$state" = idle ] || fail "the node is '$state' after 20 s, expected idle"
 
-sweep=(sweep "$root/traces/samples/resnet50.tide" "$root/traces/samples/unet.tide" --pool best-fit,first-fit
+traces=()
+for name in ${SAMPLES:-resnet50 unet}; do traces+=("$root/traces/samples/$name.tide"); done
+sweep=(sweep "${traces[@]}" --pool best-fit,first-fit
   --policy none,lru,lru-swap,dtr-eq --capacity "0.5x..1.0x/${POINTS:-250}" --no-plot)
 "$program" "${sweep[@]}" -o "$work/whole.sqlite" >/dev/null 2>"$work/whole.log" || fail "the sweep without Slurm"
 
