@@ -49,3 +49,21 @@ TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its alloc
   CHECK(info.at("meta").at("time") == "estimated");
   CHECK(run_program({"simulate", trace, "--pool", "pytorch"}).code == 0);
 }
+
+TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide"), snapshot = folder.file("snapshot.pickle");
+  const ProgramResult run = run_program({"record", "--dry", "--torch", "-o", trace, "--", python,
+                                         TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, folder.file("peak")});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const Json audit = Json::parse(run_program({"audit", snapshot, "--json"}).out);
+  const Json info = Json::parse(run_program({"info", trace, "--json"}).out);
+  CHECK(info.at("buffers") == audit.at("allocations"));
+  CHECK(info.at("losses").at("dropped_records") == 0);
+  CHECK(info.at("losses").at("unmatched_frees") == 0);
+  CHECK(info.at("kind_bytes").at("parameter") > 0);
+  CHECK(info.at("iterations") == 3);
+}
