@@ -72,7 +72,7 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
       continue;
     }
     const OpId op{action.subject};
-    const Nanos before = timeline.stalled();
+    const Stall before = timeline.totals().stall;
     Last read;
     for (const Use& use : trace.uses(op)) {
       if (!use.in.valid()) continue;
@@ -80,11 +80,9 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
       if (states[root.index()].from_host && in.has(root)) read.offer(root, states[root.index()].ready);
     }
     timeline.apply(action);
-    const Nanos waited = timeline.stalled() - before;
-    if (read.version.valid() && (!left.version.valid() || read.end >= left.end))
-      in.expose(read.version, waited);
-    else if (left.version.valid())
-      out.expose(left.version, waited);
+    const Stall after = timeline.totals().stall;
+    if (read.version.valid()) in.expose(read.version, after.h2d - before.h2d);
+    if (left.version.valid()) out.expose(left.version, after.d2h - before.d2h);
     left = {};
   }
   return exposed;

@@ -117,6 +117,27 @@ TEST_CASE("copies that ops wait for are exposed by as much, and those in front o
   CHECK(result.totals.stall.compute == 300_ns);
 }
 
+TEST_CASE("what an op waits for on another stream exposes no copy") {
+  // a (100 B) is back on the device at 210; op 2 reads it and what op 1 has made by 1000 on another stream.
+  TraceBuilder build;
+  const StreamId other = build.stream("other");
+  const BufferId a = build.alloc({.size = 100_B}), x = build.alloc({.size = 1_B});
+  build.run({.duration = 10_ns}, {{a, Access::kWrite}});
+  build.run({.stream = other, .duration = 1000_ns}, {{x, Access::kWrite}});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {{a, Access::kRead}, {x, Access::kRead}});
+  const Trace trace = build.finish();
+  const VersionId va = trace.made(OpId{0})[0];
+  tests::script() = {act(Verb::kSwapOut, 1, va), act(Verb::kSwapIn, 2, va)};
+  const RunSpec spec{.pool = "ideal", .policy = "scripted", .capacity = 200_B, .machine = kMachine};
+  const Result result = simulate(trace, spec, true);
+  tests::script().clear();
+  REQUIRE(result.outcome == Outcome::kOk);
+  REQUIRE(count(result.realised, Verb::kSwapIn) == 1);
+  CHECK(result.totals.makespan == 1010_ns);
+  CHECK(exposed_copies(trace, spec, result.realised).of(va) == 0_ns);
+}
+
 TEST_CASE("feature maps wait between the phases; parameters and what crosses the boundary do not count") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1_B}), input = build.existing({.size = 2_B});
