@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace tidepool {
 namespace {
@@ -87,9 +88,11 @@ class Finder {
     return layer_of_[trace_.version(v).producer.index()];
   }
 
-  /// Layers that make or read a version forward, rising.
-  std::vector<std::uint32_t> touching(VersionId v) const {
-    std::vector<std::uint32_t> layers;
+  /// Layers that make or read a version forward, rising. Found once for each: some are read by every layer.
+  const std::vector<std::uint32_t>& touching(VersionId v) {
+    const auto [found, is_new] = touching_.try_emplace(v.value());
+    std::vector<std::uint32_t>& layers = found->second;
+    if (!is_new) return layers;
     const auto add = [&](OpId op) {
       if (op.valid() && op.value() < result_.backward) layers.push_back(layer_of_[op.index()]);
     };
@@ -102,12 +105,12 @@ class Finder {
   }
 
   /// The last layer up to `most` that touches all that a backward op reads; `most` if there is none.
-  std::uint32_t layer_of_backward(OpId op, std::uint32_t most) const {
+  std::uint32_t layer_of_backward(OpId op, std::uint32_t most) {
     std::vector<std::uint32_t> common;
     bool any = false;
     for (const Use& use : trace_.uses(op)) {
       if (!use.in.valid()) continue;
-      const std::vector<std::uint32_t> layers = touching(trace_.root(use.in));
+      const std::vector<std::uint32_t>& layers = touching(trace_.root(use.in));
       if (layers.empty()) continue;
       if (!any) {
         common = layers;
@@ -141,7 +144,8 @@ class Finder {
 
   const Trace& trace_;
   Layers result_;
-  std::vector<std::uint32_t> layer_of_;  // by op
+  std::vector<std::uint32_t> layer_of_;                                     // by op
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> touching_;  // by version
 };
 
 }  // namespace
