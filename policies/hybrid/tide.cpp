@@ -292,18 +292,19 @@ class Tide final : public Answering {
                                          {});
     if (fluid.copied.size() != step.absences.size()) return {};
     const auto n = static_cast<std::int64_t>(circle.size());
-    std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, double> share;
+    std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, std::vector<double>> shares_of;  // of like gaps
     for (std::size_t i = 0; i < step.absences.size(); ++i) {
       const Absence& absence = step.absences[i];
       if (absence.due == Absence::kNever || absence.size <= Bytes{}) continue;
-      share[{((absence.first - 1) % n + n) % n, absence.due % n, absence.size}] =
-          fluid.copied[i] / static_cast<double>(absence.size.count());
+      shares_of[{((absence.first - 1) % n + n) % n, absence.due % n, absence.size}].push_back(
+          fluid.copied[i] / static_cast<double>(absence.size.count()));
     }
     std::vector<double> shares;
     for (const Gap& gap : gaps) {
-      const auto found = share.find({gap.release, gap.due % n, gap.size});
-      shares.push_back((found == share.end() ? 0 : found->second) +
-                       1e-6 * static_cast<double>(gap.due - gap.release) / static_cast<double>(n));
+      std::vector<double>& like = shares_of[{gap.release, gap.due % n, gap.size}];
+      double share = 0;
+      if (!like.empty()) share = like.back(), like.pop_back();
+      shares.push_back(share + 1e-6 * static_cast<double>(gap.due - gap.release) / static_cast<double>(n));
     }
     return shares;
   }
