@@ -21,6 +21,12 @@ void KnownMemory::remove(std::uint64_t begin) {
   ranges_.remove(begin);
 }
 
+void KnownMemory::forget() {
+  const std::unique_lock lock{mutex_};
+  ranges_ = {};
+  nothing_.clear();
+}
+
 void KnownMemory::remove_within(std::uint64_t begin, std::uint64_t bytes) {
   const std::unique_lock lock{mutex_};
   ranges_.remove_within(begin, bytes);

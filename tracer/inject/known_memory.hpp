@@ -14,6 +14,8 @@ class KnownMemory {
  public:
   void add(std::uint64_t begin, std::uint64_t bytes);
   void remove(std::uint64_t begin);
+  /// What was allocated and freed meanwhile was not seen: everything is unknown again.
+  void forget();
   void remove_within(std::uint64_t begin, std::uint64_t bytes);
   bool holds(std::uint64_t address) const;
   void add_tensor_map(const void* descriptor, std::uint64_t address);
