@@ -40,7 +40,8 @@ class Planned:
         self.trace, self.plan = self.file("step.jsonl"), self.file("step.plan")
         network, optimizer, step = models.make(model) if isinstance(model, str) else model()
         tidepool_torch.record_steps(step, network, optimizer, device="a100").save(self.trace)
-        tidepool("simulate", self.trace, "--policy", policy, "--capacity", capacity, "--plan-out", self.plan)
+        tidepool("simulate", self.trace, "--policy", policy, "--capacity", capacity, "--overhead-limit", "none",
+                 "--plan-out", self.plan)
         tidepool("run", "--plan", self.plan, "--trace", self.trace, "--program-out", self.file("program.json"))
         self.program = LiveProgram.load(self.file("program.json"))
 
