@@ -1,6 +1,7 @@
 // What launches, copies and memsets use.
 #include <cstring>
 
+#include "tracer/cupti/raw_use.hpp"
 #include "tracer/inject/callbacks.hpp"
 #include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"
@@ -39,22 +40,6 @@ CUfunction function_of(DriverCall call, const void* parameters) {
     default:
       return nullptr;
   }
-}
-
-raw::BufferUse use_of(const cupti::FoundPointer& pointer, cupti::Role role) {
-  raw::BufferUse use{pointer.address,     0,
-                     pointer.offset,      static_cast<std::uint16_t>(pointer.parameter),
-                     raw::Access::kTouch, raw::Evidence::kParameter};
-  if (pointer.read_only) {
-    use.access = raw::Access::kRead;
-    use.evidence = raw::Evidence::kConst;
-  } else if (role != cupti::Role::kUnknown) {
-    use.access = role == cupti::Role::kRead    ? raw::Access::kRead
-                 : role == cupti::Role::kWrite ? raw::Access::kWrite
-                                               : raw::Access::kReadWrite;
-    use.evidence = raw::Evidence::kInferred;
-  }
-  return use;
 }
 
 }  // namespace
@@ -102,7 +87,7 @@ void Recorder::scan_kernel(CUfunction function, std::uint32_t blocks, void* cons
       found.flags |= raw::kUsesIncomplete;
       return;
     }
-    found.uses.push_back(use_of(pointer, roles[i]));
+    found.uses.push_back(cupti::use_of(pointer, roles[i]));
   }
 }
 

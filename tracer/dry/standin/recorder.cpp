@@ -14,6 +14,7 @@
 
 #include "tracer/cupti/kernel_names.hpp"
 #include "tracer/cupti/options.hpp"
+#include "tracer/cupti/raw_use.hpp"
 #include "tracer/cupti/tensor_maps.hpp"
 #include "tracer/dry/standin/library_call.hpp"
 #include "tracer/dry/standin/standin.hpp"
@@ -44,22 +45,6 @@ raw::Access raw_access(Access access) {
       break;
   }
   return raw::Access::kTouch;
-}
-
-raw::BufferUse use_of(const cupti::FoundPointer& found, cupti::Role role) {
-  raw::BufferUse use{found.address,       0,
-                     found.offset,        static_cast<std::uint16_t>(found.parameter),
-                     raw::Access::kTouch, raw::Evidence::kParameter};
-  if (found.read_only) {
-    use.access = raw::Access::kRead;
-    use.evidence = raw::Evidence::kConst;
-  } else if (role != cupti::Role::kUnknown) {
-    use.access = role == cupti::Role::kRead    ? raw::Access::kRead
-                 : role == cupti::Role::kWrite ? raw::Access::kWrite
-                                               : raw::Access::kReadWrite;
-    use.evidence = raw::Evidence::kInferred;
-  }
-  return use;
 }
 
 raw::ClockReading clocks() {
@@ -238,7 +223,7 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
     const cupti::FoundPointer& found = scan.found()[i];
     if (roles[i] == cupti::Role::kNone) continue;
     if (found.live)
-      work.uses.push_back(use_of(found, roles[i]));
+      work.uses.push_back(cupti::use_of(found, roles[i]));
     else  // only what lies in the stand-in's own device memory is known to be a device address
       work.unknown_pointers += Standin::get().memory().owns(found.address) ? 1 : 0;
   }
