@@ -1,0 +1,42 @@
+# Tests that are scripts: of the program as people use it, of what is in Python, of the documents.
+add_test(NAME "a sweep by a real Slurm gives the same results"
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
+set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES
+  SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 300)
+if(Python3_Interpreter_FOUND)
+  add_test(NAME "the PyTorch recorder records what it should"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
+  if(TARGET tidepool_python)
+    add_test(NAME "the Python package says what the program says"
+      COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/python -p "*_test.py")
+    set_tests_properties("the Python package says what the program says" PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped="
+      ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;TIDEPOOL=$<TARGET_FILE:tidepool>")
+    execute_process(COMMAND ${Python3_EXECUTABLE} -c "import matplotlib, pandas" RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+    if(NOT missing)
+      set(package --package ${CMAKE_BINARY_DIR}/python)
+    endif()
+  endif()
+  add_test(NAME "scripts name the rows of sweeps"
+    COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/sweep_rows.py)
+  set(check_documents ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/documents_test.py --program $<TARGET_FILE:tidepool>)
+  add_test(NAME "links in the documents lead somewhere" COMMAND ${check_documents} links)
+  file(GLOB guides CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/notebooks/guide/*.md)
+  foreach(document README.md notebooks/README.md ${guides})
+    add_test(NAME "the commands of ${document} do what they show"
+      COMMAND ${check_documents} ${package} commands ${CMAKE_SOURCE_DIR}/${document})
+  endforeach()
+  add_test(NAME "the documents make a site" COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/notebooks/make_site.py
+    --program $<TARGET_FILE:tidepool> -o ${CMAKE_CURRENT_BINARY_DIR}/site)
+  set_tests_properties("the documents make a site" PROPERTIES SKIP_REGULAR_EXPRESSION "mkdocs is not installed")
+  add_test(NAME "a plan is carried out on a live PyTorch job"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
+  set_tests_properties("a plan is carried out on a live PyTorch job" PROPERTIES
+    ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>")
+  set_tests_properties("the PyTorch recorder records what it should" "a plan is carried out on a live PyTorch job"
+    PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
+  add_test(NAME "reports show in a browser what they should"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
+  set_tests_properties("reports show in a browser what they should" PROPERTIES
+    ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>;SCREENSHOTS=${CMAKE_BINARY_DIR}/screenshots"
+    SKIP_REGULAR_EXPRESSION "no Chromium is installed")
+endif()
