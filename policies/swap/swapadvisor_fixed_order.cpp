@@ -98,7 +98,8 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     for (const double ratio : {1.1, 1.0, 1.5, 1.25, 1.05, 2.0, 4.0, 1e18})
       if (effort_ > 0) population.push_back(judged(geometric(demand.sizes(), ratio)));
     while (effort_ > 0) {
-      Allocation child = cross(pick(population), pick(population));
+      const Allocation& second = pick(population);  // one after the other: compilers differ in the order of arguments
+      Allocation child = cross(pick(population), second);
       mutate(child);
       child = judged(std::move(child));
       const auto worst = std::max_element(population.begin(), population.end(), fitter);
