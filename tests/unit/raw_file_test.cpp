@@ -246,6 +246,17 @@ TEST_CASE("damage in the middle of a raw file is refused with its chunk") {
   CHECK(complaint("TPRAW") == "t.log: 5 bytes; expected the 64 of the header of a raw capture file");
 }
 
+TEST_CASE("a source or clock of a later version is unknown") {
+  std::string bytes = three_chunks();
+  const std::uint32_t later = 40000;
+  std::memcpy(bytes.data() + offsetof(raw::FileHeader, source), &later, sizeof later);
+  std::memcpy(bytes.data() + offsetof(raw::FileHeader, clock), &later, sizeof later);
+  const raw::Log log = raw::read_raw(Input{"t.raw", bytes});
+  CHECK(log.header.source == raw::Source::kUnknown);
+  CHECK(log.header.clock == raw::Clock::kUnknown);
+  CHECK(log.memory.size() == 3);
+}
+
 TEST_CASE("JSON lines give the same records as the binary form") {
   const raw::Log log = raw::read_raw(
       Input{"t.jsonl",

@@ -49,6 +49,8 @@ class ChunkReader {
     if (log_.header.bytes < sizeof(FileHeader) || log_.header.bytes > rest_.size())
       throw InputError{fmt::format("{}: a header of {} bytes; expected {} to {}", input_.path(), log_.header.bytes,
                                    sizeof(FileHeader), rest_.size())};
+    check("source", log_.header.source);
+    check("clock", log_.header.clock);
     rest_.remove_prefix(log_.header.bytes);
   }
 
