@@ -246,6 +246,18 @@ TEST_CASE("damage in the middle of a raw file is refused with its chunk") {
   CHECK(complaint("TPRAW") == "t.log: 5 bytes; expected the 64 of the header of a raw capture file");
 }
 
+TEST_CASE("texts that are not UTF-8 have question marks in place of what nobody can read") {
+  const ScratchFile file;
+  raw::Writer writer;
+  REQUIRE(writer.open(file.path.c_str(), header()) == 0);
+  CHECK(writer.append(raw::Info{writer.text("caf\xe9"), writer.text("caf\xc3\xa9")}));
+  CHECK(writer.close());
+  const raw::Log log = file.read();
+  REQUIRE(log.infos.size() == 1);
+  CHECK(log.text(log.infos[0].key) == "caf?");
+  CHECK(log.text(log.infos[0].value) == "caf\xc3\xa9");
+}
+
 TEST_CASE("a source or clock of a later version is unknown") {
   std::string bytes = three_chunks();
   const std::uint32_t later = 40000;

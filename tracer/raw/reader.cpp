@@ -2,6 +2,7 @@
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
+#include <simdjson.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -155,7 +156,9 @@ class ChunkReader {
     const auto id = static_cast<std::size_t>(string.id);
     if (id != log_.texts.size()) refuse_record("text {}; expected {}", id, log_.texts.size());
     if (string.length > tail.size()) refuse_record("a text of {} bytes; the record has {}", string.length, tail.size());
-    log_.texts.emplace_back(tail.substr(0, string.length));
+    std::string& text = log_.texts.emplace_back(tail.substr(0, string.length));
+    if (!simdjson::validate_utf8(text))  // a job may name its ranges as it likes
+      std::replace_if(text.begin(), text.end(), [](unsigned char byte) { return byte >= 0x80; }, '?');
   }
 
   void take_uses(std::uint32_t count, std::string_view tail) {
