@@ -11,6 +11,8 @@
 #include "tests/importing.hpp"
 #include "tests/program.hpp"
 #include "tests/raw_log.hpp"
+#include "tests/refusal.hpp"
+#include "tracer/lower/clock_fit.hpp"
 #include "tracer/lower/kernel_name.hpp"
 #include "traces/importer.hpp"
 #include "traces/summary.hpp"
@@ -293,6 +295,19 @@ TEST_CASE("files of different clocks are joined, and the straight line's error i
   CHECK(trace.op(OpId{1}).launch == Nanos{2501 - 1050});  // 2003 + 500 * 997 / 1000
   CHECK(trace.op(OpId{1}).duration == 5_ns);
   CHECK(trace.data().losses.clock_residual_ns == 3);
+}
+
+TEST_CASE("times beyond what the common clock can hold are refused") {
+  raw::Log log;
+  log.path = "t.raw";
+  log.header.clock = raw::Clock::kCupti;
+  constexpr std::int64_t kMost = std::int64_t{1} << 61;
+  log.header.time = -kMost;
+  log.header.monotonic_raw = kMost;
+  const ClockFit clock{log};
+  CHECK(clock.common(-kMost) == kMost);
+  CHECK(tests::refusal([&] { clock.common(kMost); }) ==
+        "t.raw: time 2305843009213693952 is 6917529027641081856 on the common clock; expected -2^61 to 2^61");
 }
 
 TEST_CASE("losses of a capture are in its trace") {

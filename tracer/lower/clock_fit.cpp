@@ -40,9 +40,14 @@ std::int64_t ClockFit::common(std::int64_t time) const {
   if (readings_.empty()) return time;
   const auto behind = std::upper_bound(readings_.begin(), readings_.end(), time,
                                        [](std::int64_t value, const Reading& reading) { return value < reading.time; });
-  if (behind == readings_.begin()) return time - readings_.front().time + readings_.front().common;
-  if (behind == readings_.end()) return time - readings_.back().time + readings_.back().common;
-  return between(*(behind - 1), *behind, time);
+  // All three are within 2^61, so that the sums are within 2^63.
+  const auto beside = [&](const Reading& reading) { return time - reading.time + reading.common; };
+  const std::int64_t result = behind == readings_.begin() ? beside(readings_.front())
+                              : behind == readings_.end() ? beside(readings_.back())
+                                                          : between(*(behind - 1), *behind, time);
+  if (!in_range(result))
+    refuse("{}: time {} is {} on the common clock; expected -2^61 to 2^61", log_.path, time, result);
+  return result;
 }
 
 std::int64_t ClockFit::residual() const {

@@ -15,6 +15,7 @@ class ClockFit {
   explicit ClockFit(const raw::Log& log);
 
   /// @throws InputError  "x.raw: time 4611686018427387904; expected -2^61 to 2^61"
+  /// @throws InputError  "x.raw: time 7 is 4611686018427387904 on the common clock; expected -2^61 to 2^61"
   std::int64_t common(std::int64_t time) const;
   /// How far a reading is from the straight line between its neighbours, at most; ns.
   std::int64_t residual() const;
