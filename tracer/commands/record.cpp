@@ -116,14 +116,13 @@ std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
                          dlerror());
     return "no process of the job used CUDA; expected one that calls cuInit, and does not clear its environment";
   }
-  std::size_t events = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
-    const raw::Log log = raw::read_raw(read_input(entry.path().string()));
-    events += log.kernels.size() + log.copies.size() + log.memsets.size() + log.ops.size();
+    const Input input = read_input(entry.path().string());
+    if (!raw::has_header(input.bytes())) continue;
+    const raw::Log log = raw::read_raw(input);
+    if (!log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty()) return "";
   }
-  return events != 0
-             ? ""
-             : "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
+  return "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
 }
 
 /// @throws InputError  where a dry run is told to record a part of the job
@@ -142,13 +141,13 @@ int record(const Arguments& arguments) {
     refuse("--wait: nothing would start the recording; expected --signal too");
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
-  if (const std::string reason = nothing_recorded(raw, arguments); !reason.empty()) {
-    fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
-    std::error_code ignored;
-    if (!arguments.keep_raw) fs::remove_all(raw, ignored);
-    return status != 0 ? status : 1;
-  }
   try {
+    if (const std::string reason = nothing_recorded(raw, arguments); !reason.empty()) {
+      fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
+      std::error_code ignored;
+      if (!arguments.keep_raw) fs::remove_all(raw, ignored);
+      return status != 0 ? status : 1;
+    }
     const Trace trace = load_trace(raw.string(), "raw");
     write_file(output.string(), to_trace_file(trace));
     const Summary sum = summarize(trace);

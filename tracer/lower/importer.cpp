@@ -46,8 +46,7 @@ Trace read_folder(const std::string& folder, std::optional<std::size_t> device) 
   std::vector<raw::Log> logs;
   for (const std::string& path : files_of(folder)) {
     const Input input = read_input(path);
-    // A job may be killed between making its file and writing the header.
-    if (!input.bytes().empty()) logs.push_back(raw::read_raw(input));
+    if (raw::has_header(input.bytes())) logs.push_back(raw::read_raw(input));
   }
   if (logs.empty()) refuse("{}: no capture files; expected PID.SOURCE.raw or PID.SOURCE.jsonl in it", folder);
   return assemble(folder, logs, device);

@@ -186,6 +186,10 @@ bool looks_raw(std::string_view head) {
   return head.starts_with(std::string_view{kMagic, sizeof kMagic}) || looks_raw_json(head);
 }
 
+bool has_header(std::string_view bytes) {
+  return looks_raw_json(bytes) ? bytes.find('\n') != std::string_view::npos : bytes.size() >= sizeof(FileHeader);
+}
+
 Log read_raw(const Input& input) {
   if (looks_raw_json(input.bytes())) return read_raw_json(input);
   return ChunkReader{input}.run();

@@ -9,6 +9,9 @@ namespace tidepool::raw {
 /// Whether a file begins as a raw capture file does, binary or JSON lines.
 bool looks_raw(std::string_view head);
 
+/// Whether a file is there with its whole header: a job may be killed between making its file and writing that.
+bool has_header(std::string_view bytes);
+
 /// Reads a raw capture file of either form. What is cut off at the end is counted in the log, not refused.
 /// @throws InputError  "x.raw (chunk 3): checksum 0f..; the chunk says 1a.."
 /// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"

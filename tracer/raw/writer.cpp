@@ -223,7 +223,7 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
     if (error == 0)
       state_ = state.release();
     else
-      ::close(state->file);
+      static_cast<void>(::close(state->file) + ::unlink(path));
   } catch (...) {
     error = ENOMEM;
   }
