@@ -92,7 +92,7 @@ class PerfettoWriter {
     Message begins;
     begins.number(kType, kSliceBegin).number(kTrackUuid, on).text(kCategory, category).text(kEventName, name);
     events_.push_back({start, 1, std::move(begins)});
-    events_.push_back({end, end > start ? 0 : 2, Message{}.number(kType, kSliceEnd).number(kTrackUuid, on)});
+    events_.push_back({end, end > start ? 0 : 1, Message{}.number(kType, kSliceEnd).number(kTrackUuid, on)});
   }
 
   void add_memory() {
