@@ -1,11 +1,15 @@
 // A program that uses the CUDA runtime as programs do, to be run against the stand-in: exits with the line that went
 // wrong.
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "tests/cuda_binary.hpp"
@@ -148,6 +152,36 @@ void streams_and_graphs() {
   expect(call("cudaStreamDestroy", one) == 0 && call("cudaStreamDestroy", two) == 0, __LINE__);
 }
 
+/// Children of a program whose other threads launch can use the device and end.
+void fork_while_another_thread_launches() {
+  float* x = nullptr;
+  expect(call("cudaMalloc", reinterpret_cast<void**>(&x), std::size_t{4096}) == 0, __LINE__);
+  std::atomic<bool> stop{false}, started{false};
+  std::thread other{[&] {
+    int n = 1000;
+    void* axpy[] = {&n, &x, &x};
+    while (!stop) {
+      launch(&axpy_stub, axpy, nullptr);
+      started = true;
+    }
+  }};
+  while (!started) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      unsetenv("TIDEPOOL_RAW");  // the recording is of this program alone
+      void* more = nullptr;
+      std::exit(call("cudaMalloc", &more, std::size_t{4096}) + call("cudaFree", more));
+    }
+    int status = -1;
+    expect(waitpid(child, &status, 0) == child && status == 0, __LINE__);
+  }
+  stop = true;
+  other.join();
+  expect(call("cudaFree", static_cast<void*>(x)) == 0, __LINE__);
+}
+
 void memory_limits() {
   std::size_t free = 0, total = 0, later = 0;
   expect(call("cudaMemGetInfo", &free, &total) == 0, __LINE__);
@@ -188,10 +222,14 @@ void driver_entry_points() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
   int devices = 0;
   expect(call("cudaGetDeviceCount", &devices) == 0 && devices == 1, __LINE__);
   register_kernels();
+  if (count > 1 && std::strcmp(words[1], "fork") == 0) {
+    fork_while_another_thread_launches();
+    return 0;
+  }
   memory_limits();
   kernels_and_copies();
   streams_and_graphs();

@@ -99,6 +99,14 @@ TEST_CASE("a CUDA program runs without a GPU, and all that it does is recorded")
   CHECK(log.syncs[0].event == log.event_records.at(0).event);
 }
 
+TEST_CASE("a program on the stand-in can fork while another thread launches") {
+  const ScratchFolder folder;
+  const ProgramResult result =
+      run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", TIDEPOOL_DRY_JOB, "fork"});
+  INFO(result.err);
+  CHECK(result.code == 0);
+}
+
 TEST_CASE("the trace of a dry run says that its times are estimates") {
   const ScratchFolder folder;
   const DryJob job = run_job(folder);

@@ -55,6 +55,8 @@ class DeviceMemory {
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t in_use() const;
+  /// Other threads' calls wait as long as it is kept.
+  std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
  private:
   static constexpr std::uint64_t kAddressSpace = std::uint64_t{32} << 40;

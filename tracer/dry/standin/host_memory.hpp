@@ -16,6 +16,8 @@ class PinnedMemory {
   void add(void* pointer, std::size_t bytes);
   bool remove(void* pointer);
   bool holds(const void* pointer) const;
+  /// Other threads' calls wait as long as it is kept.
+  std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
  private:
   mutable std::mutex mutex_;

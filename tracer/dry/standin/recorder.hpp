@@ -67,7 +67,9 @@ class Recorder {
 
   /// Ends the file.
   void close();
-  /// In the child of a fork: the file is the parent's; a new one begins with the next record.
+  /// Other threads' calls wait as long as it is kept.
+  std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
+  /// In the child of a fork, with hold(): the file is the parent's; a new one begins with the next record.
   void forget();
 
   static std::int64_t now();  ///< ns on CLOCK_MONOTONIC_RAW

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tracer/dry/standin/host_memory.hpp"
 #include "tracer/dry/standin/library_call.hpp"
 #include "traces/error.hpp"
 #include "traces/quantity.hpp"
@@ -52,8 +53,18 @@ Standin& Standin::get() {
 }
 
 Standin::Standin() : preset_{wanted_preset()}, memory_{capacity_of(preset_)}, recorder_{preset_} {
-  pthread_atfork(nullptr, nullptr, [] { get().recorder().forget(); });
+  pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(); },
+                 [] {
+                   get().recorder_.forget();
+                   get().after_fork();
+                 });
 }
+
+void Standin::before_fork() {
+  held_ = {std::unique_lock{mutex_}, recorder_.hold(), memory_.hold(), pinned_memory().hold()};
+}
+
+void Standin::after_fork() { held_ = {}; }
 
 std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) {
   const auto address = memory_.allocate(bytes);

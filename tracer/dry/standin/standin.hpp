@@ -1,6 +1,7 @@
 // The device that the stand-in runtime answers for: one per process, made at the first call.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -100,11 +101,15 @@ class Standin {
 
  private:
   Standin();
+  /// A fork waits for other threads' calls: their locks would stay locked in the child, which has no such threads.
+  void before_fork();
+  void after_fork();
 
   const DevicePreset& preset_;
   DeviceMemory memory_;
   Recorder recorder_;
   std::mutex mutex_;
+  std::array<std::unique_lock<std::mutex>, 4> held_;  ///< while forking
   Stream default_stream_;
   std::uint64_t last_stream_ = 0, last_event_ = 0;
 
