@@ -131,6 +131,15 @@ void streams_and_graphs() {
   expect(call("cudaStreamWaitEvent", two, event, 0u) == 0, __LINE__);
   expect(call("cudaMemsetAsync", static_cast<void*>(z), 5, std::size_t{4096}, two) == 0, __LINE__);
 
+  void* later = nullptr;  // events on a stream without work happen when they are recorded
+  float milliseconds = 0;
+  expect(call("cudaEventCreate", &later) == 0, __LINE__);
+  usleep(2000);
+  expect(call("cudaEventRecord", later, one) == 0, __LINE__);
+  expect(call("cudaEventElapsedTime", &milliseconds, event, later) == 0, __LINE__);
+  expect(milliseconds >= 2 && milliseconds < 10'000, __LINE__);
+  expect(call("cudaEventDestroy", later) == 0, __LINE__);
+
   expect(call("cudaStreamBeginCapture", one, 0) == 0, __LINE__);
   expect(call("cudaEventRecord", event, one) == 0, __LINE__);
   expect(call("cudaStreamWaitEvent", two, event, 0u) == 0, __LINE__);

@@ -336,26 +336,29 @@ void Recorder::ran(Stream& stream, const Work& work) {
   }
 }
 
-void Recorder::event_recorded(const Stream& stream, std::uint64_t event) {
+void Recorder::event_recorded(Stream& stream, Event& event) {
   const std::lock_guard lock{mutex_};
+  stream.end_ns = std::max(stream.end_ns, static_cast<std::uint64_t>(now()));  // an idle stream gets to it at once
+  event.time_ns = stream.end_ns;
   if (writer() == nullptr) return;
   raw::EventRecord record;
   record.time = now();
   record.device_time = static_cast<std::int64_t>(stream.end_ns);
   record.context = kContext;
   record.stream = static_cast<std::uint32_t>(stream.id);
-  record.event = static_cast<std::uint32_t>(event);
+  record.event = static_cast<std::uint32_t>(event.id);
   writer_.append(record);
 }
 
-void Recorder::event_awaited(const Stream& stream, std::uint64_t event) {
+void Recorder::event_awaited(Stream& stream, const Event& event) {
   const std::lock_guard lock{mutex_};
+  stream.end_ns = std::max(stream.end_ns, event.time_ns);
   if (writer() == nullptr) return;
   raw::Sync record;
   record.start = record.end = now();
   record.context = kContext;
   record.stream = static_cast<std::uint32_t>(stream.id);
-  record.event = static_cast<std::uint32_t>(event);
+  record.event = static_cast<std::uint32_t>(event.id);
   record.sync = raw::SyncKind::kStreamWaitsEvent;
   writer_.append(record);
 }

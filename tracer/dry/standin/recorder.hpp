@@ -15,6 +15,7 @@
 
 namespace tidepool::dry {
 
+struct Event;
 struct Kernel;
 struct Launch;
 struct LibraryCall;
@@ -62,8 +63,9 @@ class Recorder {
 
   /// `work` runs on `stream` now: moves the stream's clock on and records it.
   void ran(Stream& stream, const Work& work);
-  void event_recorded(const Stream& stream, std::uint64_t event);
-  void event_awaited(const Stream& stream, std::uint64_t event);
+  /// The event happens when the stream has done what it has, not before now.
+  void event_recorded(Stream& stream, Event& event);
+  void event_awaited(Stream& stream, const Event& event);
 
   /// Ends the file.
   void close();

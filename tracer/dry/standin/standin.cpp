@@ -135,8 +135,7 @@ void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t by
 
 void Standin::record(Event& event, Stream& stream) {
   event.capture = stream.capture;
-  event.time_ns = stream.end_ns;
-  if (event.capture == nullptr) recorder_.event_recorded(stream, event.id);
+  if (event.capture == nullptr) recorder_.event_recorded(stream, event);
 }
 
 void Standin::wait(Stream& stream, const Event& event) {
@@ -144,8 +143,7 @@ void Standin::wait(Stream& stream, const Event& event) {
     stream.capture = event.capture;
     event.capture->streams.insert(&stream);
   } else {
-    stream.end_ns = std::max(stream.end_ns, event.time_ns);
-    recorder_.event_awaited(stream, event.id);
+    recorder_.event_awaited(stream, event);
   }
 }
 
