@@ -200,6 +200,11 @@ void memory_limits() {
   expect(std::strcmp(entry<const char*(int)>("cudaGetErrorString")(call("cudaGetLastError")), "out of memory") == 0,
          __LINE__);
   expect(call("cudaMalloc", &all, free) == 0, __LINE__);
+  std::uint64_t said = ~std::uint64_t{0};
+  expect(call("cudaMemPoolGetAttribute", &all, 1, static_cast<void*>(&said)) == 0, __LINE__);
+  expect(said == ~std::uint64_t{0} << 32, __LINE__);  // reuse policies are ints
+  expect(call("cudaMemPoolGetAttribute", &all, 4, static_cast<void*>(&said)) == 0 && said == 0, __LINE__);
+  expect(call("cudaMemPoolGetAttribute", &all, 7, static_cast<void*>(&said)) == 0 && said == free, __LINE__);
   expect(call("cudaMemGetInfo", &later, &total) == 0 && later == 0, __LINE__);
   expect(call("cudaFree", all) == 0, __LINE__);
 }

@@ -122,15 +122,17 @@ Status cudaGetSymbolAddress(void** pointer, const void* symbol) {
 Status cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
 Status cudaMemsetAsync(void* to, int value, std::size_t bytes, void* stream) { return fill(to, value, bytes, stream); }
 
-// The device's one memory pool: it keeps nothing back, so its attributes are zero.
+// The device's one memory pool. It keeps nothing back: what it has reserved is what is used.
 Status cudaDeviceGetDefaultMemPool(void** pool, int) {
   *pool = &Standin::get();
   return done(kSuccess);
 }
 Status cudaDeviceGetMemPool(void** pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-Status cudaMemPoolGetAttribute(void*, int, void* value) {
-  const std::uint64_t used = Standin::get().memory().in_use();
-  std::memcpy(value, &used, sizeof used);
+Status cudaMemPoolGetAttribute(void*, int attribute, void* value) {
+  constexpr int kLastInt = 3, kFirstUse = 5, kLastUse = 8;  // cudaMemPoolAttr: reserved and used bytes, now and most
+  const bool use = attribute >= kFirstUse && attribute <= kLastUse;
+  const std::uint64_t bytes = use ? Standin::get().memory().in_use() : 0;
+  std::memcpy(value, &bytes, attribute <= kLastInt ? sizeof(int) : sizeof bytes);
   return done(kSuccess);
 }
 Status cudaMemPoolSetAttribute(void*, int, void*) { return done(kSuccess); }
