@@ -40,6 +40,27 @@ const void* pointer_of(const void* operation, int which) {
   return attribute<const void*>("cublasLtMatmulDescGetAttribute", operation, which, nullptr);
 }
 
+std::int32_t setting_of(const void* operation, int which) {
+  return attribute<std::int32_t>("cublasLtMatmulDescGetAttribute", operation, which, 0);
+}
+
+/// Bytes of alpha and beta.
+std::size_t scale_bytes(std::int32_t type) {
+  constexpr std::int32_t kDouble = 1, kHalf = 2, kBfloat = 14, kComplex = 4, kDoubleComplex = 5;  // cudaDataType
+  switch (type) {
+    case kHalf:
+    case kBfloat:
+      return 2;
+    case kDouble:
+    case kComplex:
+      return 8;
+    case kDoubleComplex:
+      return 16;
+    default:
+      return 4;
+  }
+}
+
 struct HeuristicResult {  // cublasLtMatmulHeuristicResult_t
   std::uint64_t algorithm[8] = {};
   std::size_t workspace_bytes = 0;
@@ -82,17 +103,16 @@ Status cublasLtMatmulAlgoCheck(void*, const void*, const void*, const void*, con
 Status cublasLtMatmul(void*, const void* operation, const void*, const void* a, const void* a_layout, const void* b,
                       const void*, const void* beta, const void* c, const void*, void* d, const void* d_layout,
                       const void*, void* workspace, std::size_t workspace_bytes, void* stream) {
-  constexpr int kPointerMode = 2, kBias = 8, kAuxiliary = 11;  // cublasLtMatmulDescAttributes_t
+  constexpr int kScaleType = 1, kPointerMode = 2, kBias = 8, kAuxiliary = 11;  // cublasLtMatmulDescAttributes_t
   const Extent left = extent_of(a_layout), out = extent_of(d_layout);
   const double inner = out.rows > 0 ? left.rows * left.columns / out.rows : 0;
   LibraryCall call{"cublasLtMatmul",
                    {{a, Access::kRead}, {b, Access::kRead}},
                    2 * out.rows * out.columns * inner * out.batch,
                    left.sixteen_bits};
-  float host_beta = 1;
-  if (attribute<std::int32_t>("cublasLtMatmulDescGetAttribute", operation, kPointerMode, 0) == 0 && beta != nullptr)
-    std::memcpy(&host_beta, beta, sizeof host_beta);
-  if (host_beta != 0) call.operands.push_back({c, Access::kRead});
+  const bool on_host = setting_of(operation, kPointerMode) == 0 && beta != nullptr;
+  if (!on_host || !is_zero(beta, scale_bytes(setting_of(operation, kScaleType))))
+    call.operands.push_back({c, Access::kRead});
   call.operands.push_back({d, Access::kWrite});
   call.operands.push_back({pointer_of(operation, kBias), Access::kTouch});
   call.operands.push_back({pointer_of(operation, kAuxiliary), Access::kTouch});

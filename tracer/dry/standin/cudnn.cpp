@@ -1,7 +1,6 @@
 #include "tracer/dry/standin/cudnn.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace tidepool::dry;
 
@@ -29,10 +28,9 @@ Extents filter_extents(const void* descriptor) {
   return extents;
 }
 
-Access blended(const void* beta) {
-  float value = 0;
-  if (beta != nullptr) std::memcpy(&value, beta, sizeof value);
-  return value == 0 ? Access::kWrite : Access::kReadWrite;
+Access blended(const void* beta, const Extents& result) {
+  return beta == nullptr || is_zero(beta, result.doubles() ? sizeof(double) : sizeof(float)) ? Access::kWrite
+                                                                                             : Access::kReadWrite;
 }
 
 }  // namespace tidepool::dry

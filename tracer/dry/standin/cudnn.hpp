@@ -29,6 +29,7 @@ struct Extents {
   int dimensions = 0, type = 0;
 
   bool sixteen_bits() const { return type == 2 || type == 9; }  // CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16
+  bool doubles() const { return type == 1; }                    // CUDNN_DATA_DOUBLE
   double elements(int from = 0) const {
     double product = dimensions > 0 ? 1 : 0;
     for (int i = from; i < dimensions; ++i) product *= sizes[static_cast<std::size_t>(i)];
@@ -38,8 +39,7 @@ struct Extents {
 Extents tensor_extents(const void* descriptor);
 Extents filter_extents(const void* descriptor);
 
-/// How cuDNN blends a result with what is there: beta, a float on the host for all but double tensors, where zero is
-/// zero too.
-Access blended(const void* beta);
+/// How cuDNN blends a result with what is there: beta, on the host a double for tensors of doubles, else a float.
+Access blended(const void* beta, const Extents& result);
 
 }  // namespace tidepool::dry

@@ -87,11 +87,13 @@ Status cudnnGetConvolutionBackwardFilterWorkspaceSize(void*, const void*, const 
 Status cudnnConvolutionForward(void* handle, const void*, const void*, const void* x, const void* filter, const void* w,
                                const void*, int, void* workspace, std::size_t, const void* beta, const void* output,
                                void* y) {
-  call_library(cudnn_stream(handle),
-               {"cudnnConvolutionForward",
-                {{x, Access::kRead}, {w, Access::kRead}, {workspace, Access::kWrite}, {y, blended(beta)}},
-                convolution_flops(output, filter),
-                tensor_extents(output).sixteen_bits()});
+  call_library(cudnn_stream(handle), {"cudnnConvolutionForward",
+                                      {{x, Access::kRead},
+                                       {w, Access::kRead},
+                                       {workspace, Access::kWrite},
+                                       {y, blended(beta, tensor_extents(output))}},
+                                      convolution_flops(output, filter),
+                                      tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 Status cudnnConvolutionBiasActivationForward(void* handle, const void*, const void*, const void* x, const void* filter,
@@ -103,28 +105,32 @@ Status cudnnConvolutionBiasActivationForward(void* handle, const void*, const vo
       {{x, Access::kRead}, {w, Access::kRead}, {bias, Access::kRead}, {workspace, Access::kWrite}, {y, Access::kWrite}},
       convolution_flops(output, filter),
       tensor_extents(output).sixteen_bits()};
-  if (blended(alpha2) == Access::kReadWrite) call.operands.push_back({z, Access::kRead});
+  if (blended(alpha2, tensor_extents(output)) == Access::kReadWrite) call.operands.push_back({z, Access::kRead});
   call_library(cudnn_stream(handle), std::move(call));
   return kSuccess;
 }
 Status cudnnConvolutionBackwardData(void* handle, const void*, const void* filter, const void* w, const void* output,
                                     const void* dy, const void*, int, void* workspace, std::size_t, const void* beta,
                                     const void*, void* dx) {
-  call_library(cudnn_stream(handle),
-               {"cudnnConvolutionBackwardData",
-                {{w, Access::kRead}, {dy, Access::kRead}, {workspace, Access::kWrite}, {dx, blended(beta)}},
-                convolution_flops(output, filter),
-                tensor_extents(output).sixteen_bits()});
+  call_library(cudnn_stream(handle), {"cudnnConvolutionBackwardData",
+                                      {{w, Access::kRead},
+                                       {dy, Access::kRead},
+                                       {workspace, Access::kWrite},
+                                       {dx, blended(beta, tensor_extents(output))}},
+                                      convolution_flops(output, filter),
+                                      tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 Status cudnnConvolutionBackwardFilter(void* handle, const void*, const void*, const void* x, const void* output,
                                       const void* dy, const void*, int, void* workspace, std::size_t, const void* beta,
                                       const void* filter, void* dw) {
-  call_library(cudnn_stream(handle),
-               {"cudnnConvolutionBackwardFilter",
-                {{x, Access::kRead}, {dy, Access::kRead}, {workspace, Access::kWrite}, {dw, blended(beta)}},
-                convolution_flops(output, filter),
-                tensor_extents(output).sixteen_bits()});
+  call_library(cudnn_stream(handle), {"cudnnConvolutionBackwardFilter",
+                                      {{x, Access::kRead},
+                                       {dy, Access::kRead},
+                                       {workspace, Access::kWrite},
+                                       {dw, blended(beta, tensor_extents(output))}},
+                                      convolution_flops(output, filter),
+                                      tensor_extents(output).sixteen_bits()});
   return kSuccess;
 }
 

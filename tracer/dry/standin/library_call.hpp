@@ -29,4 +29,7 @@ struct LibraryCall {
 /// Submits the call to the stream.
 void call_library(void* stream, const LibraryCall& call);
 
+/// Whether a floating-point factor on the host, of `bytes` bytes, is zero of either sign.
+bool is_zero(const void* factor, std::size_t bytes);
+
 }  // namespace tidepool::dry
