@@ -63,7 +63,8 @@ TEST_CASE("mapped memory counts while a handle or a mapping holds it") {
   const auto handle = memory.create(2 * kDevicePage);
   REQUIRE(handle);
   CHECK(memory.map(*addresses + kDevicePage, 2 * kDevicePage, *handle));
-  CHECK_FALSE(memory.map(*addresses, 2 * kDevicePage, *handle));                     // would overlap
+  CHECK_FALSE(memory.map(*addresses, 2 * kDevicePage, *handle));  // would overlap
+  CHECK_FALSE(memory.map(*addresses + 2 * kDevicePage, 2 * kDevicePage, *handle));
   CHECK_FALSE(memory.map(*addresses + 99 * kDevicePage, 2 * kDevicePage, *handle));  // past the reservation
   CHECK(memory.release(*handle));
   CHECK(memory.in_use() == 2 * kDevicePage);

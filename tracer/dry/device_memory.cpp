@@ -142,7 +142,12 @@ bool DeviceMemory::map(std::uint64_t address, std::uint64_t bytes, std::uint64_t
   --within;
   const std::uint64_t offset = address - within->first;
   if (offset > within->second || bytes > within->second - offset) return false;
-  if (const auto next = live_.lower_bound(address); next != live_.end() && next->first < address + bytes) return false;
+  const auto next = live_.lower_bound(address);
+  if (next != live_.end() && next->first < address + bytes) return false;
+  if (next != live_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second.bytes > address) return false;
+  }
   ++memory->second.references;
   live_.emplace(address, Mapping{bytes, handle});
   return true;
