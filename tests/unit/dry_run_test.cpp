@@ -132,6 +132,7 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
   CHECK(refused({"--capacity", "1MiB"}) ==
         "tidepool: --capacity: 1MiB is no room for a program; driver and context keep 520 MiB of a device like "
         "h100-80gb\n");
+  CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
   CHECK(refused({"--skip", "2"}) ==
         "tidepool: --skip: a dry run records all that the job does; expected it without --dry\n");
 }

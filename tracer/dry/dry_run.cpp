@@ -4,6 +4,7 @@
 
 #include "tracer/dry/preset.hpp"
 #include "traces/child_process.hpp"
+#include "traces/error.hpp"
 #include "traces/quantity.hpp"
 #include "traces/refuse.hpp"
 
@@ -22,6 +23,14 @@ std::string standin_folder() {
          here.string());
 }
 
+std::uint64_t capacity_of(const DryRun& run) {
+  try {
+    return static_cast<std::uint64_t>(parse_bytes(run.capacity).count());
+  } catch (const InputError& error) {
+    throw error.at("--capacity");
+  }
+}
+
 }  // namespace
 
 std::string device_names() {
@@ -32,7 +41,7 @@ std::string device_names() {
 
 std::map<std::string, std::string> dry_environment(const DryRun& run) {
   const DevicePreset& preset = device_preset(run.device);
-  if (!run.capacity.empty() && static_cast<std::uint64_t>(parse_bytes(run.capacity).count()) <= preset.context_bytes)
+  if (!run.capacity.empty() && capacity_of(run) <= preset.context_bytes)
     refuse("--capacity: {} is no room for a program; driver and context keep {} MiB of a device like {}", run.capacity,
            preset.context_bytes >> 20, run.device);
   const std::string folder = standin_folder();
