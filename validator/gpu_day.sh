@@ -132,25 +132,39 @@ do_sweep() {
 # Every policy at three capacities: one plan after the other, each compared and timed; one JSON line each. A plan that
 # was executed by an earlier call is not executed again.
 do_validate() {
-  local trace=$1 name policy capacity plan key result bad=0 made=0 keep=()
+  local trace=$1 name policies policy capacity plan key result code bad=0 made=0 keep=()
   [ -s "$out/results.sqlite" ] && keep=(--results "$out/results.sqlite")
   name=$(basename "$trace" .tide)
+  policies=$("$program" policies --json | tr '{' '\n' |
+    sed -n 's/^"name":"\([^"]*\)","kind":"\(swap\|remat\|hybrid\|none\)".*/\1/p')
+  if [ -z "$policies" ]; then
+    printf 'no policies to execute\n'
+    return 1
+  fi
   for capacity in $capacities; do
-    for policy in $("$program" policies --json | tr '{' '\n' |
-      sed -n 's/^"name":"\([^"]*\)","kind":"\(swap\|remat\|hybrid\|none\)".*/\1/p'); do
+    for policy in $policies; do
       key="$policy at $capacity"
       grep -qF "\"run\":\"$key\"" "$out/validate-$name.jsonl" 2>/dev/null && continue
       plan=$out/plan-$name.plan
       rm -f "$plan"
-      if ! timeout 120 "$program" simulate "$trace" --policy "$policy" --capacity "$capacity" \
+      if ! timeout --foreground 120 "$program" simulate "$trace" --policy "$policy" --capacity "$capacity" \
         --machine "$(machine)" --plan-out "$plan" >"$out/simulate-$name.txt" 2>&1 || [ ! -s "$plan" ]; then
         printf '%s: no plan: %s\n' "$key" "$(head -n 1 "$out/simulate-$name.txt")"
         continue
       fi
-      result=$(timeout 180 "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 3 \
-        "${keep[@]}" --json 2>&1)
-      case $? in 0) ;; 2) printf '%s\n' "$result"; exit 1 ;; *) bad=1 ;; esac
-      made=$((made + 1))
+      result=$(timeout --foreground 180 "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 3 \
+        "${keep[@]}" --json 2>"$out/validate-$name.err")
+      code=$?
+      [ "$code" = 0 ] || bad=1
+      case $code:$result in
+        2:*) cat "$out/validate-$name.err"; exit 1 ;;
+        [01]:'{'*) made=$((made + 1)) ;;
+        *)
+          printf '%s: no result, exit code %s: %s\n' "$key" "$code" "$(head -n 1 "$out/validate-$name.err")"
+          bad=1
+          continue
+          ;;
+      esac
       printf '{"run":"%s","result":%s}\n' "$key" "$result" >>"$out/validate-$name.jsonl"
       printf '%s: %s\n' "$key" "$result"
     done
@@ -164,7 +178,7 @@ do_graph() {
   local trace plan=$out/graph.plan
   trace=$(traces | head -n 1)
   "$program" simulate "$trace" --policy autoswap --capacity 0.7x --machine "$(machine)" --plan-out "$plan" || return
-  "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 5 --detail
+  "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 5 --detail || return
   "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 5 --graph
 }
 

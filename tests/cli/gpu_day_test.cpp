@@ -47,6 +47,31 @@ TEST_CASE("the script goes on after a step that fails, and does not repeat what 
   CHECK_THAT(gpu_day(folder, arguments).out, ContainsSubstring("calibrate                       -  done before\n"));
 }
 
+TEST_CASE("the script keeps the results of plans that were executed, and of no other") {
+  const ScratchFolder folder;
+  // One policy is executed, with something to say about it; one runs out of time in the middle of its result.
+  write_file(folder.file("program"), R"(#!/bin/sh
+case $1 in
+  policies) echo '[{"name":"good","kind":"swap"},{"name":"late","kind":"swap"}]' ;;
+  simulate) while [ "$1" != --plan-out ]; do [ "$1" = --policy ] && policy=$2; shift; done; echo "$policy" >"$2" ;;
+  validate) echo warning >&2
+            case $(cat "$2") in good) echo '{"outcome":"ok"}' ;; *) exit 124 ;; esac ;;
+esac
+)");
+  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
+  const ProgramResult result = gpu_day(folder, "--program ./program --only validate-vgg16");
+  CHECK(result.code == 1);
+  std::string expected;
+  for (const char* const capacity : {"0.5x", "0.7x", "0.9x"})
+    expected += std::string{R"({"run":"good at )"} + capacity + R"(","result":{"outcome":"ok"}})" + "\n";
+  CHECK(content_of(folder.file("gpu-day/validate-vgg16.jsonl")) == expected);
+  CHECK_THAT(content_of(folder.file("gpu-day/validate-vgg16.log")),
+             ContainsSubstring("late at 0.5x: no result, exit code 124: warning\n"));
+  write_file(folder.file("program"), "#!/bin/sh\n");
+  CHECK_THAT(gpu_day(folder, "--program ./program --only validate-vgg16").out,
+             ContainsSubstring("failed with 1: no policies to execute\n"));
+}
+
 TEST_CASE("the script for a day with a GPU refuses what it does not know") {
   const ScratchFolder folder;
   const ProgramResult unknown = gpu_day(folder, "--programm x");
