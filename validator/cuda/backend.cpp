@@ -82,17 +82,7 @@ class Run {
       if (!submit_all()) return false;
     }
     driver_(driver_.event_record, end_.get(), first);
-    return wait_for(gpu_, end_.get(), patience());
-  }
-
-  Nanos patience() const {
-    Nanos work{};
-    for (const DeviceStep& step : program_.steps) {
-      if (step.kind == TaskKind::kRun) work += trace_.op(step.op).duration;
-      for (std::size_t i = step.first; i < std::size_t{step.first} + step.reads + step.writes; ++i)
-        work += transfer_time(words(program_.stretches[i].covered), BytesPerSecond{500'000'000});
-    }
-    return options_.patience + work;
+    return wait_for(gpu_, end_.get(), patience_);
   }
 
   void collect(ExecutionReport& result) {
@@ -110,11 +100,21 @@ class Run {
       if (driver_.stream_query.status(streams_[lane].get()) == kErrorNotReady)
         busy.push_back(program_.lanes.name(trace_, lane));
     return fmt::format("the device is not done after {}: {} still at work; {} of {} commands were given",
-                       to_text(patience()), fmt::join(busy, " and "), given_, program_.commands.size());
+                       to_text(patience_), fmt::join(busy, " and "), given_, program_.commands.size());
   }
   std::size_t given() const { return given_; }
 
  private:
+  Nanos patience() const {
+    Nanos work{};
+    for (const DeviceStep& step : program_.steps) {
+      if (step.kind == TaskKind::kRun) work += trace_.op(step.op).duration;
+      for (std::size_t i = step.first; i < std::size_t{step.first} + step.reads + step.writes; ++i)
+        work += transfer_time(words(program_.stretches[i].covered), BytesPerSecond{500'000'000});
+    }
+    return options_.patience + work;
+  }
+
   static Bytes words(std::size_t count) { return Bytes{static_cast<std::int64_t>(count * kWord)}; }
 
   std::uint64_t address(const WordRange& stretch) const {
@@ -199,7 +199,7 @@ class Run {
     if (++submitted_[lane] % kMostUnseen != 0) return true;
     const std::size_t turn = submitted_[lane] / kMostUnseen;
     const Event event = seen_[std::size_t{lane} * 2 + turn % 2].get();
-    if (turn > 2 && !wait_for(gpu_, event, patience())) return false;
+    if (turn > 2 && !wait_for(gpu_, event, patience_)) return false;
     driver_(driver_.event_record, event, streams_[lane].get());
     return true;
   }
@@ -252,7 +252,7 @@ class Run {
     const WordRange &from = program_.stretches[step.first], &to = program_.stretches[step.first + 1];
     const std::uint64_t source = address(from), target = address(to);
     const std::size_t size = from.count * kWord;
-    if (from.covered > from.count)
+    if (from.covered > from.count && !options_.timed)
       launch(fold_, blocks_for(step.first, 1), kThreads, stream, device_spans_.get(), step.first);
     record_copy(stream);
     if (size == 0) {
@@ -264,7 +264,7 @@ class Run {
       driver_(driver_.copy_within, Address{target}, Address{source}, size, stream);
     }
     record_copy(stream);
-    if (to.covered > to.count)
+    if (to.covered > to.count && !options_.timed)
       launch(repeat_, blocks_for(step.first + 1, 1), kThreads, stream, device_spans_.get(), step.first + 1);
   }
 
@@ -325,8 +325,9 @@ class Run {
       TaskTime time{step.action, step.kind, step.lane, step.op, {}, {}, {}};
       if (is_copy(step.kind)) {
         time.version = program_.stretches[step.first].version;
-        time.begin = elapsed(gpu_, begin_.get(), copy_events_[event++].get());
-        time.end = elapsed(gpu_, begin_.get(), copy_events_[event++].get());
+        const Event from = copy_events_[event++].get(), to = copy_events_[event++].get();
+        time.begin = elapsed(gpu_, begin_.get(), from);
+        time.end = time.begin + elapsed(gpu_, from, to);  // a float of milliseconds since the begin is too coarse
       } else {
         time.begin = Nanos{static_cast<std::int64_t>(stamps_[command.number].begin - base)};
         time.end = Nanos{static_cast<std::int64_t>(stamps_[command.number].end - base)};
@@ -344,6 +345,7 @@ class Run {
   const Plan& plan_;
   const DeviceProgram& program_;
   const RunOptions options_;
+  const Nanos patience_ = patience();  ///< how long the whole run may take
   const Owned<Address> arena_;
   const Owned<void*> pinned_;
   std::vector<Found> found_;

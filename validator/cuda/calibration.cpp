@@ -201,6 +201,7 @@ class Bench {
       frees.push_back(static_cast<double>(since(again).count()));
       return static_cast<double>(took.count());
     });
+    frees.erase(frees.begin());  // the first is no sample of `alloc` either
     machine.segment_alloc = machine.page_map = Nanos{std::llround(alloc)};
     machine.segment_free = machine.page_unmap =
         Nanos{std::llround(add_figure(calibration, "cudaFree", "ns", std::move(frees)).median)};
