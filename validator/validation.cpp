@@ -47,12 +47,20 @@ class Validator::Cuda final : public Backend {
 
   ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
     DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
-    if (options_.arena) options.aim = *options_.arena;
-    const DeviceProgram program = make_program(trace, file.plan, options);
+    if (options_.arena && !timed) options.aim = *options_.arena;  // copies that are timed move all their bytes
+    const DeviceProgram program = program_of(trace, file.plan, options);
     return cuda::run_program(gpu_, trace, file.plan, program, {.timed = timed, .graph = options_.graph});
   }
 
  private:
+  static DeviceProgram program_of(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options) {
+    try {
+      return make_program(trace, plan, options);
+    } catch (const InputError& error) {
+      throw PlanError{error.what()};  // of this plan: a sweep goes on with the next
+    }
+  }
+
   const ValidationOptions& options_;
   const cuda::Driver driver_;
   const cuda::Gpu gpu_;
