@@ -14,7 +14,10 @@ class Report:
     def __init__(self, plan):
         self._plan = plan
         self._counts = collections.Counter()
-        self._iterations = []
+        self._each = []  # the first iterations
+        self._times, self._peak = [], 0  # of all steady iterations: ns, bytes
+        self._count = 0
+        self._pending = collections.deque()  # times that a device has still to tell: entry, number, two events
         self._lost = []
         self._lost_count = 0
         self._gave_up = False
@@ -37,11 +40,25 @@ class Report:
         out, back = contents.copied_out, contents.copied_in
         entry = {"time_ns": now - self._started, "peak_bytes": meter.peak, "swap_out_bytes": out - self._before[0],
                  "swap_in_bytes": back - self._before[1]}
-        if clock is not None:
-            entry["clocks"] = (self._clock, clock)
-        self._iterations.append(entry)
+        if len(self._each) < KEPT:
+            self._each.append(entry)
+        if self._count >= LEARNING:
+            self._times.append(entry["time_ns"])
+            self._peak = max(self._peak, meter.peak)
+        if clock is not None and self._clock is not None:
+            self._pending.append((entry, self._count - LEARNING, self._clock, clock))
+        self._count += 1
+        while self._pending and self._pending[0][-1].query():
+            self._settle()
         self._started, self._clock, self._before = now, clock, (out, back)
         meter.start()
+
+    def _settle(self):
+        entry, number, before, after = self._pending.popleft()
+        after.synchronize()
+        entry["time_ns"] = round(before.elapsed_time(after) * 1e6)
+        if number >= 0:
+            self._times[number] = entry["time_ns"]
 
     def lost(self, index, expected, saw):
         self._started = self._clock = None
@@ -55,19 +72,15 @@ class Report:
     def content(self):
         """The report as one dictionary. The time is a median, the peak the largest, both over the iterations after the
         first two: those learn which tensors are which, and which of them go on from one step to the next."""
-        for entry in self._iterations:
-            before, after = entry.pop("clocks", (None, None))
-            if before is not None:
-                after.synchronize()
-                entry["time_ns"] = round(before.elapsed_time(after) * 1e6)
+        while self._pending:
+            self._settle()
         content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
-                   "iterations": len(self._iterations), "deviations": self._lost_count, "gave_up": self._gave_up,
+                   "iterations": self._count, "deviations": self._lost_count, "gave_up": self._gave_up,
                    "counts": dict(self._counts), "lost": self._lost}
-        steady = self._iterations[LEARNING:]
-        if steady:
-            content["time_ns"] = round(statistics.median(each["time_ns"] for each in steady))
-            content["peak_bytes"] = max(each["peak_bytes"] for each in steady)
-        content["each"] = self._iterations[:KEPT]
+        if self._times:
+            content["time_ns"] = round(statistics.median(self._times))
+            content["peak_bytes"] = self._peak
+        content["each"] = self._each
         return content
 
 
