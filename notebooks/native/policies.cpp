@@ -64,7 +64,8 @@ class PythonPolicy final : public Policy {
     std::vector<Action> draft;
     if (plans_)
       call([&] {
-        draft = answer(object_.attr("plan")(py::cast(trace, py::return_value_policy::reference), capacity.count()), {});
+        const auto kept = std::make_shared<Trace>(trace);  // Python may keep it beyond the run
+        draft = answer(object_.attr("plan")(py::cast(kept), capacity.count()), {});
       });
     return draft;
   }

@@ -133,6 +133,18 @@ class Package(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "a view can be used only while the policy is asked"):
             kept[0].evictable_versions()
 
+    def test_a_trace_may_be_kept(self):
+        kept = []
+
+        @tidepool.register("reader", kind="swap")
+        class Reader(OutLargest):
+            def plan(self, trace, capacity):
+                kept.append(trace)
+                return []
+
+        tidepool.simulate(self.trace, policy="reader", capacity="0.8x")
+        self.assertEqual(len(kept[0].ops), len(self.trace.ops))
+
     def test_a_broken_policy_is_told(self):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
