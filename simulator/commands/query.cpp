@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "simulator/database.hpp"
 #include "simulator/result_json.hpp"
@@ -81,6 +83,9 @@ int run(const Arguments& arguments) {
   const Database database{arguments.database, Database::Open::kExisting};
   const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  std::error_code none;  // where there is no such file yet
+  if (!arguments.output.empty() && std::filesystem::equivalent(arguments.output, arguments.database, none))
+    throw InputError{fmt::format("{}: is the database itself; expected another file", arguments.output)};
   std::vector<std::string> names;
   std::vector<std::vector<Value>> rows;  // of a table only
   std::unique_ptr<std::FILE, CloseFile> file;

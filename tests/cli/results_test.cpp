@@ -171,6 +171,25 @@ TEST_CASE("sweep --find prints the least memory of each policy, and resume goes 
   CHECK(resumed.out == result.out);
 }
 
+TEST_CASE("sweep --find answers for each of two machines of one name") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60);
+  Json machine = Json::parse(run_program({"machines", "a100-pcie4", "--file"}).out);
+  std::string machines;
+  for (const char* rate : {"20GB/s", "1GB/s"}) {
+    const std::string path = scratch.file(std::string{rate, 2} + ".json");
+    machine["h2d"]["rate"] = rate;
+    std::ofstream{path} << machine;
+    machines += (machines.empty() ? "" : ",") + path;
+  }
+  const ProgramResult result =
+      run_program({"sweep", trace, "--policy", "none", "--pool", "ideal", "--machine", machines, "--find", "outcome=ok",
+                   "--json", "-o", scratch.file("r.sqlite")});
+  CHECK(result.code == 0);
+  INFO(result.err);
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 2);
+}
+
 TEST_CASE("bad arguments of the commands about results are refused") {
   const ScratchFolder scratch;
   const std::string trace = write_trace(scratch, 1, 60), none = scratch.file("none.sqlite"),
@@ -198,5 +217,7 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"resume", empty}, empty + ": not a database of sweep results; expected one that sweep wrote");
   refused({"query", database, "nonsense"}, "SELECT * FROM nonsense: no such table: nonsense");
   refused({"query", database, "DROP TABLE runs"}, "'DROP TABLE runs' is no query; expected one SELECT");
+  refused({"query", database, "runs", "-o", database}, database + ": is the database itself; expected another file");
+  CHECK(run_program({"query", database, "runs"}).code == 0);
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
 }
