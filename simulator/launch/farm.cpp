@@ -60,7 +60,7 @@ void collect(const std::string& folder, Database& database) {
     if (entry.path().extension() == ".sqlite") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) Database{file};  // completes one whose worker was killed when it had begun it
-  merge(files, database);
+  merge(files, database, true);                          // the database may have runs of another version already
 }
 
 }  // namespace
