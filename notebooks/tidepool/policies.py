@@ -40,6 +40,7 @@ class Policy:
 
 
 _classes: dict[str, type] = {}
+_kinds: dict[str, str] = {}
 
 
 def _made(name: str) -> Policy:
@@ -52,17 +53,22 @@ def _made(name: str) -> Policy:
 
 
 def register(name: str, kind: str, paper: str = "none"):
-    """Makes a class known as a policy. Registered again, as notebooks do, the new class takes the old one's place.
+    """Makes a class known as a policy. Registered again, as notebooks do, the new class takes the old one's place;
+    results that a sweep kept are those of the class of that time.
 
     kind: swap, remat or hybrid; says which lower bound holds for its results.
+    Raises ValueError if the name is a policy of another kind already.
     """
 
     def known(policy: type) -> type:
         is_new = name not in _classes
+        if _kinds.get(name, kind) != kind:
+            raise ValueError(f"policy {name!r} is a {_kinds[name]} policy already; "
+                             "expected the same kind, or another name")
         if is_new:
             summary = (policy.__doc__ or "a policy in Python").strip().splitlines()[0].rstrip(".")
             _native.add_policy(name, kind, summary, paper, lambda: _made(name))
-        _classes[name] = policy
+        _classes[name], _kinds[name] = policy, kind
         return policy
 
     return known

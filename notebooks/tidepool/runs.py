@@ -67,7 +67,7 @@ def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trac
 
 def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
     """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ... (simulator/DATABASE.md)."""
-    with contextlib.closing(sqlite3.connect(f"file:{os.fspath(path)}?mode=ro", uri=True)) as connection:
+    with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
         known = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         if table not in known:
             raise ValueError(f"{os.fspath(path)}: no table {table!r}; expected one of {', '.join(sorted(known))}")

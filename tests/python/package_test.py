@@ -69,7 +69,7 @@ class Package(unittest.TestCase):
 
     def test_a_sweep_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = f"{folder}/r.sqlite"
+            path = f"{folder}/r 1%20#?.sqlite"
             rows = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
             self.assertEqual(len(rows), 6)
             again = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
@@ -119,6 +119,9 @@ class Package(unittest.TestCase):
         tidepool.register("changing", kind="swap")(OutLargest)
         row, = tidepool.simulate(self.trace, policy="changing", capacity="0.6x").itertuples()
         self.assertEqual(row.outcome, "ok")
+        with self.assertRaisesRegex(ValueError, "^policy 'changing' is a swap policy already; "
+                                                "expected the same kind, or another name$"):
+            tidepool.register("changing", kind="remat")(OutLargest)
 
     def test_a_view_ends_with_the_question(self):
         kept = []
