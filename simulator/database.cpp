@@ -80,6 +80,23 @@ Row row_of(sqlite3_stmt* statement, int first) {
   return row;
 }
 
+/// A row of which everything is there that every run has.
+Row whole(Row row, const std::string& key, const std::string& path) {
+  const auto damaged = [&](const std::string& found) {
+    return InputError{
+        fmt::format("{}: damaged: run {} {}; expected a whole database of sweep results", path, key, found)};
+  };
+  for (const char* name : {"trace", "trace_hash", "pool", "policy", "options", "machine", "machine_hash", "seed",
+                           "assume", "iterations", "count_search", "version", "outcome", "addresses"})
+    if (std::holds_alternative<std::monostate>(at(row, name))) throw damaged(fmt::format("has no {}", name));
+  try {
+    static_cast<void>(find_outcome(text_at(row, "outcome")));
+  } catch (const InputError&) {
+    throw damaged(fmt::format("has outcome '{}'", text_at(row, "outcome")));
+  }
+  return row;
+}
+
 std::string contradiction(const std::string& source, const KeyedRow& keyed, const std::string& origin,
                           const Row& other) {
   const auto shown = [&](std::string_view column) { return value_text(at(keyed.row, column)); };
@@ -274,6 +291,7 @@ std::optional<Row> Database::find(const std::string& key) const {
   bind(find_.get(), 1, key);
   if (step(find_.get())) row = row_of(find_.get(), 0);
   sqlite3_reset(find_.get());
+  if (row) row = whole(*std::move(row), key, path_);
   return row;
 }
 
@@ -303,7 +321,10 @@ std::vector<std::string> Database::versions() const {
 void Database::each(const std::function<void(const KeyedRow&)>& visit) const {
   const Statement statement =
       prepare(fmt::format("SELECT run_key, {} FROM runs ORDER BY run_key", schema::column_names()));
-  while (step(statement.get())) visit({text_of(statement.get(), 0), row_of(statement.get(), 1)});
+  while (step(statement.get())) {
+    const std::string key = text_of(statement.get(), 0);
+    visit({key, whole(row_of(statement.get(), 1), key, path_)});
+  }
 }
 
 std::vector<MeasuredRun> Database::measurements() const {

@@ -30,6 +30,7 @@ KeyedRow made_row(const std::string& key, const std::string& policy, std::option
   set("pool", std::string{"best-fit"});
   set("policy", policy);
   set("options", std::string{});
+  set("machine", std::string{"m"});
   set("machine_hash", std::string{"m"});
   if (capacity) set("capacity_bytes", capacity->count());
   set("seed", std::int64_t{1});
@@ -155,6 +156,27 @@ TEST_CASE("a query only reads") {
   CHECK(refused("DELETE FROM runs") == "'DELETE FROM runs' is no query; expected one SELECT");
   CHECK(refused("SELECT 1; DROP TABLE runs") == "' DROP TABLE runs' follows the first query; expected one SELECT");
   CHECK(refused("  ") == "'  ' is no query; expected one SELECT");
+}
+
+TEST_CASE("a run without what every run has is refused by its key") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite");
+  Database database{path};
+  database.insert(std::vector{made_row("key7", "p", 500_B, 30_ns)});
+  const auto after = [&](const std::string& change) {
+    sqlite3* opened = nullptr;
+    REQUIRE(sqlite3_open(path.c_str(), &opened) == SQLITE_OK);
+    CHECK(sqlite3_exec(opened, ("UPDATE runs SET " + change).c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(opened);
+    const std::string why = refusal([&] { database.each([](const KeyedRow&) {}); });
+    CHECK(refusal([&] { database.find("key7"); }) == why);
+    return why;
+  };
+  const std::string expected = "; expected a whole database of sweep results";
+  CHECK(after("seed = 2").empty());
+  CHECK(after("outcome = 'fine'") == path + ": damaged: run key7 has outcome 'fine'" + expected);
+  CHECK(after("outcome = NULL") == path + ": damaged: run key7 has no outcome" + expected);
+  CHECK(after("outcome = 'ok', addresses = NULL") == path + ": damaged: run key7 has no addresses" + expected);
 }
 
 TEST_CASE("a damaged database is refused and left alone") {
