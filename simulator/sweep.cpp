@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,8 +25,8 @@ class Worker {
   Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
       : parts_{parts}, tasks_{tasks}, stop_{options.stop} {
     const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
-    running_ = threads;
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    threads_.reserve(threads);
+    for (std::size_t i = 0; i < threads; ++i) start();
   }
   ~Worker() {
     given_up_ = true;
@@ -44,6 +45,17 @@ class Worker {
   }
 
  private:
+  /// As many as the system allows; without any, nothing would be done.
+  void start() {
+    const std::lock_guard lock{mutex_};  // a thread ends only after it has been counted
+    try {
+      threads_.emplace_back([this] { work(); });
+      ++running_;
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+    }
+  }
+
   void work() {
     try {
       while (!given_up_ && !(stop_ && *stop_)) {
