@@ -11,6 +11,7 @@
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/database.hpp"
 #include "simulator/frontier_rows.hpp"
+#include "simulator/launch/process.hpp"
 #include "simulator/report/page.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -28,21 +29,13 @@ struct Arguments {
   GridText grid;
 };
 
-/// A word as a shell reads it back.
-std::string quoted(const std::string& word) {
-  if (word.find_first_of(" ()'\"$&;|<>*?`\\") == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
-  return text + "'";
-}
-
 /// What makes the same report again.
 std::string command_of(const Arguments& arguments) {
   std::string text = "tidepool report";
-  for (const std::string& input : arguments.inputs) text += " " + quoted(input);
+  for (const std::string& input : arguments.inputs) text += " " + shell_word(input);
   const GridText standard;
   const auto add = [&](const char* option, const std::string& value, const std::string& usual) {
-    if (value != usual) text += fmt::format(" {} {}", option, quoted(value));
+    if (value != usual) text += fmt::format(" {} {}", option, shell_word(value));
   };
   const GridText& grid = arguments.grid;
   add("--pool", grid.pool, standard.pool);
@@ -54,7 +47,7 @@ std::string command_of(const Arguments& arguments) {
   add("--overhead-limit", grid.overhead_limit, standard.overhead_limit);
   add("--iterations", grid.iterations, standard.iterations);
   if (grid.count_search) text += " --count-search";
-  return text + " -o " + quoted(arguments.output);
+  return text + " -o " + shell_word(arguments.output);
 }
 
 bool is_database(const std::string& path) {

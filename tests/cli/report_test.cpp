@@ -46,7 +46,7 @@ TEST_CASE("tidepool report shows what simulate and sweep say") {
   CHECK(content["runs"].size() == run);
   CHECK(content["trace"]["name"] == kSample);
   CHECK_THAT(content["command"].get<std::string>(),
-             ContainsSubstring("--policy none,lru-swap --capacity 0.5x,1.2x -o " + output));
+             ContainsSubstring("--policy 'none,lru-swap' --capacity '0.5x,1.2x' -o '" + output + "'"));
   const Json& frontier = content["frontiers"][0];
   CHECK(frontier["capacities"].size() == 2);
   for (const Json& shown : frontier["lines"])
