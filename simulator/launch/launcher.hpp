@@ -18,7 +18,7 @@ class Launcher {
 
   /// Runs `sh SCRIPT INDEX` for every index somewhere and returns when none of them runs any more. How they fared is
   /// seen from what they wrote. The script and its output's folder are on a file system that all machines share.
-  /// @param log   where each writes what it says, "%" standing for the index
+  /// @param log   where each writes what it says, the last "%" standing for the index
   /// @param stop  when true, ends them and returns
   /// @throws InputError          if a program that this needs is not there
   /// @throws std::runtime_error  with what such a program said

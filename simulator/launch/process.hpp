@@ -1,6 +1,7 @@
 // Other programs, run for what they say.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ struct ProcessResult {
 
 /// Runs a program, found in PATH, and waits for it; a signal to this one does not end the wait.
 /// @param capture  keep what it says; else it goes where this program's output goes
+/// @param stop     when true, the program gets SIGTERM; seen only where nothing is captured
 /// @throws InputError  "sbatch: not found; expected it in PATH"
-ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true);
+ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true,
+                          const std::atomic<bool>* stop = nullptr);
 
 /// A text as one word of a shell's command line.
 std::string shell_word(const std::string& text);

@@ -69,8 +69,11 @@ class Slurm final : public Launcher {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
   }
 
-  std::string submit(const std::string& script, std::string log, std::span<const int> indices) const {
-    log.replace(log.find('%'), 1, "%a");
+  std::string submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
+    const std::size_t index = log.rfind('%');
+    std::string output;  // sbatch reads every % but a doubled one as the begin of a pattern
+    for (std::size_t i = 0; i < log.size(); ++i)
+      output += log[i] != '%' ? std::string{log[i]} : i == index ? "%a" : "%%";
     std::vector<std::string> command{"sbatch",
                                      "--parsable",
                                      "--job-name=tidepool-sweep",
@@ -79,7 +82,7 @@ class Slurm final : public Launcher {
                                      "--cpus-per-task=1",
                                      "--no-requeue",  // what is missing is submitted again as an array of its own
                                      "--open-mode=append",
-                                     "--output=" + log,
+                                     "--output=" + output,
                                      "--array=" + array_text(indices)};
     command.insert(command.end(), options_.begin(), options_.end());
     command.push_back(script);

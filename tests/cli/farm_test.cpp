@@ -1,6 +1,7 @@
 // Sweeps that others run: a stand-in for Slurm's commands, and GNU parallel on this machine.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -77,7 +78,7 @@ TEST_CASE("a sweep by Slurm submits what was lost once more and ends with the sa
   write_slurm(scratch);
   std::ofstream{scratch.file("bin/lost")} << "2\n4\n";
   const FirstInPath path{scratch.file("bin")};
-  const std::string database = scratch.file("r.sqlite");
+  const std::string database = scratch.file("5%.sqlite");
   const ProgramResult result = run_program(
       sweep.command(database, {"--slurm", "--shards", "4", "--slurm-options", "--partition=short  --mem=1G"}));
   INFO(result.err);
@@ -91,6 +92,7 @@ TEST_CASE("a sweep by Slurm submits what was lost once more and ends with the sa
   const std::string submitted = content_of(scratch.file("bin/submitted"));
   CHECK(submitted.find("--array=1-4 --partition=short --mem=1G " + database + ".shards/job.sh\n") != std::string::npos);
   CHECK(submitted.find("--array=2,4 ") != std::string::npos);
+  CHECK(submitted.find("/5%%.sqlite.shards/%a.log ") != std::string::npos);
 
   const ProgramResult again = run_program(sweep.command(database, {"--slurm"}));
   CHECK(again.code == 0);
@@ -151,6 +153,11 @@ TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
   CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: not found; expected it in PATH");
 }
 
+TEST_CASE("a program that shall stop is ended") {
+  const std::atomic<bool> stop = true;
+  CHECK(run_process({"sleep", "60"}, false, &stop).code == 128 + SIGTERM);
+}
+
 TEST_CASE("a sweep on hosts ends with the same results") {
   if (std::system("command -v parallel >/dev/null") != 0) {
     tests::skip("GNU parallel is not installed");
@@ -158,7 +165,7 @@ TEST_CASE("a sweep on hosts ends with the same results") {
   }
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
-  const std::string database = scratch.file("it's here.sqlite");
+  const std::string database = scratch.file("it's 5% here.sqlite");
   const ProgramResult result = run_program(sweep.command(database, {"--hosts", ":", "--shards", "2", "-j", "1"}));
   INFO(result.err);
   CHECK(result.code == 0);
