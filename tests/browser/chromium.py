@@ -41,6 +41,13 @@ class Page:
         os.close(from_browser)
         self._buffer, self._id, self._session = b"", 0, None
         self.errors = []  # exceptions and console errors of the page
+        try:
+            self._attach(width, height)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _attach(self, width, height):
         target = next(t for t in self._call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self._session = self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network"):
@@ -99,6 +106,8 @@ class Page:
         begin = time.monotonic()
         self._call("Page.navigate", url="file://" + os.path.abspath(path))
         while self.run("document.readyState") != "complete":
+            if time.monotonic() - begin > 60:
+                raise TimeoutError(f"{path} is not loaded after 60 s")
             time.sleep(0.01)
         self.run("settled().then(() => true)")
         return time.monotonic() - begin

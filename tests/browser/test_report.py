@@ -50,18 +50,15 @@ class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
         database, cls.path = (os.path.join(cls.folder.name, name) for name in ("r.sqlite", "r.html"))
         tidepool("sweep", SAMPLE, "--pool", "best-fit", "--policy", "dtr-eq,lru-swap", "--capacity", "0.5x..1.0x/4",
                  "-o", database)
         tidepool("report", database, SAMPLE, *GRID, "-o", cls.path)
         cls.rows = [json.loads(line) for line in tidepool("simulate", SAMPLE, *GRID, "--json").splitlines()]
         cls.page = chromium.Page()
+        cls.addClassCleanup(cls.page.__exit__)
         cls.page.open(cls.path)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.page.__exit__()
-        cls.folder.cleanup()
 
     def tearDown(self):
         self.assertEqual(self.page.errors, [])
