@@ -3,6 +3,7 @@
 # the results with those of a sweep without Slurm.
 #   tests/slurm/run.sh [PROGRAM]      PROGRAM: build/tidepool unless given
 # SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make it larger.
+# It ends after SECONDS_AT_MOST (280), if it is not done.
 # Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -25,6 +26,10 @@ stop() {
   [ "${keep-}" ] && echo "kept: $work" || rm -rf "$work"
 }
 trap stop EXIT
+# What kills a test that takes too long leaves it no time to end the daemons: this comes before.
+trap 'fail "not done after ${SECONDS_AT_MOST:-280} s"' TERM
+( trap 'kill $!' TERM; sleep "${SECONDS_AT_MOST:-280}" & wait $! && kill $$ ) >/dev/null 2>&1 &
+pids+=($!)
 fail() { echo "failed: $*"; keep=1; tail -n 20 "$work"/*.log 2>/dev/null; exit 1; }
 
 # A sandbox may lack what Slurm's default plug-ins want (cgroups, a resolvable host name): everything is said here.
@@ -68,17 +73,17 @@ export SLURM_CONF=$work/slurm.conf
 munged --foreground --force --key-file="$work/munge.key" --socket="$work/munge.socket" --pid-file="$work/munge.pid" \
   --seed-file="$work/munge.seed" --log-file="$work/munge.log" 2>/dev/null &
 pids+=($!)
-for _ in $(seq 50); do [ -S "$work/munge.socket" ] && break; sleep 0.1; done
+for _ in $(seq 300); do [ -S "$work/munge.socket" ] && break; sleep 0.1; done
 slurmctld -D -f "$SLURM_CONF" >"$work/ctld-out.log" 2>&1 &
 pids+=($!)
 slurmd -D -f "$SLURM_CONF" -N "$host" >"$work/slurmd-out.log" 2>&1 &
 pids+=($!)
-for _ in $(seq 100); do
+for _ in $(seq 300); do
   state=$(sinfo --noheader --format=%T 2>/dev/null || true)
   [ "$state" = idle ] && break
   sleep 0.2
 done
-[ "$state" = idle ] || fail "the node is '$state' after 20 s, expected idle"
+[ "$state" = idle ] || fail "the node is '$state' after 60 s, expected idle"
 
 traces=()
 for name in ${SAMPLES:-resnet50 unet}; do traces+=("$root/traces/samples/$name.tide"); done
@@ -89,6 +94,7 @@ sweep=(sweep "${traces[@]}" --pool best-fit,first-fit
 # One worker is killed once it has written something; what it had not done is submitted again.
 "$program" "${sweep[@]}" -o "$work/slurm.sqlite" --slurm --shards 6 >/dev/null 2>"$work/sweep.log" &
 sweeping=$!
+pids+=("$sweeping")
 killed=
 for _ in $(seq 2000); do
   kill -0 "$sweeping" 2>/dev/null || break
