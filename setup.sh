@@ -75,16 +75,16 @@ build() {
 cuda_headers() {
   local to=build/cuda-headers wheels wheel
   wheels=$(mktemp -d)
+  trap "rm -rf '$wheels'" EXIT
   say "fetching cuda.h, cupti.h and nvtx3 of CUDA 12.4 into $PWD/$to"
-  if ! python3 -m pip --disable-pip-version-check download --quiet --no-deps --dest "$wheels" nvidia-cuda-cupti-cu12==12.4.127 \
-    nvidia-cuda-runtime-cu12==12.4.127 nvidia-nvtx-cu12==12.4.127; then
+  if ! python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --dest "$wheels" \
+    nvidia-cuda-cupti-cu12==12.4.127 nvidia-cuda-runtime-cu12==12.4.127 nvidia-nvtx-cu12==12.4.127; then
     say "setup.sh: the headers could not be fetched; expected python3 with pip, and a network"
     exit 1
   fi
   mkdir -p "$to"
   for wheel in "$wheels"/*.whl; do python3 -m zipfile -e "$wheel" "$wheels/out"; done
   cp -r "$wheels"/out/nvidia/*/include/. "$to"
-  rm -rf "$wheels"
 }
 
 demo() {
