@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(```+)\s*(\w*)\s*$")
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
 NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
-SECONDS_PER_DOCUMENT = 240
+SECONDS_PER_BLOCK = 240
 
 
 def documents():
@@ -118,14 +118,14 @@ def failing_commands(path, program, package):
         for name in ("traces", "notebooks", "tracer", "tests"):
             (place / name).symlink_to(ROOT / name)
         environment = {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1",
-                       "PYTHONPATH": f"{package}:{ROOT / 'tracer' / 'torch'}", "TIDEPOOL": str(program),
+                       "PYTHONPATH": ":".join(map(str, filter(None, (package, ROOT / "tracer" / "torch")))), "TIDEPOOL": str(program),
                        "MPLBACKEND": "Agg"}
         for number, command in commands:
             try:
                 ran = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                     stderr=subprocess.STDOUT, text=True, timeout=SECONDS_PER_DOCUMENT)
+                                     stderr=subprocess.STDOUT, text=True, timeout=SECONDS_PER_BLOCK)
             except subprocess.TimeoutExpired:
-                return [f"{path.relative_to(ROOT)}:{number}: not done after {SECONDS_PER_DOCUMENT} s"]
+                return [f"{path.relative_to(ROOT)}:{number}: not done after {SECONDS_PER_BLOCK} s"]
             if ran.returncode != 0:
                 return [f"{path.relative_to(ROOT)}:{number}: exit code {ran.returncode}; expected 0\n{ran.stdout}"]
     return []
