@@ -1,5 +1,6 @@
 // What goes wrong in real jobs, played to the recorder: the job goes on, and what was recorded is readable.
 #include <chrono>
+#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
@@ -154,7 +155,7 @@ TEST_CASE("recording waits for a signal, stops at the next and starts again") {
   const ScratchFolder folder;
   const std::string signal = "raise 10\nsleep 500\n";  // SIGUSR1
   const auto job = run_job(folder,
-                           kKernels + kStep + signal + "launch add a b 1\nlaunch add a b 1\n" + signal + kStep +
+                           kKernels + kStep + signal + "launch add a b 1\nruntime-launch add a b 1\n" + signal + kStep +
                                "sleep 300\nlaunch add a b 1\n" + signal + "launch add a b 1\n",
                            "TIDEPOOL_SIGNAL=10 TIDEPOOL_WAIT=1 TIDEPOOL_FLUSH_LIMIT_MS=500");
   CHECK(job.code == 0);
@@ -162,7 +163,11 @@ TEST_CASE("recording waits for a signal, stops at the next and starts again") {
         "tidepool: recording started\ntidepool: recording stopped; the signal starts it again\n"
         "tidepool: recording started\n");
   const raw::Log& log = job.log();
-  CHECK(log.kernels.size() == 3);
+  REQUIRE(log.kernels.size() == 3);
+  std::set<std::uint32_t> correlations;
+  for (const raw::WithUses<raw::Launch>& launch : log.launches) correlations.insert(launch.record.correlation);
+  CHECK(correlations.size() == log.launches.size());
+  for (const raw::Kernel& kernel : log.kernels) CHECK(correlations.contains(kernel.correlation));
   std::size_t existing = 0;  // a and b, allocated before the recording began
   for (const raw::Memory& memory : log.memory) existing += memory.operation == raw::MemoryOperation::kExisting ? 1 : 0;
   CHECK(existing == 4);  // a and b; and the new ones, which were allocated between the recordings

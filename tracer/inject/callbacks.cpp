@@ -36,6 +36,10 @@ void Recorder::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_Callba
   auto& recorder = *static_cast<Recorder*>(self);
   if (recorder.dead_) return;
   try {
+    if (Thread& thread = this_thread(); thread.session != recorder.session_) {
+      thread.session = recorder.session_;
+      thread.outer_correlation = 0;
+    }
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       recorder.on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {

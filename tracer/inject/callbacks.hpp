@@ -11,6 +11,7 @@
 namespace tidepool::inject {
 
 struct Thread {
+  std::uint32_t session = 0;  ///< in which outer_correlation holds: no call that began in another one says its end
   std::uint32_t outer_correlation = 0;     ///< of the runtime call that the thread is in; 0 = none
   std::vector<CUgraphNode> created_nodes;  ///< by the driver call that the thread is in: it is being captured
   cupti::ParameterScan scan;               ///< kept for its memory

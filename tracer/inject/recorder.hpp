@@ -124,6 +124,7 @@ class Recorder {
   std::unordered_map<CUgraphNode, Node> nodes_;
 
   std::atomic<std::uint32_t> last_correlation_{0};
+  std::atomic<std::uint32_t> session_{0};  ///< counts starts
   std::atomic<bool> started_{false}, dead_{false}, detach_wanted_{false};
 
   std::thread control_;

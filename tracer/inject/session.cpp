@@ -180,6 +180,7 @@ bool Recorder::start() {
     if (kind != kKinds.front() && cupti_.enable(kind) != CUPTI_SUCCESS)
       output_.info("setting.not_recorded", "activity kind " + std::to_string(static_cast<int>(kind)));
   if (cupti_.flush_period != nullptr) cupti_.flush_period(kFlushPeriodMs);
+  ++session_;
   started_ = true;
   set_callbacks(true);
   read_clocks();
