@@ -14,6 +14,7 @@
 #include "tests/refusal.hpp"
 #include "tracer/lower/clock_fit.hpp"
 #include "tracer/lower/kernel_name.hpp"
+#include "tracer/lower/process_log.hpp"
 #include "traces/importer.hpp"
 #include "traces/summary.hpp"
 
@@ -308,6 +309,14 @@ TEST_CASE("times beyond what the common clock can hold are refused") {
   CHECK(clock.common(-kMost) == kMost);
   CHECK(tests::refusal([&] { clock.common(kMost); }) ==
         "t.raw: time 2305843009213693952 is 6917529027641081856 on the common clock; expected -2^61 to 2^61");
+}
+
+TEST_CASE("a stream whose context was not told has that of its kernels") {
+  const std::vector logs{
+      raw_log("{'kind': 'stream', 'handle': 77, 'stream': 7, 'context': 4294967295}\n" + kernel("k", 5))};
+  const std::vector<ProcessLog> processes = by_process(logs);
+  CHECK(processes.at(0).streams.at(77).context == 1);
+  CHECK(processes.at(0).streams.at(77).stream == 7);
 }
 
 TEST_CASE("losses of a capture are in its trace") {

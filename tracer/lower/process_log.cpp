@@ -7,7 +7,29 @@
 
 namespace tidepool {
 
+namespace {
+
+/// The context of each stream: a recorder that is told of a stream's creation is not told its context.
+std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<const FittedLog> files) {
+  std::unordered_map<std::uint32_t, std::uint32_t> contexts;
+  const auto learn = [&](const auto& records) {
+    for (const auto& record : records)
+      if (record.context != raw::kNoId && record.stream != raw::kNoId)
+        contexts.try_emplace(record.stream, record.context);
+  };
+  for (const FittedLog& file : files) learn(file.log.streams);
+  for (const FittedLog& file : files) {
+    learn(file.log.kernels);
+    learn(file.log.copies);
+    learn(file.log.memsets);
+  }
+  return contexts;
+}
+
+}  // namespace
+
 void ProcessLog::index() {
+  const std::unordered_map<std::uint32_t, std::uint32_t> contexts = contexts_of_streams(files);
   for (const FittedLog& file : files) {
     for (const raw::Api& call : file.log.apis) {
       if (call.correlation == 0) continue;
@@ -16,7 +38,11 @@ void ProcessLog::index() {
       if (!added && time < entry->second.time) entry->second = {time, call.thread};  // one API may call another
     }
     for (const raw::Stream& named : file.log.streams)
-      if (named.handle != 0) streams.try_emplace(named.handle, stream(named.context, named.stream));
+      if (named.handle != 0) {
+        const auto known = contexts.find(named.stream);
+        const bool look = named.context == raw::kNoId && known != contexts.end();
+        streams.try_emplace(named.handle, stream(look ? known->second : named.context, named.stream));
+      }
   }
   for (const FittedLog& file : files)
     for (const raw::WithUses<raw::Launch>& launch : file.log.launches) {
