@@ -20,6 +20,14 @@ TEST_CASE("tidepool record refuses what it cannot do before it runs the job") {
             ": is there already; expected no file or folder, for what is recorded\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--wait", "--", "true"}) ==
         "tidepool: --wait: nothing would start the recording; expected --signal too\n");
+  CHECK(message({"record", "-o", folder.file("a.raw"), "--", "true"}) ==
+        "tidepool: -o " + folder.file("a.raw") +
+            ": the folder for what is recorded has this name; expected another ending, as in run.tide\n");
+  CHECK(message({"record", "-o", folder.file("none/a.tide"), "--", "true"}) ==
+        "tidepool: -o " + folder.file("none/a.tide") + ": there is no folder " + folder.file("none") +
+            "; expected one that exists\n");
+  CHECK(message({"record", "-o", folder.file("a.tide"), "--no-gpu", "--", "true"}) ==
+        "tidepool: --no-gpu: nothing would be recorded; expected --torch too\n");
   CHECK(message({"record", "-o", folder.file("a.tide"), "--library", "/nowhere.so", "--", "true"}) ==
         "tidepool: --library: /nowhere.so: no such file; expected libtidepool_inject.so\n");
   if (!recorder_is_built()) return;

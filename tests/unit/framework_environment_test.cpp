@@ -17,7 +17,7 @@ TEST_CASE("frameworks are told not to pool device memory") {
 
 TEST_CASE("record --framework sets what the framework reads") {
   const ScratchFolder folder;
-  const ProgramResult result = run_program({"record", "-o", folder.file("a.tide"), "--no-gpu", "--framework", "jax",
-                                            "--", "sh", "-c", "echo $XLA_PYTHON_CLIENT_ALLOCATOR"});
+  const ProgramResult result = run_program({"record", "-o", folder.file("a.tide"), "--no-gpu", "--torch", "--framework",
+                                            "jax", "--", "sh", "-c", "echo $XLA_PYTHON_CLIENT_ALLOCATOR"});
   CHECK(result.out == "platform\n");
 }

@@ -139,6 +139,14 @@ int record(const Arguments& arguments) {
   const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
   if (arguments.wait && arguments.signal.empty())
     refuse("--wait: nothing would start the recording; expected --signal too");
+  if (raw == output)
+    refuse("-o {}: the folder for what is recorded has this name; expected another ending, as in run.tide",
+           output.string());
+  if (const fs::path folder = output.parent_path(); !folder.empty() && !fs::is_directory(folder))
+    refuse("-o {}: there is no folder {}; expected one that exists", output.string(), folder.string());
+  const bool torch = arguments.torch || arguments.framework == "torch";
+  if (arguments.no_gpu && !arguments.is_dry && !torch)
+    refuse("--no-gpu: nothing would be recorded; expected --torch too");
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
   try {
