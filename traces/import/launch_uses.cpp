@@ -81,7 +81,8 @@ std::vector<Touch> LaunchUses::of(TraceBuilder& builder, const GpuOp& op, const 
     }
   }
   for (const Touch& touch : seen)
-    if (writes(touch.access)) written.push_back(touch.buffer);
+    if (writes(touch.access) && std::find(written.begin(), written.end(), touch.buffer) == written.end())
+      written.push_back(touch.buffer);
   return seen;
 }
 
