@@ -49,7 +49,7 @@ std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
 bool on_host(raw::MemoryKind kind);
 
 /// Addresses and sizes of a trace are less than 2^63.
-/// @throws InputError  "x.raw: memory: 18446744073709551615; expected less than 2^63"
+/// @throws InputError  "x.raw: address 18446744073709551615; expected less than 2^63"
 std::int64_t checked(const raw::Log& log, const char* what, std::uint64_t value);
 
 }  // namespace tidepool

@@ -13,9 +13,9 @@ bool looks_raw(std::string_view head);
 bool has_header(std::string_view bytes);
 
 /// Reads a raw capture file of either form. What is cut off at the end is counted in the log, not refused.
-/// @throws InputError  "x.raw (chunk 3): checksum 0f..; the chunk says 1a.."
+/// @throws InputError  "x.raw (chunk 3): checksum 0f..; the file says 1a.."
 /// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"
-/// @throws InputError  "x.jsonl:12: \"action\" is 'alok'; expected unknown, alloc, ..."
+/// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."
 Log read_raw(const Input& input);
 
 }  // namespace tidepool::raw

@@ -60,7 +60,7 @@ std::vector<RecordedBlock> live_at_end(const Recording& recording);
 /// The number of a lane for formats that want one: of "7" and "1:7" the 7, or else its position.
 std::int64_t lane_number(const Recording& recording, StreamId lane);
 
-/// @throws InputError  "buffer 7 has no recorded address; this form needs one for each", if some lack theirs
+/// @throws InputError  "2 allocations or frees have no address, which this form needs; ...", if some lack theirs
 void require_addresses(const Recording& recording);
 
 }  // namespace tidepool
