@@ -68,6 +68,7 @@ esac
   CHECK_THAT(content_of(folder.file("gpu-day/validate-vgg16.log")),
              ContainsSubstring("late at 0.5x: no result, exit code 124: warning\n"));
   write_file(folder.file("program"), "#!/bin/sh\n");
+  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
   CHECK_THAT(gpu_day(folder, "--program ./program --only validate-vgg16").out,
              ContainsSubstring("failed with 1: no policies to execute\n"));
 }

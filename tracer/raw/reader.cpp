@@ -158,7 +158,8 @@ class ChunkReader {
     if (string.length > tail.size()) refuse_record("a text of {} bytes; the record has {}", string.length, tail.size());
     std::string& text = log_.texts.emplace_back(tail.substr(0, string.length));
     if (!simdjson::validate_utf8(text))  // a job may name its ranges as it likes
-      std::replace_if(text.begin(), text.end(), [](unsigned char byte) { return byte >= 0x80; }, '?');
+      std::replace_if(
+          text.begin(), text.end(), [](unsigned char byte) { return byte >= 0x80; }, '?');
   }
 
   void take_uses(std::uint32_t count, std::string_view tail) {
