@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -200,6 +201,9 @@ TEST_CASE("a fork's child leaves the file to its parent and may open its own") {
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
   writer.append(allocation(1));
+  // The writer's thread rests when this is written: a sanitizer's allocator would not survive a fork while it works.
+  for (int wait = 0; wait < 1000 && file.read().memory.empty(); ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
