@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tests/standin/standin.hpp"
@@ -34,7 +35,7 @@ struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
 };
 struct CUgraphExec_st {
-  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes, destroyed;
 };
 
 namespace {
@@ -47,7 +48,8 @@ CUctx_st context;
 CUstream_st default_stream{kDefaultStream, false};
 std::map<CUdeviceptr, std::size_t> memory;
 std::map<CUmemGenericAllocationHandle, std::size_t> physical;
-CUgraph capture;  // of the one stream that may capture
+CUgraph capture;             // of the one stream that may capture
+CUgraphExec destroyed_exec;  // whose address the next one gets
 std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
 std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
 thread_local std::uint32_t outer = 0, current = 0;
@@ -472,11 +474,20 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
               [] { return CUDA_SUCCESS; });
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  *exec = kept(new CUgraphExec_st);
+  *exec = destroyed_exec != nullptr ? std::exchange(destroyed_exec, nullptr) : kept(new CUgraphExec_st);
   for (const auto& node : graph->nodes) {
     (*exec)->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, node->function}));
     node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, (*exec)->nodes.back().get(), node.get(), *exec);
   }
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  for (auto& node : exec->nodes) {
+    node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING, node.get(), nullptr, exec);
+    exec->destroyed.push_back(std::move(node));
+  }
+  exec->nodes.clear();
+  destroyed_exec = exec;
   return CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {

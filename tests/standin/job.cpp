@@ -7,7 +7,8 @@
 //   launch-packed add ... | launch-ex add ... | runtime-launch add ...
 //   tensor-map t a
 //   copy to from 64 | copy-in to 64 | copy-out from 64 | set to 16
-//   capture s1 ... end-capture g | instantiate x g | graph x | add-node n g add a b 7 | set-node x n add a b 7
+//   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x
+//   add-node n g add a b 7 | set-node x n add a b 7
 //   push NAME | pop | mark NAME                NVTX
 //   repeat 3 ... again | threads 4 ... join    blocks; not nested
 //   fork SCRIPT | exec SCRIPT | sleep 10 | raise 10 | _exit 3 | exit 3 | hang
@@ -146,6 +147,7 @@ CUresult graphs_and_streams(const Words& words) {
   if (verb == "capture") return cuStreamBeginCapture_v2(streams.at(words.at(1)), CU_STREAM_CAPTURE_MODE_GLOBAL);
   if (verb == "end-capture") return cuStreamEndCapture(streams.begin()->second, &graphs[words.at(1)]);
   if (verb == "instantiate") return cuGraphInstantiateWithFlags(&execs[words.at(1)], graphs.at(words.at(2)), 0);
+  if (verb == "destroy-exec") return cuGraphExecDestroy(execs.at(words.at(1)));
   if (verb == "graph") return cuGraphLaunch(execs.at(words.at(1)), streams.empty() ? nullptr : streams.begin()->second);
   if (verb == "add-node") {
     if (graphs.count(words.at(2)) == 0) require(cuGraphCreate(&graphs[words.at(2)], 0), verb);

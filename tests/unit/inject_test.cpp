@@ -1,4 +1,5 @@
 // The recorder as the driver loads it, on a stand-in for NVIDIA's driver and CUPTI.
+#include <algorithm>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -175,6 +176,22 @@ TEST_CASE("nodes of graphs keep what they were made with: captured, added, clone
   REQUIRE(changed.size() == 2);
   CHECK(changed[0].address == address(log, 1) + 64);
   CHECK(uses_of(log, log.kernels[0].correlation).empty());  // the launch of the graph itself has no parameters
+}
+
+TEST_CASE("a node of a destroyed graph is not written again when the next one has the graph's address") {
+  const ScratchFolder folder;
+  const auto job = run_job(
+      folder, kKernels +
+                  "alloc a 4096\nalloc b 4096\nadd-node n g add b a 1\ninstantiate x g\ngraph x\ndestroy-exec x\n"
+                  "instantiate y g\nset-node y n add b+64 a 1\ngraph y\n");
+  const raw::Log& log = job.log();
+  REQUIRE(log.kernels.size() == 2);
+  const auto written = [&](std::uint64_t node) {
+    return std::count_if(log.launches.begin(), log.launches.end(),
+                         [&](const auto& launch) { return launch.record.graph_node == node; });
+  };
+  CHECK(written(log.kernels[0].graph_node) == 1);
+  CHECK(written(log.kernels[1].graph_node) == 2);
 }
 
 TEST_CASE("events and waits are recorded with what joins them") {

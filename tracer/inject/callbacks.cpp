@@ -2,6 +2,8 @@
 #include "tracer/inject/callbacks.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 
 #include "tracer/inject/recorder.hpp"
 
@@ -9,9 +11,24 @@ namespace tidepool::inject {
 
 using cupti::DriverCall;
 
+namespace {
+
+struct Threads {
+  std::mutex mutex;
+  std::deque<Thread> all;  // a deque: addresses stay while more are added
+};
+
+}  // namespace
+
 Thread& this_thread() {
-  thread_local Thread thread;
-  return thread;
+  // Never destroyed: the job's own destructors may free and launch when those of this library have run.
+  static Threads& threads = *new Threads;
+  thread_local Thread* thread = nullptr;
+  if (thread == nullptr) {
+    const std::lock_guard lock{threads.mutex};
+    thread = &threads.all.emplace_back();
+  }
+  return *thread;
 }
 
 std::uint32_t correlation_of(const CUpti_CallbackData& data) {
@@ -70,7 +87,7 @@ void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
       memory_.remove_within(as<cuMemUnmap_params>(data).ptr, as<cuMemUnmap_params>(data).size);
     return;
   }
-  if (detach_wanted_.exchange(false)) {
+  if (detach_wanted_ && detach_wanted_.exchange(false)) {
     // The end of a call, with no record outstanding: where CUPTI may be taken down.
     cupti_.unsubscribe(subscriber_);
     cupti_.finalize();

@@ -86,10 +86,10 @@ void Recorder::run_control() {
 void Recorder::end() {
   if (dead_.exchange(true)) return;
   if (control_.joinable()) {
+    std::unique_lock lock{control_mutex_};
     ending_ = true;
     control_changed_.notify_all();
     wake();
-    std::unique_lock lock{control_mutex_};
     if (!control_changed_.wait_for(lock, std::chrono::milliseconds{options_.flush_limit_ms},
                                    [this] { return control_done_; }))
       say("CUPTI did not hand out its last records in " + std::to_string(options_.flush_limit_ms) +

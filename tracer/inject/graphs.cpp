@@ -30,7 +30,11 @@ void Recorder::on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data) {
     this_thread().created_nodes.push_back(data.node);
   } else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING) {
     const std::lock_guard lock{graphs_mutex_};
-    nodes_.erase(data.node);
+    const auto gone = nodes_.find(data.node);
+    if (gone == nodes_.end()) return;
+    if (const auto original = nodes_.find(gone->second.original); original != nodes_.end())
+      std::erase_if(original->second.clones, [&](const auto& clone) { return clone.second == data.node; });
+    nodes_.erase(gone);
   } else {
     Uses found;
     {
@@ -39,7 +43,9 @@ void Recorder::on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data) {
       if (original == nodes_.end()) return;
       original->second.clones.emplace_back(data.graphExec, data.node);
       found = original->second.uses;
-      nodes_[data.node].uses = found;  // a clone may be cloned
+      Node& clone = nodes_[data.node];  // a clone may be cloned
+      clone.uses = found;
+      clone.original = data.originalNode;
     }
     append_node(data.node, found);
   }

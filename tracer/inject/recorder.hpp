@@ -120,6 +120,7 @@ class Recorder {
   struct Node {
     Uses uses;
     std::vector<std::pair<CUgraphExec, CUgraphNode>> clones;  ///< in the executable graphs made of it
+    CUgraphNode original = nullptr;                           ///< that it is a clone of; none: of no other
   };
   std::unordered_map<CUgraphNode, Node> nodes_;
 

@@ -207,6 +207,7 @@ void Recorder::detach() {
   control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
   // Nobody called the driver: CUPTI stays loaded, but nothing is enabled any more.
   if (!detached_ && detach_wanted_.exchange(false)) {
+    lock.unlock();  // CUPTI may hang, and the job's end waits for this mutex
     set_callbacks(false);
     cupti_.unsubscribe(subscriber_);
   } else if (!detached_) {
