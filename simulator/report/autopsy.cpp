@@ -1,7 +1,9 @@
 #include "simulator/report/autopsy.hpp"
 
 #include <algorithm>
+#include <deque>
 
+#include "simulator/bisection.hpp"
 #include "simulator/result_row.hpp"
 
 namespace tidepool {
@@ -69,17 +71,12 @@ std::optional<Bytes> least_capacity_for(const Trace& trace, const RunSpec& spec)
     larger.capacity = step * steps;
     return try_simulate(trace, larger).outcome == Outcome::kOk;
   };
-  std::int64_t low = spec.capacity / step, high = std::max<std::int64_t>(low + 1, 101);
-  for (int doublings = 0; !works(high); ++doublings) {
-    if (doublings == 2) return {};
-    low = high;
-    high *= 2;
-  }
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (works(middle) ? high : low) = middle;
-  }
-  return step * high;
+  const std::int64_t tried = spec.capacity / step, most = 4 * std::max<std::int64_t>(tried + 1, 101);
+  Bisection search{static_cast<std::size_t>(most - tried)};
+  for (auto wanted = search.wanted(); !wanted.empty(); wanted = search.wanted())
+    for (const std::size_t place : wanted) search.tell(place, works(tried + 1 + static_cast<std::int64_t>(place)));
+  const std::optional<std::size_t> least = search.least();
+  return least ? std::optional{step * (tried + 1 + static_cast<std::int64_t>(*least))} : std::nullopt;
 }
 
 }  // namespace
@@ -94,19 +91,25 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  const auto rank_of = [&](std::size_t i) { return rank(occupants[i].next_use); };
   std::optional<Bytes> least;
   std::size_t best_first = 0, best_last = 0, best_rank = 0;
   std::size_t first = 0, last = 0;  // occupants that reach into the window
+  std::deque<std::size_t> soonest;  // of them, those that no later one is used before; the first is used next
   Bytes held, needed;
   for (const Bytes start : starts) {
     if (start < Bytes{} || start + wanted > end) continue;
-    for (; last < occupants.size() && occupants[last].offset < start + wanted; ++last)
+    for (; last < occupants.size() && occupants[last].offset < start + wanted; ++last) {
       (occupants[last].needed ? needed : held) += occupants[last].held;
-    for (; first < last && occupants[first].offset + occupants[first].held <= start; ++first)
+      while (!soonest.empty() && rank_of(soonest.back()) >= rank_of(last)) soonest.pop_back();
+      soonest.push_back(last);
+    }
+    for (; first < last && occupants[first].offset + occupants[first].held <= start; ++first) {
       (occupants[first].needed ? needed : held) -= occupants[first].held;
+      if (soonest.front() == first) soonest.pop_front();
+    }
     if (needed > Bytes{} || (least && held > *least)) continue;
-    std::size_t earliest = ~std::size_t{};
-    for (std::size_t i = first; i < last; ++i) earliest = std::min(earliest, rank(occupants[i].next_use));
+    const std::size_t earliest = soonest.empty() ? ~std::size_t{} : rank_of(soonest.front());
     if (least && held == *least && earliest <= best_rank) continue;
     least = held;
     best_first = first;
@@ -127,8 +130,8 @@ Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing) {
   std::stable_sort(may_go.begin(), may_go.end(), [](const Occupant& a, const Occupant& b) { return a.held < b.held; });
   Eviction eviction{.buffers = {}, .held = {}, .side_by_side = false};
   while (missing > eviction.held && !may_go.empty()) {
-    const auto enough = std::find_if(may_go.begin(), may_go.end(),
-                                     [&](const Occupant& o) { return o.held >= missing - eviction.held; });
+    const auto enough = std::lower_bound(may_go.begin(), may_go.end(), missing - eviction.held,
+                                         [](const Occupant& o, Bytes bytes) { return o.held < bytes; });
     const auto next = enough != may_go.end() ? enough : std::prev(may_go.end());
     eviction.buffers.push_back(next->buffer);
     eviction.held += next->held;

@@ -55,8 +55,8 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 
 /// Examines a run that ended for want of memory. Tries a few other pools and policies at its capacity, and looks for
-/// the least capacity at which the run ends well: by halving steps down to a hundredth of the peak, so one that lies
-/// below and works by chance is not found. Deterministic; for large traces it tries less.
+/// the least capacity at which the run ends well, in steps of a hundredth of the peak: see Bisection for what is tried.
+/// Deterministic; for large traces it tries less.
 /// @param history  of the run as far as it came
 /// @return  nothing if the run was not out of memory
 std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);

@@ -1,6 +1,7 @@
 #include "simulator/report/history.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 
@@ -59,7 +60,7 @@ class Historian {
   std::vector<std::uint32_t> evicted_;   // stays since the last run or place given
   std::vector<bool> made_before_, ran_;  // by version: had a place before; by op
   std::vector<LinkPieces> pieces_;
-  std::unordered_map<std::int64_t, std::vector<std::size_t>> open_segments_;
+  std::map<std::int64_t, std::vector<std::size_t>> open_segments_;
 };
 
 /// Whether an action is an event where those are counted: runs, and what gives places and ends them during the step.
@@ -243,11 +244,11 @@ void Historian::segment(const Action& action) {
     out_.segments.push_back({action.offset, action.size, clock_, clock_});
   } else if (action.verb == Verb::kRelease) {
     // What grew page by page may be given back in other pieces than it was taken in: an exact match, or all within.
-    for (auto& [offset, open] : open_segments_)
-      if (Bytes{offset} >= action.offset && Bytes{offset} < action.offset + action.size) {
-        for (const std::size_t segment : open) out_.segments[segment].end = clock_;
-        open.clear();
-      }
+    const auto begin = open_segments_.lower_bound(action.offset.count());
+    const auto end = open_segments_.lower_bound((action.offset + action.size).count());
+    for (auto open = begin; open != end; ++open)
+      for (const std::size_t segment : open->second) out_.segments[segment].end = clock_;
+    open_segments_.erase(begin, end);
   }
 }
 
