@@ -264,7 +264,13 @@ void Database::insert(std::span<const KeyedRow> rows, const std::string& source)
 
 void Database::insert(std::span<const MeasuredRun> measurements) {
   if (measurements.empty()) return;
-  const Statement statement = prepare("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const Statement statement = prepare(R"sql(
+    INSERT INTO measurements SELECT ?1, ?2, ?3, iif(taken, next, ?4), ?5, ?6, ?7, ?8, ?9
+    FROM (SELECT ifnull(max(repeat = ?4), 0) AS taken, ifnull(max(repeat), 0) + 1 AS next,
+                 ifnull(max(outcome = ?5 AND message IS ?6 AND measured_ns IS ?7 AND measured_peak_bytes IS ?8
+                            AND corrupt_bytes IS ?9), 0) AS known
+          FROM measurements WHERE run_key = ?1 AND backend = ?2 AND device = ?3)
+    WHERE NOT (taken AND known))sql");
   const auto count = [](const auto& quantity) { return quantity ? Value{quantity->count()} : Value{}; };
   transact([&] {
     for (const MeasuredRun& one : measurements) {

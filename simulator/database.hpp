@@ -79,6 +79,7 @@ class Database {
   /// @throws Disagreement
   /// @throws std::runtime_error  if the file cannot be written
   void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
+  /// What was measured is never replaced: where a repeat of this number says something else, it becomes the next one.
   void insert(std::span<const MeasuredRun> measurements);
   void insert(const SweepRequest& request);
 

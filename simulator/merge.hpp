@@ -13,9 +13,9 @@ struct MergeCount {
   std::int64_t known = 0;  ///< runs that were, with the same result
 };
 
-/// Adds every run, measurement and request of `sources`, each checked for damage first. The result is the same in any
-/// order of them. Runs are streamed; memory does not grow with their number. If it fails, `into` has whole sources and
-/// part of another, and the same merge goes on from there.
+/// Adds every run, measurement and request of `sources`, each checked for damage first. The runs are the same in any
+/// order of them, and so are the measurements but for how repeats are numbered. Runs are streamed; memory does not grow
+/// with their number. If it fails, `into` has whole sources and part of another, and the same merge goes on from there.
 /// @param any_version  take runs of different versions of the program, which are different runs
 /// @throws InputError  "b.sqlite: runs of tidepool 0.2.0, but 0.1.0 in a.sqlite; expected one version, or
 /// --any-version",

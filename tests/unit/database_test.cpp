@@ -72,6 +72,16 @@ TEST_CASE("the frontier has what nothing beats with the same memory or less") {
   CHECK(answer(database, "SELECT run_key FROM best_policy ORDER BY run_key") == "a\nd\nf\ng\n");
 }
 
+TEST_CASE("what was measured is never replaced") {
+  Database database{":memory:"};
+  database.insert(std::vector<KeyedRow>{made_row("a", "slow", 400_B, 50_ns)});
+  const auto insert = [&](Nanos time) {
+    database.insert(std::vector<MeasuredRun>{{.run_key = "a", .backend = "host", .measured = time}});
+  };
+  for (const Nanos time : {210_ns, 220_ns, 210_ns, 220_ns}) insert(time);  // the same again adds nothing
+  CHECK(answer(database, "SELECT repeat, measured_ns FROM measurements ORDER BY repeat") == "1,210\n2,220\n");
+}
+
 TEST_CASE("a measurement stands beside what was predicted") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{made_row("a", "fast", 500_B, 200_ns)});
