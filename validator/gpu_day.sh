@@ -119,7 +119,7 @@ do_calibrate() { "$program" calibrate -o "$out/machine.json"; }
 do_capture() {
   local model=$1 script=$root/tracer/gpu_day/$1.py
   [ -f "$script" ] || nothing "no tracer/gpu_day/$model.py"
-  "$program" record -o "$out/$model.tide" -- "$python" "$script" && "$program" info "$out/$model.tide"
+  "$program" record --skip 3 --iterations 3 -o "$out/$model.tide" -- "$python" "$script" && "$program" info "$out/$model.tide"
 }
 
 do_sweep() {
