@@ -17,6 +17,7 @@
 namespace tidepool {
 namespace {
 
+constexpr std::array kEndings{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 volatile sig_atomic_t child_id = 0;
 
 extern "C" void pass_on(int signal) {
@@ -27,10 +28,10 @@ extern "C" void pass_on(int signal) {
 class SignalsToChild {
  public:
   SignalsToChild() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    for (std::size_t i = 0; i < kEndings.size(); ++i) {
       struct sigaction action = {};
-      action.sa_handler = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT ? SIG_IGN : pass_on;
-      sigaction(kSignals[i], &action, &before_[i]);
+      action.sa_handler = kEndings[i] == SIGINT || kEndings[i] == SIGQUIT ? SIG_IGN : pass_on;
+      sigaction(kEndings[i], &action, &before_[i]);
     }
   }
   ~SignalsToChild() {
@@ -41,18 +42,37 @@ class SignalsToChild {
   SignalsToChild& operator=(const SignalsToChild&) = delete;
 
   void restore() const {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < kEndings.size(); ++i) sigaction(kEndings[i], &before_[i], nullptr);
   }
 
  private:
-  static constexpr std::array kSignals{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, kSignals.size()> before_ = {};
+  std::array<struct sigaction, kEndings.size()> before_ = {};
+};
+
+/// While it exists, signals that end or interrupt programs wait.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t waiting;
+    sigemptyset(&waiting);
+    for (const int signal : kEndings) sigaddset(&waiting, signal);
+    pthread_sigmask(SIG_BLOCK, &waiting, &before_);
+  }
+  ~SignalsWait() { restore(); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+  void restore() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_ = {};
 };
 
 /// Becomes the command; only returns, with errno, if it cannot.
 void become(const std::vector<std::string>& command, const ChildOptions& options) {
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-  if (options.output_to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (options.output >= 0) dup2(options.output, STDOUT_FILENO);
+  if (options.errors >= 0) dup2(options.errors, STDERR_FILENO);
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -61,31 +81,45 @@ void become(const std::vector<std::string>& command, const ChildOptions& options
 
 }  // namespace
 
-int run_child(const std::vector<std::string>& command, const ChildOptions& options) {
+pid_t start_child(const std::vector<std::string>& command, const ChildOptions& options) {
   std::array<int, 2> failure = {};  // tells the errno of a command that could not be run; closed by one that could
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw InputError{fmt::format("no pipe: {}", std::strerror(errno))};
-  const SignalsToChild signals;
+  const SignalsWait signals;
   const pid_t child = fork();
   if (child == 0) {
+    if (options.in_child) options.in_child();
     signals.restore();
     become(command, options);
     const int error = errno;
     [[maybe_unused]] const auto told = write(failure[1], &error, sizeof error);
     _exit(127);
   }
-  const int fork_error = errno;
+  int error = child < 0 ? errno : 0;
   close(failure[1]);
-  child_id = child;
-  int error = child < 0 ? fork_error : 0, status = 0;
   if (child > 0) {
+    if (options.begun) options.begun(child);
     int code = 0;
-    if (read(failure[0], &code, sizeof code) == static_cast<ssize_t>(sizeof code)) error = code;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (read(failure[0], &code, sizeof code) == static_cast<ssize_t>(sizeof code)) {
+      error = code;
+      waitpid(child, nullptr, 0);
     }
   }
   close(failure[0]);
   if (error != 0) throw InputError{fmt::format("{}: cannot be run: {}", command.at(0), std::strerror(error))};
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return child;
+}
+
+int exit_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+int run_child(const std::vector<std::string>& command, ChildOptions options) {
+  const SignalsToChild signals;
+  options.in_child = [&] { signals.restore(); };
+  options.begun = [](pid_t child) { child_id = child; };
+  const pid_t child = start_child(command, options);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return exit_status(status);
 }
 
 std::string prepended(const std::string& name, const std::string& added) {

@@ -14,32 +14,32 @@
 #include <thread>
 #include <utility>
 
-#include "traces/error.hpp"
+#include "traces/child_process.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr int kNotFound = 127;
 constexpr std::chrono::milliseconds kPollPeriod{100};
 
 [[noreturn]] void fail(const char* call) {
   throw std::runtime_error{fmt::format("{}: {}", call, std::strerror(errno))};
 }
 
-[[noreturn]] void become(const std::vector<std::string>& arguments, int output, const sigset_t& mask) {
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  if (output >= 0) {
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
+/// Closes a descriptor, if it is one.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_{number} {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
-  signal(SIGXFSZ, SIG_DFL);  // this program ignores it, which others need not expect
-  signal(SIGTERM, SIG_DFL);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execvp(argv[0], argv.data());
-  _exit(kNotFound);
-}
+
+ private:
+  int number_;
+};
 
 std::string read_all(int from) {
   std::string text;
@@ -69,24 +69,17 @@ int end_of(pid_t child, const std::atomic<bool>* stop) {
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture, const std::atomic<bool>* stop) {
   std::array<int, 2> ends{-1, -1};
   if (capture && pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe");
-  // Nothing may end the child before it is the other program: this one's handler would take the signal.
-  sigset_t term, before;
-  sigemptyset(&term);
-  sigaddset(&term, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &term, &before);
-  const pid_t child = fork();
-  if (child == 0) become(arguments, ends[1], before);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (child < 0) fail("fork");
+  const Descriptor from{ends[0]};
+  Descriptor to{ends[1]};
+  const pid_t child = start_child(arguments, {.environment = {},
+                                              .output = to.get(),
+                                              .errors = to.get(),
+                                              // this program ignores it, which others need not expect
+                                              .in_child = [] { signal(SIGXFSZ, SIG_DFL); }});
+  to.close();
   ProcessResult result;
-  if (capture) {
-    close(ends[1]);
-    result.said = read_all(ends[0]);
-    close(ends[0]);
-  }
-  const int status = end_of(child, stop);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (result.code == kNotFound) throw InputError{fmt::format("{}: not found; expected it in PATH", arguments[0])};
+  if (capture) result.said = read_all(from.get());
+  result.code = exit_status(end_of(child, stop));
   return result;
 }
 

@@ -15,7 +15,7 @@ struct ProcessResult {
 /// Runs a program, found in PATH, and waits for it; a signal to this one does not end the wait.
 /// @param capture  keep what it says; else it goes where this program's output goes
 /// @param stop     when true, the program gets SIGTERM; seen only where nothing is captured
-/// @throws InputError  "sbatch: not found; expected it in PATH"
+/// @throws InputError  "sbatch: cannot be run: No such file or directory"
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true,
                           const std::atomic<bool>* stop = nullptr);
 

@@ -150,7 +150,7 @@ TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
   const ProgramResult refused = run_program(sweep.command(database, {"--slurm"}));
   CHECK(refused.code == 1);
   CHECK(refused.err == "tidepool: sbatch: sbatch: error: invalid partition specified: short\n");
-  CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: not found; expected it in PATH");
+  CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: cannot be run: No such file or directory");
 }
 
 TEST_CASE("a program that shall stop is ended") {

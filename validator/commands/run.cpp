@@ -1,5 +1,6 @@
 // tidepool run: a plan carried out on a live PyTorch job, beside what was predicted for it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -152,8 +153,8 @@ int run(const Arguments& arguments) {
   }
   const Exchange exchange;
   if (file) write_file(exchange.program(), program);
-  const int status =
-      run_child(arguments.command, {.environment = settings(arguments, exchange), .output_to_stderr = arguments.json});
+  const int status = run_child(
+      arguments.command, {.environment = settings(arguments, exchange), .output = arguments.json ? STDERR_FILENO : -1});
   const Json report = read_report(exchange.report());
   const Json json = to_json(arguments, file, status, report);
   if (arguments.json)
