@@ -66,6 +66,14 @@ TEST_CASE("an nsys report gives kernels, copies and memsets in the order of thei
   CHECK(trace.data().meta.at("time") == "measured");
 }
 
+TEST_CASE("an nsys report that was written ahead is read too") {
+  NsysWriter report;
+  report.kernel("k", 100, 150, 250);
+  std::string file = report.file();
+  file[18] = file[19] = 2;  // what PRAGMA journal_mode = WAL leaves in it
+  CHECK(program(read_nsys(Input{"r.sqlite", file})) == Names{"run void k<float>(int)"});
+}
+
 TEST_CASE("an nsys report without host calls is in the order of the GPU's times") {
   NsysWriter report;
   report.kernel("second", 1, 200, 210);

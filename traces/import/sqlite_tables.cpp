@@ -73,7 +73,7 @@ void SqliteTables::Close::operator()(sqlite3_stmt* statement) const { sqlite3_fi
 SqliteTables::SqliteTables(const Input& input)
     : input_{input}, steps_left_{std::make_unique<std::int64_t>(step_limit(input))}, bytes_left_{byte_limit(input)} {
   using namespace std::string_view_literals;
-  const std::string_view bytes = input.bytes();
+  std::string_view bytes = input.bytes();
   if (!bytes.starts_with("SQLite format 3\0"sv)) throw InputError{input.path() + ": not an SQLite database"};
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READONLY, nullptr);
@@ -86,6 +86,13 @@ SqliteTables::SqliteTables(const Input& input)
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 1 << 22);
   sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 500);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+  // SQLite takes no file in memory that is written ahead (WAL, two bytes of its header), though this one is whole.
+  constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
+  if (bytes.size() > kReadVersion && bytes[kReadVersion] == 2) {
+    rollback_mode_ = bytes;
+    rollback_mode_[kWriteVersion] = rollback_mode_[kReadVersion] = 1;
+    bytes = rollback_mode_;
+  }
   // Marked read-only, SQLite writes nothing to what it takes as a changeable buffer.
   auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
   const auto size = static_cast<sqlite3_int64>(bytes.size());

@@ -83,6 +83,7 @@ class SqliteTables {
   [[noreturn]] void fail(const std::string& position, int code) const;
 
   const Input& input_;
+  std::string rollback_mode_;  ///< the file, if it is one that is written ahead
   std::unique_ptr<sqlite3, Close> handle_;
   std::set<std::string> tables_;
   std::unique_ptr<std::int64_t> steps_left_;  // at one place, since SQLite counts it down
