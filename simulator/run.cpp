@@ -199,7 +199,11 @@ Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {
       return Bytes{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * fraction)};
     throw InputError{fmt::format("'{}' is not a fraction of the peak; expected a number and x, as in 0.5x", text)};
   }
-  return parse_bytes(text);
+  try {
+    return parse_bytes(text);
+  } catch (const InputError& error) {
+    throw InputError{fmt::format("{}; or a share of the peak, as in 0.5x; or none", error.what())};
+  }
 }
 
 }  // namespace tidepool

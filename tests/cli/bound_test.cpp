@@ -79,7 +79,7 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   CHECK(capacity.code == 2);
   CHECK(capacity.err ==
         "tidepool: --capacity: 'half' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in "
-        "512MiB\n");
+        "512MiB; or a share of the peak, as in 0.5x; or none\n");
 }
 
 TEST_CASE("a run says how far it is from what no plan can beat") {

@@ -98,8 +98,10 @@ TEST_CASE("all names every pool and every policy") {
 }
 
 TEST_CASE("what a list does not mean is refused by name, value and expectation") {
-  CHECK(refusal({.capacity = "1xb"}) ==
-        "--capacity: '1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB");
+  CHECK(
+      refusal({.capacity = "1xb"}) ==
+      "--capacity: '1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; or a "
+      "share of the peak, as in 0.5x; or none");
   CHECK(refusal({.capacity = "-1x"}) ==
         "--capacity: '-1x' is not a fraction of the peak; expected a number and x, as in 0.5x");
   for (const std::string range : {"0.3x..1.0x", "0.3x..1.0x/1", "0.3x..1.0x/10001", "0.3x..1GiB/8", "0.3x..1.0x/8.5"})
