@@ -176,8 +176,10 @@ class RandomProgram {
         what = "all_reduce", op.kind = OpKind::kCollective;
       read_some(3);
       const std::size_t outputs = random_.chance(80) ? 1 : 2 + random_.below(2);
-      for (std::size_t n = 0; n < outputs; ++n)
-        touches.push_back(touch(add_alloc(op.stream), random_.chance(98) ? Access::kWrite : Access::kTouch));
+      for (std::size_t n = 0; n < outputs; ++n) {
+        const Access access = random_.chance(98) ? Access::kWrite : Access::kTouch;
+        touches.push_back(touch(add_alloc(op.stream), access));
+      }
     }
     if (!touches.empty() && random_.chance(3)) touches.push_back(touches[0]);  // named twice
     op.name = builder_.text(what);

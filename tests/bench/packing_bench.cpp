@@ -21,7 +21,8 @@ Instance synthetic(std::int64_t buffers) {
   for (std::int64_t i = 0; i < buffers; ++i) {
     const std::int64_t first = below(2 * buffers), scale = std::int64_t{1} << below(13);
     const std::int64_t size = (std::int64_t{1} << below(15)) * 512;
-    instance.add(Bytes{size + below(size / 512) * 512}, first, first + scale + below(scale));
+    const std::int64_t end = first + scale + below(scale);
+    instance.add(Bytes{size + below(size / 512) * 512}, first, end);
   }
   return instance;
 }

@@ -86,11 +86,13 @@ Trace one_stream(std::uint64_t seed, int layers) {
   std::vector<BufferId> kept{build.existing({.size = size()})};
   for (int i = 0; i < layers; ++i) {
     const BufferId made = build.alloc({.size = size()});
-    build.run(op(), {{kept[random.below(kept.size())]}, {kept.back()}, {made, Access::kWrite}});
+    const BufferId earlier = kept[random.below(kept.size())];
+    build.run(op(), {{earlier}, {kept.back()}, {made, Access::kWrite}});
     kept.push_back(made);
   }
   while (kept.size() > 1) {
-    build.run(op(), {{kept.back()}, {kept[random.below(kept.size())]}});
+    const BufferId earlier = kept[random.below(kept.size())];
+    build.run(op(), {{kept.back()}, {earlier}});
     build.free(kept.back());
     kept.pop_back();
   }

@@ -41,7 +41,8 @@ TEST_CASE("the cheapest window is as cheap as the best of all that there are") {
     while (offset < 50) {
       offset += next(4);
       const std::int64_t held = 1 + next(7);
-      occupants.push_back(at(static_cast<std::uint32_t>(occupants.size()), offset, held, next(9), next(8) == 0));
+      const bool needed = next(8) == 0;
+      occupants.push_back(at(static_cast<std::uint32_t>(occupants.size()), offset, held, next(9), needed));
       offset += held;
     }
     const Bytes end{offset + next(3)}, wanted{1 + next(20)};
