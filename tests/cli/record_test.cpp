@@ -1,4 +1,7 @@
 // tidepool record, on the stand-in driver.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
 #include "traces/importer.hpp"
@@ -45,6 +48,27 @@ TEST_CASE("tidepool record passes the job's exit status on, and says when nothin
   CHECK(failed.err.starts_with("tidepool: nothing recorded: "));
   CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "true"}).code == 1);
   CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "kill -9 $$"}).code == 128 + 9);
+}
+
+TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there is NVIDIA's driver") {
+  if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return tests::skip("NVIDIA's driver is here");
+  // As it is after ./setup.sh on a machine without NVIDIA's headers: the program and its Python packages alone.
+  const ScratchFolder folder;
+  std::filesystem::copy_file(TIDEPOOL_PROGRAM, folder.file("tidepool"));
+  std::filesystem::create_directory(folder.file("python"));
+  const auto record = [&](const std::string& options) {
+    const std::string line = fmt::format("{} record {} -o {} -- true 2>{}", folder.file("tidepool"), options,
+                                         folder.file("a.tide"), folder.file("err"));
+    const int status = std::system(line.c_str());
+    return std::pair{WEXITSTATUS(status), content_of(folder.file("err"))};
+  };
+  CHECK(record("--torch") ==
+        std::pair{1, std::string{"tidepool: nothing recorded: no process of the job imported torch\n"}});
+  CHECK(
+      record("") ==
+      std::pair{2, fmt::format("tidepool: record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h "
+                               "are found (./setup.sh cuda-headers fetches them)\n",
+                               std::filesystem::canonical(folder.file(".")).string())});
 }
 
 #ifdef TIDEPOOL_INJECT

@@ -57,8 +57,15 @@ int signal_number(const std::string& name) {
   return number;
 }
 
-/// The injection library: where it was built, or where it is installed.
-std::string injection_library(const std::string& given) {
+/// Why NVIDIA's driver cannot be loaded; empty if it can.
+std::string driver_missing() {
+  if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return "";
+  return dlerror();
+}
+
+/// The injection library: where it was built, or where it is installed. Empty where PyTorch can be recorded without:
+/// the library is not there, and neither is a driver.
+std::string injection_library(const std::string& given, bool torch) {
   if (!given.empty()) {
     if (!fs::exists(given)) refuse("--library: {}: no such file; expected libtidepool_inject.so", given);
     return fs::absolute(given).string();
@@ -68,11 +75,14 @@ std::string injection_library(const std::string& given) {
                                here.parent_path() / "lib/x86_64-linux-gnu/tidepool"};
   for (const fs::path& place : places)
     if (fs::exists(place / "libtidepool_inject.so")) return (place / "libtidepool_inject.so").string();
+  if (torch && !driver_missing().empty()) return "";
   refuse(
       "record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h are found (./setup.sh cuda-headers "
       "fetches them)",
       here.string());
 }
+
+bool records_torch(const Arguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
 
 std::map<std::string, std::string> environment(const Arguments& arguments, const fs::path& raw) {
   std::map<std::string, std::string> set{{variable::kFolder, fs::absolute(raw).string()}};
@@ -82,9 +92,9 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.is_dry) {
     set.merge(dry::dry_environment(arguments.dry));
   } else if (!arguments.no_gpu) {
-    const std::string library = injection_library(arguments.library);
-    set["CUDA_INJECTION64_PATH"] = library;
-    set["NVTX_INJECTION64_PATH"] = library;
+    const std::string library = injection_library(arguments.library, records_torch(arguments));
+    put("CUDA_INJECTION64_PATH", library);
+    put("NVTX_INJECTION64_PATH", library);
   }
   put(variable::kCupti, arguments.cupti);
   put(variable::kIterationRange, arguments.iteration_range);
@@ -95,7 +105,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.wait) set[variable::kWait] = "1";
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
   if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
-  if (arguments.torch || arguments.framework == "torch") {
+  if (records_torch(arguments)) {
     set["TIDEPOOL_RECORD_TORCH"] = "1";
     const std::string packages = python_folder();
     set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
@@ -107,13 +117,12 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
 std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
   std::error_code ignored;
   const bool any = fs::exists(raw) && !fs::is_empty(raw, ignored);
-  if (!any && arguments.no_gpu) return "no process of the job imported torch";
+  const bool without_gpu = arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty());
   if (!any && arguments.is_dry) return "no process of the job used the CUDA runtime, or all that did have it linked in";
+  if (!any && without_gpu) return "no process of the job imported torch";
   if (!any) {
-    void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
-    if (driver == nullptr)
-      return fmt::format("there is no NVIDIA driver here ({}); tracer/torch/README.md records PyTorch without one",
-                         dlerror());
+    if (const std::string missing = driver_missing(); !missing.empty())
+      return fmt::format("there is no NVIDIA driver here ({}); --torch records PyTorch without one", missing);
     return "no process of the job used CUDA; expected one that calls cuInit, and does not clear its environment";
   }
   for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
@@ -144,8 +153,7 @@ int record(const Arguments& arguments) {
            output.string());
   if (const fs::path folder = output.parent_path(); !folder.empty() && !fs::is_directory(folder))
     refuse("-o {}: there is no folder {}; expected one that exists", output.string(), folder.string());
-  const bool torch = arguments.torch || arguments.framework == "torch";
-  if (arguments.no_gpu && !arguments.is_dry && !torch)
+  if (arguments.no_gpu && !arguments.is_dry && !records_torch(arguments))
     refuse("--no-gpu: nothing would be recorded; expected --torch too");
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
@@ -194,7 +202,8 @@ const RegisterCommand kRegistered{
        app.add_option("--framework", arguments->framework,
                       "torch (as --torch), jax or tensorflow (tf): switch its own pool of device memory off, which is "
                       "slow, so that its buffers can be seen");
-       app.add_flag("--no-gpu", arguments->no_gpu, "only what --torch records");
+       app.add_flag("--no-gpu", arguments->no_gpu,
+                    "only what --torch records; without NVIDIA's driver nothing else is");
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,
                         "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
