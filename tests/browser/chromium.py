@@ -143,6 +143,16 @@ class Page:
     def wheel(self, x, y, delta, modifiers=0):
         self.mouse("Wheel", x, y, deltaX=0, deltaY=delta, modifiers=modifiers)
 
+    def touch(self, *ways, steps=8):
+        """Fingers that go, at the same time, each from (x, y) to (x, y)."""
+        self._call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=len(ways))
+        for step in range(steps + 1):
+            places = [{"id": i, **{axis: begin[k] + (end[k] - begin[k]) * step / steps for k, axis in enumerate("xy")}}
+                      for i, (begin, end) in enumerate(ways)]
+            self._call("Input.dispatchTouchEvent", type="touchMove" if step else "touchStart", touchPoints=places)
+        self._call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self._call("Emulation.setTouchEmulationEnabled", enabled=False)
+
     def screenshot(self, path, whole=False):
         self.run("settled().then(() => true)")
         shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 
 import chromium
@@ -132,6 +133,54 @@ class Report(unittest.TestCase):
         self.keep("zoomed")
         self.page.key("0")
         self.assertEqual(self.page.run(window), full)
+
+    def test_fingers_pan_and_zoom(self):
+        window = "[state.t0, state.t1, state.a0, state.a1]"
+        full = self.page.run("(showAll(), [state.full.t0, state.full.t1, 0, state.full.a1])")
+        for pane in ("memory", "map", "lanes"):
+            x, y, width, height = self.box(f".pane-{pane}")
+            middle = x + width / 2, y + height / 2
+            at = f"(pane => pane.timeAt({middle[0] - x}))(slots[0].panes.find(pane => pane.name === '{pane}'))"
+            between = self.page.run(at)
+            # Twice as far from each other: half of the time is left, around what was between the fingers.
+            self.page.touch(*(((middle[0] + side * 60, middle[1]), (middle[0] + side * 120, middle[1])) for side in (-1, 1)))
+            zoomed = self.page.run(window)
+            self.assertAlmostEqual((zoomed[1] - zoomed[0]) / (full[1] - full[0]), 0.5, places=3)
+            self.assertAlmostEqual((self.page.run(at) - between) / full[1], 0, places=3)
+            self.assertEqual(zoomed[2:], full[2:])
+            # One finger takes what is under it along.
+            self.page.touch((middle, (middle[0] + 50, middle[1])))
+            dragged = self.page.run(window)
+            self.assertAlmostEqual(dragged[1] - dragged[0], zoomed[1] - zoomed[0], delta=2)
+            self.assertLess(dragged[0], zoomed[0])
+            # The same way back shows all again.
+            self.page.touch(*(((middle[0] + side * 120, middle[1]), (middle[0] + side * 50, middle[1])) for side in (-1, 1)))
+            self.assertEqual(self.page.run(window), full)
+
+    def test_fingers_zoom_addresses_and_leave_scrolling_to_the_page_until_a_tap(self):
+        self.page.run("(showAll(), document.activeElement.blur())")
+        x, y, width, height = self.box(".pane-map")
+        middle = x + width / 2, y + height / 2
+        before = self.page.run("[scrollY, state.a0, state.a1, state.t1 - state.t0]")
+        self.page.touch((middle, (middle[0], middle[1] - 80)))
+        time.sleep(0.3)  # the page glides
+        self.page.run("settled().then(() => true)")
+        after = self.page.run("[scrollY, state.a0, state.a1, state.t1 - state.t0]")
+        self.assertGreater(after[0], before[0])
+        self.assertEqual(after[1:], before[1:])
+        x, y, width, height = self.box(".pane-map")
+        middle = x + width / 2, y + height / 2
+        self.page.touch((middle, middle), steps=1)
+        self.assertTrue(self.page.run("document.activeElement.classList.contains('pane-map')"))
+        self.page.touch(*(((middle[0], middle[1] + side * 40), (middle[0], middle[1] + side * 80)) for side in (-1, 1)))
+        zoomed = self.page.run("[scrollY, state.a0, state.a1, state.t1 - state.t0]")
+        self.assertAlmostEqual((zoomed[2] - zoomed[1]) / (before[2] - before[1]), 0.5, places=3)
+        self.assertEqual(zoomed[3], before[3])
+        place = self.page.run("scrollY")
+        self.page.touch((middle, (middle[0], middle[1] + 30)))
+        self.assertGreater(self.page.run("state.a0"), zoomed[1])
+        self.assertEqual(self.page.run("scrollY"), place)
+        self.page.run("(showAll(), clearSelection(), document.activeElement.blur())")
 
     def test_a_click_tells_the_life_of_a_buffer(self):
         x, y, _, _ = self.box(".pane-map")

@@ -4,32 +4,40 @@ const tip = h('div', {class: 'tip', role: 'status', hidden: true});
 
 function listen(pane) {
   const canvas = pane.canvas;
-  let drag = null;
+  const held = new Map();  // where the mouse or up to two fingers are, while they are down
+  let grip = null;         // the same and the window, when the last of them came or went
+  let moved = false;
+  const regrip = () => {
+    grip = held.size ? {...placeOf([...held.values()]), t0: state.t0, t1: state.t1, a0: state.a0, a1: state.a1} : null;
+    if (!grip) canvas.classList.remove('dragging');
+  };
   canvas.addEventListener('pointerdown', event => {
-    if (event.button !== 0) return;
-    canvas.focus({preventScroll: true});
+    if (event.button !== 0 || held.size === 2) return;
+    if (event.pointerType !== 'touch') canvas.focus({preventScroll: true});
     canvas.setPointerCapture(event.pointerId);
-    drag = {x: event.offsetX, y: event.offsetY, t0: state.t0, t1: state.t1, a0: state.a0, a1: state.a1, moved: false};
+    moved = held.size > 0;
+    held.set(event.pointerId, {x: event.offsetX, y: event.offsetY});
+    regrip();
   });
   canvas.addEventListener('pointermove', event => {
-    if (!drag) return hover(pane, event);
-    const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
-    if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
-    drag.moved = true;
+    if (!grip) return hover(pane, event);
+    if (!held.has(event.pointerId)) return;
+    held.set(event.pointerId, {x: event.offsetX, y: event.offsetY});
+    const place = placeOf([...held.values()]);
+    if (!moved && Math.abs(place.x - grip.x) + Math.abs(place.y - grip.y) < 4) return;
+    moved = true;
     tip.hidden = true;
     canvas.classList.add('dragging');
-    const dt = dx / pane.plotWidth * (drag.t1 - drag.t0);
-    setWindow(drag.t0 - dt, drag.t1 - dt);
-    if (pane.name !== 'map') return;
-    const da = dy / (pane.bottom - pane.top) * (drag.a1 - drag.a0);
-    setAddresses(drag.a0 + da, drag.a1 + da);
+    drag(pane, grip, place);
   });
   canvas.addEventListener('pointerup', event => {
-    if (drag && !drag.moved) choose(pane, event.offsetX, event.offsetY);
-    drag = null;
-    canvas.classList.remove('dragging');
+    if (!held.delete(event.pointerId)) return;
+    regrip();
+    if (moved) return;
+    canvas.focus({preventScroll: true});
+    choose(pane, event.offsetX, event.offsetY);
   });
-  canvas.addEventListener('pointercancel', () => { drag = null; });
+  canvas.addEventListener('pointercancel', event => { if (held.delete(event.pointerId)) regrip(); });
   canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
   canvas.addEventListener('dblclick', showAll);
   canvas.addEventListener('wheel', event => {
@@ -48,6 +56,26 @@ function listen(pane) {
     }
   }, {passive: false});
   canvas.addEventListener('keydown', event => { if (key(pane, event)) { event.preventDefault(); tip.hidden = true; } });
+}
+
+// Where one or two pointers are: their middle, and how far apart they are along each axis.
+function placeOf([first, last = first]) {
+  return {x: (first.x + last.x) / 2, y: (first.y + last.y) / 2, dx: Math.abs(first.x - last.x), dy: Math.abs(first.y - last.y)};
+}
+
+// Moves the window so that what was held stays under the pointers. Fingers that part zoom in time; on the map, which has
+// two axes, along those on which they were apart.
+function drag(pane, grip, place) {
+  const map = pane.name === 'map', apart = at => map ? at.dx : Math.hypot(at.dx, at.dy);
+  const factor = (before, now, across) => before * 3 > across ? before / Math.max(now, 12) : 1;
+  const span = (grip.t1 - grip.t0) * factor(apart(grip), apart(place), grip.dy);
+  const right = at => (at.x - pane.left) / pane.plotWidth, up = at => (pane.bottom - at.y) / (pane.bottom - pane.top);
+  const t0 = grip.t0 + right(grip) * (grip.t1 - grip.t0) - right(place) * span;
+  setWindow(t0, t0 + span);
+  if (!map) return;
+  const height = (grip.a1 - grip.a0) * factor(grip.dy, place.dy, grip.dx);
+  const a0 = grip.a0 + up(grip) * (grip.a1 - grip.a0) - up(place) * height;
+  setAddresses(a0, a0 + height);
 }
 
 // Keys of a focused pane. True if it was one.

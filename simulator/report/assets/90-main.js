@@ -5,6 +5,7 @@ const help = h('dialog', {class: 'help', 'aria-label': 'Keys'}, h('h2', {}, 'Key
   ['0', 'show all'], [', .', 'previous and next op'], ['n p', 'next and previous buffer'], ['Enter', 'select what is under the cursor'],
   ['Tab', 'from pane to pane'], ['o', 'cursors share the time, or the op'], ['d', 'dark or light'], ['?', 'this'], ['Esc', 'close, deselect'],
 ]), h('p', {class: 'soft'}, 'Drag to pan. Ctrl + scroll zooms in time, Alt + scroll in addresses, Shift + scroll pans; a pane that was clicked zooms without Ctrl. Double click shows all.'),
+    h('p', {class: 'soft'}, 'With fingers: drag to pan, part two of them to zoom; up and down, on the map, in addresses. A pane that was tapped does not scroll the page.'),
     h('form', {method: 'dialog'}, h('button', {}, 'Close')));
 
 function toggleTheme() {
