@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace tidepool {
 
 std::string identify(const Trace& trace, const Corruption& corruption, const Expected& expected, Bytes unit) {
@@ -20,6 +22,22 @@ std::string describe(const Plan& plan, const Corruption& corruption) {
   return fmt::format("{} version {} (buffer {}): byte {} is wrong; expected {:016x}, found {:016x}, which is {}",
                      reader, corruption.version.value(), corruption.buffer.value(), corruption.offset.count(),
                      corruption.expected, corruption.found, corruption.found_is);
+}
+
+std::string describe_task(const Trace& trace, const Plan& plan, const LaneTable& lanes, std::uint32_t lane,
+                          std::size_t action) {
+  return fmt::format("{} ({})", lanes.name(trace, lane),
+                     action < plan.actions.size() ? to_text(plan.actions[action]) : "checking the outputs");
+}
+
+std::string describe_stuck(const std::string& waiting, const std::string& awaited, Nanos patience) {
+  return fmt::format("{} waits for {}, and nothing has ended for {}", waiting, awaited, to_text(patience));
+}
+
+void add_capped(Bytes& sum, Bytes more) {
+  std::int64_t result = 0;
+  sum = Bytes{__builtin_add_overflow(sum.count(), more.count(), &result) ? std::numeric_limits<std::int64_t>::max()
+                                                                         : result};
 }
 
 std::string_view to_text(ExecutionOutcome outcome) {

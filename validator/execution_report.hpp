@@ -34,6 +34,16 @@ std::string identify(const Trace& trace, const Corruption& corruption, const Exp
 /// "run op 2 before op 2: reads version 0 (buffer 0): byte 2048 is wrong; expected ..., found ..., which is ..."
 std::string describe(const Plan& plan, const Corruption& corruption);
 
+/// "d2h (swap out version 0 before op 1)"
+std::string describe_task(const Trace& trace, const Plan& plan, const LaneTable& lanes, std::uint32_t lane,
+                          std::size_t action);
+
+/// "A waits for B, and nothing has ended for 60 s"
+std::string describe_stuck(const std::string& waiting, const std::string& awaited, Nanos patience);
+
+/// Adds to a count that a hostile plan could make overflow; it stays at the largest number then.
+void add_capped(Bytes& sum, Bytes more);
+
 /// What one lane did.
 struct LaneReport {
   std::string name;

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "validator/execute.hpp"
 #include "validator/fingerprint.hpp"
-#include "validator/host_link.hpp"
 #include "validator/lanes.hpp"
 #include "validator/scale.hpp"
 #include "validator/words.hpp"
@@ -23,26 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
-}
-
-/// Sleeps most of the time, because lanes may be more than cores, and spins at the end, because a sleep is imprecise.
-void wait_until(Clock::time_point start, Nanos time) {
-  const auto end = start + std::chrono::nanoseconds{time.count()};
-  constexpr std::chrono::microseconds kImprecision{200};
-  if (end - Clock::now() > 2 * kImprecision) std::this_thread::sleep_until(end - kImprecision);
-  while (Clock::now() < end) std::this_thread::yield();
-}
-
-/// `time` in a run whose ops take `scale` times as long as they should.
-Nanos scaled(Nanos time, double scale) {
-  return Nanos{static_cast<std::int64_t>(scale * static_cast<double>(time.count()))};
-}
-
-/// Adds to a count that a hostile plan could make overflow; it stays at the largest number then.
-void count(Bytes& sum, Bytes more) {
-  std::int64_t result = 0;
-  sum = Bytes{__builtin_add_overflow(sum.count(), more.count(), &result) ? std::numeric_limits<std::int64_t>::max()
-                                                                         : result};
 }
 
 /// An operand with the memory behind it.
@@ -85,9 +63,8 @@ class HostBackend final : public Backend {
         expected_{std::make_shared<Expected>(Expected::first(trace))},
         launches_{trace},
         logs_(lanes_.count()),
-        links_(options.move ? 2 : 0),
         start_{Clock::now()} {
-    if (options.threads) threads_.emplace(lanes_.count(), patience());
+    if (options.threads) threads_.emplace(lanes_.count(), options.patience);
   }
 
   void open(std::uint32_t place, Bytes offset, Bytes size, bool) override {
@@ -131,13 +108,10 @@ class HostBackend final : public Backend {
     report.wall = since(start_);
     report.peak = peak;
     report.unit = scale_.unit();
-    if (options_.time_scale > 0 && options_.threads) report.measured = scaled(report.wall, 1 / options_.time_scale);
     collect(report);
     if (stuck) {
       report.outcome = HostOutcome::kStuck;
-      report.message = fmt::format("{} waits for {}, and nothing has ended for {}", name(stuck->waiting),
-                                   name(stuck->awaited), to_text(patience()));
-      report.measured.reset();
+      report.message = describe_stuck(name(stuck->waiting), name(stuck->awaited), options_.patience);
     } else if (report.first) {
       report.outcome = HostOutcome::kCorrupt;
       report.message = describe(plan_, *report.first);
@@ -176,21 +150,12 @@ class HostBackend final : public Backend {
     }
   }
 
-  /// Longer than anything that a lane may be doing.
-  Nanos patience() const {
-    Nanos longest{};
-    for (const Op& op : trace_.ops()) longest = std::max(longest, op.duration);
-    for (const Buffer& buffer : trace_.buffers())
-      longest = std::max({longest, options_.machine.h2d.time(buffer.size), options_.machine.d2h.time(buffer.size)});
-    return options_.patience + scaled(longest, options_.time_scale);
-  }
-
   void perform(const Job& job) {
     const auto start = Clock::now();
     LaneLog& log = logs_[job.lane];
     const bool transfer = job.kind == TaskKind::kSwapOut || job.kind == TaskKind::kSwapIn;
     if (transfer && options_.threads && options_.faults.late_copies > Nanos{})
-      wait_until(start, options_.faults.late_copies);
+      std::this_thread::sleep_for(std::chrono::nanoseconds{options_.faults.late_copies.count()});
     switch (job.kind) {
       case TaskKind::kFill:
         fill_words(job.writes[0].content, job.expected->content[job.writes[0].version.index()]);
@@ -202,7 +167,7 @@ class HostBackend final : public Backend {
       case TaskKind::kSwapOut:
       case TaskKind::kSwapIn:
         copy_words(job.writes[0].content, job.reads[0].content);
-        count(log.bytes, trace_.size(job.reads[0].version));
+        add_capped(log.bytes, trace_.size(job.reads[0].version));
         break;
       case TaskKind::kClear:
         clear_words(job.writes[0].content.words, job.writes[0].held);
@@ -211,11 +176,6 @@ class HostBackend final : public Backend {
         compare(job, job.reads[0], log);
         break;
     }
-    if (transfer && options_.move) {
-      links_[job.kind == TaskKind::kSwapOut].copy(trace_.size(job.reads[0].version));
-    } else if (options_.time_scale > 0 && options_.threads) {
-      wait_until(start, scaled(time(job), options_.time_scale));
-    }
     const Nanos took = since(start);
     ++log.tasks;
     log.busy += took;
@@ -223,30 +183,10 @@ class HostBackend final : public Backend {
     if (timed && options_.detail) log_time(job, log, start, took);
   }
 
-  Nanos time(const Job& job) const {
-    switch (job.kind) {
-      case TaskKind::kRun:
-        return trace_.op(job.op).duration;
-      case TaskKind::kCopy:
-        return transfer_time(trace_.size(job.reads[0].version), options_.machine.device_copy);
-      case TaskKind::kSwapOut:
-        return options_.machine.d2h.time(trace_.size(job.reads[0].version));
-      case TaskKind::kSwapIn:
-        return options_.machine.h2d.time(trace_.size(job.reads[0].version));
-      case TaskKind::kFill:
-      case TaskKind::kClear:
-      case TaskKind::kCheck:
-        break;
-    }
-    return {};
-  }
-
   void log_time(const Job& job, LaneLog& log, Clock::time_point start, Nanos took) const {
     const Nanos since_start{std::chrono::duration_cast<std::chrono::nanoseconds>(start - start_).count()};
-    const double shrink = options_.time_scale > 0 ? 1 / options_.time_scale : 1;
     const VersionId moved = job.kind == TaskKind::kRun ? VersionId{} : job.reads[0].version;
-    log.times.push_back({job.action, job.kind, job.lane, job.op, moved, scaled(since_start, shrink),
-                         scaled(since_start + took, shrink)});
+    log.times.push_back({job.action, job.kind, job.lane, job.op, moved, since_start, since_start + took});
   }
 
   void run(const Job& job, LaneLog& log) {
@@ -256,7 +196,7 @@ class HostBackend final : public Backend {
     const std::uint64_t content = op_content(job.seed, found);
     for (const Bound& output : job.writes) {
       fill_words(output.content, output_content(content, output.version.value()));
-      count(log.bytes, trace_.size(output.version));
+      add_capped(log.bytes, trace_.size(output.version));
     }
   }
 
@@ -264,8 +204,8 @@ class HostBackend final : public Backend {
   std::uint64_t compare(const Job& job, const Bound& input, LaneLog& log) {
     const std::uint64_t expected = job.expected->content[input.version.index()];
     const Bytes size = trace_.size(input.version);
-    count(log.bytes, size);
-    count(log.read, size);
+    add_capped(log.bytes, size);
+    add_capped(log.read, size);
     std::size_t wrong = 0, first = 0;
     std::uint64_t found = 0;
     input.content.for_each([&](std::uint64_t& word, std::size_t i) {
@@ -275,7 +215,7 @@ class HostBackend final : public Backend {
     if (wrong == 0) return expected;
 
     const Int128 bytes = static_cast<Int128>(scale_.unit().count()) * static_cast<std::int64_t>(wrong);
-    count(log.corrupt, Bytes{static_cast<std::int64_t>(std::min<Int128>(bytes, size.count()))});
+    add_capped(log.corrupt, Bytes{static_cast<std::int64_t>(std::min<Int128>(bytes, size.count()))});
     if (!log.first || job.action < log.first->action) {
       log.first = {job.action,
                    job.op,
@@ -297,8 +237,8 @@ class HostBackend final : public Backend {
     for (std::uint32_t lane = 0; lane < lanes_.count(); ++lane) {
       const LaneLog& log = logs_[lane];
       report.lanes.push_back({lanes_.name(trace_, lane), log.tasks, log.bytes, log.busy});
-      count(report.read, log.read);
-      count(report.corrupt, log.corrupt);
+      add_capped(report.read, log.read);
+      add_capped(report.corrupt, log.corrupt);
       report.times.insert(report.times.end(), log.times.begin(), log.times.end());
       if (log.first && (earliest == nullptr || log.first->action < earliest->first->action)) earliest = &log;
     }
@@ -308,9 +248,7 @@ class HostBackend final : public Backend {
   }
 
   std::string name(Wait task) const {
-    const std::uint32_t action = actions_[task.lane][task.number - 1];
-    return fmt::format("{} ({})", lanes_.name(trace_, task.lane),
-                       action < plan_.actions.size() ? to_text(plan_.actions[action]) : "checking the outputs");
+    return describe_task(trace_, plan_, lanes_, task.lane, actions_[task.lane][task.number - 1]);
   }
 
   const Trace& trace_;
@@ -324,7 +262,6 @@ class HostBackend final : public Backend {
   Launches launches_;
   std::vector<std::vector<std::uint32_t>> actions_;  ///< by lane and task number, for messages
   std::vector<LaneLog> logs_;
-  std::vector<HostLink> links_;  ///< to the device and to the host; only with HostOptions::move
   const Clock::time_point start_;
   std::optional<Lanes> threads_;  // last, so that it ends first
 };
@@ -334,7 +271,7 @@ class HostBackend final : public Backend {
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options) {
   require_known(trace, plan);
   HostBackend backend{trace, plan, options};
-  const Bytes peak = execute(trace, plan, {options.copy_on_write, options.time_scale <= 0}, backend);
+  const Bytes peak = execute(trace, plan, {options.copy_on_write}, backend);
   return backend.finish(peak);
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <optional>
 
-#include "simulator/machine.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution_report.hpp"
@@ -15,9 +14,6 @@ struct HostOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
   bool threads = true;         ///< one per lane; without, everything is done in issue order
   Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down, a word for many bytes
-  double time_scale = 0;       ///< > 0: ops and copies take this multiple of their time; needs threads
-  Machine machine = {};        ///< its links time the copies; used with time_scale only
-  bool move = false;           ///< copies move as many bytes as they have, and take as long as that takes
   Nanos patience = Nanos{60'000'000'000};  ///< nothing ends for so long while a lane waits: the run is stuck
   bool detail = false;                     ///< keep when every op and copy was executed
 

@@ -25,14 +25,20 @@ class Lanes {
     Wait awaited;  ///< the job it waits for
   };
 
+  enum class Begin : std::uint8_t {
+    kAtOnce,     ///< jobs begin as soon as they can
+    kWhenAsked,  ///< no job begins before finish()
+  };
+
   /// @param patience  how long a lane may wait without any job ending anywhere
-  Lanes(std::size_t count, Nanos patience);
+  Lanes(std::size_t count, Nanos patience, Begin begin = Begin::kAtOnce);
   /// Ends the threads; jobs that have not begun are not done.
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// Adds the next job of a lane. Blocks while the lane is far behind, so that little memory is in use.
+  /// Adds the next job of a lane. With Begin::kAtOnce, blocks while the lane is far behind, so that little memory is in
+  /// use.
   /// @param waits  only for jobs submitted before
   void submit(std::uint32_t lane, std::vector<Wait> waits, std::function<void()> work);
   /// Waits until every job is done, or until one is stuck.
@@ -43,18 +49,26 @@ class Lanes {
     std::vector<Wait> waits;
     std::function<void()> work;
   };
+  struct Lane {
+    std::deque<Job> queue;
+    std::uint32_t added = 0, done = 0;
+    std::optional<Wait> awaits;       ///< what its next job is not allowed to begin before
+    std::condition_variable changed;  ///< for its thread: it may go on
+  };
   void run(std::uint32_t lane);
   bool wait_for(std::unique_lock<std::mutex>& lock, std::uint32_t lane, Wait wait);
+  bool reached(Wait wait) const { return lanes_[wait.lane].done >= wait.number; }
+  bool all_done() const;
+  void stop();
 
   static constexpr std::size_t kMostQueued = 256;
 
   const Nanos patience_;
   std::mutex mutex_;
-  std::condition_variable added_, ended_;
-  std::vector<std::deque<Job>> queues_;
-  LaneNumbers added_count_, done_;
+  std::condition_variable progress_;  ///< for submit() and finish()
+  std::deque<Lane> lanes_;
   std::uint64_t total_done_ = 0;
-  bool stop_ = false;
+  bool begun_, stop_ = false;
   std::optional<Stuck> stuck_;
   std::vector<std::thread> threads_;
 };

@@ -7,6 +7,7 @@
 #include "validator/cuda/backend.hpp"
 #include "validator/device_program.hpp"
 #include "validator/host_backend.hpp"
+#include "validator/host_timing.hpp"
 
 namespace tidepool {
 
@@ -25,13 +26,15 @@ class Validator::Host final : public Backend {
   bool measures() const override { return options_.time_scale > 0; }
 
   ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
-    HostOptions options{.copy_on_write = file.spec.assume.copy_on_write, .threads = options_.threads};
-    options.machine = file.spec.machine;
-    options.detail = timed || options_.detail;
+    const bool copy_on_write = file.spec.assume.copy_on_write;
+    if (timed)
+      return time_on_host(trace, file.plan,
+                          {.copy_on_write = copy_on_write,
+                           .move = options_.move,
+                           .time_scale = options_.time_scale,
+                           .machine = file.spec.machine});
+    HostOptions options{.copy_on_write = copy_on_write, .threads = options_.threads, .detail = options_.detail};
     if (options_.arena) options.arena = *options_.arena;
-    if (!timed) return execute_on_host(trace, file.plan, options);
-    options.time_scale = options_.time_scale;
-    options.move = options_.move;
     return execute_on_host(trace, file.plan, options);
   }
 

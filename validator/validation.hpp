@@ -18,8 +18,8 @@ struct ValidationOptions {
   std::string backend = "host";     ///< host or cuda
   bool content = true;              ///< compare bytes
   bool threads = true;              ///< host: one per lane; without, everything in issue order
-  double time_scale = 0;            ///< host: > 0: measure time, see HostOptions
-  bool move = false;                ///< host: copies move real bytes, see HostOptions
+  double time_scale = 0;            ///< host: > 0: measure time, see HostTimingOptions
+  bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
   std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
   int repeat = 1;                   ///< how often time is measured
   bool detail = false;              ///< when ops and copies were executed even if no time is measured

@@ -104,6 +104,25 @@ TEST_CASE("validate measures time when told how fast it may go") {
   CHECK(json["wall_ns"].get<std::int64_t>() >= 2 * json["predicted_ns"].get<std::int64_t>());
 }
 
+TEST_CASE("validate takes memory for content only where content is compared") {
+  const Files files;
+  files.write(files.plan(8192_B));
+  const ProgramResult timed = files.validate({"--json", "--time-scale", "1", "--no-content", "--arena", "1B"});
+  REQUIRE(timed.code == 0);
+  const auto json = nlohmann::json::parse(timed.out);
+  CHECK(json["read_bytes"] == 0);
+  CHECK(json["measured_ns"].get<std::int64_t>() >= json["predicted_ns"].get<std::int64_t>());
+
+  const ProgramResult both = files.validate({"--json", "--time-scale", "1", "--arena", "64B"});
+  REQUIRE(both.code == 0);
+  CHECK(nlohmann::json::parse(both.out)["unit_bytes"] == 4096);
+  const ProgramResult too_small = files.validate({"--time-scale", "1", "--arena", "8B"});
+  CHECK(too_small.code == 2);
+  CHECK(too_small.err ==
+        "tidepool: the plan needs 32 B of memory, a word for each of the 4 pieces into which its places divide it; "
+        "expected at most 8 B (--arena)\n");
+}
+
 TEST_CASE("validate fails when bytes are wrong, a plan cannot be executed or costs something else") {
   const Files files;
   files.write(files.plan(2048_B));  // over the last half of a

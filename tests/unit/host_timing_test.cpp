@@ -1,0 +1,108 @@
+#include "validator/host_timing.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/plan_writer.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tests::PlanWriter;
+
+namespace {
+
+/// op0 writes a | op1 writes b, busy | op2 reads a and b, writes c: 1 ms, 4 ms and 2 ms.
+struct ThreeOps {
+  VersionId a, b, c;
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId first = build.alloc({.size = 1_MiB}), second = build.alloc({.size = 4096_B});
+    const BufferId third = build.alloc({.size = 4096_B});
+    a = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
+    b = build.run({.duration = 4_ms}, {{second, Access::kWrite}})[0];
+    c = build.run({.duration = 2_ms}, {{first}, {second}, {third, Access::kWrite}})[2];
+    return build.finish();
+  }
+
+  Plan swapped() const {
+    PlanWriter plan{trace};
+    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, 1_MiB).run(OpId{1}).swap_in(a, 0_B);
+    plan.alloc(c, 2_MiB).run(OpId{2});
+    return plan.plan();
+  }
+};
+
+const TaskTime& find(const ExecutionReport& report, TaskKind kind) {
+  const auto found =
+      std::find_if(report.times.begin(), report.times.end(), [&](const TaskTime& time) { return time.kind == kind; });
+  REQUIRE(found != report.times.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("ops on the host take their time to the nanosecond, however late their threads wake up") {
+  constexpr int kOps = 600;  // more than lanes queue while they run
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 4096_B});
+  for (int i = 0; i < kOps; ++i) build.run({.duration = 10_us}, {{weight, Access::kReadWrite}});
+  const Trace trace = build.finish();
+  PlanWriter plan{trace};
+  plan.alloc(VersionId{0}, 0_B).run_to(OpId{kOps - 1});
+  for (const int scale : {1, 2}) {
+    const ExecutionReport report = time_on_host(trace, plan.plan(), {.time_scale = static_cast<double>(scale)});
+    CHECK(report.outcome == ExecutionOutcome::kOk);
+    CHECK(report.measured == 10_us * kOps);
+    CHECK(report.wall >= 10_us * (kOps * scale));
+    CHECK(report.times.size() == kOps);
+    CHECK(report.read == 0_B);
+  }
+}
+
+TEST_CASE("an op of another stream begins on the host when what it waits for has ended") {
+  TraceBuilder build{{"0", "1"}};
+  const BufferId x = build.alloc({.size = 4096_B}), y = build.alloc({.size = 4096_B});
+  const VersionId x1 = build.run({.stream = StreamId{0}, .duration = 300_us}, {{x, Access::kWrite}})[0];
+  const VersionId y1 = build.run({.stream = StreamId{1}, .duration = 100_us}, {{y, Access::kWrite}})[0];
+  build.run({.stream = StreamId{1}, .duration = 200_us}, {{x}, {y}});
+  const Trace trace = build.finish();
+  PlanWriter plan{trace};
+  plan.alloc(x1, 0_B).run(OpId{0}).alloc(y1, 4096_B).run(OpId{1}).run(OpId{2});
+  const ExecutionReport report = time_on_host(trace, plan.plan(), {});
+  CHECK(report.measured == 500_us);
+  REQUIRE(report.times.size() == 3);
+  CHECK(report.times[1].begin == 0_us);
+  CHECK(report.times[2].begin == 300_us);
+}
+
+TEST_CASE("copies on the host begin after what they wait for and take the time that they do") {
+  const ThreeOps step;
+  HostTimingOptions options;
+  options.machine.d2h = options.machine.h2d = {BytesPerSecond{1'048'576'000}, 0_us};  // 1 ms for a
+  SECTION("as planned") {}
+  SECTION("as long as moving its bytes takes") { options.move = true; }
+  const ExecutionReport report = time_on_host(step.trace, step.swapped(), options);
+  CHECK(report.outcome == ExecutionOutcome::kOk);
+  CHECK(report.peak == 1_MiB + 4096_B * 2);
+  const TaskTime &out = find(report, TaskKind::kSwapOut), &in = find(report, TaskKind::kSwapIn);
+  CHECK(out.begin >= 1_ms);
+  CHECK(in.begin >= 5_ms);
+  if (!options.move) CHECK(in.end - in.begin >= 1_ms);
+  CHECK(in.end > in.begin);
+  REQUIRE(report.times[2].op == OpId{2});
+  CHECK(report.times[2].begin == in.end);
+  CHECK(report.measured == in.end + 2_ms);
+  REQUIRE(report.lanes.size() == 4);
+  CHECK(report.lanes[1].bytes == 1_MiB);
+  CHECK(report.lanes[0].busy == 7_ms);
+}
+
+TEST_CASE("a plan that no memory could execute is refused before its time is measured") {
+  const ThreeOps step;
+  PlanWriter plan{step.trace};
+  plan.alloc(step.a, 0_B).run(OpId{0}).drop(step.a).alloc(step.b, 1_MiB).run(OpId{1}).alloc(step.c, 2_MiB).run(OpId{2});
+  CHECK_THROWS_WITH(time_on_host(step.trace, plan.plan(), {}),
+                    "run op 2 before op 2: version 0 has no place to be read from");
+}
