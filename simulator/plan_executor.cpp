@@ -14,6 +14,6 @@ MakePlanExecutor& registered() {
 
 RegisterPlanExecutor::RegisterPlanExecutor(MakePlanExecutor make) { registered() = std::move(make); }
 
-std::unique_ptr<PlanExecutor> make_plan_executor(const std::string& backend) { return registered()(backend); }
+std::unique_ptr<PlanExecutor> make_plan_executor(const PlanExecutorOptions& options) { return registered()(options); }
 
 }  // namespace tidepool

@@ -20,8 +20,13 @@ class PlanExecutor {
   virtual std::vector<MeasuredRun> execute(const Trace& trace, const PlanFile& file) = 0;
 };
 
+struct PlanExecutorOptions {
+  std::string backend = "host";  ///< host or cuda
+  bool move = false;             ///< host: measure time too, with copies that move their bytes
+};
+
 /// @throws InputError  for a backend that is not known or not there
-using MakePlanExecutor = std::function<std::unique_ptr<PlanExecutor>(const std::string& backend)>;
+using MakePlanExecutor = std::function<std::unique_ptr<PlanExecutor>(const PlanExecutorOptions&)>;
 
 /// A namespace-scope object of this type makes what executes plans known.
 struct RegisterPlanExecutor {
@@ -29,6 +34,6 @@ struct RegisterPlanExecutor {
 };
 
 /// @throws InputError  likewise
-std::unique_ptr<PlanExecutor> make_plan_executor(const std::string& backend);
+std::unique_ptr<PlanExecutor> make_plan_executor(const PlanExecutorOptions& options);
 
 }  // namespace tidepool

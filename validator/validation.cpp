@@ -108,7 +108,10 @@ namespace {
 
 class Executor final : public PlanExecutor {
  public:
-  explicit Executor(const std::string& backend) : backend_{backend}, validator_{{.backend = backend, .repeat = 3}} {}
+  explicit Executor(const PlanExecutorOptions& options)
+      : backend_{options.backend},
+        validator_{
+            {.backend = options.backend, .time_scale = options.move ? 1.0 : 0.0, .move = options.move, .repeat = 3}} {}
   std::vector<MeasuredRun> execute(const Trace& trace, const PlanFile& file) override {
     return measured_runs(validator_.validate(trace, file), backend_);
   }
@@ -118,8 +121,9 @@ class Executor final : public PlanExecutor {
   const Validator validator_;
 };
 
-const RegisterPlanExecutor kRegistered{
-    [](const std::string& backend) -> std::unique_ptr<PlanExecutor> { return std::make_unique<Executor>(backend); }};
+const RegisterPlanExecutor kRegistered{[](const PlanExecutorOptions& options) -> std::unique_ptr<PlanExecutor> {
+  return std::make_unique<Executor>(options);
+}};
 
 }  // namespace
 

@@ -32,8 +32,8 @@ struct Arguments {
   bool slurm = false;
   std::string slurm_options, hosts;
   int shards = 0;  // 0: as many as are usual
-  int validate = 0;
-  std::string backend = "host";
+  std::string validate;
+  PlanExecutorOptions execution;
   SweepShow show;
 };
 
@@ -58,7 +58,10 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 void check(const Arguments& arguments) {
-  if (arguments.validate > 0 && (arguments.show.json || elsewhere(arguments)))
+  const PlanExecutorOptions& execution = arguments.execution;
+  if (execution.move && (arguments.validate.empty() || execution.backend != "host"))
+    throw InputError{"--move: expected --validate with --backend host"};
+  if (!arguments.validate.empty() && (arguments.show.json || elsewhere(arguments)))
     throw InputError{"--validate: expected no --json, and to run here"};
   if (arguments.slurm && !arguments.hosts.empty()) throw InputError{"--hosts: expected either it or --slurm"};
   if (!elsewhere(arguments)) {
@@ -131,12 +134,13 @@ int run(const Arguments& arguments) {
     if (order.grid.capacity == GridText{}.capacity) order.grid.capacity = kFindCapacities;
   }
   std::vector<SweepPart> parts = load_parts(order);  // bad input is refused before there is a database
-  const auto executor = arguments.validate > 0 ? make_plan_executor(arguments.backend) : nullptr;
+  const auto executor = arguments.validate.empty() ? nullptr : make_plan_executor(arguments.execution);
+  const auto validated = executor ? parse_validated(arguments.validate) : std::nullopt;
   Database database{arguments.output};
   if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
   const int code = run_sweep(order, parts, database, threads, arguments.show);
   if (executor == nullptr || code == kInterruptedCode) return code;
-  return std::max(code, validate_best(parts, arguments.validate, arguments.backend, *executor, database));
+  return std::max(code, validate_runs(parts, validated, arguments.execution.backend, *executor, database));
 }
 
 const RegisterCommand kRegistered{
@@ -164,10 +168,12 @@ const RegisterCommand kRegistered{
                       "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
            ->check(CLI::Range(1, 100'000));
        app.add_option("--validate", arguments->validate,
-                      "then execute plans on real memory and keep what was measured: for each trace and machine the "
-                      "fastest run at each capacity, of them so many with the least memory")
-           ->check(CLI::Range(1, 100'000));
-       app.add_option("--backend", arguments->backend, "of --validate: host (default) or cuda");
+                      "then execute plans on real memory and keep what was measured: all of them, or for each trace "
+                      "and machine, of the fastest run at each capacity, so many with the least memory");
+       app.add_option("--backend", arguments->execution.backend, "of --validate: host (default) or cuda");
+       app.add_flag("--move", arguments->execution.move,
+                    "of --validate --backend host: measure time too, with copies that move their bytes; with the "
+                    "machine file of calibrate --backend host");
        app.add_flag("--json", arguments->show.json,
                     "one JSON object for each run, on a line, instead of tables and plots");
        app.add_flag("--no-plot", arguments->show.no_plot, "tables only");

@@ -1,6 +1,7 @@
-// The best plans of a sweep, executed on real memory.
+// The plans of a sweep, executed on real memory.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,10 +11,15 @@
 
 namespace tidepool {
 
-/// For each trace and machine of a sweep, the fastest run at each capacity, of them the `count` with the least memory:
-/// makes their plans again, executes them, keeps what was measured in the database and prints it.
+/// Reads --validate: a number, or nothing for "all".
+/// @throws InputError  "--validate: '0' is not a number of plans; expected 1 or more, or all"
+std::optional<int> parse_validated(const std::string& text);
+
+/// For each trace and machine of a sweep, every run that ended well or, of the fastest at each capacity, the `count`
+/// with the least memory: makes their plans again, executes them, keeps what was measured in the database and prints,
+/// for each plan, the run with the median time.
 /// @return  the exit code: 1 if one did not end well
-int validate_best(std::span<const SweepPart> parts, int count, const std::string& backend, PlanExecutor& executor,
-                  Database& database);
+int validate_runs(std::span<const SweepPart> parts, std::optional<int> count, const std::string& backend,
+                  PlanExecutor& executor, Database& database);
 
 }  // namespace tidepool

@@ -232,3 +232,37 @@ TEST_CASE("a sweep has its best plans executed and keeps what was measured") {
   device.push_back("--json");
   CHECK(run_program(device).err == "tidepool: --validate: expected no --json, and to run here\n");
 }
+
+TEST_CASE("a sweep has all its plans executed and timed on the host") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
+  const std::vector<std::string> sweep{
+      "sweep", trace, "--policy", "none,lru-swap,dtr", "--capacity", "0.1x,0.8x,2x", "--no-plot", "-o", results};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), sweep.begin(), sweep.end());
+    return run_program(more);
+  };
+  const ProgramResult timed = with({"--validate", "all", "--move"});
+  INFO(timed.err);
+  CHECK(timed.code == 0);
+  CHECK(query(results,
+              "SELECT count(*) = 3 * (SELECT count(*) FROM runs WHERE outcome = 'ok'), count(*) > 9, "
+              "min(measured_ns) > 0 FROM measurements") == "1|1|1|\n");
+  CHECK(query(results,
+              "SELECT count(*) > 0, min(error) FROM predicted_vs_measured JOIN runs USING (run_key) WHERE "
+              "swap_out_bytes + swap_in_bytes = 0") == "1|0.0|\n");  // a plan that does not copy is exact
+  const std::string copying =
+      query(results, "SELECT count(*) FROM runs WHERE outcome = 'ok' AND swap_out_bytes + swap_in_bytes > 0");
+  CHECK_THAT(timed.out,
+             ContainsSubstring("\nplans that copy: " + copying.substr(0, copying.find('|')) + " measured, "));
+
+  CHECK(with({"--move"}).err == "tidepool: --move: expected --validate with --backend host\n");
+  CHECK(with({"--validate", "all", "--backend", "cuda", "--move"}).err ==
+        "tidepool: --move: expected --validate with --backend host\n");
+  for (const std::string count : {"0", "2.5", "every"}) {
+    const ProgramResult refused = with({"--validate", count});
+    CHECK(refused.code == 2);
+    CHECK(refused.err ==
+          "tidepool: --validate: '" + count + "' is not a number of plans; expected 1 or more, or all\n");
+  }
+}
