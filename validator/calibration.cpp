@@ -98,12 +98,12 @@ void measure_links(const LinkProbe& probe, const CalibrationOptions& options, Ca
 }
 
 Calibration calibrate_host(const CalibrationOptions& options) {
-  HostLink out, in;
+  HostLinks links;
   LinkProbe probe;
   probe.shared = true;
   probe.copy = [&](bool is_out, Bytes size) {
     const auto start = Clock::now();
-    (is_out ? out : in).copy(size);
+    (is_out ? links.out : links.in).copy(size);
     return since(start);
   };
   probe.both = [&](Bytes size, int count) {
@@ -113,8 +113,8 @@ Calibration calibrate_host(const CalibrationOptions& options) {
       took = since(start);
     };
     Nanos took_out, took_in;
-    std::thread other{[&] { copies(out, took_out); }};
-    copies(in, took_in);
+    std::thread other{[&] { copies(links.out, took_out); }};
+    copies(links.in, took_in);
     other.join();
     return std::pair{took_out, took_in};
   };

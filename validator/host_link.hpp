@@ -32,4 +32,8 @@ class HostLink {
   std::size_t at_ = 0;
 };
 
+struct HostLinks {
+  HostLink out, in;
+};
+
 }  // namespace tidepool

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "validator/execute.hpp"
-#include "validator/host_link.hpp"
 #include "validator/lanes.hpp"
 #include "validator/time_comparison.hpp"
 
@@ -33,7 +32,6 @@ class TimedHost final : public Backend {
         plan_{plan},
         options_{options},
         table_{static_cast<std::uint32_t>(trace.data().streams.size())},
-        links_(options.move ? 2 : 0),
         tasks_(table_.count()),
         bytes_(table_.count()) {
     Nanos longest{};
@@ -110,8 +108,8 @@ class TimedHost final : public Backend {
       return;
     }
     time.begin = now();
-    if (options_.move)
-      links_[time.kind == TaskKind::kSwapOut].copy(trace_.size(time.version));
+    if (options_.links)
+      (time.kind == TaskKind::kSwapOut ? options_.links->out : options_.links->in).copy(trace_.size(time.version));
     else
       sleep_until(time.begin + planned(time));
     time.end = now();
@@ -144,7 +142,6 @@ class TimedHost final : public Backend {
   const HostTimingOptions& options_;
   const LaneTable table_;
   Nanos patience_;
-  std::vector<HostLink> links_;               ///< to the device and to the host; only with HostTimingOptions::move
   std::vector<std::deque<TimedTask>> tasks_;  ///< by lane; times since start_, not scaled
   std::vector<Bytes> bytes_;                  ///< by lane, read and written
   Clock::time_point start_;

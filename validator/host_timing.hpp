@@ -6,14 +6,15 @@
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution_report.hpp"
+#include "validator/host_link.hpp"
 
 namespace tidepool {
 
 struct HostTimingOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
-  bool move = false;           ///< copies to and from the host move their bytes and take as long as that takes
-  double time_scale = 1;       ///< > 0: ops, and copies that do not move, take this multiple of their time
-  Machine machine = {};        ///< its links time the copies that do not move
+  HostLinks* links = nullptr;  ///< copies move their bytes on them, and take as long as that takes; or take their time
+  double time_scale = 1;       ///< > 0: ops, and copies that move nothing, take this multiple of their time
+  Machine machine = {};        ///< its links time the copies that move nothing
   Nanos patience = Nanos{60'000'000'000};  ///< beyond the longest task; nothing ends for so long: the run is stuck
 };
 

@@ -22,7 +22,9 @@ class Validator::Backend {
 
 class Validator::Host final : public Backend {
  public:
-  explicit Host(const ValidationOptions& options) : options_{options} {}
+  explicit Host(const ValidationOptions& options) : options_{options} {
+    if (options.move) links_ = std::make_unique<HostLinks>();
+  }
   bool measures() const override { return options_.time_scale > 0; }
 
   ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
@@ -30,7 +32,7 @@ class Validator::Host final : public Backend {
     if (timed)
       return time_on_host(trace, file.plan,
                           {.copy_on_write = copy_on_write,
-                           .move = options_.move,
+                           .links = links_.get(),
                            .time_scale = options_.time_scale,
                            .machine = file.spec.machine});
     HostOptions options{.copy_on_write = copy_on_write, .threads = options_.threads, .detail = options_.detail};
@@ -40,6 +42,7 @@ class Validator::Host final : public Backend {
 
  private:
   const ValidationOptions& options_;
+  std::unique_ptr<HostLinks> links_;  ///< the same for all runs: filling their memory takes longer than many a step
 };
 
 class Validator::Cuda final : public Backend {
