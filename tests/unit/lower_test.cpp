@@ -275,11 +275,35 @@ TEST_CASE("marks begin iterations, pushes and pops make phases and modules") {
   CHECK(summarize(trace).iterations == 2);
 }
 
-TEST_CASE("without marks, the period of the kernels is the iteration") {
+TEST_CASE("without marks, what the kernels repeat is the iteration") {
   std::string lines;
   for (int i = 0; i < 5; ++i)
     for (const int k : {1, 2, 3}) lines += kernel(fmt::format("k{}", k), 100 * i + 10 * k);
   CHECK(summarize(lowered(lines)).iterations == 5);
+}
+
+TEST_CASE("a training job without marks has its steps, not the rows of alike ops around and in them") {
+  // As PyTorch's: parameters are copied and filled; the first step makes the optimizer's state, and the last is followed
+  // by a test.
+  std::string lines;
+  int time = 0;
+  const auto run = [&](const std::string& name, int times = 1) {
+    for (int i = 0; i < times; ++i) lines += kernel(name, time += 10);
+  };
+  for (int layer = 0; layer < 20; ++layer) run("copy"), run("fill", 2);
+  for (int step = 0; step < 3; ++step) {
+    for (int layer = 0; layer < 20; ++layer) run("conv"), run("norm"), run("relu");
+    run("loss");
+    for (int layer = 0; layer < 20; ++layer) run("relu_grad"), run("norm_grad"), run("conv_grad", 2);
+    if (step == 0) run("fill", 80);
+    run("update", 7);
+  }
+  for (int layer = 0; layer < 20; ++layer) run("conv"), run("norm_infer"), run("relu");
+  const Trace trace = lowered(lines);
+  std::vector<std::string> begins;
+  for (const Mark& mark : trace.data().marks)
+    begins.push_back(fmt::format("{} {}", mark.step, trace.text(mark.name)));
+  CHECK(begins == Lines{"60 0", "288 1", "436 2", "584 after 2"});
 }
 
 TEST_CASE("files of different clocks are joined, and the straight line's error is told") {

@@ -12,13 +12,15 @@
 #include "traces/import/blocks.hpp"
 #include "traces/import/issue_order.hpp"
 #include "traces/import/launch_uses.hpp"
-#include "traces/import/period.hpp"
 #include "traces/import/range_names.hpp"
+#include "traces/import/steps.hpp"
 #include "traces/import/streams.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block: a damaged size may be any
 
 /// What happens on the host. At the same time, what ends comes first, and what is launched last.
 enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kOp };
@@ -162,22 +164,41 @@ class TimelineTrace {
   /// Whether ranges that are numbered tell the iterations.
   bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
 
-  /// Otherwise, the period of the ops' names does.
+  /// Otherwise, what repeats among the ops does.
   void find_iterations() {
     std::map<std::string_view, std::uint32_t> ids;
     std::vector<std::uint32_t> names;
-    for (const Entry& entry : entries_)
-      if (entry.happening == Happening::kOp)
+    std::map<std::tuple<std::int64_t, std::uint16_t, std::int64_t>, std::int64_t> blocks;
+    std::int64_t live = 0;
+    std::vector<std::int64_t> live_bytes;
+    for (const Entry& entry : entries_) {
+      if (entry.happening == Happening::kMemory) {
+        const GpuMemory& event = timeline_.memory[entry.record];
+        std::int64_t& size = blocks[{event.stream.process, event.device, event.address}];
+        live -= size;
+        size = event.event == BlockEvent::kFree ? 0 : std::clamp(event.size, std::int64_t{0}, kMostBytes);
+        live += size;
+      } else if (entry.happening == Happening::kOp) {
         names.push_back(
             ids.try_emplace(timeline_.ops[entry.record].name, static_cast<std::uint32_t>(ids.size())).first->second);
-    const Period period = find_period(names);
-    for (const PeriodicRun& run : period.runs)
-      for (std::size_t at = run.first; at + period.length <= run.last; at += period.length) periods_.push_back(at);
+        live_bytes.push_back(live);
+      }
+    }
+    steps_ = find_steps(names, live_bytes);
+  }
+
+  /// Marks the found step that begins or ends with the next op.
+  void mark_found_step() {
+    if (next_step_ > 0 && steps_[next_step_ - 1].last == next_op_) ended_iteration_ = std::to_string(next_step_ - 1);
+    if (next_step_ < steps_.size() && steps_[next_step_].first == next_op_) {
+      builder_->mark(MarkKind::kIteration, std::to_string(next_step_++));
+      ended_iteration_.clear();
+    }
+    ++next_op_;
   }
 
   void run(const GpuOp& record) {
-    if (next_period_ < periods_.size() && periods_[next_period_] == next_op_)
-      builder_->mark(MarkKind::kIteration, std::to_string(next_period_++));
+    mark_found_step();
     if (!ended_iteration_.empty()) {
       builder_->mark(MarkKind::kIteration, "after " + ended_iteration_);
       ended_iteration_.clear();
@@ -201,7 +222,6 @@ class TimelineTrace {
       op.random = call.random;
     }
     builder_->run(op, uses_.of(*builder_, record, [&](std::int64_t address) { return find(record, address); }));
-    ++next_op_;
     for (const OpId before : order(record.stream).run(op.stream, builder_->last_op()))
       builder_->order(before, builder_->last_op());
   }
@@ -308,9 +328,9 @@ class TimelineTrace {
   std::set<Place> open_iterations_;
   std::map<Place, Phase> open_phases_;
   std::map<Place, StringId> open_modules_;
-  std::string ended_iteration_;       // the last one, if no op ran since
-  std::vector<std::size_t> periods_;  // ops with which iterations begin
-  std::size_t next_period_ = 0, next_op_ = 0;
+  std::string ended_iteration_;   // the last one, if no op ran since
+  std::vector<FoundStep> steps_;  // by their ops, where no range tells them
+  std::size_t next_step_ = 0, next_op_ = 0;
 };
 
 }  // namespace

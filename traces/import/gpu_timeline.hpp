@@ -102,7 +102,7 @@ struct GpuTimeline {
 
 /// The ops become ops in the order in which the host launched them; memory events become buffers, and uses find theirs
 /// by address; events and waits become orders between streams; ranges become marks, phases and modules. Without ranges
-/// that count iterations, the period of the ops' names does.
+/// that count iterations, what repeats among the ops does: find_steps.
 /// @param device  only what is on this device, if it is given
 /// @return  not finished yet: its meta is the caller's
 /// @throws InputError  "no device 3; the report has 1, 4"

@@ -1,0 +1,130 @@
+#include "traces/import/steps.hpp"
+
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+using Steps = std::vector<FoundStep>;
+
+/// Each character is an op.
+Steps find(std::string_view ops, std::span<const std::int64_t> live = {}) {
+  const std::vector<std::uint32_t> names(ops.begin(), ops.end());
+  return find_steps(names, live);
+}
+
+std::string times(int count, std::string_view part) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += part;
+  return text;
+}
+
+/// Steps of one length, from `first` on.
+Steps equal_steps(std::size_t count, std::size_t length, std::size_t first = 0) {
+  Steps steps;
+  for (std::size_t i = 0; i < count; ++i) steps.push_back({first + i * length, first + (i + 1) * length});
+  return steps;
+}
+
+const std::string kMicroBatch = times(5, "abcd") + "ef";
+const std::string kAccumulated = times(4, kMicroBatch) + "xyzxz";  // 93 ops
+
+}  // namespace
+
+TEST_CASE("a loop's rounds are the steps, and what comes before and after belongs to none") {
+  CHECK(find(times(5, "abc")) == equal_steps(5, 3));
+  CHECK(find("pqrst" + times(4, "abacdefe") + "vw") == equal_steps(4, 8, 5));
+}
+
+TEST_CASE("four micro-batches of five layers and an optimizer are one step") {
+  for (const std::size_t count : {2U, 3U, 6U, 20U})
+    CHECK(find(times(static_cast<int>(count), kAccumulated)) == equal_steps(count, 93));
+}
+
+TEST_CASE("long rows before the loop, each op of its own kind, are no steps") {
+  const std::string prologue = times(161, "h") + times(53, "uvv") + times(322, "v");
+  CHECK(find(prologue + times(3, kAccumulated)) == equal_steps(3, 93, prologue.size()));
+}
+
+TEST_CASE("a first step that makes the optimizer's state is a step like the others") {
+  const std::string first = times(4, kMicroBatch) + times(40, "v") + "xyzxz";
+  Steps steps = equal_steps(3, 93, first.size());
+  steps.insert(steps.begin(), {0, first.size()});
+  CHECK(find(first + times(3, kAccumulated)) == steps);
+}
+
+TEST_CASE("a first step of which most is different is left out") {
+  const std::string first = "jklmnjklopqrstu" + times(4, "GHI") + "xyzxz";
+  CHECK(find(first + times(3, kAccumulated)).size() == 3);
+}
+
+TEST_CASE("what never repeats, or runs once, has no steps") {
+  CHECK(find("").empty());
+  CHECK(find("a").empty());
+  CHECK(find("aaaaaaaa").empty());
+  CHECK(find("abcdefghijklmnopqrstuvwxyz").empty());
+  CHECK(find(times(12, "abcd") + "efghijkl" + times(12, "mnop") + "qrstuvw").empty());
+}
+
+TEST_CASE("layers fill the memory or empty it: they are no steps, however much of the job they are") {
+  // 12 layers forth, each leaving 10 bytes, and 12 back, each taking them.
+  const std::string job = "s" + times(12, "abcd") + "t" + times(12, "efgh") + "u";
+  std::vector<std::int64_t> live;
+  for (std::size_t i = 0; i < job.size(); ++i) {
+    const auto layers = static_cast<std::int64_t>(i / 4);
+    live.push_back(10 * (layers < 12 ? layers : 24 - layers));
+  }
+  CHECK(find(times(12, "abcd"), std::vector<std::int64_t>(48, 7)).size() == 12);
+  CHECK(find(times(12, "abcd"), {live.data(), 48}).empty());
+  CHECK(find(job, live).empty());
+}
+
+TEST_CASE("a step begins where few bytes are live") {
+  // The recording begins between forward and backward.
+  const std::string job = "defgh" + times(4, "abcdefgh");
+  std::vector<std::int64_t> live;
+  for (const char op : job) live.push_back(op == 'a' ? 0 : op <= 'd' ? 100 * (op - 'a') : 100 * ('h' - op + 1));
+  CHECK(find(job) == equal_steps(4, 8));
+  CHECK(find(job, live) == equal_steps(4, 8, 5));
+}
+
+TEST_CASE("a log every ten steps makes no longer step of ten") {
+  const std::string step = times(30, "abcd") + times(30, "efgh") + "xyz";
+  const std::string ten = times(10, step) + "L";
+  const Steps steps = find(times(4, ten));
+  REQUIRE(steps.size() == 40);
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].first == i * step.size() + i / 10);
+}
+
+TEST_CASE("fifty steps and a test are an epoch, not a step") {
+  const std::string epoch = times(50, "abcdefgh") + times(10, "abct");
+  const Steps steps = find(times(3, epoch));
+  REQUIRE(steps.size() >= 150);
+  CHECK(steps[0] == FoundStep{0, 8});
+  CHECK(steps[49] == FoundStep{392, 400});
+}
+
+TEST_CASE("ops that are missing, added or others here and there hide no step") {
+  for (const unsigned seed : {1U, 2U, 3U, 4U, 5U}) {
+    std::mt19937 random{seed};
+    std::string job;
+    std::vector<std::size_t> begins;
+    for (int i = 0; i < 12; ++i) {
+      begins.push_back(job.size());
+      std::string step = kAccumulated;
+      step.replace(5 + random() % 70, 1, std::array{"", "N", "aa", "bN"}[random() % 4]);
+      job += step;
+    }
+    const Steps steps = find(job);
+    INFO(seed << " " << job);
+    REQUIRE(steps.size() == 12);
+    for (std::size_t i = 0; i < 12; ++i) CHECK(steps[i].first == begins[i]);
+    CHECK(steps.back().last == job.size());
+  }
+}
