@@ -226,6 +226,26 @@ class Report(unittest.TestCase):
         self.assertEqual(self.page.run("document.querySelectorAll('.frontier path.bound-line').length"), 2)
         self.keep("frontier")
 
+    def test_a_frontier_of_many_policies_has_a_legend_that_covers_nothing(self):
+        self.box("#frontiers")
+        covered = self.page.run("""(() => {
+          const frontier = content.frontiers[0], [line] = frontier.best_pools;
+          const figure = frontierFigure({...frontier, bounds: ['remat', 'swap', 'swap,remat'].map(
+              with_ => ({...frontier.bounds[0], with: with_})),
+              best_pools: Array.from({length: 40}, (_, i) => ({...line, policy: 'policy-' + i}))});
+          document.querySelector('.frontiers').append(figure);
+          const frame = figure.querySelector('svg').getBoundingClientRect();
+          const boxes = [...figure.querySelectorAll('svg text')].map(text => [text.textContent, text.getBoundingClientRect()]);
+          figure.remove();
+          const wrong = boxes.filter(([, box]) => box.bottom > frame.bottom || box.right > frame.right).map(([text]) => text);
+          boxes.forEach(([a, one], i) => boxes.slice(i + 1).forEach(([b, other]) => {
+            if (one.left < other.right && other.left < one.right && one.top + 3 < other.bottom && other.top + 3 < one.bottom)
+              wrong.push(`${a} on ${b}`);
+          }));
+          return boxes.length > 20 ? wrong : ['too little text'];
+        })()""")
+        self.assertEqual(covered, [])
+
     def test_two_runs_share_the_cursor(self):
         x, y, width, height = self.box(".pane-map")
         self.page.mouse("Moved", x + width * 0.6, y + height * 0.5)
@@ -247,9 +267,14 @@ class Report(unittest.TestCase):
         self.keep("dark")
         self.page.dark(False)
         self.page.size(420, 900)
-        self.page.run("settled().then(() => true)")
+        self.page.run("""(async () => {
+          await select(runs[1], 300);
+          for (const folded of document.querySelectorAll('details')) folded.open = true;
+          await settled();
+        })()""")
         self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 420)
         self.keep("narrow")
+        self.page.run("(clearSelection(), document.querySelectorAll('details').forEach(each => { each.open = false; }))")
         self.page.size(1440, 1000)
         printed = os.path.join(self.folder.name, "r.pdf")
         self.page.print(printed)

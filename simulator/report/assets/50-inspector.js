@@ -45,7 +45,7 @@ function facts(pairs) {
 
 function rowsTable(head, rows) {
   const shown = rows.slice(0, MOST_ROWS);
-  return h('div', {}, h('table', {}, h('thead', {}, h('tr', {}, head.map(text => h('th', {scope: 'col'}, text)))),
+  return h('div', {class: 'wide'}, h('table', {}, h('thead', {}, h('tr', {}, head.map(text => h('th', {scope: 'col'}, text)))),
              h('tbody', {}, shown.map(cells => h('tr', {}, cells.map(cell => h('td', {}, cell)))))),
            rows.length > shown.length ? h('p', {class: 'soft'}, `… and ${countText(rows.length - shown.length)} more`) : null);
 }

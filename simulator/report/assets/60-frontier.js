@@ -83,8 +83,9 @@ function frontierFigure(frontier, allPools) {
     svg.append(group);
     labels.push({line, colour, rank, last, group});
   });
-  // The legend to the right: best first, each with where it ends and why.
-  const shown = labels.slice(0, 20);
+  // The legend to the right, above the ticks' height: best first, each with where it ends and why.
+  const room = Math.floor((H - bottom - top) / 16) - 1 - (lowest.length ? 1 : 0) - frontier.bounds.length;
+  const shown = labels.length > room ? labels.slice(0, room - 1) : labels;
   shown.forEach(({line, colour, rank, last, group}, i) => {
     const ly = top + 6 + i * 16;
     const failed = limited.filter(([, j]) => typeof line.cells[j] === 'string').map(([, j]) => line.cells[j]);
@@ -109,7 +110,8 @@ function frontierFigure(frontier, allPools) {
     svg.append(h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: below, y2: below, class: 'bound-line bound-' + rank}),
         h('svg:text', {x: W - right + 28, y: below + 4, class: 'tick'}, `bound: ${bound.with.replace('remat', 'recompute').replace(',', ', ')}`));
   });
-  figure.append(h('figcaption', {}, h('strong', {}, title), `: ${timeText(frontier.baseline_ns)} without limit, ideal peak ${bytesText(frontier.ideal_peak_bytes)}`), svg, frontierTable(frontier, lines, limited));
+  figure.append(h('figcaption', {}, h('strong', {}, title), `: ${timeText(frontier.baseline_ns)} without limit, ideal peak ${bytesText(frontier.ideal_peak_bytes)}`),
+      h('div', {class: 'wide'}, svg), frontierTable(frontier, lines, limited));
   return figure;
 }
 

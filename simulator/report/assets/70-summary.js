@@ -39,9 +39,9 @@ function autopsyOf(run) {
   const cure = h('p', {}, cheapest ? h('span', {}, 'Cheapest of what was tried at this capacity: ', h('strong', {}, `${cheapest.policy} on ${cheapest.pool}`),
       `, ${percentText(cheapest.overhead)}. `) : a.remedies.length ? 'Nothing that was tried runs at this capacity. ' : '',
       a.least_capacity_bytes ? `With the same pool and policy the step needs ${bytesText(a.least_capacity_bytes)}.` : '');
-  const tried = a.remedies.length ? h('details', {}, h('summary', {}, `What was tried (${a.remedies.length})`), h('table', {class: 'numbers'},
+  const tried = a.remedies.length ? h('details', {}, h('summary', {}, `What was tried (${a.remedies.length})`), h('div', {class: 'wide'}, h('table', {class: 'numbers'},
       h('thead', {}, h('tr', {}, ['policy', 'pool', 'outcome'].map(t => h('th', {scope: 'col'}, t)))),
-      h('tbody', {}, a.remedies.map(r => h('tr', {}, h('th', {scope: 'row'}, r.policy), h('td', {}, r.pool), h('td', {}, r.outcome === 'ok' ? percentText(r.overhead) : OUTCOMES[r.outcome])))))) : null;
+      h('tbody', {}, a.remedies.map(r => h('tr', {}, h('th', {scope: 'row'}, r.policy), h('td', {}, r.pool), h('td', {}, r.outcome === 'ok' ? percentText(r.overhead) : OUTCOMES[r.outcome]))))))) : null;
   return h('article', {class: 'autopsy'}, h('h3', {}, run.label), head, a.side_by_side ? addressStrip(run, a) : null, go, cure, tried);
 }
 

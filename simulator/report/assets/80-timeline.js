@@ -124,7 +124,8 @@ function timelineSection() {
         LANE_LEGEND.map(([k, name]) => h('span', {}, swatch(LANE_COLOURS[k]), name))),
       h('div', {class: 'controls'}, runs.length > 1 ? compare : null, runs.length > 1 ? align : null,
         button('−', 'Zoom out (-)', () => zoomTime(1 / 0.7)), button('+', 'Zoom in (+)', () => zoomTime(0.7)), button('all', 'Show all (0)', showAll),
-        h('span', {class: 'soft hint'}, 'drag to pan, Ctrl + scroll to zoom, Alt + scroll for addresses, ? for keys')),
+        h('span', {class: 'soft hint'}, matchMedia('(pointer: coarse)').matches ? 'drag to pan, part two fingers to zoom' :
+            'drag to pan, Ctrl + scroll to zoom, Alt + scroll for addresses, ? for keys')),
       overview, slotHolder, inspector);
 }
 
