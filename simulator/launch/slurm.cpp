@@ -33,34 +33,55 @@ std::string array_text(std::span<const int> indices) {
   return text;
 }
 
+/// A job as `sbatch --parsable` names it: "ID", or "ID;CLUSTER" where it went to a cluster that was asked for.
+struct Job {
+  explicit Job(const std::string& name)
+      : id{name.substr(0, name.find(';'))}, cluster{name.size() > id.size() ? name.substr(id.size() + 1) : ""} {}
+
+  std::string parsable() const { return cluster.empty() ? id : id + ";" + cluster; }
+  std::string text() const { return cluster.empty() ? id : fmt::format("{} on {}", id, cluster); }
+
+  /// What asks the job's own controller with a program of Slurm's.
+  std::vector<std::string> command(const std::string& program, std::initializer_list<std::string> arguments) const {
+    std::vector<std::string> all{program};
+    if (!cluster.empty()) all.insert(all.end(), {"-M", cluster});
+    all.insert(all.end(), arguments);
+    return all;
+  }
+
+  std::string id, cluster;
+};
+
 class Slurm final : public Launcher {
  public:
   explicit Slurm(std::vector<std::string> options) : options_{std::move(options)} {}
 
   void wait_for_earlier(const std::string& script, const std::atomic<bool>& stop) override {
     std::ifstream file{job_file(script)};
-    std::string job;
-    if (!(file >> job) || finished(job)) return;
-    fmt::print(stderr, "job {} of an earlier sweep is still there; waiting for it\n", job);
+    std::string name;
+    if (!(file >> name)) return;
+    const Job job{name};
+    if (finished(job)) return;
+    fmt::print(stderr, "job {} of an earlier sweep is still there; waiting for it\n", job.text());
     follow(job, stop);
   }
 
   void run(const std::string& script, const std::string& log, std::span<const int> indices,
            const std::atomic<bool>& stop) override {
-    const std::string job = submit(script, log, indices);
-    std::ofstream{job_file(script)} << job << '\n';
-    fmt::print(stderr, "submitted job {} with {} tasks\n", job, indices.size());
+    const Job job = submit(script, log, indices);
+    std::ofstream{job_file(script)} << job.parsable() << '\n';
+    fmt::print(stderr, "submitted job {} with {} tasks\n", job.text(), indices.size());
     follow(job, stop);
   }
 
  private:
   static std::string job_file(const std::string& script) { return script + ".id"; }
 
-  void follow(const std::string& job, const std::atomic<bool>& stop) {
+  void follow(const Job& job, const std::atomic<bool>& stop) {
     auto wait = std::chrono::milliseconds{kFirstWait};
     while (!finished(job)) {
       if (stop) {
-        run_process({"scancel", job});
+        run_process(job.command("scancel", {job.id}));
         break;
       }
       std::this_thread::sleep_for(wait);
@@ -69,7 +90,7 @@ class Slurm final : public Launcher {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
   }
 
-  std::string submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
+  Job submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
     const std::size_t index = log.rfind('%');
     std::string output;  // sbatch reads every % but a doubled one as the begin of a pattern
     for (std::size_t i = 0; i < log.size(); ++i)
@@ -88,15 +109,14 @@ class Slurm final : public Launcher {
     command.push_back(script);
     const ProcessResult result = run_process(command);
     if (result.code != 0) throw std::runtime_error{fmt::format("sbatch: {}", trimmed(result.said))};
-    // "ID" or "ID;CLUSTER", below what a site may print
     const std::string said = trimmed(result.said);
-    const std::string last = said.substr(said.rfind('\n') + 1);
-    return last.substr(0, last.find(';'));
+    return Job{said.substr(said.rfind('\n') + 1)};  // below what a site may print
   }
 
   /// Whether the job has no task any more that waits or runs.
-  bool finished(const std::string& job) {
-    const ProcessResult result = run_process({"squeue", "--noheader", "--array", "--jobs=" + job, "--format=%T"});
+  bool finished(const Job& job) {
+    const ProcessResult result =
+        run_process(job.command("squeue", {"--noheader", "--array", "--jobs=" + job.id, "--format=%T"}));
     if (result.code != 0) {
       if (result.said.find("Invalid job id") != std::string::npos) return true;  // it ended some time ago
       if (++unanswered_ < kPatience) return false;
@@ -105,8 +125,10 @@ class Slurm final : public Launcher {
     unanswered_ = 0;
     std::size_t pending = 0, others = 0;
     std::istringstream lines{result.said};
-    for (std::string line; std::getline(lines, line);) ++(line.starts_with("PENDING") ? pending : others);
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job, pending, others);
+    for (std::string line; std::getline(lines, line);)
+      if (!line.empty() && !line.starts_with("CLUSTER:"))  // which -M prints above, in some versions
+        ++(line.starts_with("PENDING") ? pending : others);
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job.text(), pending, others);
     return pending + others == 0;
   }
 

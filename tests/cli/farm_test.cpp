@@ -37,7 +37,8 @@ void write_program(const std::string& path, const std::string& script) {
 }
 
 /// Commands with the names of Slurm's, in a folder of their own: sbatch runs the tasks at once, but leaves out those in
-/// the file "lost" the first time. What it was given is in the file "submitted".
+/// the file "lost" the first time. What it was given is in the file "submitted". The job is 17, and 17;west on the
+/// cluster west.
 void write_slurm(const ScratchFolder& scratch) {
   fs::create_directories(scratch.file("bin"));
   write_program(scratch.file("bin/sbatch"), R"sh(cd "$(dirname "$0")"
@@ -51,7 +52,7 @@ for range in ${array//,/ }; do
 done
 rm -f lost
 echo "a site's greeting"
-echo "17;cluster"
+case "$*" in *"-M west "*) echo "17;west" ;; *) echo 17 ;; esac
 )sh");
   write_program(scratch.file("bin/squeue"), "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n");
 }
@@ -138,6 +139,40 @@ case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
         "all 27 runs are in " +
             database + "\n");
   CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+}
+
+TEST_CASE("a job that went to another cluster is followed and ended there") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  write_slurm(scratch);
+  // This cluster knows no job 17; the other one says that it runs, until it is asked for the second time.
+  write_program(scratch.file("bin/squeue"), R"sh(cd "$(dirname "$0")"
+case "$*" in
+  "-M west --noheader --array --jobs=17 "*) echo "CLUSTER: west"; [ -f asked ] || { touch asked; echo RUNNING; } ;;
+  *) echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1 ;;
+esac
+)sh");
+  const FirstInPath path{scratch.file("bin")};
+  const std::string database = scratch.file("r.sqlite");
+  const std::vector<std::string> command =
+      sweep.command(database, {"--slurm", "--shards", "1", "--slurm-options", "-M west --mem=1G"});
+  const ProgramResult result = run_program(command);
+  CHECK(result.code == 0);
+  CHECK(result.err == "submitted job 17 on west with 1 tasks\nall 27 runs are in " + database + "\n");
+  CHECK(fs::exists(scratch.file("bin/asked")));
+  CHECK(run_program({"compare", database, sweep.whole}).out == "identical: 27 runs\n");
+
+  // Interrupted while an earlier job is waited for.
+  write_program(scratch.file("bin/squeue"), "echo RUNNING; mkdir \"$0.asked\" && kill -INT $PPID\n");
+  write_program(scratch.file("bin/scancel"), "echo \"$@\" >\"$(dirname \"$0\")/ended\"\n");
+  const std::string other = scratch.file("other.sqlite");
+  fs::create_directories(other + ".shards");
+  std::ofstream{other + ".shards/job.sh.id"} << "16;west\n";
+  const ProgramResult stopped = run_program(sweep.command(other, {"--slurm", "--shards", "1"}));
+  CHECK(stopped.code == 130);
+  CHECK(stopped.err.starts_with(
+      "job 16 on west of an earlier sweep is still there; waiting for it\ninterrupted: 0 of 27"));
+  CHECK(content_of(scratch.file("bin/ended")) == "-M west 16\n");
 }
 
 TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
