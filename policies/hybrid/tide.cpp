@@ -126,9 +126,7 @@ class Tide final : public Answering {
 
   void search(Best& best, const Trace& trace, const RunSpec& spec) {
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = spec.iterations > 1
-                                      ? find_gaps(trace, least_, spec.assume)
-                                      : find_gaps_of_one_run(trace, least_, circle, spec.capacity, spec.assume);
+    const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     const Reruns reruns{trace, gaps};
     const std::vector<Nanos> costs =
         recomputes_ ? reruns.costs() : std::vector<Nanos>(gaps.size(), Reruns::kImpossible);

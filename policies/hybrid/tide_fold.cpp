@@ -34,7 +34,7 @@ class TideFold final : public Answering {
  private:
   Maker search(const Trace& trace, const RunSpec& spec) {
     const StepCircle circle = step_circle(trace);
-    const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
+    const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     Structure structure = find_structure(trace);
     if (!fold_)
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;

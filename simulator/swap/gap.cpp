@@ -100,12 +100,12 @@ std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& a
   return gaps;
 }
 
-std::vector<Gap> find_gaps_of_one_run(const Trace& trace, Bytes least, const StepCircle& circle, Bytes capacity,
-                                      const Assumptions& assume) {
-  std::vector<Gap> gaps = find_gaps(trace, least, assume);
+std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCircle& circle, const RunSpec& spec) {
+  std::vector<Gap> gaps = find_gaps(trace, least, spec.assume);
+  if (spec.iterations > 1) return gaps;
   const auto ops = static_cast<std::uint32_t>(circle.size());
   std::uint32_t fits_from = ops;  // the op from which on everything fits
-  while (fits_from > 0 && circle.load[fits_from - 1] <= capacity) --fits_from;
+  while (fits_from > 0 && circle.load[fits_from - 1] <= spec.capacity) --fits_from;
   for (Gap& gap : gaps)
     if (gap.crosses && gap.release + 1 >= fits_from) {
       gap.out = gap.in;

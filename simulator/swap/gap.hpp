@@ -43,11 +43,10 @@ struct Gap {
 /// What the assumptions pin, since sources brought it or it was there before, is in no gap.
 std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume = {});
 
-/// The gaps of a step that is run once, if at most `capacity` may be live: what a gap that crosses the boundary brings
-/// back at the beginning is on the host from the start, and what it would take away at the end stays where all fits
-/// anyway.
-std::vector<Gap> find_gaps_of_one_run(const Trace& trace, Bytes least, const StepCircle& circle, Bytes capacity,
-                                      const Assumptions& assume = {});
+/// The gaps of what `spec` runs: those of iterations are all of find_gaps(). In a step that is run once, what a gap
+/// that crosses the boundary brings back at the beginning is on the host from the start, and what it would take away at
+/// the end stays where all fits into the capacity anyway.
+std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCircle& circle, const RunSpec& spec);
 
 /// When the content of a gap may start to leave: the end of the op that releases it.
 inline Nanos released(const StepCircle& circle, const Gap& gap) { return circle.at(gap.release + std::size_t{1}); }

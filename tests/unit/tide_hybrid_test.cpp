@@ -5,6 +5,7 @@
 #include "simulator/registry.hpp"
 #include "simulator/swap/trials.hpp"
 #include "tests/catch.hpp"
+#include "traces/builder.hpp"
 #include "traces/importer.hpp"
 
 using namespace tidepool;
@@ -46,4 +47,27 @@ TEST_CASE("tide judges nothing where a bound says that no plan exists") {
   const Result result = simulate(trace, spec);
   CHECK(result.outcome != Outcome::kOk);
   CHECK(result.cost_evaluations == judge(trace, spec, follow_draft({}, OnDemand::kCopyOrDrop)).cost_evaluations);
+}
+
+TEST_CASE("what begins on the host and is needed late leaves the device only if the step is run again") {
+  TraceBuilder build;
+  const BufferId state = build.existing({.size = 8_MiB, .kind = BufferKind::kOptimizerState});
+  const BufferId activation = build.alloc({.size = 8_MiB, .kind = BufferKind::kActivation});
+  build.run({.duration = 5_ms}, {{activation, Access::kWrite}});
+  build.run({.duration = 1_ms}, {{activation}});
+  build.free(activation);
+  for (int i = 0; i < 2; ++i) build.run({.duration = 5_ms}, {});
+  build.run({.duration = 1_ms}, {{state, Access::kReadWrite}});
+  build.run({.duration = 5_ms}, {});
+  const Trace trace = build.finish();
+  for (const auto& [iterations, out] : {std::pair{1, 0_B}, std::pair{3, 8_MiB}}) {
+    INFO(iterations);
+    RunSpec spec = setting(trace, 60, "tide-fold");
+    spec.iterations = iterations;
+    const Result result = simulate(trace, spec);
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.makespan == result.baseline);
+    CHECK(result.totals.swap_in == 8_MiB);
+    CHECK(result.totals.swap_out == out);
+  }
 }
