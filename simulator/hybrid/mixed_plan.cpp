@@ -93,7 +93,7 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits) {
-  ExcessTree curve{planning.circle, limits};
+  ExcessTree curve{planning.circle, limits, ExcessTree::Asked::kHowMuch};
   MixedSelection selection;
   std::vector<double> cost;
   std::vector<bool> copy;

@@ -74,7 +74,7 @@ TEST_CASE("what gaps take off the load is looked up as on a curve") {
   for (int i = 0; i < 40; ++i) circle.load.emplace_back(static_cast<std::int64_t>(500 + random.below(500)));
   const SlotLimits limits(40, 600_B);
   LoadCurve curve{circle, limits};
-  ExcessTree tree{circle, limits};
+  ExcessTree tree{circle, limits, ExcessTree::Asked::kHowMuch};
   int relieving = 0;
   for (int i = 0; i < 200; ++i) {
     const auto release = static_cast<std::uint32_t>(random.below(38));
