@@ -1,6 +1,7 @@
 #include "simulator/structure/tied_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -65,10 +66,12 @@ void TiedSearch::run() {
   if (gaps_.empty() || over()) return;
   if (!by_cost_.empty()) try_plan({.copied = {}, .dropped = {}, .drops_on_demand = true}, best_rule_);
   try_grid();
-  for (bool improved = true; improved && !over();) {
-    improved = try_settings();
-    improved |= try_classes();
-  }
+  do {
+    for (bool improved = true; improved && !over();) {
+      improved = try_settings();
+      improved |= try_classes();
+    }
+  } while (try_mixtures());
 }
 
 /// The step with its load while some content is dropped, and with the time that it takes to make it again.
@@ -190,10 +193,15 @@ bool TiedSearch::change(Set set) {
   return !over() && attempt(rule);
 }
 
+/// Sixteenths of what the link could bring back in a step.
+Bytes TiedSearch::of_the_link(std::int64_t sixteenths) const {
+  const double most =
+      static_cast<double>(circle_.period().count()) / 1e9 * static_cast<double>(machine_.h2d.rate.count());
+  return Bytes{static_cast<std::int64_t>(most) / 16 * sixteenths};
+}
+
 void TiedSearch::try_grid() {
   const Rule plain = best_rule_;
-  const auto capacity_of_link = static_cast<std::int64_t>(static_cast<double>(circle_.period().count()) / 1e9 *
-                                                          static_cast<double>(machine_.h2d.rate.count()));
   for (const int sixteenths : {0, 2, 4, 8, 16, 1, 3, 6, 12, 32})
     for (const std::size_t thirds : {0u, 1u, 2u})
       for (const int slack : {0, 4})
@@ -201,7 +209,7 @@ void TiedSearch::try_grid() {
           if (over()) return;
           if (drops_on_demand && by_cost_.empty()) continue;
           Rule rule = plain;
-          rule.budget = Bytes{capacity_of_link / 16 * sixteenths};
+          rule.budget = of_the_link(sixteenths);
           rule.cheap = by_cost_.size() * thirds / 3;
           rule.slack = capacity_ * slack / 100;
           rule.drops_on_demand = drops_on_demand;
@@ -252,6 +260,48 @@ bool TiedSearch::try_classes() {
       improved |= change([&](Rule& rule) { rule.first[c] = true, rule.most_copied[c] = all; });
   }
   return improved;
+}
+
+/// Changes one thing at random.
+void TiedSearch::change_at_random(Rule& rule) {
+  const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random_() % end); };
+  const std::size_t c = below(classes_.size()), most = classes_[c].members.size();
+  switch (below(8)) {
+    case 0:
+      rule.slack = capacity_ * static_cast<std::int64_t>(below(31)) / 100;
+      break;
+    case 1:
+      rule.copies = rule.copies == CopyOut::kAtRelease ? CopyOut::kWhenFree : CopyOut::kAtRelease;
+      rule.score = std::array{GapScore::kAoa, GapScore::kDoa, GapScore::kWdoa}[below(3)];
+      break;
+    case 2:
+      rule.budget = of_the_link(static_cast<std::int64_t>(below(33)));
+      break;
+    case 3:
+      rule.cheap = below(by_cost_.size() + 1);
+      break;
+    case 4:
+      rule.first[c] = !rule.first[c];
+      break;
+    case 5:
+      rule.most_copied[c] = below(most + 1);
+      break;
+    default:
+      rule.most_dropped[c] = below(most + 1);
+  }
+}
+
+/// Tries the best rule with a few changes at once until that helps; whether it did.
+bool TiedSearch::try_mixtures() {
+  constexpr int kMostInVain = 300;  // in a row, of plans that are known
+  for (int in_vain = 0; in_vain < kMostInVain && !over(); ++in_vain) {
+    const std::int64_t before = judged_;
+    Rule rule = best_rule_;
+    for (std::uint64_t left = 2 + random_() % 3; left > 0; --left) change_at_random(rule);
+    if (attempt(rule)) return true;
+    if (judged_ > before) in_vain = 0;
+  }
+  return false;
 }
 
 }  // namespace tidepool

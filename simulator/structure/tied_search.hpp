@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <random>
 #include <unordered_set>
 #include <vector>
 
@@ -24,8 +25,9 @@ namespace tidepool {
 /// is not enough. What its copies hold while they are under way is taken off the limits that it is made again for.
 /// Budget and number of cheap classes are tried on a grid first. Then the best is changed in one respect after the
 /// other, as long as that helps: slack, budget, cheap classes, score, when copies are issued, and every class by
-/// itself: not dropped, copied less, copied first. The number of plans judged depends on the number of classes and not
-/// on that of layers, and one takes O(slots + gaps log slots) and its judgement.
+/// itself: not dropped, copied less, copied first. Where none of that helps, a few such changes are made at once, at
+/// random but always the same, and when that helps it goes on from there. So as many plans are judged whatever the
+/// number of layers, and one takes O(slots + gaps log slots) and its judgement.
 class TiedSearch {
  public:
   /// Runs a plan in the setting that it is for.
@@ -68,9 +70,12 @@ class TiedSearch {
   GapPlan select(const Rule& rule, const SlotLimits& limits, bool& fits);
   std::vector<std::uint32_t> order_of(const Rule& rule);
   StepCircle without(const std::vector<std::uint32_t>& dropped) const;
+  Bytes of_the_link(std::int64_t sixteenths) const;
   void try_grid();
   bool try_settings();
   bool try_classes();
+  void change_at_random(Rule& rule);
+  bool try_mixtures();
 
   const StepCircle& circle_;
   const std::vector<Gap>& gaps_;
@@ -89,6 +94,7 @@ class TiedSearch {
   Result best_result_;
   Rule best_rule_;
   std::unordered_set<std::uint64_t> seen_;  // hashes of the plans judged
+  std::mt19937_64 random_;
 };
 
 }  // namespace tidepool

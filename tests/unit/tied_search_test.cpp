@@ -133,6 +133,34 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
   CHECK(copies);
 }
 
+TEST_CASE("as many plans are tried whatever the depth, none of them twice") {
+  constexpr std::int64_t kTries = 500;
+  for (const std::int64_t layers : {6, 24}) {
+    INFO(layers);
+    const Trace trace = gpt(layers);
+    const Classes found = classes_of(trace);
+    const Machine machine = find_machine("a100-pcie4");
+    std::vector<GapPlan> judged;
+    TiedSearch search{found.circle,
+                      found.gaps,
+                      found.classes,
+                      Reruns(trace, found.gaps).costs(),
+                      machine,
+                      Bytes{trace.ideal_peak().count() * 7 / 10},
+                      [&](const GapPlan& plan) {  // nothing is better than anything
+                        CHECK(std::find(judged.begin(), judged.end(), plan) == judged.end());
+                        judged.push_back(plan);
+                        Result result;
+                        result.outcome = Outcome::kOk;
+                        result.totals.makespan = 1_ms;
+                        return result;
+                      },
+                      kTries};
+    search.run();
+    CHECK(search.judged() == kTries);
+  }
+}
+
 TEST_CASE("where nothing repeats it does not matter whether a step is folded") {
   for (const char* const name : {"vgg16", "unet"}) {
     INFO(name);
