@@ -60,7 +60,7 @@ def reason(row, without_addresses):
     lost = ", ".join(f"{what} {share:.1%}" for what, share in sorted(parts.items(), key=lambda part: -part[1])
                      if share > 0.0005)
     placement = f"; {free:.1%} without addresses" if free is not None else ""
-    return f"bound {row['bound_ns'] / step - 1:.1%} ({row['bound_kind']}); {lost}{placement}"
+    return f"bound {row['bound_ns'] / step - 1:.1%} ({row['bound_kind']}, limited by {row['limited_by']}); {lost}{placement}"
 
 
 def print_points(points, policies, ours):

@@ -66,7 +66,7 @@ class Database {
 
   /// Opens a file of results or makes one. ":memory:" is forgotten with this object.
   /// @throws InputError  "r.sqlite: not a database of sweep results; expected a new file or one that sweep wrote",
-  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 3",
+  ///                     "r.sqlite: schema version 7; this tidepool reads and writes version 4",
   ///                     "r.sqlite: no such file; expected a database that sweep wrote"
   explicit Database(const std::string& path, Open open = Open::kMayCreate);
 

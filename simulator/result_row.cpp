@@ -61,6 +61,7 @@ constexpr std::array kColumns{
     Column{"actions_per_second", ColumnType::kReal, ColumnRole::kWallClock},
     Column{"bound_ns"},
     Column{"bound_kind", ColumnType::kText},
+    Column{"limited_by", ColumnType::kText},
     Column{"gap", ColumnType::kReal},
 };
 
@@ -199,6 +200,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
   if (!bound) return row;
   set("bound_kind", bound->name);
+  set("limited_by", std::string{to_text(bound->limited_by)});
   if (!bound->feasible) return row;
   set("bound_ns", bound->makespan.count());
   if (result.outcome == Outcome::kOk) set("gap", ratio(makespan.count(), bound->makespan.count(), 1));

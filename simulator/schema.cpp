@@ -67,7 +67,7 @@ CREATE VIEW best_policy AS SELECT trace, machine, addresses, capacity_bytes, {sh
 WHERE place = 1;
 
 CREATE VIEW gap_to_bound AS SELECT trace, machine, capacity_bytes, {share}, policy, options, pool, seed, outcome,
-  CASE WHEN outcome = 'ok' THEN makespan_ns END AS makespan_ns, bound_ns, bound_kind, gap,
+  CASE WHEN outcome = 'ok' THEN makespan_ns END AS makespan_ns, bound_ns, bound_kind, limited_by, gap,
   bound_ns IS NULL AS impossible, version, run_key
 FROM runs WHERE bound_kind IS NOT NULL;
 

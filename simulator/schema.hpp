@@ -8,7 +8,7 @@
 namespace tidepool::schema {
 
 inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
-inline constexpr int kVersion = 3;               ///< the user_version of the files that this program writes
+inline constexpr int kVersion = 4;               ///< the user_version of the files that this program writes
 
 /// The database's name of a column: "stall_ns_h2d" for "stall_ns.h2d".
 std::string column_name(const Column& column);

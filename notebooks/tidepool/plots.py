@@ -9,7 +9,8 @@ GIB = 2**30
 
 
 def frontier(rows: pandas.DataFrame, axes=None):
-    """Overhead against memory, a line for each policy, with the best lower bound known at each capacity."""
+    """Overhead against memory, a line for each policy, with the lowest bound of these runs at each capacity and what
+    limits it."""
     axes = axes if axes is not None else matplotlib.pyplot.subplots(figsize=(7, 4))[1]
     share = rows["capacity_bytes"] / rows["ideal_peak_bytes"]
     rows = rows.assign(share=share, overhead=100 * (rows["overhead_ratio"] - 1))
@@ -18,9 +19,13 @@ def frontier(rows: pandas.DataFrame, axes=None):
         axes.plot(best.index, best.to_numpy(), marker="o", markersize=4, label=name)
     if "bound_ns" in rows:
         bounded = rows[rows["bound_ns"].notna()]
-        least = (100 * (bounded["bound_ns"] / bounded["baseline_ns"] - 1)).groupby(bounded["share"]).min()
-        if len(least) > 0:
-            axes.plot(least.index, least.to_numpy(), color="black", linestyle=":", label="no plan is below")
+        bounded = bounded.assign(least=100 * (bounded["bound_ns"] / bounded["baseline_ns"] - 1))
+        lowest = bounded.loc[bounded.groupby("share")["least"].idxmin()]
+        if len(lowest) > 0:
+            axes.plot(lowest["share"], lowest["least"], color="black", linestyle=":", label="no plan is below")
+        for marker, (resource, points) in zip("x+1234", lowest.groupby("limited_by")):
+            axes.plot(points["share"], points["least"], color="black", linestyle="", marker=marker,
+                      label=f"limited by {resource}")
     axes.set(xlabel="capacity, times the ideal peak", ylabel="overhead, %", yscale="symlog")
     axes.set_ylim(bottom=0)
     axes.legend()

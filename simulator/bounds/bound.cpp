@@ -39,6 +39,7 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
     std::optional<Bound> bound = info->compute(query);
     if (!bound) continue;
     bound->name = info->name;
+    if (!bound->feasible) bound->limited_by = Resource::kMemory;
     if (bound->with.empty()) bound->with = with_text(info->swap, info->remat);
     found.push_back(std::move(*bound));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/bounds/resource.hpp"
 #include "simulator/machine.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
@@ -32,6 +33,8 @@ struct Bound {
   bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
   Nanos makespan = {};
   std::string proof = {};  ///< one line for people: why
+  /// What most of the time is lost to by which `makespan` exceeds that of the step without any limit.
+  Resource limited_by = Resource::kCompute;  ///< kMemory: it is not feasible
   bool operator==(const Bound&) const = default;
 };
 

@@ -38,6 +38,7 @@ class Program {
     bound.feasible = solution.status != LinearProgram::Status::kInfeasible;
     if (!bound.feasible) return bound;
     bound.stall = std::max(0.0, std::min(solution.bound, longest_) / kNano - 1);
+    bound.limited_by = lost_time(solution).mostly();
     const auto bytes_of = [&](const Column& variables) {
       std::vector<double> bytes;
       for (const std::uint32_t variable : variables) bytes.push_back(solution.x[variable] / kByte);
@@ -65,11 +66,23 @@ class Program {
     for (std::size_t k = 0; k < slots_; ++k) column.push_back(program_.variable(0, upper(k), cost));
     return column;
   }
-  /// x <= factor * y
-  void at_most(std::uint32_t x, double factor, std::uint32_t y) {
+  /// x <= factor * y. The row.
+  std::uint32_t at_most(std::uint32_t x, double factor, std::uint32_t y) {
     const std::uint32_t row = program_.row(-kNone, 0);
     program_.add(row, x, 1);
     program_.add(row, y, -factor);
+    return row;
+  }
+  /// What the times that are lost are lost to.
+  LostTime lost_time(const LinearProgram::Solution& solution) const {
+    if (solution.duals.empty()) return {};
+    const auto share = [&](const Column& rows, double factor) {
+      double sum = 0;
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        sum -= factor * solution.duals[rows[k]] * (solution.x.empty() ? 1 : solution.x[wait_[k]]);
+      return sum;
+    };
+    return {.d2h = share(out_rows_, out_rate_), .h2d = share(in_rows_, in_rate_), .recompute = share(work_rows_, 1)};
   }
   /// Rows that say how much `stock` changes at each slot. In a repeated step it is carried over, unless `anew`.
   Column changes(const Column& stock, bool anew = false) {
@@ -102,8 +115,8 @@ class Program {
     const Column queue = changes(queue_), ahead = changes(ahead_), early = changes(early_, true);
     away_changes_ = changes(away_, true);
     for (std::size_t k = 0; k < slots_; ++k) {
-      at_most(wait_out[k], out_rate_, wait_[k]);
-      at_most(wait_in[k], in_rate_, wait_[k]);
+      out_rows_.push_back(at_most(wait_out[k], out_rate_, wait_[k]));
+      in_rows_.push_back(at_most(wait_in[k], in_rate_, wait_[k]));
       at_most(out_[k], 1, queue_[k]);
       program_.add(queue[k], wait_out[k], 1);
       program_.add(ahead[k], wait_in[k], -1);
@@ -146,7 +159,7 @@ class Program {
     const Column work = variables(all), open = variables(all), done = variables(all);
     const Column opened = changes(open), finished = changes(done);
     for (std::size_t k = 0; k < slots_; ++k) {
-      at_most(work[k], 1, wait_[k]);
+      work_rows_.push_back(at_most(work[k], 1, wait_[k]));
       program_.add(opened[k], work[k], 1);
       program_.add(finished[k], work[k], -1);
     }
@@ -180,6 +193,7 @@ class Program {
   Column copied_, recomputed_;                             // by absence
   Column wait_, out_, in_, queue_, early_, ahead_, away_;  // by slot
   Column away_changes_;
+  Column out_rows_, in_rows_, work_rows_;  // by slot: what is done while time is lost
 };
 
 }  // namespace

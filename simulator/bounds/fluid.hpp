@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "simulator/bounds/absences.hpp"
+#include "simulator/bounds/resource.hpp"
 #include "simulator/linear_program.hpp"
 
 namespace tidepool {
@@ -18,6 +19,7 @@ struct FluidQuery {
 struct FluidBound {
   bool feasible = true;
   double stall = 0;                        ///< ns: no plan waits and computes again for less
+  Resource limited_by = {};                ///< what most of it is lost to: see fluid_bound()
   std::vector<double> copied, recomputed;  ///< by absence: its bytes in a best solution; empty if there was no time
 };
 
@@ -34,6 +36,9 @@ struct FluidBound {
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
 /// Computing again takes r_g / size of the producer's time, or less where it makes more than g, between the beginning
 /// of the absence and its due op. Which bytes are which is forgotten: first come, first served.
+///
+/// What a time w_k > 0 is lost to, the multipliers say: its column costs 1, which those of the three rows that it is in
+/// (O_k, I_k and computing again) make up between them. Where there was no time for a solution, all w_k count alike.
 FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits = {});
 
 }  // namespace tidepool

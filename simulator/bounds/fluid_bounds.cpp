@@ -24,7 +24,8 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                        {.time = kLongest});
   if (!found.feasible || found.stall <= 0) return std::nullopt;  // infeasible only by the solver's word: not certain
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
-               .proof = "multipliers of a linear program of all copies"};
+               .proof = "multipliers of a linear program of all copies",
+               .limited_by = found.limited_by};
 }
 
 const RegisterBound kSwap{{.name = "swap-fluid",

@@ -120,7 +120,8 @@ std::optional<Bound> gap_program(const BoundQuery& query) {
   if (least == 0) return std::nullopt;
   return Bound{.makespan = clock_start(query) + model.work() + Nanos{least},
                .proof = fmt::format("{} must be run again over {} instants at which not everything fits",
-                                    to_text(Nanos{least}), gaps.instants())};
+                                    to_text(Nanos{least}), gaps.instants()),
+               .limited_by = Resource::kRecompute};
 }
 
 const RegisterBound kRegistered{

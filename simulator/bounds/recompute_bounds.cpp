@@ -34,7 +34,8 @@ std::optional<Bound> knapsack(const BoundQuery& query) {
   const auto best = std::max_element(bounds.begin(), bounds.end());
   if (best == bounds.end() || *best == 0) return std::nullopt;
   return Bound{.makespan = clock_start(query) + model.work() + Nanos{*best},
-               .proof = where(model, stream, static_cast<std::int32_t>(best - bounds.begin()), *best)};
+               .proof = where(model, stream, static_cast<std::int32_t>(best - bounds.begin()), *best),
+               .limited_by = Resource::kRecompute};
 }
 
 std::optional<Bound> min_cut(const BoundQuery& query) {
@@ -52,7 +53,9 @@ std::optional<Bound> min_cut(const BoundQuery& query) {
   if (plan.stretches > 1)
     proof =
         fmt::format("in {} stretches of the step, {} must be run again", plan.stretches, to_text(Nanos{plan.bound}));
-  return Bound{.makespan = clock_start(query) + model.work() + Nanos{plan.bound}, .proof = std::move(proof)};
+  return Bound{.makespan = clock_start(query) + model.work() + Nanos{plan.bound},
+               .proof = std::move(proof),
+               .limited_by = Resource::kRecompute};
 }
 
 const RegisterBound kKnapsack{{.name = "knapsack",

@@ -28,7 +28,8 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
                .proof = found.windows > 1
                             ? fmt::format("what must be away at {} instants, {} first of all", found.windows, op)
-                            : fmt::format("what must be away during {}", op)};
+                            : fmt::format("what must be away during {}", op),
+               .limited_by = found.lost.mostly()};
 }
 
 const RegisterBound kSwap{{.name = "swap-window",

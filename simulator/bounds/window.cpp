@@ -15,7 +15,15 @@ double to_double(Bytes bytes) { return static_cast<double>(bytes.count()); }
 
 /// Stall that ops between two times cannot avoid.
 struct Stretch {
-  double from = 0, to = 0, stall = 0;
+  double from = 0, to = 0;
+  LostTime lost;
+};
+
+/// Stretches that do not overlap.
+struct Sum {
+  double stall = 0;
+  std::size_t count = 0;
+  LostTime lost;
 };
 
 /// Content that can be computed again.
@@ -44,11 +52,13 @@ class Recompute {
 
   /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be computed again, where at most
   /// `swappable` bytes may be copied. The function is linear between its corners, and convex: the least is at a corner.
-  double least(double excess, double swappable, const Ramp& before, const Ramp& after) const {
-    double best = kForEver;
+  LostTime least(double excess, double swappable, const Ramp& before, const Ramp& after) const {
+    LostTime best{.recompute = kForEver};
     const auto consider = [&](double z, double time) {
       if (z < 0 || z > excess || excess - z > swappable) return;
-      best = std::min(best, before(excess - z) + std::max(after(excess - z), time));
+      const double out = before(excess - z), in = after(excess - z);
+      const LostTime lost = in >= time ? LostTime{.d2h = out, .h2d = in} : LostTime{.d2h = out, .recompute = time};
+      if (lost.total() < best.total()) best = lost;
     };
     double z = 0, time = 0;
     consider(0, 0);
@@ -90,19 +100,20 @@ class Search {
 
   WindowBound run() {
     WindowBound result;
-    double most = -1;
+    Sum most{.stall = -1, .count = 1, .lost = {}};
     for (const std::int64_t p : instants()) {
-      const double alone = at(p);
-      if (alone > most) most = alone, result.at = p;
-      if (alone == kForEver) {
+      const LostTime alone = at(p);
+      if (alone.total() > most.stall) most = {alone.total(), 1, alone}, result.at = p;
+      if (alone.total() == kForEver) {
         result.feasible = false;
         return result;
       }
     }
-    const auto [sum, count] = most_apart();
-    result.stall = std::max(most, sum);
-    result.windows = sum > most ? count : 1;
-    result.stall = std::max(0.0, result.stall * (1 - 1e-6) - 1);
+    const Sum sum = most_apart();
+    if (sum.stall > most.stall) most = sum;
+    result.windows = most.count;
+    result.lost = most.lost;
+    result.stall = std::max(0.0, most.stall * (1 - 1e-6) - 1);
     return result;
   }
 
@@ -166,10 +177,10 @@ class Search {
   std::size_t index(std::int64_t position) const { return static_cast<std::size_t>(position - first_); }
 
   /// The bound of one instant; infinite if more has to be away than may be.
-  double at(std::int64_t p) {
+  LostTime at(std::int64_t p) {
     const double now = time(p), excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
     const AwayThen away = away_at(p);
-    if (away.all < excess) return kForEver;
+    if (away.all < excess) return {.recompute = kForEver};
     Ramp out{.rate = query_.out_rate, .reach = now}, in{.rate = query_.in_rate, .reach = now};
     double sum = away.on_host;
     const auto consider = [&](Ramp& ramp, double bytes, std::int64_t position) {
@@ -183,16 +194,18 @@ class Search {
     for (std::int64_t k = first_ + static_cast<std::int64_t>(due_.size()) - 1; k > p; --k)
       consider(in, due_[index(k)], k);
     if (query_.remat) {
-      const double stall = Recompute{away.lost, step_.starts}.least(excess, query_.swap ? away.all : 0, out, in);
-      if (stall < kForEver && stall > 0) note({out.reach, std::max(away.last_due, in.reach), stall});
-      return stall;
+      const LostTime lost = Recompute{away.lost, step_.starts}.least(excess, query_.swap ? away.all : 0, out, in);
+      const double stall = lost.total();
+      if (stall < kForEver && stall > 0) note({out.reach, std::max(away.last_due, in.reach), lost});
+      return lost;
     }
-    const double before = out(excess), behind = in(excess);
-    if (before > 0) note({out.reach, now, before});
-    if (behind > 0) note({now, in.reach, behind});
+    const LostTime before{.d2h = out(excess)}, behind{.h2d = in(excess)};
+    if (before.d2h > 0) note({out.reach, now, before});
+    if (behind.h2d > 0) note({now, in.reach, behind});
     // In a repeated step the two stretches may be the same one of different iterations.
-    const bool apart = !query_.repeats || before == 0 || behind == 0 || in.reach - out.reach <= period_;
-    return apart ? before + behind : std::max(before, behind);
+    const bool apart = !query_.repeats || before.d2h == 0 || behind.h2d == 0 || in.reach - out.reach <= period_;
+    if (apart) return {.d2h = before.d2h, .h2d = behind.h2d};
+    return before.d2h >= behind.h2d ? before : behind;
   }
 
   void note(const Stretch& stretch) {
@@ -200,15 +213,18 @@ class Search {
     if (stretch.from >= 0 && stretch.to <= end) stretches_.push_back(stretch);
   }
 
-  /// The largest sum of stretches that do not overlap, and how many these are.
-  std::pair<double, std::size_t> most_apart() {
+  /// The largest sum of stretches that do not overlap.
+  Sum most_apart() {
     std::sort(stretches_.begin(), stretches_.end(), [](const Stretch& a, const Stretch& b) { return a.to < b.to; });
-    std::vector<std::pair<double, std::size_t>> best{{0, 0}};  // of the first i stretches
+    std::vector<Sum> best{{}};  // of the first i stretches
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       const auto before = std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i),
                                            stretches_[i].from, [](double t, const Stretch& s) { return t < s.to; });
-      const auto& [sum, count] = best[static_cast<std::size_t>(before - stretches_.begin())];
-      best.push_back(std::max(best.back(), std::pair{sum + stretches_[i].stall, count + 1}));
+      Sum longer = best[static_cast<std::size_t>(before - stretches_.begin())];
+      longer.stall += stretches_[i].lost.total();
+      ++longer.count;
+      longer.lost += stretches_[i].lost;
+      best.push_back(longer.stall > best.back().stall ? longer : best.back());
     }
     return best.back();
   }

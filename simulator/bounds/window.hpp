@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/bounds/absences.hpp"
+#include "simulator/bounds/resource.hpp"
 #include "simulator/machine.hpp"
 
 namespace tidepool {
@@ -23,6 +24,7 @@ struct WindowBound {
   double stall = 0;         ///< ns that ops wait for copies or are run again
   std::int64_t at = 0;      ///< the op that costs most of all, or cannot run
   std::size_t windows = 0;  ///< stretches of ops whose costs add up to `stall`
+  LostTime lost = {};       ///< `stall`, before the rounding is taken off
 };
 
 /// The largest rate at which a link moves any of these absences or a piece of one, latency included: no link is faster

@@ -65,6 +65,7 @@ void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak
   for (const Bound& bound : bounds) {
     nlohmann::ordered_json one{{"name", bound.name}, {"with", bound.with}};
     if (bound.feasible) one["makespan_ns"] = bound.makespan.count();
+    one["limited_by"] = to_text(bound.limited_by);
     one["proof"] = bound.proof;
     object["bounds"].push_back(std::move(one));
   }
@@ -81,7 +82,8 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
         static_cast<double>(bound.makespan.count()) / static_cast<double>(std::max<std::int64_t>(free.count(), 1)) - 1;
     const std::string time =
         bound.feasible ? fmt::format("{} ({:+.3f} %)", to_text(bound.makespan), over * 100) : "infeasible";
-    fmt::print("  {:<16} {:<11} {:<24} {}\n", bound.name, bound.with.empty() ? "none" : bound.with, time, bound.proof);
+    fmt::print("  {:<16} {:<11} {:<24} {:<10} {}\n", bound.name, bound.with.empty() ? "none" : bound.with, time,
+               to_text(bound.limited_by), bound.proof);
   }
 }
 

@@ -69,8 +69,8 @@ void print_bound(const Row& row, const Bound& bound) {
     return;
   }
   const auto* gap = std::get_if<double>(&at(row, "gap"));
-  fmt::print("bound       {}: no plan {} is faster ({}){}\n", to_text(bound.makespan), plan, bound.name,
-             gap ? fmt::format("; this one takes {:+.2f} %", *gap * 100) : "");
+  fmt::print("bound       {}: no plan {} is faster ({}, limited by {}){}\n", to_text(bound.makespan), plan, bound.name,
+             to_text(bound.limited_by), gap ? fmt::format("; this one takes {:+.2f} %", *gap * 100) : "");
 }
 
 void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result,

@@ -95,6 +95,7 @@ Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& 
                      {"with", run.bound->with},
                      {"feasible", run.bound->feasible},
                      {"makespan_ns", run.bound->makespan.count()},
+                     {"limited_by", to_text(run.bound->limited_by)},
                      {"proof", run.bound->proof}};
   if (run.history) json["data"] = run_data(content.trace->trace, *run.history, blocks);
   if (run.autopsy) json["autopsy"] = to_json(content.trace->trace, *run.autopsy, blocks);

@@ -36,6 +36,7 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[0]["feasible"] == false);
   CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be run again takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
+  CHECK(seen[0]["bounds"].back()["limited_by"] == "memory");
   // 33 us, and with 10 slots beside x_0 and two gradients 5 of the 15 activations are made again.
   CHECK(seen[1]["capacity_bytes"] == 13'000);
   CHECK(seen[1]["feasible"] == true);
@@ -45,6 +46,8 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[1]["bounds"].front()["makespan_ns"] == 33'000);
   CHECK(seen[1]["bounds"].back()["with"] == "remat");
   CHECK(seen[1]["bounds"].back()["makespan_ns"] == 38'000);
+  CHECK(seen[1]["bounds"].front()["limited_by"] == "compute");
+  CHECK(seen[1]["bounds"].back()["limited_by"] == "recompute");
   CHECK_FALSE(seen[2].contains("capacity_bytes"));
   CHECK(seen[2]["bounds"].back()["makespan_ns"] == 33'000);
   CHECK(seen[2]["free_from_bytes"] == 18'000);  // every activation is live at the loss
@@ -61,9 +64,9 @@ TEST_CASE("people get the bounds of tidepool bound as a table with their proofs"
       "a100-pcie4: free of overhead in no less than 17.58 KiB (1x the peak)\n"
       "\n"
       "12.7 KiB (0.722x the peak)\n"
-      "  critical-path    swap,remat  33 us (+0.000 %)         every op runs once, one after the other\n"));
+      "  critical-path    swap,remat  33 us (+0.000 %)         compute    every op runs once, one after the other\n"));
   CHECK(result.out.ends_with(
-      "  load             none        infeasible               what lives at once takes 17.58 KiB, "
+      "  load             none        infeasible               memory     what lives at once takes 17.58 KiB, "
       "and nothing may leave\n"));
 }
 
@@ -92,15 +95,19 @@ TEST_CASE("a run says how far it is from what no plan can beat") {
   const Json recomputed = run("dtr", "13kB");
   CHECK(recomputed["outcome"] == "ok");
   CHECK(recomputed["bound_ns"] == 38'000);
+  CHECK(recomputed["limited_by"] == "recompute");
   CHECK(recomputed["gap"].get<double>() == recomputed["makespan_ns"].get<double>() / 38'000 - 1);
   const Json too_small = run("dtr", "3999B");
   CHECK(too_small["bound_kind"] == "working-set");
+  CHECK(too_small["limited_by"] == "memory");
   CHECK_FALSE(too_small.contains("bound_ns"));
   CHECK_FALSE(too_small.contains("gap"));
   const Json kept = run("none", "1.0x");
   CHECK(kept["bound_kind"] == "critical-path");
+  CHECK(kept["limited_by"] == "compute");
   CHECK(kept["gap"] == 0.0);
   const ProgramResult told =
       run_program({"simulate", trace, "--pool", "ideal", "--policy", "dtr", "--capacity", "13kB"});
-  CHECK_THAT(told.out, ContainsSubstring("bound       38 us: no plan with remat is faster ("));
+  CHECK_THAT(told.out,
+             ContainsSubstring("bound       38 us: no plan with remat is faster (min-cut, limited by recompute); "));
 }

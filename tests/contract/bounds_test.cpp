@@ -42,6 +42,7 @@ class Judge {
       INFO(fmt::format("{} for {}: {}", bound.name, bound.with, bound.proof));
       REQUIRE(bound.feasible);
       REQUIRE(bound.makespan <= result.totals.makespan);
+      REQUIRE((bound.limited_by == Resource::kCompute) == (bound.name == "critical-path"));
       strong += bound.makespan > found->second.front().makespan;
     }
     return strong;

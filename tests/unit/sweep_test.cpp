@@ -181,7 +181,7 @@ TEST_CASE("a file that holds something else is left alone") {
   CHECK(refusal(foreign) == foreign + ": not a database of sweep results; expected a new file or one that sweep wrote");
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
-  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 3");
+  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 4");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }

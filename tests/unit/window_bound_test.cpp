@@ -1,5 +1,6 @@
 // The bounds by windows: closed forms on both sides, and runs that meet them.
 #include <algorithm>
+#include <string>
 
 #include "simulator/bounds/absences.hpp"
 #include "simulator/bounds/bound.hpp"
@@ -22,14 +23,16 @@ const Machine kMachine{.name = "test",
                        .d2h = {BytesPerSecond{1'000'000'000}, 0_ns},
                        .source = "made up for tests"};
 
-/// op0 writes a (1 MB) in 100 us | op1 writes b (1 MB) in `busy` | op2 reads a in 50 us.
-Trace one_gap(Nanos busy) {
+/// op0 writes a (1 MB) in 100 us | op1 writes b (1 MB) in `busy` | an op that uses neither in `behind`, if it is any
+/// time | another reads a in 50 us.
+Trace one_gap(Nanos busy, Nanos behind = {}) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
   build.run({.duration = 100_us}, {{a, Access::kWrite}});
   const BufferId b = build.alloc({.size = 1'000'000_B});
   build.run({.duration = busy}, {{b, Access::kWrite}});
   build.free(b);
+  if (behind > Nanos{}) build.run({.duration = behind}, {});
   build.run({.duration = 50_us}, {{a, Access::kRead}});
   build.free(a);
   return build.finish();
@@ -57,6 +60,33 @@ TEST_CASE("what must be away at an op leaves before it and comes back behind it"
   // Half of it may stay.
   check_tight(bound_of(trace, 1'500'000_B, "swap-window"), 160_us + 500_us + 1_ms - 10_us);
   CHECK(bound_of(trace, 2'000'000_B, "swap-window") == Nanos{});
+}
+
+TEST_CASE("a bound says what most of the time is lost to that no plan can save") {
+  /// By the window and by the linear program for plans that swap, or that recompute as well.
+  const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
+    std::vector<Resource> limited_by;
+    for (const Bound& bound :
+         compute_bounds({.trace = trace, .machine = machine, .capacity = 1'000'000_B, .swap = true, .remat = remat},
+                        BoundEffort::kAll)) {
+      if (bound.name == "critical-path") CHECK(bound.limited_by == Resource::kCompute);
+      if (bound.name.starts_with(remat ? "hybrid-" : "swap-")) limited_by.push_back(bound.limited_by);
+    }
+    return limited_by;
+  };
+  const auto both = [](Resource resource) { return std::vector{resource, resource}; };
+  // Nothing hides a copy of 1 MB out and back: the link that takes 2 ms for it limits, not the one that takes 1 ms.
+  Machine other_way = kMachine;
+  std::swap(other_way.h2d, other_way.d2h);
+  CHECK(limits(one_gap(10_us), kMachine, false) == both(Resource::kH2d));
+  CHECK(limits(one_gap(10_us), other_way, false) == both(Resource::kD2h));
+  // 2 ms back hide behind an op of 3 ms, 1 ms out does not; running the op before it again takes 100 us.
+  CHECK(limits(one_gap(10_us, 3_ms), kMachine, false) == both(Resource::kD2h));
+  CHECK(limits(one_gap(10_us, 3_ms), kMachine, true) == both(Resource::kRecompute));
+  // A link that takes 20 us each way: out costs less than the op again.
+  Machine fast = kMachine;
+  fast.d2h.rate = fast.h2d.rate = BytesPerSecond{50'000'000'000};
+  CHECK(limits(one_gap(10_us, 3_ms), fast, true) == both(Resource::kD2h));
 }
 
 TEST_CASE("a run meets the bound by windows") {

@@ -7,6 +7,7 @@ function runsSection() {
     ['time', run => run.row.makespan_ns === undefined ? '' : (run.ok ? '' : 'until ') + timeText(run.row.makespan_ns)],
     ['overhead', run => run.ok && run.row.overhead_ratio !== undefined ? percentText(run.row.overhead_ratio - 1) : ''],
     ['bound', run => run.bound ? run.bound.feasible ? percentText(run.bound.makespan_ns / run.row.baseline_ns - 1) : 'no plan' : ''],
+    ['limited by', run => run.bound?.limited_by ?? ''],
     ['peak', run => run.row.peak_bytes === undefined ? '' : bytesText(run.row.peak_bytes)],
     ['footprint', run => run.row.footprint_bytes === undefined ? '' : bytesText(run.row.footprint_bytes)],
     ['recomputed', run => run.row.recompute_ns ? timeText(run.row.recompute_ns) : '—'],
@@ -117,7 +118,7 @@ function madeSection() {
   }
   const proofs = runs.filter(run => run.bound);
   if (proofs.length) parts.push(h('h3', {}, 'Bounds'), h('ul', {}, [...new Set(proofs.map(run =>
-      `${run.label}: ${run.bound.feasible ? timeText(run.bound.makespan_ns) : 'no plan exists'} (${run.bound.name}: ${run.bound.proof})`))].map(text => h('li', {}, text))));
+      `${run.label}: ${run.bound.feasible ? `${timeText(run.bound.makespan_ns)}, limited by ${run.bound.limited_by}` : 'no plan exists'} (${run.bound.name}: ${run.bound.proof})`))].map(text => h('li', {}, text))));
   const assumed = [...new Set(runs.map(run => run.row.assume).filter(Boolean))];
   parts.push(h('h3', {}, 'What is assumed'), h('ul', {},
       counted ? h('li', {}, 'The trace knows no durations: what is drawn as time counts the runs, and the places given and ended.') : null,
