@@ -109,5 +109,5 @@ TEST_CASE("a run says how far it is from what no plan can beat") {
   const ProgramResult told =
       run_program({"simulate", trace, "--pool", "ideal", "--policy", "dtr", "--capacity", "13kB"});
   CHECK_THAT(told.out,
-             ContainsSubstring("bound       38 us: no plan with remat is faster (min-cut, limited by recompute); "));
+             ContainsSubstring("bound       38 us: no plan with remat is faster (knapsack, limited by recompute); "));
 }

@@ -133,7 +133,8 @@ TEST_CASE("people get a table of what happened and the rate") {
       "recomputed  0 ns in 0 runs\n"
       "swapped     0 B out, 0 B in\n"
       "stalls      compute waited 0 ns: 0 ns for copies in, 0 ns for places being copied out, 0 ns for other ops\n"
-      "bound       3 ms: no plan with swap,remat is faster (critical-path); this one takes +0.00 %\n"
+      "bound       3 ms: no plan with swap,remat is faster (critical-path, limited by compute); this one takes +0.00 "
+      "%\n"
       "7 actions in ";
   CHECK(result.out.substr(0, told.size()) == told);
   CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);

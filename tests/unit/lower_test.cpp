@@ -283,8 +283,8 @@ TEST_CASE("without marks, what the kernels repeat is the iteration") {
 }
 
 TEST_CASE("a training job without marks has its steps, not the rows of alike ops around and in them") {
-  // As PyTorch's: parameters are copied and filled; the first step makes the optimizer's state, and the last is followed
-  // by a test.
+  // As PyTorch's: parameters are copied and filled; the first step makes the optimizer's state, and the last is
+  // followed by a test.
   std::string lines;
   int time = 0;
   const auto run = [&](const std::string& name, int times = 1) {
@@ -301,8 +301,7 @@ TEST_CASE("a training job without marks has its steps, not the rows of alike ops
   for (int layer = 0; layer < 20; ++layer) run("conv"), run("norm_infer"), run("relu");
   const Trace trace = lowered(lines);
   std::vector<std::string> begins;
-  for (const Mark& mark : trace.data().marks)
-    begins.push_back(fmt::format("{} {}", mark.step, trace.text(mark.name)));
+  for (const Mark& mark : trace.data().marks) begins.push_back(fmt::format("{} {}", mark.step, trace.text(mark.name)));
   CHECK(begins == Lines{"60 0", "288 1", "436 2", "584 after 2"});
 }
 
