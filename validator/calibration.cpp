@@ -107,15 +107,15 @@ Calibration calibrate_host(const CalibrationOptions& options) {
     return since(start);
   };
   probe.both = [&](Bytes size, int count) {
-    const auto copies = [size, count](HostLink& link, Nanos& took) {
+    const auto copies = [&links, size, count](bool is_out, Nanos& took) {
+      HostLinks::take_core(is_out);
       const auto start = Clock::now();
-      for (int i = 0; i < count; ++i) link.copy(size);
+      for (int i = 0; i < count; ++i) (is_out ? links.out : links.in).copy(size);
       took = since(start);
     };
     Nanos took_out, took_in;
-    std::thread other{[&] { copies(links.out, took_out); }};
-    copies(links.in, took_in);
-    other.join();
+    std::thread out{[&] { copies(true, took_out); }}, in{[&] { copies(false, took_in); }};
+    out.join(), in.join();
     return std::pair{took_out, took_in};
   };
   Calibration calibration;

@@ -1,6 +1,8 @@
 // The link of a machine that has no device: copies between two pieces of its own memory, too large for its caches.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -32,8 +34,24 @@ class HostLink {
   std::size_t at_ = 0;
 };
 
+/// Both directions, which are independent of each other as engines of a device are: as far as this machine has cores
+/// for them.
 struct HostLinks {
   HostLink out, in;
+
+  /// Keeps the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
+  /// direction: schedulers do put both on one. Logical cores that are one in truth are never first and last, unless
+  /// there are no others. Where the system refuses, the thread stays where it is.
+  static void take_core(bool is_out) {
+    cpu_set_t allowed, own;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    int first = -1, last = -1;
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &allowed)) first = first < 0 ? core : first, last = core;
+    CPU_ZERO(&own);
+    CPU_SET(is_out ? first : last, &own);
+    sched_setaffinity(0, sizeof own, &own);
+  }
 };
 
 }  // namespace tidepool

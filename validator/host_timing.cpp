@@ -107,9 +107,11 @@ class TimedHost final : public Backend {
       if (time.end > time.begin) sleep_until(time.end);
       return;
     }
+    const bool is_out = time.kind == TaskKind::kSwapOut;
+    if (options_.links && number == 1) HostLinks::take_core(is_out);
     time.begin = now();
     if (options_.links)
-      (time.kind == TaskKind::kSwapOut ? options_.links->out : options_.links->in).copy(trace_.size(time.version));
+      (is_out ? options_.links->out : options_.links->in).copy(trace_.size(time.version));
     else
       sleep_until(time.begin + planned(time));
     time.end = now();

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
+#include "tests/skip.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
@@ -99,6 +101,25 @@ TEST_CASE("copies on the host begin after what they wait for and take the time t
   REQUIRE(report.lanes.size() == 4);
   CHECK(report.lanes[1].bytes == 1_MiB);
   CHECK(report.lanes[0].busy == 7_ms);
+}
+
+TEST_CASE("the two directions of the host's link keep to different cores where there are two") {
+  const auto cores_of = [](bool is_out) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    std::thread{[&] {
+      HostLinks::take_core(is_out);
+      sched_getaffinity(0, sizeof cores, &cores);
+    }}.join();
+    return cores;
+  };
+  const cpu_set_t out = cores_of(true), in = cores_of(false);
+  cpu_set_t allowed, both;
+  REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  if (CPU_COUNT(&out) != 1) return tests::skip("this system does not keep a thread on a core");
+  CHECK(CPU_COUNT(&in) == 1);
+  CPU_OR(&both, &out, &in);
+  CHECK(CPU_COUNT(&both) == std::min(2, CPU_COUNT(&allowed)));
 }
 
 TEST_CASE("a plan that no memory could execute is refused before its time is measured") {
