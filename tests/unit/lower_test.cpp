@@ -312,8 +312,9 @@ TEST_CASE("files of different clocks are joined, and the straight line's error i
       "{'kind': 'clock', 'time': 2000, 'monotonic_raw': 3000}\n" +
           kernel("early", 100, "['touch', 4096]") + kernel("late", 1500, "['touch', 4096]"),
       "'process': 1, 'source': 'cupti', 'clock': 'cupti', 'time': 0, 'monotonic_raw': 1000");
-  const raw::Log host = raw_log(tensor("alloc", 1050, 4096, 64) + tensor("free_completed", 2400, 4096, 64) +
-                                tensor("alloc", 2450, 4096, 32));
+  const raw::Log host = raw_log(
+      tensor("alloc", 1050, 4096, 64) + tensor("free_completed", 2400, 4096, 64) + tensor("alloc", 2450, 4096, 32),
+      "'process': 1, 'source': 'torch', 'clock': 'monotonic_raw'");
   const Trace trace = lower(std::vector{device, host});
   CHECK(program(trace) == Lines{"alloc 0", "run early", "free 0", "alloc 1", "run late"});
   CHECK(trace.op(OpId{1}).launch == Nanos{2501 - 1050});  // 2003 + 500 * 997 / 1000
@@ -332,6 +333,40 @@ TEST_CASE("times beyond what the common clock can hold are refused") {
   CHECK(clock.common(-kMost) == kMost);
   CHECK(tests::refusal([&] { clock.common(kMost); }) ==
         "t.raw: time 2305843009213693952 is 6917529027641081856 on the common clock; expected -2^61 to 2^61");
+}
+
+TEST_CASE("a process that becomes another program has other memory, streams and launches from then on") {
+  const auto header = [](const char* source, int time) {
+    return fmt::format("'process': 1, 'source': '{0}', 'clock': 'monotonic_raw', 'time': {1}, 'monotonic_raw': {1}",
+                       source, time);
+  };
+  // Both programs get the same address, stream and correlation.
+  const auto job = [&](const char* name, int size, int time) {
+    return driver("alloc", time, 4096, size, 1) +
+           fmt::format(
+               "{{'kind': 'kernel', 'name': '{}', 'start': {}, 'end': {}, 'context': 1, 'stream': 7, "
+               "'correlation': 5}}\n{{'kind': 'launch', 'start': {}, 'correlation': 5, 'uses': [['touch', "
+               "4096]]}}\n",
+               name, time + 20, time + 30, time + 10);
+  };
+  const raw::Log first = raw_log(job("before", 64, 110), header("cupti", 100));
+  const raw::Log second = raw_log(job("after", 32, 210), header("cupti", 200));
+  const Trace trace = lower(std::vector{second, first});
+  CHECK(program(trace) == Lines{"alloc 0", "run before", "free 0", "alloc 1", "run after"});
+  CHECK(uses(trace, 0) == Lines{"touch 0 schema"});
+  CHECK(uses(trace, 1) == Lines{"touch 1 schema"});
+  CHECK(trace.data().streams == Lines{"7", "7 of context 1 of process 1"});
+
+  // A hook that begins before the second program uses the device is the second's: the first was last heard of before.
+  const raw::Log hook =
+      raw_log(tensor("alloc", 215, 4096, 16) + tensor("free_completed", 260, 4096, 16), header("torch", 195));
+  const std::vector logs{first, hook, second};
+  const std::vector<ProcessLog> programs = by_process(logs);
+  REQUIRE(programs.size() == 2);
+  CHECK(programs[0].files.size() == 1);
+  CHECK(programs[0].ends == 195);
+  CHECK(programs[1].files.size() == 2);
+  CHECK(!programs[1].ends);
 }
 
 TEST_CASE("a stream whose context was not told has that of its kernels") {

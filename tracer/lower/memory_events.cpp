@@ -50,10 +50,29 @@ class Collector {
     std::move(unmapped_.begin(), unmapped_.end(), std::back_inserter(kept));
     std::stable_sort(kept.begin(), kept.end(),
                      [](const GpuMemory& one, const GpuMemory& other) { return one.time < other.time; });
+    if (process_.ends) free_all(kept, *process_.ends);
     return kept;
   }
 
  private:
+  /// A program's memory ends with it.
+  static void free_all(std::vector<GpuMemory>& events, std::int64_t time) {
+    std::map<std::pair<std::uint16_t, std::int64_t>, GpuMemory> live;
+    for (const GpuMemory& event : events) {
+      const std::pair place{event.device, event.address};
+      if (event.event == BlockEvent::kFree)
+        live.erase(place);
+      else
+        live.insert_or_assign(place, event);
+      time = std::max(time, event.time);
+    }
+    for (auto& [place, block] : live) {
+      block.event = BlockEvent::kFree;
+      block.time = time;
+      events.push_back(std::move(block));
+    }
+  }
+
   void add_driver(const FittedLog& file) {
     for (const raw::Memory& record : file.log.memory) {
       if (on_host(record.memory) || record.operation == raw::MemoryOperation::kUnknown) continue;

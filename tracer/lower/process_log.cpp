@@ -1,5 +1,6 @@
 #include "tracer/lower/process_log.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -24,6 +25,30 @@ std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<c
     learn(file.log.memsets);
   }
   return contexts;
+}
+
+constexpr std::uint32_t kMostPrograms = 0xffffff;  // fits beside a process id
+
+/// When a file was begun and last heard of, on the common clock.
+std::int64_t begin_of(const raw::Log& log) {
+  return log.header.monotonic_raw != 0 ? log.header.monotonic_raw : log.header.time;
+}
+std::int64_t end_of(const raw::Log& log) {
+  std::int64_t end = begin_of(log);
+  for (const raw::ClockReading& reading : log.clocks) end = std::max(end, reading.monotonic_raw);
+  return end;
+}
+
+/// Whether the first of the following files is another program's than those that are known.
+bool is_next_program(std::span<const raw::Log* const> known, std::span<const raw::Log* const> following) {
+  const auto is_second = [&](const raw::Log* file) {
+    return file->header.source != raw::Source::kUnknown &&
+           std::any_of(known.begin(), known.end(),
+                       [&](const raw::Log* one) { return one->header.source == file->header.source; });
+  };
+  const auto is_over = [&](const raw::Log* file) { return end_of(*file) < begin_of(*following.front()); };
+  return is_second(following.front()) || (std::all_of(known.begin(), known.end(), is_over) &&
+                                          std::any_of(following.begin(), following.end(), is_second));
 }
 
 }  // namespace
@@ -57,7 +82,7 @@ void ProcessLog::index() {
 
 GpuStream ProcessLog::stream(std::uint32_t context, std::uint32_t stream) const {
   const auto or_none = [](std::uint32_t id) { return id == raw::kNoId ? -1 : static_cast<std::int64_t>(id); };
-  return {static_cast<std::int64_t>(process) << 24, or_none(context), or_none(stream)};
+  return {static_cast<std::int64_t>(process) << 24 | program, or_none(context), or_none(stream)};
 }
 
 const HostLaunch* ProcessLog::launch(std::uint32_t correlation) const {
@@ -66,15 +91,27 @@ const HostLaunch* ProcessLog::launch(std::uint32_t correlation) const {
 }
 
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs) {
-  std::vector<ProcessLog> processes;
+  std::vector<std::vector<const raw::Log*>> processes;
   std::map<std::uint32_t, std::size_t> index;
   for (const raw::Log& log : logs) {
     const auto [entry, added] = index.try_emplace(log.header.process, processes.size());
-    if (added) processes.emplace_back(log.header.process);
-    processes[entry->second].files.emplace_back(log);
+    if (added) processes.emplace_back();
+    processes[entry->second].push_back(&log);
   }
-  for (ProcessLog& process : processes) process.index();
-  return processes;
+  std::vector<ProcessLog> programs;
+  for (std::vector<const raw::Log*>& files : processes) {
+    std::stable_sort(files.begin(), files.end(),
+                     [](const raw::Log* a, const raw::Log* b) { return begin_of(*a) < begin_of(*b); });
+    std::uint32_t program = 0;
+    for (auto first = files.begin(), last = first; first != files.end(); first = last) {
+      ProcessLog& log = programs.emplace_back(files.front()->header.process, program++ & kMostPrograms);
+      while (last != files.end() && (last == first || !is_next_program({first, last}, {last, files.end()})))
+        log.files.emplace_back(**last++);
+      if (last != files.end()) log.ends = ClockFit{**last}.common((*last)->header.time);
+    }
+  }
+  for (ProcessLog& program : programs) program.index();
+  return programs;
 }
 
 bool on_host(raw::MemoryKind kind) { return kind == raw::MemoryKind::kPageable || kind == raw::MemoryKind::kPinned; }

@@ -1,6 +1,7 @@
-// What the files of one process say, put together: the common ground of the steps of assembly.
+// What the files of one program say, put together: the common ground of the steps of assembly.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -27,14 +28,17 @@ struct HostLaunch {
   const raw::Log* log = nullptr;                       ///< that has them
 };
 
+/// One program that a process ran: one that calls exec becomes another, with other memory and other handles.
 struct ProcessLog {
   std::uint32_t process = 0;
+  std::uint32_t program = 0;           ///< of this process, from 0 on
+  std::optional<std::int64_t> ends{};  ///< when the next program of the process was there, on the common clock
   std::vector<FittedLog> files;
   std::unordered_map<std::uint32_t, HostLaunch> launches;     ///< by correlation
   std::unordered_map<std::uint64_t, HostLaunch> graph_nodes;  ///< by node: what it uses each time
   std::unordered_map<std::uint64_t, GpuStream> streams;       ///< by the framework's handle
 
-  explicit ProcessLog(std::uint32_t id) : process{id} {}
+  ProcessLog(std::uint32_t id, std::uint32_t number) : process{id}, program{number} {}
   /// When all files are there.
   void index();
 
@@ -42,7 +46,9 @@ struct ProcessLog {
   const HostLaunch* launch(std::uint32_t correlation) const;
 };
 
-/// One for each process, in the order in which they first appear.
+/// One for each program of each process, processes in the order in which they first appear. A program writes one file for
+/// each source, so a second one is the next program's; and so is a file that began after all of a program's ended, if a
+/// second one of theirs follows.
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
 
 /// What no trace has: memory that is not known to be on the host may be on a device.

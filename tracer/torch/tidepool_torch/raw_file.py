@@ -1,5 +1,6 @@
 """Raw captures as JSON lines (tracer/raw/FORMAT.md), for a framework's part of what a job does."""
 
+import itertools
 import json
 import os
 import sys
@@ -19,11 +20,20 @@ class RawFile:
 
     def __init__(self, folder, source="torch"):
         os.makedirs(folder, exist_ok=True)
-        self._file = open(os.path.join(folder, f"{os.getpid()}.{source}.jsonl"), "x", buffering=1 << 20,
-                          encoding="utf-8")
+        self._file = self._create(folder, source)
         self._lock = threading.Lock()
         self._next_clock = 0
         self.write(tidepool_raw=1, process=os.getpid(), source=source, clock="monotonic_raw", **self._clocks())
+
+    @staticmethod
+    def _create(folder, source):
+        for number in itertools.count(1):  # a process may become another program
+            part = "" if number == 1 else f".{number}"
+            path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
+            try:
+                return open(path, "x", buffering=1 << 20, encoding="utf-8")
+            except FileExistsError:
+                continue
 
     def write(self, **record):
         line = json.dumps(record, separators=(",", ":")) + "\n"
