@@ -4,15 +4,19 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/program.hpp"
 #include "tests/skip.hpp"
 #include "tracer/raw/reader.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool::tests {
 
@@ -40,24 +44,70 @@ struct RecordedJob {
   const raw::Log& log() const { return logs.at(0); }
 };
 
-/// Plays a script with the recorder injected. @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"
-inline RecordedJob run_job(const ScratchFolder& folder, const std::string& script, const std::string& variables = "") {
+/// All that was recorded in a folder up to now.
+inline std::vector<raw::Log> recorded(const ScratchFolder& folder) {
+  std::vector<std::string> paths;
+  if (std::filesystem::exists(folder.file("raw")))
+    for (const auto& entry : std::filesystem::directory_iterator{folder.file("raw")})
+      paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  std::vector<raw::Log> logs;
+  for (const std::string& path : paths) logs.push_back(raw::read_raw(read_input(path)));
+  return logs;
+}
+
+/// A place in a script at which the job waits for what happens beside it.
+struct Gate {
+  std::string path;
+  std::function<bool()> opens;
+  std::string line() const { return "await " + path + "\n"; }
+};
+
+/// Opens when kernels and launches are on the disk.
+inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels, std::size_t launches) {
+  return {folder.file("written"), [&folder, kernels, launches] {
+            try {
+              const std::vector<raw::Log> logs = recorded(folder);
+              return !logs.empty() && logs[0].kernels.size() >= kernels && logs[0].launches.size() >= launches;
+            } catch (const InputError&) {
+              return false;  // being written
+            }
+          }};
+}
+
+/// Opens when something has been said on stderr for the n-th time.
+inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text, std::size_t times = 1) {
+  return {folder.file(text + std::to_string(times)), [&folder, text, times] {
+            const std::string said = content_of(folder.file("err"));
+            std::size_t count = 0;
+            for (std::size_t at = 0; (at = said.find(text, at)) != std::string::npos; ++at) ++count;
+            return count >= times;
+          }};
+}
+
+/// Plays a script with the recorder injected.
+/// @param variables  as in "STANDIN_FAULTS=duplicate TIDEPOOL_SKIP=2"
+/// @param gates      in the script's order
+inline RecordedJob run_job(const ScratchFolder& folder, const std::string& script, const std::string& variables = "",
+                           const std::vector<Gate>& gates = {}) {
   std::ofstream{folder.file("script")} << script;
+  std::jthread gatekeeper{[&gates](const std::stop_token& over) {
+    for (const Gate& gate : gates) {
+      while (!over.stop_requested() && !gate.opens()) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      std::ofstream{gate.path};
+    }
+  }};
   const std::string line = "TIDEPOOL_RAW=" + folder.file("raw") +
                            " CUDA_INJECTION64_PATH=" TIDEPOOL_INJECT " NVTX_INJECTION64_PATH=" TIDEPOOL_INJECT
                            " TIDEPOOL_CUPTI=" TIDEPOOL_STANDIN_CUPTI " " +
                            variables + " " TIDEPOOL_STANDIN_JOB " " + folder.file("script") + " 2>" +
                            folder.file("err");
   const int status = std::system(line.c_str());
+  gatekeeper = {};
   RecordedJob job;
   job.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   job.err = content_of(folder.file("err"));
-  std::vector<std::string> paths;
-  if (std::filesystem::exists(folder.file("raw")))
-    for (const auto& entry : std::filesystem::directory_iterator{folder.file("raw")})
-      paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) job.logs.push_back(raw::read_raw(read_input(path)));
+  job.logs = recorded(folder);
   return job;
 }
 

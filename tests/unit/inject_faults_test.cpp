@@ -3,9 +3,13 @@
 #include <set>
 
 #include "tests/catch.hpp"
+#include "tests/importing.hpp"
 #include "tests/standin/job.hpp"
+#include "tracer/lower/lower.hpp"
+#include "traces/summary.hpp"
 
 using namespace tidepool;
+using namespace tidepool::literals;
 
 #ifdef TIDEPOOL_INJECT
 
@@ -101,8 +105,8 @@ TEST_CASE("a flush that hangs does not hold up the end of the job") {
 TEST_CASE("a job that is killed, aborts or leaves by _exit has a readable file up to then") {
   for (const auto& [ending, code] : {std::pair{"raise 9", -1}, std::pair{"raise 6", -1}, std::pair{"_exit 7", 7}}) {
     const ScratchFolder folder;
-    // Longer than CUPTI's flush period and the writer's.
-    const auto job = run_job(folder, kKernels + kStep + "sleep 1500\n" + ending + "\n");
+    const tests::Gate written = tests::gate_until_written(folder, 1, 1);
+    const auto job = run_job(folder, kKernels + kStep + written.line() + ending + "\n", "", {written});
     INFO(ending);
     CHECK((job.code == code || code == -1));
     REQUIRE(job.logs.size() == 1);
@@ -125,13 +129,20 @@ TEST_CASE("children that fork are not recorded and spoil nothing; those that exe
   CHECK(kernels == std::vector<std::size_t>{2, 3});
 }
 
-TEST_CASE("a process that replaces itself begins a second file") {
+TEST_CASE("a process that replaces itself begins a second file, and its memory ends with the first") {
   const ScratchFolder folder;
-  std::ofstream{folder.file("other")} << kKernels + kStep;
-  const auto job = run_job(folder, kKernels + kStep + "sleep 1000\nexec " + folder.file("other") + "\n");
+  std::ofstream{folder.file("other")} << kKernels + "alloc a 1024\nalloc b 1024\nlaunch add a b 1\nfree a\n";
+  const tests::Gate written = tests::gate_until_written(folder, 1, 1);
+  const auto job =
+      run_job(folder, kKernels + kStep + written.line() + "exec " + folder.file("other") + "\n", "", {written});
   CHECK(job.code == 0);
   REQUIRE(job.logs.size() == 2);
   CHECK(job.logs[0].header.process == job.logs[1].header.process);
+  const Trace trace = lower(job.logs);
+  // Both programs are given the same addresses, streams and correlations.
+  CHECK(tests::program(trace) == std::vector<std::string>{"alloc 0", "alloc 1", "run add", "free 0", "free 1",
+                                                          "alloc 2", "alloc 3", "run add", "free 2"});
+  CHECK(summarize(trace).ideal_peak == 8192_B);
 }
 
 TEST_CASE("a full disk is said once and the job goes on") {
@@ -153,11 +164,15 @@ TEST_CASE("a full disk is said once and the job goes on") {
 
 TEST_CASE("recording waits for a signal, stops at the next and starts again") {
   const ScratchFolder folder;
-  const std::string signal = "raise 10\nsleep 500\n";  // SIGUSR1
-  const auto job = run_job(folder,
-                           kKernels + kStep + signal + "launch add a b 1\nruntime-launch add a b 1\n" + signal + kStep +
-                               "sleep 300\nlaunch add a b 1\n" + signal + "launch add a b 1\n",
-                           "TIDEPOOL_SIGNAL=10 TIDEPOOL_WAIT=1 TIDEPOOL_FLUSH_LIMIT_MS=500");
+  const std::string signal = "raise 10\n";  // SIGUSR1
+  const tests::Gate started = tests::gate_until_said(folder, "started"),
+                    stopped = tests::gate_until_said(folder, "stopped"),
+                    again = tests::gate_until_said(folder, "started", 2);
+  const auto job =
+      run_job(folder,
+              kKernels + kStep + signal + started.line() + "launch add a b 1\nruntime-launch add a b 1\n" + signal +
+                  stopped.line() + kStep + "launch add a b 1\n" + signal + again.line() + "launch add a b 1\n",
+              "TIDEPOOL_SIGNAL=10 TIDEPOOL_WAIT=1", {started, stopped, again});
   CHECK(job.code == 0);
   CHECK(job.err ==
         "tidepool: recording started\ntidepool: recording stopped; the signal starts it again\n"

@@ -231,10 +231,11 @@ TEST_CASE("NVTX ranges and marks are recorded, and those named iteration mark it
 TEST_CASE("the recorder keeps the iterations that were asked for, and detaches behind them") {
   const ScratchFolder folder;
   const std::string step = "push iteration\nlaunch add a b 1\nlaunch add b a 1\npop\n";
+  const tests::Gate detached = tests::gate_until_said(folder, "finalized");
   const auto job = run_job(folder,
-                           kKernels + "alloc a 4096\nalloc b 4096\nrepeat 5\n" + step +
-                               "again\nsleep 300\nlaunch add a b 1\nsleep 100\nlaunch add a b 1\n",
-                           "TIDEPOOL_SKIP=1 TIDEPOOL_ITERATIONS=2 TIDEPOOL_FLUSH_LIMIT_MS=500 STANDIN_VERBOSE=1");
+                           kKernels + "alloc a 4096\nalloc b 4096\nrepeat 5\n" + step + "again\n" + detached.line() +
+                               "launch add a b 1\nlaunch add a b 1\n",
+                           "TIDEPOOL_SKIP=1 TIDEPOOL_ITERATIONS=2 STANDIN_VERBOSE=1", {detached});
   CHECK(job.code == 0);
   CHECK(job.err == "standin: finalized\n");
   const raw::Log& log = job.log();
