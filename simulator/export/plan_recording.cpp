@@ -37,10 +37,12 @@ class PlanRecorder {
     for (const Action& action : file_.plan.actions) {
       checker_.check(action);
       now_ = std::max(now_, timeline_.now(action.before));
+      pieces_ = {timeline_.pieces(Direction::kOut), timeline_.pieces(Direction::kIn)};
       timeline_.apply(action);
       record(action);
     }
     checker_.finish();
+    time_disturbed_copies();
     recording_.ranges.back().end = std::max(timeline_.totals().makespan, now_);
     return std::move(recording_);
   }
@@ -62,9 +64,9 @@ class PlanRecorder {
         return iteration_begins(action.subject);
       case Verb::kSwapIn:
         sync(VersionId{action.subject});
-        return copy(VersionId{action.subject}, h2d_, states_[action.subject].ready, file_.spec.machine.h2d);
+        return copy(VersionId{action.subject}, Direction::kIn);
       case Verb::kSwapOut:
-        return copy(VersionId{action.subject}, d2h_, states_[action.subject].host_ready, file_.spec.machine.d2h);
+        return copy(VersionId{action.subject}, Direction::kOut);
       case Verb::kAlloc:
       case Verb::kFree:
       case Verb::kDrop:
@@ -100,11 +102,27 @@ class PlanRecorder {
     }
   }
 
-  void copy(VersionId v, StreamId lane, Nanos end, const Link& link) {
-    const Nanos time = link.time(trace_.size(v));
-    RecordedOp op{lane == h2d_ ? "memcpy HtoD" : "memcpy DtoH", OpKind::kCopy, lane, 0, issued(), {}, time};
-    op.start = std::max(end - time, now_);
-    recording_.ops.push_back(std::move(op));
+  void copy(VersionId v, Direction direction) {
+    const bool in = direction == Direction::kIn;
+    const VersionState& state = states_[v.index()];
+    const Machine& machine = file_.spec.machine;
+    const Link& link =
+        state.in_storage ? (in ? machine.storage.read : machine.storage.write) : (in ? machine.h2d : machine.d2h);
+    const Nanos time = link.time(trace_.size(v)), launch = issued();
+    const Nanos end = in ? state.ready : state.host_ready, start = std::max(end - time, launch);
+    const std::uint32_t last = timeline_.pieces(direction), before = in ? pieces_.in : pieces_.out;
+    if (last > before) disturbed_.push_back({recording_.ops.size(), direction, before + 1, last});
+    recording_.ops.push_back({in ? "memcpy HtoD" : "memcpy DtoH", OpKind::kCopy, in ? h2d_ : d2h_, 0, launch, start,
+                              std::max(end, start) - start});
+  }
+
+  /// Copies that others slow down have their times when the last of these has been issued.
+  void time_disturbed_copies() {
+    for (const DisturbedCopy& copy : disturbed_) {
+      RecordedOp& op = recording_.ops[copy.op];
+      op.start = std::max(timeline_.piece_span(copy.direction, copy.first).first, op.launch);
+      op.duration = std::max(timeline_.piece_span(copy.direction, copy.last).second, op.start) - op.start;
+    }
   }
 
   /// The host issues one thing after the other.
@@ -161,6 +179,15 @@ class PlanRecorder {
   Timeline timeline_;
   std::vector<std::optional<Place>> places_;  // by version, as written down
   std::vector<Place> scratch_;                // until the next run
+  struct DisturbedCopy {
+    std::size_t op;  // in the recording
+    Direction direction;
+    std::uint32_t first, last;  // pieces on the link
+  };
+  std::vector<DisturbedCopy> disturbed_;
+  struct {
+    std::uint32_t out = 0, in = 0;
+  } pieces_;  // given to the link before the current action
   StreamId h2d_, d2h_;
   Nanos now_;
   Recording recording_;

@@ -10,7 +10,9 @@
 #include "tests/chain_trace.hpp"
 #include "tests/importing.hpp"
 #include "tests/machines.hpp"
+#include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
+#include "traces/builder.hpp"
 #include "traces/export/recording.hpp"
 #include "traces/exporter.hpp"
 #include "traces/file/writer.hpp"
@@ -71,6 +73,39 @@ TEST_CASE("a simulated run's recording holds at most what the simulation says, a
     CHECK(again.ideal_peak() == most);
     CHECK(again.data().losses == Losses{});
   }
+}
+
+TEST_CASE("copies that slow each other down are recorded when the simulation has them") {
+  // w (1000 bytes) is on the host. op0 writes a (1000 bytes), 10 ns; then a goes out and w comes in, 1000 ns each
+  // alone.
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 1000_B}), a = build.alloc({.size = 1000_B});
+  const VersionId made = build.run({.duration = 10_ns}, {{a, Access::kWrite}})[0];
+  build.run({.duration = 10_ns}, {{a}, {w}});
+  const Trace trace = build.finish();
+  const VersionId first = trace.first_version(w);
+  PlanFile file;
+  file.trace_hash = trace.hash();
+  file.plan =
+      tests::PlanWriter{trace}.alloc(made, 0_B).run(OpId{0}).swap_out(made).swap_in(first, 1000_B).run(OpId{1}).plan();
+  const auto ends = [&](std::int64_t out_ppm, std::int64_t in_ppm) {
+    file.spec = {
+        .pool = "best-fit(alignment=1B)", .policy = "none", .capacity = kNoLimit, .machine = tests::byte_per_nano()};
+    file.spec.machine.d2h.duplex_ppm = out_ppm;
+    file.spec.machine.h2d.duplex_ppm = in_ppm;
+    std::map<std::string, Nanos> found;
+    const Recording recording = recording_of(trace, file);
+    for (const RecordedOp& op : recording.ops)
+      if (op.kind == OpKind::kCopy) {
+        CHECK(op.start.count() == Approx(12).margin(2));  // the host issues one after the other, 1 ns apart
+        found[recording.lanes[op.stream.index()]] = op.start + op.duration;
+      }
+    return found;
+  };
+  using Ends = std::map<std::string, Nanos>;
+  CHECK(ends(1'000'000, 1'000'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1010_ns}});
+  CHECK(ends(500'000, 500'000) == Ends{{"d2h", 2010_ns}, {"h2d", 2010_ns}});
+  CHECK(ends(1'000'000, 500'000) == Ends{{"d2h", 1010_ns}, {"h2d", 1510_ns}});  // half of w by 1010, then alone
 }
 
 TEST_CASE("the audit of PyTorch's allocator agrees with every address of an exported simulation of it") {
