@@ -1,8 +1,10 @@
 // Commands about databases of results: sweep --shard, merge, resume, query.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "simulator/database.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
@@ -78,6 +80,22 @@ TEST_CASE("shards, merge and resume end with the result set of one sweep") {
   const ProgramResult resumed = run_program({"resume", one, "--no-plot"});
   CHECK(resumed.code == 0);
   CHECK(results(one) != results(whole));  // a shard stays a shard
+}
+
+TEST_CASE("merge refuses a damaged database before it takes anything from another") {
+  const ScratchFolder scratch;
+  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+                    damaged = scratch.file("damaged.sqlite"), all = scratch.file("all.sqlite");
+  REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
+  std::string bytes = content_of(whole);
+  REQUIRE(bytes.size() > 3 * 4096);
+  std::fill(bytes.begin() + 4096, bytes.end(), '\xff');  // all pages but the first, which says whose file it is
+  std::ofstream{damaged, std::ios::binary} << bytes;
+  const ProgramResult result = run_program({"merge", whole, damaged, "-o", all});
+  CHECK(result.code == 2);
+  CHECK(result.err.starts_with("tidepool: " + damaged + ": damaged: "));
+  CHECK(result.err.ends_with("; expected a whole database of sweep results\n"));
+  CHECK(Database{all}.runs() == 0);
 }
 
 TEST_CASE("resume does the rest of a sweep from any folder, and refuses another trace") {
