@@ -5,10 +5,13 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "notebooks/native/parts.hpp"
+#include "simulator/options.hpp"
 #include "simulator/registry.hpp"
 #include "traces/error.hpp"
 
@@ -133,6 +136,11 @@ PolicyKind kind_of(const std::string& text) {
   throw InputError{fmt::format("kind '{}'; expected swap, remat or hybrid", text)};
 }
 
+std::set<std::string>& python_policies() {
+  static std::set<std::string> names;
+  return names;
+}
+
 /// Makes `factory`, which returns a policy object, known for the life of the interpreter.
 void add_policy(const std::string& name, const std::string& kind, const std::string& summary, const std::string& paper,
                 py::function factory) {
@@ -154,6 +162,7 @@ void add_policy(const std::string& name, const std::string& kind, const std::str
                                        throw PlanError{fmt::format("policy {}: {}", name, error.what())};
                                      }
                                    }}};
+  python_policies().insert(name);
 }
 
 template <Verb kVerb>
@@ -162,6 +171,15 @@ Action action(std::uint32_t subject, std::optional<std::uint32_t> before) {
 }
 
 }  // namespace
+
+bool has_python_policies(const std::string& chains) {
+  for (const std::string& chain : split_list(chains)) {
+    if (chain == "all" && !python_policies().empty()) return true;
+    for (const std::string& policy : split_list(chain, '+'))
+      if (python_policies().contains(parse_spec(policy).name)) return true;
+  }
+  return false;
+}
 
 void declare_policies(py::module_& module) {
   py::class_<Action>(module, "Action").def("__repr__", [](const Action& value) { return to_text(value); });

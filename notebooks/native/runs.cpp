@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -56,14 +57,21 @@ std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, cons
 }
 
 /// What `tidepool sweep -o` does, without printing. Interrupted by Ctrl-C, runs in progress are finished and kept.
+/// Where policies are Python classes, `tidepool resume`, which does not know them, is left nothing to go on with.
 void sweep_into(const std::vector<std::string>& traces, const std::string& output, int threads,
                 const py::kwargs& given) {
-  SweepOrder order{.traces = traces, .hashes = {}, .grid = grid_of(given), .shard = {}, .find = {}, .folder = {}};
+  SweepOrder order{.traces = traces,
+                   .hashes = {},
+                   .grid = grid_of(given),
+                   .shard = {},
+                   .find = {},
+                   .folder = std::filesystem::current_path().string()};
   bool interrupted = false;
   {
     const py::gil_scoped_release unlock;
     const std::vector<SweepPart> parts = load_parts(order);
     Database database{output};
+    if (!has_python_policies(order.grid.policy)) database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
     std::atomic<bool> stop = false;
     const auto look = [&](const SweepProgress&) {
       const py::gil_scoped_acquire lock;

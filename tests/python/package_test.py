@@ -1,7 +1,9 @@
 """The Python package: tables of traces, runs and sweeps that are the program's, and policies in Python."""
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -78,6 +80,18 @@ class Package(unittest.TestCase):
             self.assertEqual(len(tidepool.read_results(path, "frontier")), best.cummin().nunique())
             with self.assertRaisesRegex(ValueError, "no table 'frontiers'; expected one of best_policy, "):
                 tidepool.read_results(path, "frontiers")
+
+    def test_resume_goes_on_with_a_sweep_from_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/r.sqlite"
+            whole = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
+            tidepool.sweep(self.trace, path, policy="least-recent+lru-swap", capacity="0.8x")  # known only here
+            with contextlib.closing(sqlite3.connect(path)) as database, database:
+                database.execute("DELETE FROM runs WHERE capacity_bytes < (SELECT avg(capacity_bytes) FROM runs)")
+            self.assertLess(len(tidepool.read_results(path)), 6)
+            self.assertIn("overhead in %", tidepool.program("resume", path, json_lines=False))
+            rows = tidepool.read_results(path).query("policy == 'lru-swap'")
+            self.assertEqual(sorted(rows["makespan_ns"]), sorted(whole["makespan_ns"]))
 
     def test_a_policy_in_python_is_a_policy(self):
         self.assertEqual(tidepool.check("least-recent", [self.trace]), 15)
