@@ -3,7 +3,7 @@
 #   ./setup.sh          nothing more
 #   ./setup.sh demo     runs a sweep over the bundled samples, re-executes one of its plans on real memory and writes a
 #                       report to look at
-#   ./setup.sh test     runs all tests
+#   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
 # and, before one of these, where there is no CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too
 set -euo pipefail
@@ -59,12 +59,13 @@ parallel_jobs() {
   echo $((cores < fit ? cores : fit))
 }
 
+# Builds a target, or everything.
 build() {
   local log=build/setup.log settings=()
   [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # whose packages were just installed
   say "building into $PWD/build (a few minutes the first time)"
   mkdir -p build
-  if ! { cmake --preset release "${settings[@]}" && cmake --build build -j "$(parallel_jobs)"; } >"$log" 2>&1; then
+  if ! { cmake --preset release "${settings[@]}" && cmake --build build -j "$(parallel_jobs)" --target "$1"; } >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     say "setup.sh: the build failed; $log has everything"
     exit 1
@@ -114,7 +115,7 @@ case "${1-}" in
 esac
 [ "${1-}" != test ] || packages+=("${test_packages[@]}")
 install_missing "${packages[@]}"
-build
+if [ "${1-}" = test ]; then build all; else build program; fi
 case "${1-}" in
   "") say "built: $PWD/build/tidepool" ;;
   demo) demo ;;
