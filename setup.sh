@@ -5,7 +5,8 @@
 #                       report to look at
 #   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
 # and, before one of these, where there is no CUDA toolkit:
-#   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too
+#   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; where
+#                             there is a GPU, the others do this by themselves
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -88,6 +89,16 @@ cuda_headers() {
   cp -r "$wheels"/out/nvidia/*/include/. "$to"
 }
 
+# Without these headers nothing could be recorded on a GPU.
+cuda_headers_for_gpu() {
+  local folder
+  [ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || return 0
+  for folder in build/cuda-headers /usr/include "${CUDA_HOME:-/usr/local/cuda}"/{include,extras/CUPTI/include}; do
+    [ ! -e "$folder/cupti.h" ] || return 0
+  done
+  ./setup.sh cuda-headers || say "going on without: tidepool record will not see the GPU"
+}
+
 demo() {
   local samples=traces/samples out=build/demo
   mkdir -p "$out"
@@ -115,6 +126,7 @@ case "${1-}" in
 esac
 [ "${1-}" != test ] || packages+=("${test_packages[@]}")
 install_missing "${packages[@]}"
+cuda_headers_for_gpu
 if [ "${1-}" = test ]; then build all; else build program; fi
 case "${1-}" in
   "") say "built: $PWD/build/tidepool" ;;
