@@ -184,14 +184,16 @@ class Tide final : public Answering {
 
   /// Decides for all like layers at once, with half of the tries.
   static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) {
-    TiedSearch search{planning.circle,
-                      planning.gaps,
-                      gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
-                      costs,
-                      planning.machine,
-                      planning.capacity,
-                      [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
-                      trials.left() / 2};
+    TiedSearch search{
+        planning.circle,
+        planning.gaps,
+        gap_classes(find_structure(planning.trace), planning.circle, planning.gaps),
+        costs,
+        planning.machine,
+        planning.capacity,
+        [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
+        [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
+        trials.left() / 2};
     search.run();
   }
 

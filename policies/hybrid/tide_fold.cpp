@@ -39,30 +39,19 @@ class TideFold final : public Answering {
     Structure structure = find_structure(trace);
     if (!fold_)
       for (std::uint32_t op = 0; op < structure.like.size(); ++op) structure.like[op] = op;
-    const auto follow = [&](const GapPlan& plan) -> Maker {
-      return [draft = draft_of(gaps, plan, trace.ops().size())] { return follow_draft(draft, OnDemand::kCopy); };
-    };
-    RunSpec setting = spec;
-    std::optional<Result> best;
-    const auto run = [&](const GapPlan& plan) {
-      Result result = judge(trace, setting, follow(plan)());
-      if (!best || better(result, *best)) {
-        best = result;
-        setting.overhead_limit = limit_of(trace, spec, *best, 1);
-      }
-      return result;
-    };
+    Trials trials{trace, spec, effort_, OnDemand::kCopy};
     TiedSearch tied{circle,
                     gaps,
                     gap_classes(structure, circle, gaps),
                     drops_too_ ? Reruns{trace, gaps}.costs() : std::vector<Nanos>(gaps.size(), Reruns::kImpossible),
                     spec.machine,
                     spec.capacity,
-                    run,
+                    [&](const GapPlan& plan) { return trials.add(gaps, plan); },
+                    [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(gaps, dropped); },
                     effort_};
     tied.run();
     judged_ = tied.judged();
-    return follow(tied.best());
+    return [draft = trials.best_draft()] { return follow_draft(draft, OnDemand::kCopy); };
   }
 
   bool fold_;
@@ -79,7 +68,7 @@ const RegisterPolicy kRegistered{
      .paper = "ours",
      .options = {{"fold", "on", "on/off", "decide for all like layers together"},
                  {"with", "swap+remat", "swap|swap+remat", "what it may do"},
-                 {"effort", "300", "number", "plans to simulate"},
+                 {"effort", "200", "number", "plans to simulate"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"}},
      .make = [](const Options& options) { return std::make_unique<TideFold>(options); }}};
 

@@ -14,19 +14,20 @@ namespace tidepool {
 namespace {
 
 /// FNV-1a over what the plan does.
-std::uint64_t hash_of(const GapPlan& plan) {
+std::uint64_t hash_of(const GapPlan& plan, std::uint64_t more = 0) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
   for (const PlannedGap& each : plan.copied) add(each.gap), add(each.issue), add(each.copy);
   add(~std::uint64_t{0} - (plan.drops_on_demand ? 1 : 0));
   for (const std::uint32_t i : plan.dropped) add(i);
+  add(more);
   return hash;
 }
 
 }  // namespace
 
 TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
-                       std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge,
+                       std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
                        std::int64_t tries)
     : circle_{circle},
       gaps_{gaps},
@@ -37,6 +38,7 @@ TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, s
       machine_{machine},
       capacity_{capacity},
       judge_{std::move(judge)},
+      hopeless_{std::move(hopeless)},
       tries_{tries},
       best_result_{judge_({})} {
   const auto per_byte = [&](std::uint32_t one) {
@@ -58,7 +60,8 @@ TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, s
 }
 
 bool TiedSearch::over() const {
-  return judged_ >= tries_ ||
+  constexpr std::int64_t kHopelessPerTry = 10;
+  return judged_ >= tries_ || hopeless_plans_ >= kHopelessPerTry * tries_ ||
          (best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline);
 }
 
@@ -102,43 +105,64 @@ std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
   return order;
 }
 
-GapPlan TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
-  GapPlan plan;
-  plan.drops_on_demand = rule.drops_on_demand;
+/// What a rule comes to, its copies not scheduled yet; none if that is hopeless.
+std::optional<GapPlan> TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
+  enum class How : std::uint8_t { kKept, kCopied, kDropped };
+  std::vector<How> how(gaps_.size());
   ExcessTree tree{circle_, limits};
-  std::vector<bool> used(gaps_.size());
   const std::vector<std::uint32_t> order = order_of(rule);
-  const auto take = [&](std::uint32_t i) {
-    if (used[i] || !tree.relieves(gaps_[i])) return false;
+  const auto take = [&](std::uint32_t i, How as) {
+    if (how[i] != How::kKept || !tree.relieves(gaps_[i])) return false;
     tree.take(gaps_[i]);
-    return static_cast<bool>(used[i] = true);
+    how[i] = as;
+    return true;
   };
   const auto copy = [&](Bytes budget, std::size_t cheap) {
     for (const std::uint32_t i : order) {
       if (tree.fits() || budget <= Bytes{}) return;
-      if (rank_[class_of_[i]] < cheap || place_[i] >= rule.most_copied[class_of_[i]] || !take(i)) continue;
-      plan.copied.push_back({i, gaps_[i].due});
-      budget -= gaps_[i].size;
+      if (rank_[class_of_[i]] < cheap || place_[i] >= rule.most_copied[class_of_[i]]) continue;
+      if (take(i, How::kCopied)) budget -= gaps_[i].size;
     }
+  };
+  std::vector<std::uint32_t> dropped;
+  std::size_t asked = 0;  // of how many whether they are hopeless
+  bool hopeless = false;
+  const auto ask = [&](std::size_t more) {
+    if (dropped.size() > asked + more) hopeless = hopeless_(dropped), asked = dropped.size();
+    return hopeless;
   };
   const auto drop = [&](bool whatever) {
     for (const std::uint32_t c : by_cost_) {
+      if (ask(asked / 4)) return;
       std::size_t left = whatever ? classes_[c].members.size() : rule.most_dropped[c];
       for (const std::uint32_t i : classes_[c].members) {
         if (tree.fits()) return;
         if (left == 0) break;
-        if (costs_[i] == Reruns::kImpossible || !take(i)) continue;
-        plan.dropped.push_back(i);
+        if (costs_[i] == Reruns::kImpossible || !take(i, How::kDropped)) continue;
+        dropped.push_back(i);
         --left;
       }
     }
   };
   copy(rule.budget, rule.cheap);
   drop(false);
+  if (ask(0)) return std::nullopt;
   copy(kNoLimit, 0);
   drop(true);
+  if (ask(0)) return std::nullopt;
   fits = tree.fits();
+  GapPlan plan;
+  plan.drops_on_demand = rule.drops_on_demand;
+  for (std::uint32_t i = 0; i < gaps_.size(); ++i) {
+    if (how[i] == How::kCopied) plan.copied.push_back({i, gaps_[i].due});
+    if (how[i] == How::kDropped) plan.dropped.push_back(i);
+  }
   return plan;
+}
+
+/// Whether no rule has come to this before.
+bool TiedSearch::is_new(const GapPlan& selected, CopyOut copies) {
+  return seen_.insert(hash_of(selected, selected.copied.empty() || copies == CopyOut::kAtRelease ? 1 : 2)).second;
 }
 
 /// Judges a plan; none if it was judged before.
@@ -160,14 +184,16 @@ bool TiedSearch::attempt(const Rule& rule) {
   SlotLimits limits(circle_.size(), capacity_ - rule.slack);
   for (int round = 0; round < kRounds && !over(); ++round) {
     bool fits = false;
-    GapPlan plan = select(rule, limits, fits);
-    const StepCircle circle = without(plan.dropped);
+    std::optional<GapPlan> plan = select(rule, limits, fits);
+    if (!plan) ++hopeless_plans_;
+    if (!plan || !is_new(*plan, rule.copies)) break;
+    const StepCircle circle = without(plan->dropped);
     std::vector<std::uint32_t> selected;
-    for (const PlannedGap& each : plan.copied) selected.push_back(each.gap);
-    plan.copied =
+    for (const PlannedGap& each : plan->copied) selected.push_back(each.gap);
+    plan->copied =
         schedule_late(circle, gaps_, selected, machine_, std::max(capacity_, peak_without(circle, gaps_, selected)));
-    if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan.copied, machine_);
-    const std::optional<Judgement> judgement = try_plan(std::move(plan), rule);
+    if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan->copied, machine_);
+    const std::optional<Judgement> judgement = try_plan(*std::move(plan), rule);
     if (!judgement) break;
     const Result& result = judgement->result;
     improved |= judgement->is_best;

@@ -27,16 +27,21 @@ namespace tidepool {
 /// other, as long as that helps: slack, budget, cheap classes, score, when copies are issued, and every class by
 /// itself: not dropped, copied less, copied first. Where none of that helps, a few such changes are made at once, at
 /// random but always the same, and when that helps it goes on from there. So as many plans are judged whatever the
-/// number of layers, and one takes O(slots + gaps log slots) and its judgement.
+/// number of layers, and one takes O(slots + gaps log slots) and its judgement. What is hopeless is found out while it
+/// is selected, and does not count.
 class TiedSearch {
  public:
   /// Runs a plan in the setting that it is for.
   using Judge = std::function<Result(const GapPlan&)>;
+  /// Whether no plan that drops this can be better than the best so far.
+  using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
-  /// @param costs  of Reruns::costs(); Reruns::kImpossible for what may not be dropped
-  /// @param tries  plans to judge at most, of which the first does nothing
+  /// @param costs     of Reruns::costs(); Reruns::kImpossible for what may not be dropped
+  /// @param hopeless  what it says of is neither scheduled nor judged
+  /// @param tries     plans to judge at most, of which the first does nothing
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
-             std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, std::int64_t tries);
+             std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
+             std::int64_t tries);
 
   void run();
 
@@ -63,11 +68,12 @@ class TiedSearch {
   };
 
   bool over() const;
+  bool is_new(const GapPlan& selected, CopyOut copies);
   std::optional<Judgement> try_plan(GapPlan plan, const Rule& rule);
   bool attempt(const Rule& rule);
   template <class Set>
   bool change(Set set);
-  GapPlan select(const Rule& rule, const SlotLimits& limits, bool& fits);
+  std::optional<GapPlan> select(const Rule& rule, const SlotLimits& limits, bool& fits);
   std::vector<std::uint32_t> order_of(const Rule& rule);
   StepCircle without(const std::vector<std::uint32_t>& dropped) const;
   Bytes of_the_link(std::int64_t sixteenths) const;
@@ -89,11 +95,12 @@ class TiedSearch {
   const Machine& machine_;
   Bytes capacity_;
   Judge judge_;
-  std::int64_t tries_, judged_ = 0;
+  Hopeless hopeless_;
+  std::int64_t tries_, judged_ = 0, hopeless_plans_ = 0;
   GapPlan best_;
   Result best_result_;
   Rule best_rule_;
-  std::unordered_set<std::uint64_t> seen_;  // hashes of the plans judged
+  std::unordered_set<std::uint64_t> seen_;  // hashes of what was selected, and of the plans judged
   std::mt19937_64 random_;
 };
 

@@ -104,6 +104,18 @@ std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Re
   return std::min(spec.overhead_limit.value_or(limit), limit);
 }
 
+Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) {
+  std::vector<bool> counted(trace.ops().size());
+  Nanos sum;
+  for (const std::uint32_t i : dropped) {
+    const OpId producer = trace.version(gaps[i].out).producer;
+    if (counted[producer.index()]) continue;
+    counted[producer.index()] = true;
+    sum += trace.op(producer).duration;
+  }
+  return sum;
+}
+
 Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand)
     : trace_{trace},
       spec_{spec},
@@ -116,13 +128,24 @@ bool Trials::free() const {
   return best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline;
 }
 
+bool Trials::must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const {
+  return best_result_.outcome == Outcome::kOk && spec_.iterations == 1 && trace_.data().streams.size() == 1 &&
+         best_result_.baseline + least_rerun(trace_, gaps, dropped) > best_result_.totals.makespan;
+}
+
 const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
   GapDraft draft = draft_of(gaps, plan, trace_.ops().size());
   if (draft == last_) return last_result_;
   last_ = std::move(draft);
   RunSpec spec = spec_;
   spec.overhead_limit = limit_of(trace_, spec_, best_result_, 1);
-  last_result_ = judge(trace_, spec, follow_draft(last_, on_demand_));
+  if (must_lose(gaps, plan.dropped)) {
+    last_result_ = {};
+    last_result_.outcome = Outcome::kTimeLimit;
+    last_result_.baseline = best_result_.baseline;
+  } else {
+    last_result_ = judge(trace_, spec, follow_draft(last_, on_demand_));
+  }
   --tries_;
   ++judged_;
   if (better(last_result_, best_result_)) best_result_ = last_result_, best_ = last_, best_plan_ = plan;

@@ -53,6 +53,9 @@ Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> po
 /// An overhead limit for runs that only matter if they lose less than `factor` times what `best` loses.
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);
 
+/// What is run again at least if all of these gaps are dropped: what makes their content, once each.
+Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped);
+
 /// What a planner prefers: a run that ends well; of those that do not, the one that did more of the program; then less
 /// time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
@@ -63,8 +66,11 @@ class Trials {
   /// @param tries  how many more drafts may be judged
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand);
 
-  /// Judges the plan. The one before it is not judged twice.
+  /// Judges the plan. The one before it is not judged twice, and one that must lose by what it drops is not run, but
+  /// ends by the time limit at once.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
+  /// Whether no plan that drops these gaps can be better than the best, since what is run again for them takes longer.
+  bool must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const;
   /// No tries are left, or the best costs no time.
   bool over() const { return tries_ <= 0 || free(); }
   std::int64_t left() const { return tries_; }

@@ -2,6 +2,7 @@
 #include "simulator/structure/tied_search.hpp"
 
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include "simulator/hybrid/reruns.hpp"
@@ -28,6 +29,8 @@ Classes classes_of(const Trace& trace) {
   found.classes = gap_classes(find_structure(trace), found.circle, found.gaps);
   return found;
 }
+
+const TiedSearch::Hopeless kNeverHopeless = [](const std::vector<std::uint32_t>&) { return false; };
 
 }  // namespace
 
@@ -103,6 +106,7 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
                       result.totals.makespan = Nanos{1'000 + static_cast<std::int64_t>(judged.size() * 7919 % 97)};
                       return result;
                     },
+                    kNeverHopeless,
                     40};
   search.run();
   CHECK(search.judged() == 40);
@@ -155,10 +159,66 @@ TEST_CASE("as many plans are tried whatever the depth, none of them twice") {
                         result.totals.makespan = 1_ms;
                         return result;
                       },
+                      kNeverHopeless,
                       kTries};
     search.run();
     CHECK(search.judged() == kTries);
   }
+}
+
+TEST_CASE("what is hopeless is not judged, and does not keep a search from ending") {
+  const Trace trace = gpt(6);
+  const Classes found = classes_of(trace);
+  const Machine machine = find_machine("a100-pcie4");
+  for (const std::size_t most : {0u, 10u}) {
+    INFO(most);
+    std::size_t asked = 0;
+    TiedSearch search{found.circle,
+                      found.gaps,
+                      found.classes,
+                      Reruns(trace, found.gaps).costs(),
+                      machine,
+                      Bytes{trace.ideal_peak().count() * 7 / 10},
+                      [&](const GapPlan& plan) {
+                        CHECK(plan.dropped.size() <= most);
+                        Result result;
+                        result.outcome = Outcome::kOk;
+                        result.totals.makespan = 1_ms;
+                        return result;
+                      },
+                      [&](const std::vector<std::uint32_t>& dropped) { return ++asked, dropped.size() > most; },
+                      50};
+    search.run();
+    CHECK(search.judged() <= 50);
+    CHECK(asked > 0);
+  }
+}
+
+TEST_CASE("what must lose by what it drops runs that again, and loses") {
+  const Trace trace = gpt(6);
+  const Classes found = classes_of(trace);
+  const std::vector<Nanos> costs = Reruns(trace, found.gaps).costs();
+  RunSpec spec{.pool = "ideal", .capacity = trace.ideal_peak() * 95 / 100, .machine = find_machine("a100-pcie4")};
+  spec.overhead_limit.reset();
+  Trials trials{trace, spec, 100, OnDemand::kCopy};
+  REQUIRE(trials.best_result().outcome == Outcome::kOk);
+  std::mt19937 random{1};
+  int losing = 0, hopeful = 0;
+  for (int round = 0; round < 60; ++round) {
+    GapPlan plan;
+    for (std::uint32_t i = 0; i < found.gaps.size(); ++i)
+      if (costs[i] != Reruns::kImpossible && static_cast<int>(random() % 120) < round) plan.dropped.push_back(i);
+    const bool must_lose = trials.must_lose(found.gaps, plan.dropped);
+    const Result result =
+        judge(trace, spec, follow_draft(draft_of(found.gaps, plan, trace.ops().size()), OnDemand::kCopy));
+    REQUIRE(result.outcome == Outcome::kOk);
+    CHECK(result.totals.recompute >= least_rerun(trace, found.gaps, plan.dropped));
+    if (must_lose) CHECK(result.totals.makespan > trials.best_result().totals.makespan);
+    CHECK((trials.add(found.gaps, plan).outcome == Outcome::kTimeLimit) >= must_lose);
+    ++(must_lose ? losing : hopeful);
+  }
+  CHECK(losing > 10);
+  CHECK(hopeful > 10);
 }
 
 TEST_CASE("where nothing repeats it does not matter whether a step is folded") {
