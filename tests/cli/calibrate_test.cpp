@@ -35,13 +35,15 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
   setenv("TIDEPOOL_STANDIN", "seed=3", 1);
   const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
+  const Machine machine = find_machine(path);
+  setenv("TIDEPOOL_STANDIN", "maps=0", 1);
+  const ProgramResult unable = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
   setenv("TIDEPOOL_STANDIN", "devices=0", 1);
   const ProgramResult none = run_program({"calibrate", "-o", path});
   unsetenv("LD_LIBRARY_PATH");
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("d2h duplex                                     100.0 %"));
-  const Machine machine = find_machine(path);
   CHECK(machine.name == "stand-in");
   CHECK(machine.capacity == 16_GiB);
   CHECK(machine.h2d.rate == BytesPerSecond{12'000'000'000});
@@ -54,6 +56,17 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   CHECK(machine.segment_alloc > 0_ns);
   CHECK(machine.host.pin_rate > BytesPerSecond{});
   CHECK_THAT(machine.source, ContainsSubstring("on stand-in, driver for CUDA 13.0 by tidepool "));
+  CHECK_THAT(machine.source, !ContainsSubstring("assumed"));
+  CHECK_THAT(result.out,
+             ContainsSubstring("mapping a page of 2 MiB") && ContainsSubstring("unmapping a page of 2 MiB"));
+  CHECK(machine.page_map > 0_ns);
+  CHECK(machine.page_unmap > 0_ns);
+  REQUIRE(unable.code == 0);
+  CHECK_THAT(unable.out, !ContainsSubstring("mapping a page"));
+  const Machine without = find_machine(path);
+  CHECK_THAT(without.source, ContainsSubstring("; page_map and page_unmap assumed to cost as segments do"));
+  CHECK(without.page_map == without.segment_alloc);
+  CHECK(without.page_unmap == without.segment_free);
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
 }

@@ -9,6 +9,7 @@
 //   lose     the n-th wait for an event does nothing, from 1
 //   hang     nothing of the n-th stream ever goes on, from 1
 //   die      the n-th command given fails, and all that follow, from 1
+//   maps     0: memory cannot be mapped page by page
 #include "validator/cuda/driver.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ namespace {
 
 struct Settings {
   std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
-  std::uint64_t lose = 0, hang = 0, die = 0;
+  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1;
 };
 
 struct World {
@@ -291,7 +292,7 @@ Status cuInit(unsigned) {
   const std::map<std::string, std::uint64_t Settings::*> known{
       {"seed", &Settings::seed},       {"memory", &Settings::memory}, {"pinned", &Settings::pinned},
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
-      {"die", &Settings::die}};
+      {"die", &Settings::die},         {"maps", &Settings::maps}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));
@@ -332,7 +333,10 @@ Status cuDeviceGetName(char* name, int size, Device) {
   return kSuccess;
 }
 Status cuDeviceGetAttribute(int* value, int attribute, Device) {
-  *value = attribute == kAttributeMajor ? 9 : attribute == kAttributeMinor ? 0 : 2;
+  *value = attribute == kAttributeMajor        ? 9
+           : attribute == kAttributeMinor      ? 0
+           : attribute == kAttributeMapsMemory ? static_cast<int>(world().settings.maps)
+                                               : 2;
   return kSuccess;
 }
 Status cuDevicePrimaryCtxRetain(Context* context, Device) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "simulator/plan.hpp"
 #include "validator/cuda/kernels.hpp"
 
 namespace tidepool::cuda {
@@ -51,7 +52,8 @@ class Bench {
     measure_slowdown(calibration);
     measure_host(calibration);
     measure_allocator(calibration);
-    machine.source = measured_now(gpu_.description()) + "; page_map and page_unmap assumed to cost as segments do";
+    machine.source = measured_now(gpu_.description());
+    if (!measure_pages(calibration)) machine.source += "; page_map and page_unmap assumed to cost as segments do";
     return calibration;
   }
 
@@ -218,6 +220,45 @@ class Bench {
         std::max<std::int64_t>(1, std::llround(static_cast<double>((options_.largest - 2_MiB).count()) / more * 1e3)) *
         1'000'000};
     machine.host.pin_latency = Nanos{std::llround(small)};
+  }
+
+  /// Pages of memory shown at addresses and taken away again, as pools do that map memory page by page.
+  /// @return  false if the device cannot do that
+  bool measure_pages(Calibration& calibration) {
+    int able = 0;
+    driver_(driver_.device_attribute, &able, kAttributeMapsMemory, gpu_.device());
+    if (able == 0) return false;
+    constexpr std::size_t kPages = 16;
+    const std::size_t page = size(kMapPage);
+    const MemoryLocation here{.id = gpu_.device()};
+    const MemoryProperties properties{.location = here};
+    const MemoryAccess access{.location = here};
+    Address addresses{};
+    driver_(driver_.address_reserve, &addresses, kPages * page, page, Address{}, 0ULL);
+    std::array<PhysicalMemory, kPages> memory{};
+    std::vector<double> unmaps;
+    const double map = figure(calibration, "mapping a page of 2 MiB", "ns", [&] {
+      const auto start = Clock::now();
+      for (std::size_t i = 0; i < kPages; ++i) {
+        driver_(driver_.memory_create, &memory[i], page, &properties, 0ULL);
+        driver_(driver_.memory_map, addresses + i * page, page, std::size_t{0}, memory[i], 0ULL);
+        driver_(driver_.memory_access, addresses + i * page, page, &access, std::size_t{1});
+      }
+      const Nanos took = since(start);
+      const auto again = Clock::now();
+      for (std::size_t i = 0; i < kPages; ++i) {
+        driver_(driver_.memory_unmap, addresses + i * page, page);
+        driver_(driver_.memory_release, memory[i]);
+      }
+      unmaps.push_back(static_cast<double>(since(again).count()) / kPages);
+      return static_cast<double>(took.count()) / kPages;
+    });
+    unmaps.erase(unmaps.begin());  // the first is no sample of `map` either
+    driver_(driver_.address_free, addresses, kPages * page);
+    calibration.machine.page_map = Nanos{std::llround(map)};
+    calibration.machine.page_unmap =
+        Nanos{std::llround(add_figure(calibration, "unmapping a page of 2 MiB", "ns", std::move(unmaps)).median)};
+    return true;
   }
 
   const Gpu& gpu_;

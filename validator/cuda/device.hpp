@@ -22,6 +22,7 @@ class Gpu {
 
   const Driver& driver() const { return driver_; }
   const std::string& name() const { return name_; }
+  Device device() const { return device_; }
   unsigned processors() const { return processors_; }
   Bytes free_memory() const { return memory().first; }
   Bytes total_memory() const { return memory().second; }

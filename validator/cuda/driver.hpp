@@ -20,12 +20,31 @@ using Event = struct EventTag*;
 using Graph = struct GraphTag*;
 using GraphExec = struct GraphExecTag*;
 using Address = unsigned long long;
+using PhysicalMemory = unsigned long long;
 
 inline constexpr Status kSuccess = 0, kErrorOutOfMemory = 2, kErrorNotReady = 600;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2, kEventRecordExternal = 1;
 inline constexpr unsigned kHostPortable = 1, kHostDeviceMap = 2;
 inline constexpr int kAttributeProcessors = 16, kAttributeMajor = 75, kAttributeMinor = 76;
+inline constexpr int kAttributeMapsMemory = 102;
 inline constexpr int kCaptureRelaxed = 2;
+
+inline constexpr int kOnDevice = 1;
+struct MemoryLocation {
+  int type = kOnDevice, id = 0;
+};
+inline constexpr int kPinned = 1;
+struct MemoryProperties {
+  int type = kPinned, handle_types = 0;
+  MemoryLocation location = {};
+  void* win32 = nullptr;
+  unsigned char flags[8] = {};
+};
+inline constexpr int kReadWrite = 3;
+struct MemoryAccess {
+  MemoryLocation location = {};
+  int flags = kReadWrite;
+};
 
 /// The driver is not there, refuses or fails. what() reads "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 class Error : public std::runtime_error {
@@ -99,6 +118,15 @@ class Driver {
   const Call<std::size_t*, std::size_t*> memory_info{library_, "cuMemGetInfo_v2"};
   const Call<Address*, std::size_t> allocate{library_, "cuMemAlloc_v2"};
   const Call<Address> free{library_, "cuMemFree_v2"};
+  const Call<Address*, std::size_t, std::size_t, Address, unsigned long long> address_reserve{library_,
+                                                                                              "cuMemAddressReserve"};
+  const Call<Address, std::size_t> address_free{library_, "cuMemAddressFree"};
+  const Call<PhysicalMemory*, std::size_t, const MemoryProperties*, unsigned long long> memory_create{library_,
+                                                                                                      "cuMemCreate"};
+  const Call<PhysicalMemory> memory_release{library_, "cuMemRelease"};
+  const Call<Address, std::size_t, std::size_t, PhysicalMemory, unsigned long long> memory_map{library_, "cuMemMap"};
+  const Call<Address, std::size_t> memory_unmap{library_, "cuMemUnmap"};
+  const Call<Address, std::size_t, const MemoryAccess*, std::size_t> memory_access{library_, "cuMemSetAccess"};
   const Call<void**, std::size_t, unsigned> host_allocate{library_, "cuMemHostAlloc"};
   const Call<void*> host_free{library_, "cuMemFreeHost"};
   const Call<Address, const void*, std::size_t> copy_in_now{library_, "cuMemcpyHtoD_v2"};

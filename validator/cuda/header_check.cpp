@@ -3,6 +3,7 @@
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 
+#include <cstddef>
 #include <type_traits>
 
 #include "validator/cuda/driver.hpp"
@@ -41,6 +42,13 @@ static_assert(kSame<decltype(&cuCtxSetCurrent), decltype(Driver::context_set)>);
 static_assert(kSame<decltype(&cuMemGetInfo), decltype(Driver::memory_info)>);
 static_assert(kSame<decltype(&cuMemAlloc), decltype(Driver::allocate)>);
 static_assert(kSame<decltype(&cuMemFree), decltype(Driver::free)>);
+static_assert(kSame<decltype(&cuMemAddressReserve), decltype(Driver::address_reserve)>);
+static_assert(kSame<decltype(&cuMemAddressFree), decltype(Driver::address_free)>);
+static_assert(kSame<decltype(&cuMemCreate), decltype(Driver::memory_create)>);
+static_assert(kSame<decltype(&cuMemRelease), decltype(Driver::memory_release)>);
+static_assert(kSame<decltype(&cuMemMap), decltype(Driver::memory_map)>);
+static_assert(kSame<decltype(&cuMemUnmap), decltype(Driver::memory_unmap)>);
+static_assert(kSame<decltype(&cuMemSetAccess), decltype(Driver::memory_access)>);
 static_assert(kSame<decltype(&cuMemHostAlloc), decltype(Driver::host_allocate)>);
 static_assert(kSame<decltype(&cuMemFreeHost), decltype(Driver::host_free)>);
 static_assert(kSame<decltype(&cuMemcpyHtoD), decltype(Driver::copy_in_now)>);
@@ -77,8 +85,19 @@ static_assert(kStreamNonBlocking == CU_STREAM_NON_BLOCKING && kEventNoTiming == 
 static_assert(kEventRecordExternal == CU_EVENT_RECORD_EXTERNAL && kCaptureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kHostPortable == CU_MEMHOSTALLOC_PORTABLE && kHostDeviceMap == CU_MEMHOSTALLOC_DEVICEMAP);
 static_assert(kAttributeProcessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+static_assert(kAttributeMapsMemory == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 static_assert(kAttributeMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(kAttributeMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+
+static_assert(sizeof(PhysicalMemory) == sizeof(CUmemGenericAllocationHandle) &&
+              kOnDevice == CU_MEM_LOCATION_TYPE_DEVICE);
+static_assert(sizeof(MemoryLocation) == sizeof(CUmemLocation) && kPinned == CU_MEM_ALLOCATION_TYPE_PINNED);
+static_assert(offsetof(MemoryLocation, id) == offsetof(CUmemLocation, id));
+static_assert(sizeof(MemoryProperties) == sizeof(CUmemAllocationProp));
+static_assert(offsetof(MemoryProperties, location) == offsetof(CUmemAllocationProp, location));
+static_assert(offsetof(MemoryProperties, flags) == offsetof(CUmemAllocationProp, allocFlags));
+static_assert(sizeof(MemoryAccess) == sizeof(CUmemAccessDesc) && kReadWrite == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+static_assert(offsetof(MemoryAccess, flags) == offsetof(CUmemAccessDesc, flags));
 
 }  // namespace tidepool::cuda
 #endif

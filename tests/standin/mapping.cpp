@@ -1,0 +1,97 @@
+// The stand-in's memory that is mapped page by page. Nothing is behind its addresses: it refuses what the driver does.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "validator/cuda/driver.hpp"
+
+namespace tidepool::cuda {
+namespace {
+
+constexpr Status kInvalid = 1;
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
+struct Mapping {
+  std::size_t size = 0;
+  bool accessible = false;
+};
+
+struct Space {
+  Address next = Address{1} << 40;
+  PhysicalMemory last = 0;
+  std::map<Address, std::size_t> reserved;
+  std::map<PhysicalMemory, std::size_t> memory;
+  std::map<Address, Mapping> mapped;
+};
+
+Space& space() {
+  static Space only;
+  return only;
+}
+
+bool whole_pages(std::size_t size) { return size > 0 && size % kGranularity == 0; }
+
+/// Whether any of [first, first + size) shows memory.
+bool shows(Address first, std::size_t size) {
+  return std::any_of(space().mapped.begin(), space().mapped.end(), [&](const auto& each) {
+    return each.first < first + size && first < each.first + each.second.size;
+  });
+}
+
+bool is_reserved(Address first, std::size_t size) {
+  return std::any_of(space().reserved.begin(), space().reserved.end(),
+                     [&](const auto& each) { return each.first <= first && first + size <= each.first + each.second; });
+}
+
+}  // namespace
+
+extern "C" {
+
+Status cuMemAddressReserve(Address* address, std::size_t size, std::size_t, Address, unsigned long long) {
+  if (!whole_pages(size)) return kInvalid;
+  space().reserved[*address = space().next] = size;
+  space().next += size;
+  return kSuccess;
+}
+
+Status cuMemAddressFree(Address address, std::size_t size) {
+  const auto found = space().reserved.find(address);
+  if (found == space().reserved.end() || found->second != size || shows(address, size)) return kInvalid;
+  space().reserved.erase(found);
+  return kSuccess;
+}
+
+Status cuMemCreate(PhysicalMemory* memory, std::size_t size, const MemoryProperties* properties, unsigned long long) {
+  if (!whole_pages(size) || properties->type != kPinned || properties->location.type != kOnDevice) return kInvalid;
+  space().memory[*memory = ++space().last] = size;
+  return kSuccess;
+}
+
+Status cuMemRelease(PhysicalMemory memory) { return space().memory.erase(memory) == 1 ? kSuccess : kInvalid; }
+
+Status cuMemMap(Address address, std::size_t size, std::size_t offset, PhysicalMemory memory, unsigned long long) {
+  const auto found = space().memory.find(memory);
+  const bool fits = found != space().memory.end() && offset == 0 && size == found->second;
+  if (!fits || !is_reserved(address, size) || shows(address, size)) return kInvalid;
+  space().mapped[address] = {size};
+  return kSuccess;
+}
+
+Status cuMemSetAccess(Address address, std::size_t size, const MemoryAccess* access, std::size_t count) {
+  const auto found = space().mapped.find(address);
+  if (found == space().mapped.end() || found->second.size != size || count != 1) return kInvalid;
+  found->second.accessible = access->flags == kReadWrite;
+  return kSuccess;
+}
+
+/// Memory that nobody was allowed to touch was mapped for nothing: that is refused here only.
+Status cuMemUnmap(Address address, std::size_t size) {
+  const auto found = space().mapped.find(address);
+  if (found == space().mapped.end() || found->second.size != size || !found->second.accessible) return kInvalid;
+  space().mapped.erase(found);
+  return kSuccess;
+}
+
+}  // extern "C"
+
+}  // namespace tidepool::cuda
