@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -117,6 +118,23 @@ TEST_CASE("a trace exported as a memory snapshot has the same lifetimes") {
   const Trace trace = back(read_torch_snapshot, "torch-snapshot", original);
   CHECK(lives(trace) == lives(original));
   CHECK(trace.ideal_peak() == original.ideal_peak());
+  CHECK(trace.data().losses == Losses{});
+}
+
+TEST_CASE("a memory snapshot of several devices keeps each one's lifetimes and live blocks apart") {
+  TraceBuilder build{{"0"}};
+  std::vector<BufferId> buffers;
+  for (const std::uint16_t device : std::vector<std::uint16_t>{3, 0, 3, 1})
+    for (int i = 0; i < 2; ++i)
+      buffers.push_back(
+          build.alloc({.size = Bytes{64 + device}, .address = 0x1000 * (1 + std::ssize(buffers)), .device = device}));
+  build.free(buffers[2]);
+  build.free(buffers[5]);
+  const Trace original = build.finish();
+  const Trace trace = back(read_torch_snapshot, "torch-snapshot", original);
+  std::map<std::uint16_t, Bytes> sizes, expected{{0, 128_B}, {1, 130_B}, {3, 268_B}};
+  for (const Buffer& buffer : trace.buffers()) sizes[buffer.device] += buffer.size;
+  CHECK(sizes == expected);
   CHECK(trace.data().losses == Losses{});
 }
 

@@ -1,5 +1,6 @@
 // The allocations of a run as PyTorch's allocator would have recorded them: https://pytorch.org/memory_viz opens it.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,22 +35,30 @@ const char* word_of(RecordedAction action) {
   }
 }
 
+/// What happened on one device.
+struct DeviceHistory {
+  std::vector<const RecordedBlock*> events;  ///< in order
+  std::vector<const RecordedBlock*> live;    ///< at the end, by address
+};
+
 class SnapshotWriter {
  public:
-  explicit SnapshotWriter(const Recording& recording) : recording_{recording}, live_{live_at_end(recording)} {
-    for (const auto* events : {&recording.existing, &recording.memory})
-      for (const RecordedBlock& event : *events) devices_ = std::max<std::size_t>(devices_, event.device + 1u);
+  explicit SnapshotWriter(const Recording& recording)
+      : recording_{recording}, live_{live_at_end(recording)}, devices_(1) {
+    for (const RecordedBlock& block : recording.existing) history(block);
+    for (const RecordedBlock& event : recording.memory) history(event).events.push_back(&event);
+    for (const RecordedBlock& block : live_) history(block).live.push_back(&block);
   }
 
   std::string run() {
     out_.begin_dict();
     out_.text("segments");
     out_.begin_list();
-    for (std::size_t device = 0; device < devices_; ++device) write_segments(device);
+    for (std::size_t device = 0; device < devices_.size(); ++device) write_segments(device);
     out_.end_list();
     out_.text("device_traces");
     out_.begin_list();
-    for (std::size_t device = 0; device < devices_; ++device) write_events(device);
+    for (const DeviceHistory& device : devices_) write_events(device);
     out_.end_list();
     out_.text("allocator_settings");
     out_.begin_dict();
@@ -61,42 +70,44 @@ class SnapshotWriter {
   }
 
  private:
+  DeviceHistory& history(const RecordedBlock& block) {
+    if (block.device >= devices_.size()) devices_.resize(block.device + 1u);
+    return devices_[block.device];
+  }
+
   /// Segments that are reserved at the end; without any, what lies close together is taken for one.
-  std::vector<Segment> segments(std::size_t device) const {
-    std::vector<Segment> found;
-    for (const RecordedBlock& event : recording_.memory) {
-      if (event.device != device) continue;
-      if (event.action == RecordedAction::kSegmentAlloc)
-        found.push_back({event.address, event.size.count(), event.stream});
-      if (event.action == RecordedAction::kSegmentFree)
-        std::erase_if(found, [&](const Segment& segment) { return segment.address == event.address; });
+  static std::vector<Segment> segments(const DeviceHistory& device) {
+    std::map<std::int64_t, Segment> reserved;  // by address
+    for (const RecordedBlock* event : device.events) {
+      if (event->action == RecordedAction::kSegmentAlloc)
+        reserved.insert_or_assign(event->address, Segment{event->address, event->size.count(), event->stream});
+      if (event->action == RecordedAction::kSegmentFree) reserved.erase(event->address);
     }
-    std::sort(found.begin(), found.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
     std::vector<Segment> all;
-    std::size_t reserved = 0;
-    for (const RecordedBlock& block : live_) {
-      if (block.device != device) continue;
-      while (reserved < found.size() && found[reserved].address <= block.address) all.push_back(found[reserved++]);
-      const std::int64_t end = block.address + block.size.count();
-      if (all.empty() || block.address - (all.back().address + all.back().size) > kFarApart)
-        all.push_back({block.address, 0, block.stream});
+    auto next = reserved.begin();
+    for (const RecordedBlock* block : device.live) {
+      while (next != reserved.end() && next->first <= block->address) all.push_back((next++)->second);
+      const std::int64_t end = block->address + block->size.count();
+      if (all.empty() || block->address - (all.back().address + all.back().size) > kFarApart)
+        all.push_back({block->address, 0, block->stream});
       all.back().size = std::max(all.back().size, end - all.back().address);
     }
-    all.insert(all.end(), found.begin() + static_cast<std::ptrdiff_t>(reserved), found.end());
+    for (; next != reserved.end(); ++next) all.push_back(next->second);
     return all;
   }
 
-  void write_segments(std::size_t device) {
-    auto block = std::find_if(live_.begin(), live_.end(), [&](const auto& live) { return live.device == device; });
+  void write_segments(std::size_t number) {
+    const DeviceHistory& device = devices_[number];
+    auto block = device.live.begin();
     for (const Segment& segment : segments(device)) {
       const std::int64_t end = segment.address + segment.size;
       const auto inside = [&](const auto& at) {
-        return at != live_.end() && at->device == device && at->address < std::max(end, segment.address + 1);
+        return at != device.live.end() && (*at)->address < std::max(end, segment.address + 1);
       };
       std::int64_t allocated = 0;
-      for (auto at = block; inside(at); ++at) allocated += at->size.count();
+      for (auto at = block; inside(at); ++at) allocated += (*at)->size.count();
       out_.begin_dict();
-      out_.entry("device", static_cast<std::int64_t>(device));
+      out_.entry("device", static_cast<std::int64_t>(number));
       out_.entry("address", segment.address);
       out_.entry("total_size", segment.size);
       for (const char* key : {"allocated_size", "active_size", "requested_size"}) out_.entry(key, allocated);
@@ -110,9 +121,9 @@ class SnapshotWriter {
       out_.begin_list();
       std::int64_t at = segment.address;
       for (; inside(block); ++block) {
-        if (block->address > at) write_block(at, block->address - at, "inactive");
-        write_block(block->address, block->size.count(), "active_allocated");
-        at = block->address + block->size.count();
+        if ((*block)->address > at) write_block(at, (*block)->address - at, "inactive");
+        write_block((*block)->address, (*block)->size.count(), "active_allocated");
+        at = (*block)->address + (*block)->size.count();
       }
       if (at < end) write_block(at, end - at, "inactive");
       out_.end_list();
@@ -136,14 +147,11 @@ class SnapshotWriter {
     out_.end_list();
   }
 
-  void write_events(std::size_t device) {
+  void write_events(const DeviceHistory& device) {
     out_.begin_list();
-    for (const RecordedBlock& event : recording_.memory) {
-      // Events of one microsecond keep the order of their devices' lists only.
-      time_us_ = std::max(event.time.count() / 1000, 0L);
-      if (event.device != device) continue;
-      if (event.action == RecordedAction::kFree) write_event("free_requested", event);
-      write_event(word_of(event.action), event);
+    for (const RecordedBlock* event : device.events) {
+      if (event->action == RecordedAction::kFree) write_event("free_requested", *event);
+      write_event(word_of(event->action), *event);
     }
     out_.end_list();
   }
@@ -154,7 +162,7 @@ class SnapshotWriter {
     out_.entry("addr", event.address);
     out_.entry("size", event.size.count());
     out_.entry("stream", lane_number(recording_, event.stream));
-    out_.entry("time_us", time_us_);
+    out_.entry("time_us", std::max(event.time.count() / 1000, 0L));
     out_.text("frames");
     out_.begin_list();
     if (!event.name.empty()) {
@@ -170,8 +178,7 @@ class SnapshotWriter {
 
   const Recording& recording_;
   std::vector<RecordedBlock> live_;  // at the end, by device and address
-  std::size_t devices_ = 1;
-  std::int64_t time_us_ = 0;
+  std::vector<DeviceHistory> devices_;
   PickleWriter out_;
 };
 
