@@ -43,6 +43,11 @@ std::string tensor(const char* action, int time, int address, int size, const ch
       action, time, address, size, category);
 }
 
+std::string vmm(const char* operation, int time, int address, int size) {
+  return fmt::format("{{'kind': 'vmm', 'operation': '{}', 'time': {}, 'address': {}, 'size': {}, 'device': 0}}\n",
+                     operation, time, address, size);
+}
+
 /// Launched at `time`, runs from time + 10 to time + 15. Correlation: the time.
 std::string kernel(const std::string& name, int time, const std::string& uses = "", int stream = 7,
                    const char* evidence = "parameter") {
@@ -152,15 +157,23 @@ TEST_CASE("what a framework says later about a tensor holds from its beginning")
 }
 
 TEST_CASE("mapped pages are memory, and one unmap ends all that is mapped in its range") {
-  const auto vmm = [](const char* operation, int time, int address, int size) {
-    return fmt::format("{{'kind': 'vmm', 'operation': '{}', 'time': {}, 'address': {}, 'size': {}, 'device': 0}}\n",
-                       operation, time, address, size);
-  };
   const Trace trace = lowered(vmm("reserve", 1, 4096, 1 << 20) + vmm("map", 2, 4096, 4096) + vmm("map", 3, 8192, 4096) +
                               driver("alloc", 3, 8192, 4096) +  // of the same pages
                               vmm("map", 4, 65536, 4096) + vmm("unmap", 5, 4096, 8192));
   CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "alloc 2", "free 0", "free 1"});
   CHECK(trace.data().losses == Losses{});
+}
+
+TEST_CASE("a tensor that spans mapped pages makes segments of all of them, and not of the page behind") {
+  const std::string pages = vmm("map", 1, 4096, 4096) + vmm("map", 2, 8192, 4096) + vmm("map", 3, 12288, 4096);
+  const Trace trace = lowered(pages + tensor("alloc", 4, 4096 + 512, 6000) +
+                              tensor("free_completed", 5, 4096 + 512, 6000) + vmm("unmap", 6, 4096, 12288));
+  CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "free 1", "free 0"});
+  CHECK(trace.buffer(BufferId{0}).address == 12288);
+  CHECK(trace.buffer(BufferId{1}).size == 6000_B);
+  const Trace early =
+      lowered(tensor("alloc", 1, 4096 + 512, 6000) + vmm("map", 2, 4096, 4096) + vmm("map", 3, 8192, 4096));
+  CHECK(program(early) == Lines{"alloc 0"});
 }
 
 TEST_CASE("copies and memsets read and write exactly, and a part of a buffer is not all of it") {

@@ -183,22 +183,33 @@ class Collector {
     if (memory.event == BlockEvent::kFree || told_before) return;
     live_[memory.address] = {memory.size, block_[at], memory.device, events_[at].mapped};
     // The framework's clock may be a little early.
-    for (const auto& [time, address] : early_)
-      if (memory.time - time <= kClockSlack && address >= memory.address && address - memory.address < memory.size)
+    for (const Early& early : early_)
+      if (memory.time - early.time <= kClockSlack && early.address < end_of(memory.address, memory.size) &&
+          static_cast<std::uint64_t>(memory.address) < early.end)
         is_segment_.back() = true;
   }
 
+  static std::uint64_t end_of(std::int64_t address, std::int64_t size) {
+    return static_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(size);
+  }
+
+  /// What the framework speaks of lies in one allocation of the driver, or in mapped pages that follow each other.
   void mark_segment(const GpuMemory& memory) {
-    const auto behind = live_.upper_bound(memory.address);
-    if (behind != live_.begin()) {
-      const auto& [address, block] = *std::prev(behind);
-      if (memory.address - address < block.size) {
-        is_segment_[block.id] = true;
-        return;
-      }
+    std::uint64_t known = static_cast<std::uint64_t>(memory.address);
+    const std::uint64_t end = std::max(end_of(memory.address, memory.size), known + 1);
+    auto block = live_.upper_bound(memory.address);
+    if (block != live_.begin()) --block;
+    for (; block != live_.end() && known < end; ++block) {
+      const std::uint64_t first = static_cast<std::uint64_t>(block->first),
+                          last = end_of(block->first, block->second.size);
+      if (first > known || known >= last) break;
+      is_segment_[block->second.id] = true;
+      if (!block->second.mapped) return;
+      known = last;
     }
-    early_.emplace_back(memory.time, memory.address);
-    while (memory.time - early_.front().first > kClockSlack || early_.size() > kMostEarly) early_.pop_front();
+    if (known >= end) return;
+    early_.push_back({memory.time, known, end});
+    while (memory.time - early_.front().time > kClockSlack || early_.size() > kMostEarly) early_.pop_front();
   }
 
   void follow_tensor(std::size_t at) {
@@ -232,6 +243,11 @@ class Collector {
 
   static constexpr std::size_t kMostEarly = 64;
 
+  struct Early {  // of a tensor, what lies in no known block
+    std::int64_t time;
+    std::uint64_t address, end;
+  };
+
   struct Block {
     std::int64_t size = 0;
     std::size_t id = 0;
@@ -242,10 +258,10 @@ class Collector {
   const ProcessLog& process_;
   std::vector<Event> events_;
   std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
-  std::map<std::int64_t, Block> live_;                       // the driver's, by address
-  std::vector<std::size_t> block_;                           // by event
-  std::vector<bool> is_segment_;                             // by block; or otherwise no buffer
-  std::deque<std::pair<std::int64_t, std::int64_t>> early_;  // time and address of tensors in no known block
+  std::map<std::int64_t, Block> live_;  // the driver's, by address
+  std::vector<std::size_t> block_;      // by event
+  std::vector<bool> is_segment_;        // by block; or otherwise no buffer
+  std::deque<Early> early_;
   std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> tensors_;
   std::vector<GpuMemory> unmapped_;
 };
