@@ -89,6 +89,16 @@ class Report(unittest.TestCase):
         self.assertIn("out of memory", told)
         self.assertIn(self.rows[0]["message"], told)
 
+    def test_begins_with_the_time_that_overheads_are_over(self):
+        lead = self.page.run("""(() => {
+          const recorded = content.trace.duration_ns;
+          content.trace.duration_ns = 2 * recorded;  // as where much time passed between the ops
+          const text = headline().innerText;
+          content.trace.duration_ns = recorded;
+          return text;
+        })()""")
+        self.assertTrue(lead.startswith(f"A step of {self.rows[0]['baseline_ns'] / 1e6:.4g} ms "), lead)
+
     def test_memory_peaks_where_the_run_says(self):
         for index, row in enumerate(self.rows):
             peak = self.page.run(f"""(async () => {{

@@ -81,7 +81,8 @@ function headline() {
   if (!trace) return h('p', {class: 'lead'}, `${countText(content.frontiers.length)} ${content.frontiers.length === 1 ? 'frontier' : 'frontiers'} of a sweep.`);
   const ok = runs.filter(run => run.ok && run.row.overhead_ratio !== undefined && run.row.capacity_bytes !== undefined);
   const best = ok.reduce((a, b) => !a || b.row.overhead_ratio < a.row.overhead_ratio ? b : a, null);
-  const lead = h('p', {class: 'lead'}, `A step ${counted ? `of ${countText(trace.steps)} events without times` : `of ${timeText(trace.duration_ns)}`} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
+  const baseline = runs.find(run => run.row.baseline_ns !== undefined)?.row.baseline_ns ?? trace.duration_ns;  // overheads are over it
+  const lead = h('p', {class: 'lead'}, `A step ${counted ? `of ${countText(trace.steps)} events without times` : `of ${timeText(baseline)}`} whose buffers sum up to ${bytesText(trace.ideal_peak_bytes)} at its peak. `);
   if (best) lead.append(h('strong', {}, `${best.row.policy} on ${best.row.pool}`), ` runs it in ${bytesText(best.row.capacity_bytes)} ` +
       `(${(best.row.capacity_bytes / trace.ideal_peak_bytes).toFixed(2)}x) at ${percentText(best.row.overhead_ratio - 1)}` +
       (best.bound?.feasible ? `; no plan that may do the same is below ${percentText(best.bound.makespan_ns / best.row.baseline_ns - 1)}. ` : '. '));
@@ -102,6 +103,7 @@ function madeSection() {
       ...Object.entries(trace.meta).map(([name, value]) => [name.replaceAll('_', ' '), value]),
       ['contains', `${countText(trace.buffers)} buffers, ${countText(trace.ops)} ops, ${countText(trace.uses)} uses, ${countText(trace.steps)} events, ` +
                    `${countText(trace.streams)} ${trace.streams === 1 ? 'stream' : 'streams'}`],
+      ['duration', counted ? null : `${timeText(trace.duration_ns)}, with what passed between ops`],
       ['evidence', Object.entries(trace.evidence_mix).map(([name, count]) => `${name} ${(100 * count / total).toFixed(1)} %`).join(', ') || 'no uses'],
       ['losses', lost.length ? lost.join(', ') : 'none known'],
       ['warnings', trace.warnings.length ? trace.warnings.join('; ') : null],
