@@ -60,13 +60,14 @@ parallel_jobs() {
   echo $((cores < fit ? cores : fit))
 }
 
-# Builds a target, or everything.
+# Builds one of CMake's targets: program, or all.
 build() {
   local log=build/setup.log settings=()
   [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # whose packages were just installed
   say "building into $PWD/build (a few minutes the first time)"
   mkdir -p build
-  if ! { cmake --preset release "${settings[@]}" && cmake --build build -j "$(parallel_jobs)" --target "$1"; } >"$log" 2>&1; then
+  if ! { cmake --preset release "${settings[@]}" &&
+    cmake --build build -j "$(parallel_jobs)" --target "$1"; } >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     say "setup.sh: the build failed; $log has everything"
     exit 1
