@@ -106,13 +106,15 @@ std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCir
   const auto ops = static_cast<std::uint32_t>(circle.size());
   std::uint32_t fits_from = ops;  // the op from which on everything fits
   while (fits_from > 0 && circle.load[fits_from - 1] <= spec.capacity) --fits_from;
-  for (Gap& gap : gaps)
+  for (Gap& gap : gaps) {
+    gap.renewed = {};  // nothing comes after it
+    if (gap.made == Gap::kUnchanged) gap.made = Gap::kBefore;
     if (gap.crosses && gap.release + 1 >= fits_from) {
       gap.out = gap.in;
       gap.release = ops - 1;
       gap.made = Gap::kUnchanged;
-      gap.renewed = {};
     }
+  }
   std::erase_if(gaps, [](const Gap& gap) { return gap.due == gap.release + 1; });
   return gaps;
 }

@@ -72,6 +72,31 @@ TEST_CASE("gaps are stretches between two uses, also across the boundary of the 
   CHECK(find_gaps(trace, 31_B).size() == 1);
 }
 
+TEST_CASE("in a step that is run once nothing is copied for another one, nor is it on the host already") {
+  // The weight that op 4 changes, and a constant that ops 0 and 4 read.
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 20_B}), constant = build.existing({.size = 10_B});
+  build.run({.duration = 100_ns}, {{weight, Access::kRead}, {constant, Access::kRead}});
+  for (int i = 0; i < 3; ++i) build.run({.duration = 100_ns}, {});
+  build.run({.duration = 100_ns}, {{weight, Access::kReadWrite}, {constant, Access::kRead}});
+  const Trace trace = build.finish();
+  const auto between_reads = [](const std::vector<Gap>& gaps) {
+    std::vector<Gap> between = gaps;
+    std::erase_if(between, [](const Gap& gap) { return gap.crosses; });
+    return between;
+  };
+  const std::vector<Gap> repeated = between_reads(find_gaps(trace, 1_B));
+  REQUIRE(repeated.size() == 2);
+  CHECK(repeated[0].renewed.valid());
+  CHECK(repeated[1].made == Gap::kUnchanged);
+  RunSpec once;
+  once.capacity = 0_B;
+  for (const Gap& gap : between_reads(find_gaps_of_run(trace, 1_B, step_circle(trace), once))) {
+    CHECK_FALSE(gap.renewed.valid());
+    CHECK(gap.made == Gap::kBefore);
+  }
+}
+
 TEST_CASE("the circle of a step has what is live while its ops run") {
   const StepCircle circle = step_circle(five_ops());
   CHECK(circle.period() == 600_ns);
