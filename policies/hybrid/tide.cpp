@@ -15,6 +15,8 @@
 #include "simulator/hybrid/rivals.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/structure/tied_search.hpp"
+#include "simulator/swap/feedback.hpp"
+#include "simulator/swap/realised_step.hpp"
 #include "simulator/swap/trials.hpp"
 #include "simulator/tide_remat/places.hpp"
 
@@ -37,7 +39,8 @@ namespace {
 /// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
-/// fluid_bound), and what is read again last is copied on demand. With with=remat only 4 is left.
+/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback); changes count
+/// from the times of that run; and what is read again last is copied on demand. With with=remat only 4 is left.
 ///
 /// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
 ///
@@ -174,16 +177,33 @@ class Tide final : public Answering {
   void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
     Bytes largest;
     for (const Gap& gap : planning.gaps) largest = std::max(largest, gap.size);
-    if (fold_) try_classes(trials, planning, costs);
+    if (fold_) try_classes(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
     if (recomputes_)
       mix(trials, planning, costs, largest);
     else
       copy_only(trials, planning, largest);
-    improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
+    improve_best(trials, planning, costs);
   }
 
-  /// Decides for all like layers at once, with half of the tries.
-  static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) {
+  /// Without recomputation ops start when they did in the run of the best so far.
+  void improve_best(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
+    StepCircle circle = planning.circle;
+    if (!recomputes_ && !trials.over())
+      if (const Result run = trials.best_run(); run.outcome == Outcome::kOk)
+        circle = realised_step(planning.trace, trials.spec(), planning.circle, run.realised).circle;
+    const Planning realised{planning.trace,
+                            circle,
+                            planning.gaps,
+                            planning.reruns,
+                            planning.machine,
+                            planning.capacity,
+                            planning.leaving_takes_room};
+    improve(trials, realised, costs, GapPlan{trials.best_plan()}, seed_);
+  }
+
+  /// Decides for all like layers at once.
+  static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
+                          std::int64_t tries) {
     TiedSearch search{
         planning.circle,
         planning.gaps,
@@ -193,7 +213,7 @@ class Tide final : public Answering {
         planning.capacity,
         [&](const GapPlan& plan) { return trials.add(planning.gaps, plan); },
         [&](const std::vector<std::uint32_t>& dropped) { return trials.must_lose(planning.gaps, dropped); },
-        trials.left() / 2};
+        tries};
     search.run();
   }
 
@@ -205,7 +225,7 @@ class Tide final : public Answering {
         return select_gaps(planning.circle, planning.gaps, planning.machine, score, limits);
       });
     const auto try_selections = [&] {
-      for (const int slack : {0, 2, 4, 1, 6, 8, 10, 12, 16, 20, 30, 40, 60, 80})  // tenths of the largest gap
+      for (const int slack : {0, 2, 4})  // tenths of the largest gap
         for (const Select& select : selections)
           for (const CopyOut copies : {CopyOut::kAtRelease, CopyOut::kWhenFree})
             if (!trials.over())
@@ -214,11 +234,13 @@ class Tide final : public Answering {
     };
     try_selections();
     if (trials.over()) return;
-    const std::vector<double> shares = fluid_shares(planning);
-    if (shares.empty()) return;
-    selections = {
-        [&](const SlotLimits& limits) { return select_by_score(planning.circle, planning.gaps, shares, limits); }};
-    try_selections();
+    if (const std::vector<double> shares = fluid_shares(planning); !shares.empty()) {
+      selections = {
+          [&](const SlotLimits& limits) { return select_by_score(planning.circle, planning.gaps, shares, limits); }};
+      try_selections();
+    }
+    try_feedback(trials, planning.trace, planning.circle, planning.gaps, planning.machine, planning.capacity,
+                 trials.left() / 2);
   }
 
   /// Tries prices of the links, first everywhere, then more closely around the best; then changes the best.

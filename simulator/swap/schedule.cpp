@@ -58,6 +58,8 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
     return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
   };
   std::vector<CopiedGap> by_made = at_release;
+  for (CopiedGap& each : by_made)  // what is copied for the next iteration is released in that
+    if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
   std::stable_sort(by_made.begin(), by_made.end(),
                    [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });
   const auto later = [](const CopiedGap& a, const CopiedGap& b) {
@@ -66,17 +68,17 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
   std::priority_queue<CopiedGap, std::vector<CopiedGap>, decltype(later)> made{later};  // by release
   std::vector<CopiedGap> copied;
   Nanos lane;
-  std::uint32_t position = 0;  // the first op that starts when the lane is free, or later
+  std::uint32_t position = 0;  // the last op that has started when the lane is free
   for (std::size_t next = 0; next < by_made.size() || !made.empty();) {
-    if (made.empty()) position = std::max(position, first(by_made[next]));
+    if (made.empty()) lane = std::max(lane, circle.at(first(by_made[next])));
+    while (position < circle.size() && circle.at(position + std::size_t{1}) <= lane) ++position;
     while (next < by_made.size() && first(by_made[next]) <= position) made.push(by_made[next++]);
     CopiedGap each = made.top();
     made.pop();
-    lane = std::max(lane, circle.at(position)) + machine.d2h.time(gaps[each.gap].size);
     const bool ahead = gaps[each.gap].renewed.valid();  // for the next iteration
     each.from = ahead ? position : std::min(each.from, position);
     copied.push_back(each);
-    while (position < circle.size() && circle.at(position) < lane) ++position;
+    lane += machine.d2h.time(gaps[each.gap].size);
   }
   return copied;
 }

@@ -79,6 +79,10 @@ class Trials {
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
   const GapDraft& best_draft() const { return best_; }
+  /// Its run again, with what it realised.
+  Result best_run() const { return judge(trace_, spec_, answer(), true); }
+  /// What it is judged in.
+  const RunSpec& spec() const { return spec_; }
   /// It as a policy.
   std::unique_ptr<Policy> answer() const { return follow_draft(best_, on_demand_); }
   const GapPlan& best_plan() const { return best_plan_; }

@@ -1,0 +1,123 @@
+#include "simulator/swap/priced_selection.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "simulator/swap/range_tree.hpp"
+#include "simulator/swap/schedule.hpp"
+
+namespace tidepool {
+
+namespace {
+
+/// Gaps by which content from before the step begins on the host: of all, in the order in which they are due, those
+/// whose copies back end in time.
+class Beginnings {
+ public:
+  Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {
+    const auto n = static_cast<std::uint32_t>(circle.size());
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < gaps.size(); ++i)
+      if (gaps[i].crosses) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return gaps[a].due % n < gaps[b].due % n; });
+    Nanos lane;
+    for (const std::uint32_t i : order) {
+      const Nanos end = lane + machine.h2d.time(gaps[i].size);
+      if (end <= circle.at(gaps[i].due % n)) of_[gaps[i].in] = i, lane = end;
+    }
+  }
+  /// That of a gap's content, if it has one.
+  std::optional<std::uint32_t> of(const Gap& gap) const {
+    const auto found = of_.find(gap.out);
+    return gap.made != Gap::kBefore || gap.renewed.valid() || found == of_.end() ? std::nullopt
+                                                                                 : std::optional{found->second};
+  }
+
+ private:
+  std::map<VersionId, std::uint32_t> of_;
+};
+
+}  // namespace
+
+std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
+                                AmongLike like) {
+  const StepCircle& circle = step.circle;
+  const std::size_t n = circle.size();
+  const Beginnings beginnings{step.circle, gaps, machine};
+  constexpr double kLeast = 1e-3;  // of a copy that nobody waits for
+  std::vector<double> prices;
+  for (const Gap& gap : gaps) {
+    const auto exposed_from = [&](std::size_t op) { return op < n && step.exposed_out[op] ? 1.0 : 0.0; };
+    double price = step.exposed_in[gap.due % n] ? 1 : 0;
+    if (gap.renewed.valid())
+      price += exposed_from(gap.renewed_by + std::size_t{1});
+    else if (gap.made != Gap::kUnchanged && !beginnings.of(gap))
+      price += exposed_from(gap.release + std::size_t{1});
+    const Nanos after = like == AmongLike::kLongest ? circle.period() + released(circle, gap) - circle.at(gap.due)
+                                                    : released(circle, gap);
+    prices.push_back(price +
+                     kLeast * static_cast<double>(after.count()) / static_cast<double>(circle.period().count()));
+  }
+  return prices;
+}
+
+std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const std::vector<Gap>& gaps,
+                                              const Machine& machine, std::vector<std::uint32_t> selected) {
+  const std::size_t n = step.circle.size();
+  const Beginnings beginnings{step.circle, gaps, machine};
+  std::vector<bool> used(gaps.size());
+  for (const std::uint32_t i : selected) used[i] = true;
+  for (std::size_t k = 0, count = selected.size(); k < count; ++k) {
+    const Gap& gap = gaps[selected[k]];
+    const std::optional<std::uint32_t> begun = beginnings.of(gap);
+    if (!begun || used[*begun] || gap.release + 1 >= n || !step.exposed_out[gap.release + 1]) continue;
+    used[*begun] = true;
+    selected.push_back(*begun);
+  }
+  return selected;
+}
+
+Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
+                           const SlotLimits& limits) {
+  const std::size_t n = circle.size();
+  const auto lasts = [n](const Gap& gap, std::size_t slot) {
+    return (gap.release < slot && slot < gap.due) || slot + n < gap.due;
+  };
+  std::vector<std::uint32_t> open(gaps.size());  // not picked, cheapest first
+  std::iota(open.begin(), open.end(), 0u);
+  std::stable_sort(open.begin(), open.end(), [&](std::uint32_t a, std::uint32_t b) { return prices[a] < prices[b]; });
+  std::vector<Bytes> above = circle.load;
+  for (std::size_t k = 0; k < n; ++k) above[k] -= limits[k];
+  RangeTree excess{above};
+  Selection selection;
+  selection.fits = true;
+  const auto peak_slot = [&] {
+    std::size_t first = 0;  // the first with the most
+    for (std::size_t last = n; first + 1 < last;) {
+      const std::size_t middle = first + (last - first) / 2;
+      excess.most(first, middle) >= excess.most(middle, last) ? last = middle : first = middle;
+    }
+    return first;
+  };
+  while (excess.most() > Bytes{}) {
+    const std::size_t slot = peak_slot();
+    const auto found = std::find_if(open.begin(), open.end(), [&](std::uint32_t i) { return lasts(gaps[i], slot); });
+    if (found == open.end()) {  // nothing helps there
+      selection.fits = false;
+      excess.add(slot, slot + 1, -excess.most(slot, slot + 1));
+      continue;
+    }
+    const Gap& gap = gaps[*found];
+    for_each_range(n, gap.release + std::size_t{1}, gap.due,
+                   [&](std::size_t first, std::size_t last) { excess.add(first, last, -gap.size); });
+    selection.gaps.push_back(*found);
+    open.erase(found);
+  }
+  selection.peak = peak_without(circle, gaps, selection.gaps);
+  return selection;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,131 @@
+// Closed forms of planning again for what a plan led to.
+#include "simulator/swap/priced_selection.hpp"
+#include "simulator/swap/realised_step.hpp"
+#include "simulator/swap/schedule.hpp"
+#include "simulator/swap/trials.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const Machine kMachine = tests::byte_per_nano();
+
+/// A circle of ops of 100 ns with these loads.
+StepCircle circle_of(const std::vector<std::int64_t>& loads) {
+  StepCircle circle;
+  for (std::size_t i = 0; i <= loads.size(); ++i) circle.start.emplace_back(100 * static_cast<std::int64_t>(i));
+  for (const std::int64_t load : loads) circle.load.emplace_back(load);
+  return circle;
+}
+
+Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size, std::uint32_t version) {
+  return {VersionId{version}, VersionId{version}, Bytes{size}, release, due, false};
+}
+
+/// A step in which nobody waited.
+RealisedStep at_leisure(const StepCircle& circle) {
+  return {circle, std::vector<bool>(circle.size()), std::vector<bool>(circle.size())};
+}
+
+}  // namespace
+
+TEST_CASE("what an op waited for is exposed, and a better plan need not wait for copies back") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 100_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 100_ns}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const RunSpec spec{.pool = "ideal", .policy = "none", .capacity = 150_B, .machine = kMachine};
+  // There is room for one of both: a leaves from 100 to 200, b is made until 300, a is back at 400.
+  const Result run = judge(trace, spec, follow_draft({}, OnDemand::kCopy), true);
+  REQUIRE(run.outcome == Outcome::kOk);
+  REQUIRE(run.totals.makespan == 500_ns);
+  const RealisedStep step = realised_step(trace, spec, step_circle(trace), run.realised);
+  CHECK(step.circle.start == std::vector<Nanos>{0_ns, 200_ns, 300_ns, 400_ns});
+  CHECK(step.exposed_out == std::vector<bool>{false, true, false});
+  CHECK(step.exposed_in == std::vector<bool>{false, false, true});
+}
+
+TEST_CASE("copies that ops wait for have a price, others and those of an iteration before have none") {
+  RealisedStep step = at_leisure(circle_of({10, 10, 10, 10}));
+  step.exposed_out[2] = step.exposed_in[3] = true;
+  Gap exposed = gap(1, 3, 5, 0), unchanged = exposed, renewed = gap(1, 4, 5, 1);
+  exposed.made = 0;
+  unchanged.made = Gap::kUnchanged;
+  renewed.renewed = VersionId{2};
+  renewed.renewed_by = 2;
+  const std::vector<double> prices =
+      copy_prices(step, {exposed, unchanged, renewed}, kMachine, AmongLike::kFirstReleased);
+  const double released = 1e-3 * 0.5;  // in the middle of the step
+  CHECK(prices == std::vector<double>{2 + released, 1 + released, 0 + released});
+  // Of two that cost the same the longer one comes first, or that which is released first.
+  const std::vector<Gap> two{gap(0, 2, 5, 0), gap(1, 4, 5, 1)};
+  const std::vector<double> by_release = copy_prices(at_leisure(step.circle), two, kMachine, AmongLike::kFirstReleased);
+  CHECK(by_release[0] < by_release[1]);
+  const std::vector<double> by_length = copy_prices(at_leisure(step.circle), two, kMachine, AmongLike::kLongest);
+  CHECK(by_length[1] < by_length[0]);
+}
+
+TEST_CASE("a selection for peaks relieves the highest slot by what costs least there") {
+  const StepCircle circle = circle_of({10, 40, 60, 40, 10});
+  // Above 40 only slot 2 is: the free gap lasts in slot 3 only, the cheaper of the other two is enough.
+  const std::vector<Gap> gaps{gap(2, 4, 20, 0), gap(0, 4, 20, 1), gap(1, 3, 20, 2)};
+  const Selection one = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 40_B));
+  CHECK(one.gaps == std::vector<std::uint32_t>{2});
+  CHECK(one.peak == 40_B);
+  CHECK(one.fits);
+  // At 20 slots 1 to 3 are as far above it behind that: the first one of them decides.
+  const Selection all = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 20_B));
+  CHECK(all.gaps == std::vector<std::uint32_t>{2, 1});
+  CHECK(all.peak == 20_B);
+  CHECK(all.fits);
+  CHECK_FALSE(select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 5_B)).fits);
+}
+
+TEST_CASE("content from before the step begins on the host where it is back in time") {
+  const RealisedStep leisure = at_leisure(circle_of({10, 10, 10, 10, 10, 10}));
+  RealisedStep step = leisure;
+  step.exposed_out[2] = step.exposed_out[3] = true;
+  // Version 0 is read by ops 1 and 5, version 1 by ops 2 and 5; the copies back take 90 and 120 ns.
+  Gap soon = gap(5, 7, 90, 0), later = gap(5, 8, 120, 1);
+  soon.crosses = later.crosses = true;
+  soon.made = later.made = Gap::kUnchanged;
+  const std::vector<Gap> gaps{soon, later, gap(1, 5, 90, 0), gap(2, 5, 120, 1)};
+  // The first is back at 90, before op 1 at 100, but then the other one is not until 210, and op 2 starts at 200.
+  CHECK(with_begun_on_host(step, gaps, kMachine, {2, 3}) == std::vector<std::uint32_t>{2, 3, 0});
+  const std::vector<double> prices = copy_prices(step, gaps, kMachine, AmongLike::kFirstReleased);
+  CHECK(prices[2] < 1);
+  CHECK(prices[3] > 1);
+  // Where nobody waits for copies to the host they are made.
+  CHECK(with_begun_on_host(leisure, gaps, kMachine, {2, 3}) == std::vector<std::uint32_t>{2, 3});
+}
+
+TEST_CASE("a lane that is free in the middle of an op takes what was asked for in front of it") {
+  // All made by op 0 and released by op 4: copied from 100 to 130, to 170 and to 230, one after the other.
+  std::vector<Gap> gaps{gap(4, 7, 30, 0), gap(4, 7, 40, 1), gap(4, 7, 60, 2), gap(4, 7, 10, 3)};
+  for (Gap& each : gaps) each.made = 0;
+  std::vector<PlannedGap> planned{{0, 6, 0}, {1, 6, 0}, {2, 6, 0}, {3, 6, 0}};
+  copy_when_free(circle_of({200, 200, 200, 200, 200, 200, 200, 200}), gaps, planned, kMachine);
+  CHECK(planned == std::vector<PlannedGap>{{0, 6, 1}, {1, 6, 1}, {2, 6, 1}, {3, 6, 2}});
+}
+
+TEST_CASE("what this iteration releases is copied before what the next one does") {
+  // Both made by op 2: one is released by op 5, the other one by op 1 of the next iteration.
+  Gap now = gap(5, 7, 50, 0), next = gap(0, 2, 50, 1);
+  now.made = 2;
+  next.renewed = VersionId{2};
+  next.renewed_by = 2;
+  std::vector<PlannedGap> planned{{0, 6, 0}, {1, 1, 0}};
+  copy_when_free(circle_of({200, 200, 200, 200, 200, 200, 200, 200}), {now, next}, planned, kMachine);
+  CHECK(planned == std::vector<PlannedGap>{{0, 6, 3}, {1, 1, 3}});
+  const std::vector<Bytes> leaving = bytes_leaving(circle_of({200, 200, 200, 200, 200, 200, 200, 200}), {now, next},
+                                                   {0, 1}, kMachine, CopyOut::kWhenFree);
+  CHECK(leaving == std::vector<Bytes>(8));  // both are on the host long before they leave
+}
