@@ -15,8 +15,8 @@ namespace {
 /// Ours, for deep models: finds the layers of the step and decides for all of them at once (see TiedSearch). Where
 /// nothing repeats every gap is decided by itself, and `effort` is soon spent.
 ///
-/// Deterministic. Cost: `effort` simulations at any depth, O(ops log ops) for each; fewer where the best costs no time
-/// or a step is so small that nothing else is left to try.
+/// Deterministic. Cost: at most `effort` simulations at any depth, O(ops log ops) for each; fewer where the best costs
+/// no time or a step is so small that nothing else is left to try.
 class TideFold final : public Answering {
  public:
   explicit TideFold(const Options& options)
@@ -68,7 +68,7 @@ const RegisterPolicy kRegistered{
      .paper = "ours",
      .options = {{"fold", "on", "on/off", "decide for all like layers together"},
                  {"with", "swap+remat", "swap|swap+remat", "what it may do"},
-                 {"effort", "200", "number", "plans to simulate"},
+                 {"effort", "500", "number", "plans to try"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"}},
      .make = [](const Options& options) { return std::make_unique<TideFold>(options); }}};
 

@@ -60,8 +60,7 @@ TiedSearch::TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, s
 }
 
 bool TiedSearch::over() const {
-  constexpr std::int64_t kHopelessPerTry = 10;
-  return judged_ >= tries_ || hopeless_plans_ >= kHopelessPerTry * tries_ ||
+  return judged_ >= tries_ ||
          (best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline);
 }
 
@@ -105,8 +104,8 @@ std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
   return order;
 }
 
-/// What a rule comes to, its copies not scheduled yet; none if that is hopeless.
-std::optional<GapPlan> TiedSearch::select(const Rule& rule, const SlotLimits& limits, bool& fits) {
+/// What a rule comes to, as far as it is not hopeless.
+TiedSearch::Selected TiedSearch::select(const Rule& rule, const SlotLimits& limits) {
   enum class How : std::uint8_t { kKept, kCopied, kDropped };
   std::vector<How> how(gaps_.size());
   ExcessTree tree{circle_, limits};
@@ -125,11 +124,11 @@ std::optional<GapPlan> TiedSearch::select(const Rule& rule, const SlotLimits& li
     }
   };
   std::vector<std::uint32_t> dropped;
+  Selected selected;
   std::size_t asked = 0;  // of how many whether they are hopeless
-  bool hopeless = false;
   const auto ask = [&](std::size_t more) {
-    if (dropped.size() > asked + more) hopeless = hopeless_(dropped), asked = dropped.size();
-    return hopeless;
+    if (dropped.size() > asked + more) selected.hopeless = hopeless_(dropped), asked = dropped.size();
+    return selected.hopeless;
   };
   const auto drop = [&](bool whatever) {
     for (const std::uint32_t c : by_cost_) {
@@ -146,18 +145,16 @@ std::optional<GapPlan> TiedSearch::select(const Rule& rule, const SlotLimits& li
   };
   copy(rule.budget, rule.cheap);
   drop(false);
-  if (ask(0)) return std::nullopt;
-  copy(kNoLimit, 0);
-  drop(true);
-  if (ask(0)) return std::nullopt;
-  fits = tree.fits();
-  GapPlan plan;
-  plan.drops_on_demand = rule.drops_on_demand;
+  if (!ask(0)) copy(kNoLimit, 0);
+  if (!ask(0)) drop(true);
+  ask(0);
+  selected.fits = tree.fits();
+  selected.plan.drops_on_demand = rule.drops_on_demand;
   for (std::uint32_t i = 0; i < gaps_.size(); ++i) {
-    if (how[i] == How::kCopied) plan.copied.push_back({i, gaps_[i].due});
-    if (how[i] == How::kDropped) plan.dropped.push_back(i);
+    if (how[i] == How::kCopied) selected.plan.copied.push_back({i, gaps_[i].due});
+    if (how[i] == How::kDropped) selected.plan.dropped.push_back(i);
   }
-  return plan;
+  return selected;
 }
 
 /// Whether no rule has come to this before.
@@ -183,17 +180,19 @@ bool TiedSearch::attempt(const Rule& rule) {
   std::optional<Result> before;
   SlotLimits limits(circle_.size(), capacity_ - rule.slack);
   for (int round = 0; round < kRounds && !over(); ++round) {
-    bool fits = false;
-    std::optional<GapPlan> plan = select(rule, limits, fits);
-    if (!plan) ++hopeless_plans_;
-    if (!plan || !is_new(*plan, rule.copies)) break;
-    const StepCircle circle = without(plan->dropped);
+    auto [plan, fits, hopeless] = select(rule, limits);
+    if (!is_new(plan, rule.copies)) break;
+    if (hopeless) {
+      ++judged_;
+      break;
+    }
+    const StepCircle circle = without(plan.dropped);
     std::vector<std::uint32_t> selected;
-    for (const PlannedGap& each : plan->copied) selected.push_back(each.gap);
-    plan->copied =
+    for (const PlannedGap& each : plan.copied) selected.push_back(each.gap);
+    plan.copied =
         schedule_late(circle, gaps_, selected, machine_, std::max(capacity_, peak_without(circle, gaps_, selected)));
-    if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan->copied, machine_);
-    const std::optional<Judgement> judgement = try_plan(*std::move(plan), rule);
+    if (rule.copies == CopyOut::kWhenFree) copy_when_free(circle, gaps_, plan.copied, machine_);
+    const std::optional<Judgement> judgement = try_plan(std::move(plan), rule);
     if (!judgement) break;
     const Result& result = judgement->result;
     improved |= judgement->is_best;

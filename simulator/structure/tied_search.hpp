@@ -28,7 +28,7 @@ namespace tidepool {
 /// itself: not dropped, copied less, copied first. Where none of that helps, a few such changes are made at once, at
 /// random but always the same, and when that helps it goes on from there. So as many plans are judged whatever the
 /// number of layers, and one takes O(slots + gaps log slots) and its judgement. What is hopeless is found out while it
-/// is selected, and does not count.
+/// is selected.
 class TiedSearch {
  public:
   /// Runs a plan in the setting that it is for.
@@ -37,7 +37,7 @@ class TiedSearch {
   using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
   /// @param costs     of Reruns::costs(); Reruns::kImpossible for what may not be dropped
-  /// @param hopeless  what it says of is neither scheduled nor judged
+  /// @param hopeless  what it says of is judged by that alone
   /// @param tries     plans to judge at most, of which the first does nothing
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
              std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
@@ -62,6 +62,11 @@ class TiedSearch {
     std::vector<bool> first = {};                                  ///< by class: copied before others
   };
 
+  struct Selected {
+    GapPlan plan;                         ///< copies not scheduled
+    bool fits = false, hopeless = false;  ///< then it may be only a part
+  };
+
   struct Judgement {
     Result result;
     bool is_best = false;  ///< so far
@@ -73,7 +78,7 @@ class TiedSearch {
   bool attempt(const Rule& rule);
   template <class Set>
   bool change(Set set);
-  std::optional<GapPlan> select(const Rule& rule, const SlotLimits& limits, bool& fits);
+  Selected select(const Rule& rule, const SlotLimits& limits);
   std::vector<std::uint32_t> order_of(const Rule& rule);
   StepCircle without(const std::vector<std::uint32_t>& dropped) const;
   Bytes of_the_link(std::int64_t sixteenths) const;
@@ -96,7 +101,7 @@ class TiedSearch {
   Bytes capacity_;
   Judge judge_;
   Hopeless hopeless_;
-  std::int64_t tries_, judged_ = 0, hopeless_plans_ = 0;
+  std::int64_t tries_, judged_ = 0;
   GapPlan best_;
   Result best_result_;
   Rule best_rule_;
