@@ -6,7 +6,6 @@
 
 #include "simulator/furthest_use.hpp"
 #include "simulator/next_use_victims.hpp"
-#include "simulator/registry.hpp"
 #include "simulator/remat/draft.hpp"
 
 namespace tidepool {
@@ -75,11 +74,9 @@ std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand) {
 }
 
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
-  RunSpec setting = spec;
-  if (find_pool(parse_spec(spec.pool).name).plan) setting.pool = "best-fit";
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(std::move(policy));
-  return simulate_under(trace, setting, std::move(policies), true, keep_plan);
+  return simulate_under(trace, spec, std::move(policies), true, keep_plan);
 }
 
 bool better(const Result& a, const Result& b) {

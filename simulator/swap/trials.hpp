@@ -45,8 +45,7 @@ inline constexpr std::int64_t kMostDrops = 300;
 /// @param on_demand  what makes room where that is not enough, unless the draft says so
 std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 
-/// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will. A
-/// pool that plans offline is stood in for by best-fit: it would plan anew for every draft.
+/// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will.
 /// @param keep_plan  whether Result::realised is wanted
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false);
 

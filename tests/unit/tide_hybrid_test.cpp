@@ -1,14 +1,19 @@
 // What tide does besides finding good plans: when it plans at all, and how often.
+#include <fmt/format.h>
+
 #include <memory>
+#include <utility>
 
 #include "simulator/answering.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/swap/trials.hpp"
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "traces/builder.hpp"
 #include "traces/importer.hpp"
 
 using namespace tidepool;
+using tidepool::tests::optimised;
 
 namespace {
 
@@ -70,4 +75,26 @@ TEST_CASE("what begins on the host and is needed late leaves the device only if 
     CHECK(result.totals.swap_in == 8_MiB);
     CHECK(result.totals.swap_out == out);
   }
+}
+
+TEST_CASE("tide is no slower than any other policy on pools that plan offline") {
+  if (!optimised()) return;
+  const auto load = [](const char* name) {
+    return load_trace(fmt::format("{}/traces/samples/{}.tide", TIDEPOOL_SOURCE_DIR, name));
+  };
+  const Trace bilstm = load("bilstm"), vgg16 = load("vgg16");
+  for (const char* pool : {"one-pass", "tide-pool", "xla"})
+    for (const auto& [trace, percent] : {std::pair{&bilstm, 50}, {&bilstm, 70}, {&bilstm, 90}, {&vgg16, 70}}) {
+      RunSpec spec = setting(*trace, percent, "tide(effort=60)");
+      spec.pool = pool;
+      const Result ours = simulate(*trace, spec);
+      REQUIRE(ours.outcome == Outcome::kOk);
+      for (const PolicyInfo* other : all_policies()) {
+        if (other->kind == PolicyKind::kNone || other->name == "tide") continue;
+        INFO(fmt::format("{} {} {} %", pool, other->name, percent));
+        spec.policy = other->name;
+        const Result result = simulate(*trace, spec);
+        CHECK((result.outcome != Outcome::kOk || ours.totals.makespan <= result.totals.makespan));
+      }
+    }
 }
