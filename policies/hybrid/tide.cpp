@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,11 +17,13 @@
 #include "simulator/hybrid/placement.hpp"
 #include "simulator/hybrid/rivals.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/robustness.hpp"
 #include "simulator/structure/tied_search.hpp"
 #include "simulator/swap/feedback.hpp"
 #include "simulator/swap/realised_step.hpp"
 #include "simulator/swap/trials.hpp"
 #include "simulator/tide_remat/places.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -35,6 +40,9 @@ namespace {
 ///      the pool itself would make of the plan is tried, too.
 ///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
 ///      it answers. So tide is never worse than any of them in its setting.
+///   5. With robust=r: what was found, and what 1 to 3 find for links slower by r, is executed again as planned in
+///      scenarios around the setting (see scenarios_around); what loses the least in its worst scenario answers, though
+///      another may be faster where everything is as fast as it should be.
 /// The search ends early when nothing is lost, and does not begin where a quick bound says that no plan exists. Where a
 /// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
@@ -54,28 +62,19 @@ class Tide final : public Answering {
         seed_{options.seed()},
         swaps_{options.word("with") != "remat"},
         recomputes_{options.word("with") != "swap"},
-        fold_{options.flag("fold")} {}
+        fold_{options.flag("fold")},
+        robust_{options.number("robust")} {
+    if (!(robust_ >= 0 && robust_ < 1))
+      throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to less than 1", options.word("robust"))};
+  }
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    const auto on_demand = [this] { return follow_draft({}, room_maker()); };
-    Best best{judge(trace, limited(spec), on_demand()), on_demand};
+    Best best = find(trace, spec, effort_ >= kEffortForRivals);
+    if (robust_ > 0 && best.result.outcome == Outcome::kOk && best.result.totals.eviction_count > 0)
+      best.answer = most_robust(best, trace, spec);
     RunSpec setting = spec;
-    const bool exceeds = trace.ideal_peak() > spec.capacity;
-    // What would fit may find no place: then only where things go is planned, or a rival answers.
-    const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
-    Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
-    if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
-        (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
-      if (swaps_ && (exceeds || granule_of(spec.pool))) search(best, trace, spec);
-      if (effort_ >= kEffortForRivals && !best.loses_nothing()) {
-        if (const std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
-          best.make = winner->make;
-          setting.overhead_limit = winner->overhead_limit;
-        }
-        judged_ += rivals.judged();
-      }
-    }
-    return answer_with(best.make, trace, setting);
+    setting.overhead_limit = best.answer.overhead_limit;
+    return answer_with(best.answer.make, trace, setting);
   }
 
   std::int64_t cost_evaluations() const override { return judged_ + Answering::cost_evaluations(); }
@@ -83,17 +82,75 @@ class Tide final : public Answering {
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kEffortForRivals = 50;
   static constexpr int kRounds = 5;
+  static constexpr std::size_t kFew = 12;  // drafts that are looked at again where robust ones are wanted
 
-  /// The best answer so far.
+  /// What makes a plan once more, and the limit of the run that it was judged in.
+  struct Answer {
+    Maker make;
+    std::optional<double> overhead_limit;
+  };
+
+  /// The best answer so far, and others that could be given.
   struct Best {
     Result result;
-    std::function<std::unique_ptr<Policy>()> make;
+    Answer answer;
+    std::vector<Answer> others = {};
 
-    void offer(const Result& other, std::function<std::unique_ptr<Policy>()> make_other) {
-      if (better(other, result)) result = other, make = std::move(make_other);
+    void offer(const Result& other, Answer other_answer) {
+      const bool wins = better(other, result);
+      if (wins) result = other, std::swap(answer, other_answer);
+      others.push_back(std::move(other_answer));
     }
     bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
   };
+
+  /// The plan that takes the least time.
+  /// @param compares  with the other policies
+  Best find(const Trace& trace, const RunSpec& spec, bool compares) {
+    const auto on_demand = [this] { return follow_draft({}, room_maker()); };
+    Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
+    const bool exceeds = trace.ideal_peak() > spec.capacity;
+    // What would fit may find no place: then only where things go is planned, or a rival answers.
+    const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
+    Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
+    if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
+        (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
+      if (swaps_ && (exceeds || granule_of(spec.pool))) search(best, trace, spec);
+      if (compares && !best.loses_nothing()) {
+        if (std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
+          best.others.push_back(std::move(best.answer));
+          best.answer = {std::move(winner->make), winner->overhead_limit};
+        }
+        judged_ += rivals.judged();
+      }
+    }
+    return best;
+  }
+
+  /// Of all that was found, and of what is found for slower links, what loses the least in the worst scenario.
+  Answer most_robust(const Best& best, const Trace& trace, const RunSpec& spec) {
+    RunSpec slower = spec;
+    slower.machine = with_slower_links(spec.machine, robust_);
+    const Best careful = find(trace, slower, false);
+    std::vector<Answer> answers{best.answer, careful.answer};
+    answers.insert(answers.end(), best.others.begin(), best.others.end());
+    answers.insert(answers.end(), careful.others.begin(), careful.others.end());
+    const std::vector<Scenario> scenarios = scenarios_around(trace, spec, robust_, seed_);
+    const Answer* chosen = &best.answer;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Answer& answer : answers) {
+      RunSpec setting = spec;
+      setting.overhead_limit = answer.overhead_limit;
+      const Result result = judge(trace, setting, answer.make(), true);
+      ++judged_;
+      if (result.outcome != Outcome::kOk) continue;
+      const std::vector<ScenarioCost> costs = costs_in(scenarios, result.realised);
+      judged_ += static_cast<std::int64_t>(costs.size());
+      const double worst = costs[worst_of(costs)].ratio;
+      if (worst < least) least = worst, chosen = &answer;
+    }
+    return *chosen;
+  }
 
   OnDemand room_maker() const {
     return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
@@ -101,14 +158,8 @@ class Tide final : public Answering {
 
   /// What copies are planned with: links as they are while data moves both ways.
   static Machine while_both_are_busy(Machine machine) {
-    const auto scaled = [](std::int64_t count, std::int64_t by, std::int64_t of) {
-      return static_cast<std::int64_t>(static_cast<Int128>(count) * by / of);
-    };
-    constexpr std::int64_t kFull = 1'000'000;
     for (Link* const link : {&machine.h2d, &machine.d2h}) {
-      link->rate = BytesPerSecond{std::max<std::int64_t>(scaled(link->rate.count(), link->duplex_ppm, kFull), 1)};
-      for (TimedSize& timed : link->times)
-        timed.time = link->latency + Nanos{scaled((timed.time - link->latency).count(), kFull, link->duplex_ppm)};
+      *link = at_rate(std::move(*link), link->duplex_ppm);
       link->latency += machine.submit;
     }
     return machine;
@@ -140,9 +191,10 @@ class Tide final : public Answering {
     const std::int64_t tries = std::min(fold_ ? 2 * effort_ : effort_, std::max<std::int64_t>(most / simulated, 32));
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
-      Trials trials{trace, limited(spec), tries, room_maker()};
+      Trials trials{trace, limited(spec), tries, room_maker(), kept()};
       find_plan(trials, planning, costs);
-      offer_draft(best, trials.best_result(), trials.best_draft());
+      offer_draft(best, trials.best_result(), trials.best_draft(), spec);
+      keep_others(best, trials, spec);
       judged_ += trials.judged();
       return;
     }
@@ -153,7 +205,8 @@ class Tide final : public Answering {
     constexpr int kLimits = 6;
     for (int i = 0; i < kLimits; ++i) {
       planning.capacity = counted.capacity;
-      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker()};
+      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker(),
+                    kept()};
       if (i == 0)
         find_plan(trials, planning, costs);
       else
@@ -161,17 +214,26 @@ class Tide final : public Answering {
       judged_ += trials.judged();
       plan = trials.best_plan();
       const GapDraft& draft = trials.best_draft();
-      offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft);
+      offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft, spec);
+      keep_others(best, trials, spec);
       if (!better(trials.best_result(), best.result) || is_close(best.result, trials.best_result())) return;
       const Placement found = find_placement(trace, spec, draft, room_maker(), counted.capacity, *granule, kPacking);
-      if (found.result) best.offer(*found.result, [placed = found.placed] { return placed.answer(); });
+      if (found.result)
+        best.offer(*found.result, {[placed = found.placed] { return placed.answer(); }, spec.overhead_limit});
       if (found.height <= spec.capacity) return;
       counted.capacity -= std::max((found.height - spec.capacity) / 2, spec.capacity / 500);
     }
   }
 
-  void offer_draft(Best& best, const Result& result, const GapDraft& draft) const {
-    best.offer(result, [draft, on_demand = room_maker()] { return follow_draft(draft, on_demand); });
+  Answer answer_of(const GapDraft& draft, const RunSpec& spec) const {
+    return {[draft, on_demand = room_maker()] { return follow_draft(draft, on_demand); }, spec.overhead_limit};
+  }
+  void offer_draft(Best& best, const Result& result, const GapDraft& draft, const RunSpec& spec) const {
+    best.offer(result, answer_of(draft, spec));
+  }
+  std::size_t kept() const { return robust_ > 0 ? kFew : 0; }
+  void keep_others(Best& best, const Trials& trials, const RunSpec& spec) const {
+    for (const Judged& one : trials.kept()) best.others.push_back(answer_of(one.draft, spec));
   }
 
   void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
@@ -337,6 +399,7 @@ class Tide final : public Answering {
   Bytes least_;
   std::uint64_t seed_;
   bool swaps_, recomputes_, fold_;
+  double robust_;
   std::int64_t judged_ = 0;
 };
 
@@ -350,7 +413,10 @@ const RegisterPolicy kRegistered{
                  {"effort", "600", "number",
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
-                 {"fold", "on", "on/off", "decide for all like layers together first, with as many plans besides"}},
+                 {"fold", "on", "on/off", "decide for all like layers together first, with as many plans besides"},
+                 {"robust", "0", "number",
+                  "of the plans found, also for links slower by this share, the one that loses least where ops and "
+                  "links differ by up to this share; 0: the fastest"}},
      .make = [](const Options& options) { return std::make_unique<Tide>(options); }}};
 
 }  // namespace

@@ -113,11 +113,12 @@ Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::v
   return sum;
 }
 
-Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand)
+Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep)
     : trace_{trace},
       spec_{spec},
       tries_{tries},
       on_demand_{on_demand},
+      keep_{keep},
       best_result_{judge(trace, spec, follow_draft({}, on_demand))},
       last_result_{best_result_} {}
 
@@ -126,7 +127,8 @@ bool Trials::free() const {
 }
 
 bool Trials::must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const {
-  return best_result_.outcome == Outcome::kOk && spec_.iterations == 1 && trace_.data().streams.size() == 1 &&
+  return keep_ == 0 && best_result_.outcome == Outcome::kOk && spec_.iterations == 1 &&
+         trace_.data().streams.size() == 1 &&
          best_result_.baseline + least_rerun(trace_, gaps, dropped) > best_result_.totals.makespan;
 }
 
@@ -135,7 +137,7 @@ const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
   if (draft == last_) return last_result_;
   last_ = std::move(draft);
   RunSpec spec = spec_;
-  spec.overhead_limit = limit_of(trace_, spec_, best_result_, 1);
+  if (keep_ == 0) spec.overhead_limit = limit_of(trace_, spec_, best_result_, 1);
   if (must_lose(gaps, plan.dropped)) {
     last_result_ = {};
     last_result_.outcome = Outcome::kTimeLimit;
@@ -146,7 +148,17 @@ const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
   --tries_;
   ++judged_;
   if (better(last_result_, best_result_)) best_result_ = last_result_, best_ = last_, best_plan_ = plan;
+  keep(last_result_, last_);
   return last_result_;
+}
+
+void Trials::keep(const Result& result, const GapDraft& draft) {
+  if (keep_ == 0 || result.outcome != Outcome::kOk) return;
+  const auto place =
+      std::find_if(kept_.begin(), kept_.end(), [&](const Judged& one) { return better(result, one.result); });
+  if (std::any_of(kept_.begin(), place, [&](const Judged& one) { return one.draft == draft; })) return;
+  kept_.insert(place, {result, draft});
+  if (kept_.size() > keep_) kept_.pop_back();
 }
 
 void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,

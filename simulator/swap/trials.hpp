@@ -59,11 +59,18 @@ Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::v
 /// time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
 
+/// A draft and what its run took.
+struct Judged {
+  Result result;
+  GapDraft draft;
+};
+
 /// The best of the drafts judged so far, beginning with the empty one.
 class Trials {
  public:
   /// @param tries  how many more drafts may be judged
-  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand);
+  /// @param keep   how many drafts besides the best are wanted in the end: if any, slow ones are judged to their end
+  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0);
 
   /// Judges the plan. The one before it is not judged twice, and one that must lose by what it drops is not run, but
   /// ends by the time limit at once.
@@ -85,12 +92,18 @@ class Trials {
   /// It as a policy.
   std::unique_ptr<Policy> answer() const { return follow_draft(best_, on_demand_); }
   const GapPlan& best_plan() const { return best_plan_; }
+  /// The best drafts that end well, the best first, each once; at most as many as are to be kept.
+  const std::vector<Judged>& kept() const { return kept_; }
 
  private:
+  void keep(const Result& result, const GapDraft& draft);
+
   const Trace& trace_;
   RunSpec spec_;
   std::int64_t tries_, judged_ = 0;
   OnDemand on_demand_;
+  std::size_t keep_;
+  std::vector<Judged> kept_;
   GapDraft best_, last_;
   GapPlan best_plan_;
   Result best_result_, last_result_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "simulator/bounds/min_cut.hpp"
+#include "simulator/random_numbers.hpp"
 #include "simulator/tide_remat/stand_in.hpp"
 
 namespace tidepool {
@@ -20,22 +21,6 @@ constexpr std::array kFormulas{NextUseFormula{Cost::kAncestors, 1},        NextU
                                NextUseFormula{Cost::kNeighbourhood, 0.75}, NextUseFormula{Cost::kAncestors, 0.25},
                                NextUseFormula{Cost::kNeighbourhood, 0.25}, NextUseFormula{Cost::kNeighbourhood, 0}};
 constexpr std::size_t kFormulasWithCuts = 4;
-
-/// Numbers that are the same on every platform (SplitMix64).
-class Numbers {
- public:
-  explicit Numbers(std::uint64_t seed) : state_{seed} {}
-  /// In [0, 1).
-  double next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 }  // namespace
 
@@ -154,7 +139,7 @@ void RecomputeSearch::improve(Round& round) {
   const auto tries = static_cast<int>(std::min(
       2'000.0, effort_ * kOpsInAll /
                    (1.0 + static_cast<double>(trace_.ops().size() * static_cast<std::size_t>(spec_.iterations)))));
-  Numbers numbers{spec_.seed};
+  RandomNumbers numbers{spec_.seed};
   for (int i = 0; i < tries && !round.done(); ++i) {
     Candidate changed = round.best.front().candidate;
     if (!changed.policy.empty()) return;  // it has no weights

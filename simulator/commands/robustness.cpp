@@ -1,0 +1,92 @@
+// tidepool robustness: what does a plan cost where ops and links are not as fast as it was made for?
+#include "simulator/robustness.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "simulator/plan_file.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/importer.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string plan, trace;
+  double by = 0.1;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+void print_json(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
+                const std::vector<ScenarioCost>& costs) {
+  const std::size_t worst = worst_of(costs);
+  nlohmann::ordered_json object{{"trace", arguments.trace},
+                                {"trace_hash", file.trace_hash},
+                                {"plan", arguments.plan},
+                                {"machine", file.spec.machine.name},
+                                {"by", arguments.by},
+                                {"seed", arguments.seed},
+                                {"predicted_ns", file.predicted.makespan.count()},
+                                {"worst", scenarios[worst].name},
+                                {"worst_overhead_ratio", costs[worst].ratio},
+                                {"scenarios", nlohmann::ordered_json::array()}};
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    object["scenarios"].push_back({{"name", scenarios[i].name},
+                                   {"unlimited_ns", scenarios[i].unlimited.count()},
+                                   {"makespan_ns", costs[i].makespan.count()},
+                                   {"overhead_ratio", costs[i].ratio}});
+  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_table(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
+                 const std::vector<ScenarioCost>& costs) {
+  fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", arguments.plan, file.spec.policy,
+             file.spec.pool, file.spec.machine.name,
+             file.spec.capacity == kNoLimit ? "no limit" : to_text(file.spec.capacity), arguments.by * 100);
+  fmt::print("  {:<16}{:>14}{:>14}{:>12}\n", "scenario", "no limit", "this plan", "overhead");
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    fmt::print("  {:<16}{:>14}{:>14}{:>+10.2f} %{}\n", scenarios[i].name, to_text(scenarios[i].unlimited),
+               to_text(costs[i].makespan), (costs[i].ratio - 1) * 100, i == worst_of(costs) ? "  worst" : "");
+}
+
+int run(const Arguments& arguments) {
+  if (!(arguments.by >= 0 && arguments.by < 1))
+    throw InputError{fmt::format("--by: {}; expected 0 to less than 1", arguments.by)};
+  const Trace trace = load_trace(arguments.trace);
+  const PlanFile file = read_plan(arguments.plan, &trace);
+  const std::vector<Scenario> scenarios = scenarios_around(trace, file.spec, arguments.by, arguments.seed);
+  std::vector<ScenarioCost> costs;
+  try {
+    costs = costs_in(scenarios, file.plan);
+  } catch (const PlanError& error) {
+    throw InputError{fmt::format("{}: cannot be executed: {}", arguments.plan, error.what())};
+  }
+  (arguments.json ? print_json : print_table)(arguments, file, scenarios, costs);
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "robustness",
+     .summary = "what a plan costs where ops and links are not as fast as it was made for",
+     .declare = [](CLI::App& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out")->required();
+       app.add_option("--trace", arguments->trace, "the trace that the plan is for")->required();
+       app.add_option("--by", arguments->by,
+                      "links are slower by up to this share, and ops faster or slower: 0 to less than 1")
+           ->capture_default_str();
+       app.add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
+       app.add_flag("--json", arguments->json, "one JSON object");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

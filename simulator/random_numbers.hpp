@@ -1,0 +1,25 @@
+// A sequence of random numbers for searches and scenarios.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/packing/search/spread.hpp"
+
+namespace tidepool {
+
+/// Numbers that are the same on every platform (SplitMix64).
+class RandomNumbers {
+ public:
+  explicit RandomNumbers(std::uint64_t seed) : state_{seed} {}
+  /// In [0, 1).
+  double next() {
+    const std::uint64_t bits = spread(state_);
+    state_ += 0x9e3779b97f4a7c15U;
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,103 @@
+// Plans where ops and links are not as fast as they were made for.
+#include "simulator/robustness.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// op0 writes a (1 MB, 1 ms each way) in 100 us | 1001 us without it | b (1 MB) for 10 us | 1 us, 1001 us | a is read
+/// in 50 us.
+Trace barely_hidden() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 100_us}, {{a, Access::kWrite}});
+  build.run({.duration = 1'001_us}, {});
+  const BufferId b = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 10_us}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 1_us}, {});
+  build.run({.duration = 1'001_us}, {});
+  build.run({.duration = 50_us}, {{a, Access::kRead}});
+  build.free(a);
+  return build.finish();
+}
+
+RunSpec room_for_one(std::string policy) {
+  return {.pool = "ideal",
+          .policy = std::move(policy),
+          .capacity = 1'000'000_B,
+          .machine = tests::byte_per_nano(),
+          .overhead_limit = {}};
+}
+
+}  // namespace
+
+TEST_CASE("a scenario has other durations and rates within the share, the same ones for a seed") {
+  const Trace trace = barely_hidden();
+  RunSpec spec = room_for_one("tide");
+  spec.machine.h2d.times = {{1'000_B, 3'000_ns}};
+  spec.machine.h2d.latency = 1'000_ns;
+  const std::vector<Scenario> scenarios = scenarios_around(trace, spec, 0.2, 1);
+  REQUIRE(scenarios.size() == 6);
+  CHECK(scenarios[0].trace.data() == trace.data());
+  CHECK(scenarios[0].spec.machine == spec.machine);
+  CHECK(scenarios[0].unlimited == 2'163_us);
+  CHECK(scenarios[1].trace.data() == trace.data());
+  CHECK(scenarios[1].spec.machine.d2h.rate == BytesPerSecond{800'000'000});
+  CHECK(scenarios[1].spec.machine.h2d.times == std::vector<TimedSize>{{1'000_B, 3'500_ns}});  // 2 us of data at 0.8
+  bool differs = false;
+  for (std::size_t i = 2; i < scenarios.size(); ++i) {
+    const Machine& machine = scenarios[i].spec.machine;
+    CHECK(machine.d2h.rate >= BytesPerSecond{800'000'000});
+    CHECK(machine.d2h.rate <= BytesPerSecond{1'000'000'000});
+    differs |= machine.d2h.rate != machine.h2d.rate;
+    Nanos sum;
+    for (std::size_t k = 0; k < trace.ops().size(); ++k) {
+      const Nanos is = scenarios[i].trace.ops()[k].duration, was = trace.ops()[k].duration;
+      CHECK(is >= was * 8 / 10);
+      CHECK(is <= was * 12 / 10);
+      differs |= is != was;
+      sum += is;
+    }
+    CHECK(scenarios[i].unlimited == sum);
+  }
+  CHECK(differs);
+  const std::vector<Scenario> again = scenarios_around(trace, spec, 0.2, 1),
+                              other = scenarios_around(trace, spec, 0.2, 2);
+  CHECK(again[5].trace.data() == scenarios[5].trace.data());
+  CHECK(other[5].trace.data() != scenarios[5].trace.data());
+}
+
+TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the least in the worst scenario") {
+  const Trace trace = barely_hidden();
+  const Result fast = simulate(trace, room_for_one("tide"), true);
+  REQUIRE(fast.outcome == Outcome::kOk);
+  CHECK(fast.totals.makespan == 2'163_us);  // nothing lost: 1 ms out behind 1001 us, and back
+  CHECK(fast.totals.recompute_count == 0);
+  const Result robust = simulate(trace, room_for_one("tide(robust=0.2)"), true);
+  REQUIRE(robust.outcome == Outcome::kOk);
+  CHECK(robust.totals.makespan == 2'263_us);  // op0 once more
+  CHECK(robust.totals.swap_out == 0_B);
+  CHECK(simulate(trace, room_for_one("tide(robust=0.2)"), true).realised == robust.realised);
+
+  const std::vector<Scenario> scenarios = scenarios_around(trace, room_for_one("tide"), 0.2, 1);
+  const std::vector<ScenarioCost> fragile = costs_in(scenarios, fast.realised),
+                                  firm = costs_in(scenarios, robust.realised);
+  CHECK(fragile[0].makespan == 2'163_us);
+  CHECK(fragile[1].makespan == 2'163_us + (1'250_us - 1'001_us) * 2);  // a link of 0.8 takes 1.25 ms
+  CHECK(fragile[worst_of(fragile)].ratio > 1.2);
+  CHECK(firm[1].makespan == 2'263_us);
+  CHECK(firm[worst_of(firm)].ratio < 1.07);  // at most 1.2 * 100 us of 0.8 * 2.163 ms
+}
+
+TEST_CASE("a share that leaves a link no rate is refused") {
+  const Trace trace = barely_hidden();
+  CHECK_THROWS_WITH(simulate(trace, room_for_one("tide(robust=1)")),
+                    "tide: option 'robust' is '1'; expected 0 to less than 1");
+}
