@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// At most 36 years, of which sums cannot overflow before they are over.
+/// `time` in a run whose ops take `scale` times as long as they should. At most 36 years, of which sums cannot overflow
+/// before they are over.
 Nanos scaled(Nanos time, double scale) {
   return Nanos{static_cast<std::int64_t>(std::min(scale * static_cast<double>(time.count()), 0x1p60))};
 }

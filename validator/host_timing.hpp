@@ -13,7 +13,7 @@ namespace tidepool {
 struct HostTimingOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
   HostLinks* links = nullptr;  ///< copies move their bytes on them, and take as long as that takes; or take their time
-  double time_scale = 1;       ///< > 0: ops, and copies that move nothing, take this multiple of their time
+  double time_scale = 1;       ///< 1e-6 to 1e6: ops, and copies that move nothing, take this multiple of their time
   Machine machine = {};        ///< its links time the copies that move nothing
   Nanos patience = Nanos{60'000'000'000};  ///< beyond the longest task; nothing ends for so long: the run is stuck
 };

@@ -232,10 +232,10 @@ TEST_CASE("validate says what a device lacks and what it found wrong there") {
   const ProgramResult none = files.validate({"--backend", "cuda"});
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
-  for (const std::string scale : {"-1", "inf", "nan", "1e+300"}) {
+  for (const std::string scale : {"-1", "inf", "nan", "1e+300", "1e-310"}) {
     const ProgramResult refused = files.validate({"--time-scale", scale});
     CHECK(refused.code == 2);
-    CHECK(refused.err == "tidepool: --time-scale: " + scale + "; expected a number from 0 to 1e6\n");
+    CHECK(refused.err == "tidepool: --time-scale: " + scale + "; expected a number from 1e-6 to 1e6, or 0\n");
   }
   const ProgramResult move = files.validate({"--move"});
   CHECK(move.code == 2);

@@ -39,8 +39,8 @@ ValidationOptions options_of(const Arguments& arguments) {
       throw error.at("--arena");
     }
   }
-  if (!(options.time_scale >= 0 && options.time_scale <= 1e6))
-    throw InputError{fmt::format("--time-scale: {}; expected a number from 0 to 1e6", options.time_scale)};
+  if (options.time_scale != 0 && !(options.time_scale >= 1e-6 && options.time_scale <= 1e6))
+    throw InputError{fmt::format("--time-scale: {}; expected a number from 1e-6 to 1e6, or 0", options.time_scale)};
   if (options.time_scale > 0 && !options.threads) throw InputError{"--time-scale: expected no --no-threads"};
   if (options.repeat < 0) throw InputError{"--repeat: expected how often to measure, 0 or more"};
   if (options.move && (options.backend != "host" || options.time_scale != 1))
