@@ -26,9 +26,16 @@ TEST_CASE("another tool that uses CUPTI is named, and the job runs") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep + "exit 5\n", "STANDIN_FAULTS=subscriber=Kineto");
   CHECK(job.code == 5);
-  CHECK(job.err ==
-        "tidepool: 'Kineto' already uses CUPTI in this process, and CUPTI serves one tool at a time; the job runs "
-        "unrecorded. Switch the other tool off, or keep it and give `tidepool import` what it records\n");
+  CHECK(
+      job.err ==
+      "tidepool: 'Kineto' already uses CUPTI in this process, and CUPTI serves one tool at a time; the job runs "
+      "unrecorded. Switch the other tool off, or keep it and give `tidepool import` what it records; `tidepool record "
+      "--torch` records PyTorch's operators and tensors without CUPTI\n");
+  const ScratchFolder hooked;
+  CHECK(run_job(hooked, kKernels + kStep, "STANDIN_FAULTS=subscriber=Kineto TIDEPOOL_RECORD_TORCH=1").err ==
+        "tidepool: 'Kineto' already uses CUPTI in this process, and CUPTI serves one tool at a time; only PyTorch's "
+        "operators and tensors are recorded. Switch the other tool off, or keep it and give `tidepool import` what it "
+        "records\n");
   const ScratchFolder unnamed;
   CHECK(run_job(unnamed, kStep.substr(0, 13), "STANDIN_FAULTS=subscriber")
             .err.starts_with("tidepool: another profiler (Kineto, Nsight Systems or Compute Sanitizer) already uses "

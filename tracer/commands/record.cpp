@@ -106,7 +106,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
   if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
   if (records_torch(arguments)) {
-    set["TIDEPOOL_RECORD_TORCH"] = "1";
+    set[variable::kTorch] = "1";
     const std::string packages = python_folder();
     set["PYTHONPATH"] = prepended("PYTHONPATH", packages + "/inject:" + packages);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "tracer/inject/recorder.hpp"
@@ -46,6 +47,13 @@ std::string reason(const CuptiLibrary& cupti, CUptiResult result) {
   return std::string{text} + " (" + std::to_string(static_cast<int>(result)) + ")";
 }
 
+bool records_torch() { return std::getenv(cupti::variable::kTorch) != nullptr; }
+
+/// What is recorded of the job where CUPTI cannot be used.
+std::string what_remains() {
+  return records_torch() ? "only PyTorch's operators and tensors are recorded" : "the job runs unrecorded";
+}
+
 }  // namespace
 
 Recorder& Recorder::instance() {
@@ -69,13 +77,12 @@ void Recorder::begin() {
 
 bool Recorder::load() {
   if (const std::string problem = cupti_.load(options_.cupti.c_str()); !problem.empty()) {
-    say("no CUPTI: " + problem +
-        "; the job runs unrecorded. Expected libcupti.so of CUDA 12.4 or later in "
-        "LD_LIBRARY_PATH, or its path in TIDEPOOL_CUPTI");
+    say("no CUPTI: " + problem + "; " + what_remains() +
+        ". Expected libcupti.so of CUDA 12.4 or later in LD_LIBRARY_PATH, or its path in TIDEPOOL_CUPTI");
     return false;
   }
   if (const std::string problem = driver_.load(); !problem.empty()) {
-    say("no driver: " + problem + "; the job runs unrecorded");
+    say("no driver: " + problem + "; " + what_remains());
     return false;
   }
   if (const int error = output_.open(options_.folder, now()); error != 0) {
@@ -120,11 +127,11 @@ bool Recorder::subscribe() {
     other[sizeof other - 1] = '\0';
     const std::string name = *other == '\0' ? "another profiler (Kineto, Nsight Systems or Compute Sanitizer)"
                                             : "'" + std::string{other} + "'";
-    say(name +
-        " already uses CUPTI in this process, and CUPTI serves one tool at a time; the job runs unrecorded. "
-        "Switch the other tool off, or keep it and give `tidepool import` what it records");
+    say(name + " already uses CUPTI in this process, and CUPTI serves one tool at a time; " + what_remains() +
+        ". Switch the other tool off, or keep it and give `tidepool import` what it records" +
+        (records_torch() ? "" : "; `tidepool record --torch` records PyTorch's operators and tensors without CUPTI"));
   } else {
-    say("CUPTI refuses to be used: " + reason(cupti_, result) + "; the job runs unrecorded");
+    say("CUPTI refuses to be used: " + reason(cupti_, result) + "; " + what_remains());
   }
   return false;
 }
@@ -168,7 +175,7 @@ bool Recorder::start() {
   CUptiResult result = cupti_.register_callbacks(&Recorder::on_buffer_requested, &Recorder::on_buffer_completed);
   if (result == CUPTI_SUCCESS) result = cupti_.enable(kKinds.front());
   if (result != CUPTI_SUCCESS) {
-    say("CUPTI does not record kernels: " + reason(cupti_, result) + "; the job runs unrecorded" +
+    say("CUPTI does not record kernels: " + reason(cupti_, result) + "; " + what_remains() +
         (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
              ? ". Expected permission: root, or the driver's option NVreg_RestrictProfilingToAdminUsers=0"
              : ""));

@@ -160,7 +160,7 @@ void Recorder::unmapped(std::uint64_t address, std::uint64_t bytes) {
 
 void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes) {
   // PyTorch's hook writes the same into a file of its own, with more about them.
-  static const bool hooked = std::getenv("TIDEPOOL_RECORD_TORCH") != nullptr;
+  static const bool hooked = std::getenv(cupti::variable::kTorch) != nullptr;
   if (hooked || writer() == nullptr) return;
   raw::FrameworkMemory record;
   record.time = now();
