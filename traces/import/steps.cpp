@@ -83,7 +83,6 @@ class Measure {
     join_runs();
   }
 
-  std::size_t period() const { return period_; }
   const std::vector<FoundStep>& steps() const { return steps_; }  // in ops
   std::size_t ops() const {
     std::size_t ops = 0;
