@@ -1,11 +1,15 @@
 #include "traces/import/steps.hpp"
 
+#include <array>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/shared_data.hpp"
+#include "traces/importer.hpp"
 
 using namespace tidepool;
 
@@ -127,4 +131,26 @@ TEST_CASE("ops that are missing, added or others here and there hide no step") {
     for (std::size_t i = 0; i < 12; ++i) CHECK(steps[i].first == begins[i]);
     CHECK(steps.back().last == job.size());
   }
+}
+
+TEST_CASE("the steps of a real report are where its ranges are, though names are all that is looked at") {
+  const auto path = tests::shared_data("nsys/nsys_cs336_jsun.sqlite.gz");
+  if (!path) return;
+  const Trace trace = load_trace(*path);
+  std::vector<std::uint32_t> names;
+  std::map<std::string_view, std::uint32_t> ids;
+  std::vector<std::size_t> ranges;
+  std::size_t mark = 0;
+  const auto& marks = trace.data().marks;
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    for (; mark < marks.size() && marks[mark].step <= i; ++mark)
+      if (marks[mark].kind == MarkKind::kIteration) ranges.push_back(names.size());
+    if (trace.steps()[i].kind != StepKind::kRun) continue;
+    const std::string_view name = trace.text(trace.op(OpId{trace.steps()[i].id}).name);
+    names.push_back(ids.try_emplace(name, static_cast<std::uint32_t>(ids.size())).first->second);
+  }
+  REQUIRE(ranges.size() == 6);  // five, and what comes after them
+  const Steps steps = find_steps(names);
+  REQUIRE(steps.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(steps[i].last == ranges[i + 1]);
 }
