@@ -37,7 +37,7 @@ namespace {
 ///      is for.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit) 1 and 2 count bytes only, up to a limit; the lives of
 ///      what the best plan asks for are packed offline then, and the limit is lowered until they fit the capacity. What
-///      the pool itself would make of the plan is tried, too.
+///      the pool itself would make of the plan is tried, too; with with=swap, also of plans for less memory.
 ///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
 ///      it answers. So tide is never worse than any of them in its setting.
 ///   5. With robust=r: what was found, and what 1 to 3 find for links slower by r, is executed again as planned in
@@ -203,9 +203,10 @@ class Tide final : public Answering {
     counted.capacity = *granule * (spec.capacity / *granule);
     GapPlan plan;
     constexpr int kLimits = 6;
+    const std::int64_t first_tries = recomputes_ ? tries * 7 / 10 : tries / 2;
     for (int i = 0; i < kLimits; ++i) {
       planning.capacity = counted.capacity;
-      Trials trials{trace, counted, i == 0 ? tries * 7 / 10 : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker(),
+      Trials trials{trace, counted, i == 0 ? first_tries : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker(),
                     kept()};
       if (i == 0)
         find_plan(trials, planning, costs);
@@ -216,6 +217,7 @@ class Tide final : public Answering {
       const GapDraft& draft = trials.best_draft();
       offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft, spec);
       keep_others(best, trials, spec);
+      if (i == 0 && !recomputes_ && !best.loses_nothing()) plan_in_pool(best, planning, spec, plan, tries / 5);
       if (!better(trials.best_result(), best.result) || is_close(best.result, trials.best_result())) return;
       const Placement found = find_placement(trace, spec, draft, room_maker(), counted.capacity, *granule, kPacking);
       if (found.result)
@@ -245,6 +247,24 @@ class Tide final : public Answering {
     else
       copy_only(trials, planning, largest);
     improve_best(trials, planning, costs);
+  }
+
+  /// Plans copies for less than the capacity, as much less as the pool itself makes best use of.
+  void plan_in_pool(Best& best, Planning planning, const RunSpec& spec, const GapPlan& plan, std::int64_t tries) {
+    Trials trials{planning.trace, limited(spec), tries, room_maker(), kept()};
+    trials.add(planning.gaps, plan);
+    for (const int percent : {98, 95, 92, 88}) {
+      planning.capacity = spec.capacity * percent / 100;
+      feed_back(trials, planning);
+    }
+    offer_draft(best, trials.best_result(), trials.best_draft(), spec);
+    keep_others(best, trials, spec);
+    judged_ += trials.judged();
+  }
+
+  static void feed_back(Trials& trials, const Planning& planning) {
+    try_feedback(trials, planning.trace, planning.circle, planning.gaps, planning.machine, planning.capacity,
+                 trials.left() / 2);
   }
 
   /// Without recomputation ops start when they did in the run of the best so far.
@@ -301,8 +321,7 @@ class Tide final : public Answering {
           [&](const SlotLimits& limits) { return select_by_score(planning.circle, planning.gaps, shares, limits); }};
       try_selections();
     }
-    try_feedback(trials, planning.trace, planning.circle, planning.gaps, planning.machine, planning.capacity,
-                 trials.left() / 2);
+    feed_back(trials, planning);
   }
 
   /// Tries prices of the links, first everywhere, then more closely around the best; then changes the best.
