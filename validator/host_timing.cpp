@@ -69,7 +69,7 @@ class TimedHost final : public Backend {
       report.outcome = ExecutionOutcome::kStuck;
       report.message = describe_stuck(name(stuck->waiting), name(stuck->awaited), patience_);
     } else {
-      report.measured = Nanos{};
+      report.measured = scaled(report.wall, 1 / options_.time_scale);
     }
     for (std::uint32_t lane = 0; lane < table_.count(); ++lane) {
       report.lanes.push_back({.name = table_.name(trace_, lane), .bytes = bytes_[lane]});
@@ -128,7 +128,6 @@ class TimedHost final : public Backend {
       TaskTime time = task.time;
       time.begin = scaled(time.begin, 1 / options_.time_scale);
       time.end = scaled(time.end, 1 / options_.time_scale);
-      report.measured = std::max(*report.measured, time.end);
       ++lane.tasks;
       lane.busy += time.end - time.begin;
       if (time.kind != TaskKind::kRun && time.kind != TaskKind::kCopy && !is_transfer(time.kind)) continue;

@@ -24,7 +24,7 @@ struct HostTimingOptions {
 /// An op stands for a kernel, which this machine's scheduler could not delay: it ends when its time is over, counted
 /// from the end of what it followed, however late its thread learnt of that. So its thread may sleep, which leaves the
 /// cores to the copies, and late wake-ups do not add up. A copy begins when its thread does and ends when it has.
-/// @return  with `measured` and `times`, both divided by the time scale
+/// @return  with `measured`, what the clock shows when all has ended, and `times`, both divided by the time scale
 /// @throws PlanError  for a plan that no memory could execute, naming the action
 ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options);
 

@@ -57,9 +57,10 @@ TEST_CASE("ops on the host take their time to the nanosecond, however late their
   for (const int scale : {1, 2}) {
     const ExecutionReport report = time_on_host(trace, plan.plan(), {.time_scale = static_cast<double>(scale)});
     CHECK(report.outcome == ExecutionOutcome::kOk);
-    CHECK(report.measured == 10_us * kOps);
+    CHECK(report.measured >= 10_us * kOps);
     CHECK(report.wall >= 10_us * (kOps * scale));
-    CHECK(report.times.size() == kOps);
+    REQUIRE(report.times.size() == kOps);
+    CHECK(report.times.back().end == 10_us * kOps);
     CHECK(report.read == 0_B);
   }
 }
@@ -74,10 +75,11 @@ TEST_CASE("an op of another stream begins on the host when what it waits for has
   PlanWriter plan{trace};
   plan.alloc(x1, 0_B).run(OpId{0}).alloc(y1, 4096_B).run(OpId{1}).run(OpId{2});
   const ExecutionReport report = time_on_host(trace, plan.plan(), {});
-  CHECK(report.measured == 500_us);
+  CHECK(report.measured >= 500_us);
   REQUIRE(report.times.size() == 3);
   CHECK(report.times[1].begin == 0_us);
   CHECK(report.times[2].begin == 300_us);
+  CHECK(report.times[2].end == 500_us);
 }
 
 TEST_CASE("copies on the host begin after what they wait for and take the time that they do") {
@@ -97,7 +99,8 @@ TEST_CASE("copies on the host begin after what they wait for and take the time t
   CHECK(in.end > in.begin);
   REQUIRE(report.times[2].op == OpId{2});
   CHECK(report.times[2].begin == in.end);
-  CHECK(report.measured == in.end + 2_ms);
+  CHECK(report.times[2].end == in.end + 2_ms);
+  CHECK(report.measured >= report.times[2].end);
   REQUIRE(report.lanes.size() == 4);
   CHECK(report.lanes[1].bytes == 1_MiB);
   CHECK(report.lanes[0].busy == 7_ms);
