@@ -7,8 +7,9 @@ Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool 
 prints search time, overhead and gap to the best bound. Overhead and gap are of the plan that is found; search time is
 of planning and of the run, as if it had a core for itself: by the share of one that the command got, and the least of a
 few. The last lines of a model say how search time grows, in all and for each plan that was tried: the exponent of the
-number of ops, by least squares over the logarithms, and between the two deepest. Deep models are searched until the
-effort is spent, shallow ones may have nothing left to try before.
+number of ops, by least squares over the logarithms, and between the two deepest. As many plans are tried at every depth,
+but how many of them have to be run, and are not told before that they lose, differs from one depth to the next: two
+depths alone say little.
 """
 
 import argparse

@@ -271,9 +271,8 @@ bool TiedSearch::try_classes() {
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return bytes(a) > bytes(b); });
   for (const std::uint32_t c : order) {
     if (over()) break;
-    std::size_t copied = 0, dropped = 0;
-    for (const PlannedGap& each : best_.copied) copied += class_of_[each.gap] == c ? 1 : 0;
-    for (const std::uint32_t i : best_.dropped) dropped += class_of_[i] == c ? 1 : 0;
+    const Shares best = shares_of_best();
+    const std::size_t copied = best.copied[c], dropped = best.dropped[c];
     const std::size_t all = classes_[c].members.size();
     if (best_rule_.most_dropped[c] < all) improved |= change([&](Rule& rule) { rule.most_dropped[c] = all; });
     if (best_rule_.most_copied[c] < all) improved |= change([&](Rule& rule) { rule.most_copied[c] = all; });
@@ -287,10 +286,26 @@ bool TiedSearch::try_classes() {
   return improved;
 }
 
-/// Changes one thing at random.
-void TiedSearch::change_at_random(Rule& rule) {
+/// What the best plan does with each class.
+TiedSearch::Shares TiedSearch::shares_of_best() const {
+  Shares shares{std::vector<std::size_t>(classes_.size()), std::vector<std::size_t>(classes_.size())};
+  for (const PlannedGap& each : best_.copied) ++shares.copied[class_of_[each.gap]];
+  for (const std::uint32_t i : best_.dropped) ++shares.dropped[class_of_[i]];
+  return shares;
+}
+
+/// Changes one thing at random, of classes mostly what makes a difference to the best plan.
+void TiedSearch::change_at_random(Rule& rule, const Shares& best) {
   const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random_() % end); };
-  const std::size_t c = below(classes_.size()), most = classes_[c].members.size();
+  const auto limit_a_class = [&](std::vector<std::size_t>& most, const std::vector<std::size_t>& share) {
+    std::vector<std::uint32_t> some;
+    for (std::uint32_t c = 0; c < classes_.size(); ++c)
+      if (share[c] > 0 || most[c] < classes_[c].members.size()) some.push_back(c);
+    if (some.empty()) return;
+    const std::uint32_t c = some[below(some.size())];
+    most[c] = share[c] > 0 ? below(share[c]) : classes_[c].members.size();
+  };
+  const auto any = static_cast<std::uint32_t>(below(classes_.size()));
   switch (below(8)) {
     case 0:
       rule.slack = capacity_ * static_cast<std::int64_t>(below(31)) / 100;
@@ -306,23 +321,27 @@ void TiedSearch::change_at_random(Rule& rule) {
       rule.cheap = below(by_cost_.size() + 1);
       break;
     case 4:
-      rule.first[c] = !rule.first[c];
+      rule.first[any].flip();
       break;
     case 5:
-      rule.most_copied[c] = below(most + 1);
+      limit_a_class(rule.most_copied, best.copied);
+      break;
+    case 6:
+      rule.most_dropped[any] = below(classes_[any].members.size() + 1);
       break;
     default:
-      rule.most_dropped[c] = below(most + 1);
+      limit_a_class(rule.most_dropped, best.dropped);
   }
 }
 
 /// Tries the best rule with a few changes at once until that helps; whether it did.
 bool TiedSearch::try_mixtures() {
   constexpr int kMostInVain = 300;  // in a row, of plans that are known
+  const Shares best = shares_of_best();
   for (int in_vain = 0; in_vain < kMostInVain && !over(); ++in_vain) {
     const std::int64_t before = judged_;
     Rule rule = best_rule_;
-    for (std::uint64_t left = 2 + random_() % 3; left > 0; --left) change_at_random(rule);
+    for (std::uint64_t left = 2 + random_() % 3; left > 0; --left) change_at_random(rule, best);
     if (attempt(rule)) return true;
     if (judged_ > before) in_vain = 0;
   }

@@ -67,6 +67,10 @@ class TiedSearch {
     bool fits = false, hopeless = false;  ///< then it may be only a part
   };
 
+  struct Shares {
+    std::vector<std::size_t> copied, dropped;  ///< by class: gaps
+  };
+
   struct Judgement {
     Result result;
     bool is_best = false;  ///< so far
@@ -85,7 +89,8 @@ class TiedSearch {
   void try_grid();
   bool try_settings();
   bool try_classes();
-  void change_at_random(Rule& rule);
+  Shares shares_of_best() const;
+  void change_at_random(Rule& rule, const Shares& best);
   bool try_mixtures();
 
   const StepCircle& circle_;
