@@ -56,9 +56,7 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("results", arguments->database, "what sweep -o wrote")->required()->type_name("FILE");
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
-       app.add_flag("--json", arguments->show.json,
-                    "one JSON object for each run, on a line, instead of tables and plots");
-       app.add_flag("--no-plot", arguments->show.no_plot, "tables only");
+       declare_show_options(app, arguments->show);
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

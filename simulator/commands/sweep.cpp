@@ -174,9 +174,7 @@ const RegisterCommand kRegistered{
        app.add_flag("--move", arguments->execution.move,
                     "of --validate --backend host: measure time too, with copies that move their bytes; with the "
                     "machine file of calibrate --backend host");
-       app.add_flag("--json", arguments->show.json,
-                    "one JSON object for each run, on a line, instead of tables and plots");
-       app.add_flag("--no-plot", arguments->show.no_plot, "tables only");
+       declare_show_options(app, arguments->show);
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -72,6 +73,11 @@ std::string kept(const SweepProgress& progress, const Database& database) {
 }
 
 }  // namespace
+
+void declare_show_options(CLI::App& app, SweepShow& show) {
+  app.add_flag("--json", show.json, "one JSON object for each run, on a line, instead of tables and plots");
+  app.add_flag("--no-plot", show.no_plot, "tables only");
+}
 
 int parse_threads(const std::string& text) {
   if (text.empty()) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

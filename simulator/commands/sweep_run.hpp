@@ -6,12 +6,19 @@
 #include "simulator/database.hpp"
 #include "simulator/sweep_request.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace tidepool {
 
 /// How the results are shown.
 struct SweepShow {
   bool json = false, no_plot = false;
 };
+
+/// Declares --json and --no-plot.
+void declare_show_options(CLI::App& app, SweepShow& show);
 
 /// Reads -j. "": all cores. @throws InputError  "-j: '0' is not a number of threads; expected 1 to 1024"
 int parse_threads(const std::string& text);

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -7,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/program.hpp"
-#include "traces/jsonl/jsonl.hpp"
+#include "tests/trace_file.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -15,9 +14,7 @@ using Json = nlohmann::json;
 namespace {
 
 std::string chain_file(const ScratchFolder& scratch) {
-  const std::string path = scratch.file("chain.jsonl");
-  std::ofstream{path} << to_jsonl(tests::chain_trace(16));
-  return path;
+  return tests::write_trace(scratch, "chain", tests::chain_trace(16));
 }
 
 }  // namespace

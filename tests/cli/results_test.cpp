@@ -7,19 +7,14 @@
 #include "simulator/database.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
-#include "tests/random_trace.hpp"
+#include "tests/trace_file.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
+using tidepool::tests::write_random_trace;
 using Json = nlohmann::json;
 
 namespace {
-
-std::string write_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
-  const std::string path = scratch.file("random-" + std::to_string(seed) + ".jsonl");
-  std::ofstream{path} << to_jsonl(tests::random_trace(seed, ops));
-  return path;
-}
 
 std::vector<std::string> sweep_of(const std::string& trace, const std::string& database) {
   return {"sweep",     trace, "--policy", "none,lru-swap,lru", "--capacity", "0.4x..1.0x/7", "-j", "2",
@@ -59,7 +54,7 @@ class FileLimit {
 
 TEST_CASE("shards, merge and resume end with the result set of one sweep") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+  const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     one = scratch.file("1.sqlite"), two = scratch.file("2.sqlite"), all = scratch.file("all.sqlite");
   REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
   for (const std::string& shard : {one, two}) {
@@ -84,7 +79,7 @@ TEST_CASE("shards, merge and resume end with the result set of one sweep") {
 
 TEST_CASE("merge refuses a damaged database before it takes anything from another") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+  const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     damaged = scratch.file("damaged.sqlite"), all = scratch.file("all.sqlite");
   REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
   std::string bytes = content_of(whole);
@@ -100,7 +95,7 @@ TEST_CASE("merge refuses a damaged database before it takes anything from anothe
 
 TEST_CASE("resume does the rest of a sweep from any folder, and refuses another trace") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+  const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     half = scratch.file("half.sqlite");
   REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
   {
@@ -121,7 +116,7 @@ TEST_CASE("resume does the rest of a sweep from any folder, and refuses another 
 
 TEST_CASE("a file that may not grow ends a sweep with what to do, and nothing is lost") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
+  const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     full = scratch.file("full.sqlite");
   std::vector<std::string> arguments = sweep_of(trace, whole);
   arguments[5] = "0.4x..1.0x/200";
@@ -141,7 +136,7 @@ TEST_CASE("a file that may not grow ends a sweep with what to do, and nothing is
 
 TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
+  const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
   REQUIRE(run_program(sweep_of(trace, database)).code == 0);
   const auto said = [&](const std::string& sql, const std::string& format) {
     const ProgramResult result = run_program({"query", database, sql, "--to", format});
@@ -191,7 +186,7 @@ TEST_CASE("sweep --find prints the least memory of each policy, and resume goes 
 
 TEST_CASE("sweep --find answers for each of two machines of one name") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60);
+  const std::string trace = write_random_trace(scratch, 1, 60);
   Json machine = Json::parse(run_program({"machines", "a100-pcie4", "--file"}).out);
   std::string machines;
   for (const char* rate : {"20GB/s", "1GB/s"}) {
@@ -210,7 +205,7 @@ TEST_CASE("sweep --find answers for each of two machines of one name") {
 
 TEST_CASE("bad arguments of the commands about results are refused") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), none = scratch.file("none.sqlite"),
+  const std::string trace = write_random_trace(scratch, 1, 60), none = scratch.file("none.sqlite"),
                     database = scratch.file("r.sqlite"), empty = scratch.file("empty.sqlite");
   REQUIRE(run_program(sweep_of(trace, database)).code == 0);
   std::ofstream{empty};

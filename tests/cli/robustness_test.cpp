@@ -6,7 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/program.hpp"
-#include "traces/jsonl/jsonl.hpp"
+#include "tests/trace_file.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -15,8 +15,8 @@ namespace {
 
 /// A plan that copies and the trace that it is for.
 struct Files {
-  explicit Files(const ScratchFolder& scratch) : trace{scratch.file("chain.jsonl")}, plan{scratch.file("chain.plan")} {
-    std::ofstream{trace} << to_jsonl(tests::chain_trace(16));
+  explicit Files(const ScratchFolder& scratch)
+      : trace{tests::write_trace(scratch, "chain", tests::chain_trace(16))}, plan{scratch.file("chain.plan")} {
     const ProgramResult made =
         run_program({"simulate", trace, "--pool", "ideal", "--policy", "lru-swap", "--capacity", "13kB", "--machine",
                      "v100-pcie3", "--overhead-limit", "1000", "--plan-out", plan, "--json"});

@@ -3,9 +3,9 @@
 #include "simulator/plan_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
+#include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
 #include "traces/importer.hpp"
-#include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -22,9 +22,7 @@ std::string small_trace(const ScratchFolder& scratch) {
   build.run({.duration = 1_ms}, {{a, Access::kRead}});
   build.free(a);
   build.free(b);
-  const std::string path = scratch.file("small.jsonl");
-  std::ofstream{path} << to_jsonl(build.finish());
-  return path;
+  return tests::write_trace(scratch, "small", build.finish());
 }
 
 void check_key(const Json& run, const std::string& key, Json::value_t type) {

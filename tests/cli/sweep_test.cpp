@@ -10,20 +10,14 @@
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
-#include "tests/random_trace.hpp"
 #include "tests/standin.hpp"
-#include "traces/jsonl/jsonl.hpp"
+#include "tests/trace_file.hpp"
 
 using namespace tidepool;
+using tidepool::tests::write_random_trace;
 using Json = nlohmann::json;
 
 namespace {
-
-std::string write_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
-  const std::string path = scratch.file("random-" + std::to_string(seed) + ".jsonl");
-  std::ofstream{path} << to_jsonl(tests::random_trace(seed, ops));
-  return path;
-}
 
 /// Starts the program and does not wait for it. Its stderr goes to `err`.
 pid_t start_program(std::vector<std::string> arguments, const std::string& err) {
@@ -102,7 +96,7 @@ std::vector<std::string> long_sweep(const std::string& trace, const std::string&
 
 TEST_CASE("a sweep that is killed goes on to the same results as one that is not") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 6, 3'000);
+  const std::string trace = write_random_trace(scratch, 6, 3'000);
   const std::string whole = scratch.file("whole.sqlite"), killed = scratch.file("killed.sqlite");
   const ProgramResult at_once = run_program(long_sweep(trace, whole));
   REQUIRE(at_once.code == 0);
@@ -127,7 +121,7 @@ TEST_CASE("a sweep that is killed goes on to the same results as one that is not
 
 TEST_CASE("Ctrl-C keeps what was done and says how to go on") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 6, 3'000), database = scratch.file("r.sqlite");
+  const std::string trace = write_random_trace(scratch, 6, 3'000), database = scratch.file("r.sqlite");
   const pid_t child = start_program(long_sweep(trace, database, "1"), scratch.file("err"));
   const bool began = wait_for_rows(database, 1);
   kill(child, SIGINT);
@@ -142,7 +136,7 @@ TEST_CASE("Ctrl-C keeps what was done and says how to go on") {
 
 TEST_CASE("tidepool sweep prints a table and a plot for each trace") {
   const ScratchFolder scratch;
-  const std::string one = write_trace(scratch, 1, 60), two = write_trace(scratch, 2, 60);
+  const std::string one = write_random_trace(scratch, 1, 60), two = write_random_trace(scratch, 2, 60);
   const ProgramResult result =
       run_program({"sweep", one, two, one, "--policy", "none,lru-swap", "--capacity", "0.4x..1.2x/5", "-j", "2"});
   CHECK(result.code == 0);
@@ -158,7 +152,7 @@ TEST_CASE("tidepool sweep prints a table and a plot for each trace") {
 
 TEST_CASE("tidepool sweep --json prints each run on a line, in the same order on any number of threads") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60);
+  const std::string trace = write_random_trace(scratch, 1, 60);
   const auto lines_with = [&](const std::string& threads) {
     const ProgramResult result =
         run_program({"sweep", trace, "--pool", "best-fit,ideal", "--policy", "none,lru-swap,random", "--capacity",
@@ -181,7 +175,7 @@ TEST_CASE("tidepool sweep --json prints each run on a line, in the same order on
 
 TEST_CASE("bad arguments of sweep are refused before anything runs") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 1, 60), notes = scratch.file("notes.txt");
+  const std::string trace = write_random_trace(scratch, 1, 60), notes = scratch.file("notes.txt");
   std::ofstream{notes} << std::string(5000, 'x');
   const auto refused = [&](std::vector<std::string> arguments, const std::string& message) {
     arguments.insert(arguments.begin(), {"sweep", trace});
@@ -200,7 +194,7 @@ TEST_CASE("bad arguments of sweep are refused before anything runs") {
 
 TEST_CASE("a sweep has its best plans executed and keeps what was measured") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
+  const std::string trace = write_random_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
   const std::vector<std::string> sweep{"sweep",     trace, "--policy", "none,lru-swap,dtr", "--capacity", "0.8x,1x,2x",
                                        "--no-plot", "-o",  results,    "--validate",        "2"};
   const ProgramResult host = run_program(sweep);
@@ -235,7 +229,7 @@ TEST_CASE("a sweep has its best plans executed and keeps what was measured") {
 
 TEST_CASE("a sweep has all its plans executed and timed on the host") {
   const ScratchFolder scratch;
-  const std::string trace = write_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
+  const std::string trace = write_random_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
   const std::vector<std::string> sweep{
       "sweep", trace, "--policy", "none,lru-swap,dtr", "--capacity", "0.1x,0.8x,2x", "--no-plot", "-o", results};
   const auto with = [&](std::vector<std::string> more) {

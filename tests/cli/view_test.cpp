@@ -4,8 +4,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
+#include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
-#include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
 
@@ -66,8 +66,7 @@ TEST_CASE("a view plots memory by kind, the peak, the largest buffers and the la
 
 TEST_CASE("tidepool view shows a run that was out of memory up to there, and refuses several") {
   const ScratchFolder scratch;
-  const std::string path = scratch.file("small.jsonl");
-  std::ofstream{path} << to_jsonl(small_trace());
+  const std::string path = tests::write_trace(scratch, "small", small_trace());
   const ProgramResult result = run_program({"view", path, "--capacity", "0.5x"});
   CHECK(result.code == 0);
   CHECK(result.out.starts_with(path + ": none on best-fit, a100-pcie4, 100 MiB: out_of_memory\n"));
