@@ -5,6 +5,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
+#include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
@@ -94,6 +95,30 @@ TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the l
   CHECK(fragile[worst_of(fragile)].ratio > 1.2);
   CHECK(firm[1].makespan == 2'263_us);
   CHECK(firm[worst_of(firm)].ratio < 1.07);  // at most 1.2 * 100 us of 0.8 * 2.163 ms
+}
+
+TEST_CASE("a plan can be executed in every scenario, whatever its policy, pool and machine") {
+  Machine tiers = tests::uneven();
+  tiers.host.capacity = 40_KiB;
+  tiers.storage = {
+      .write = {BytesPerSecond{300'000'000}, 5_us}, .read = {BytesPerSecond{400'000'000}, 5_us}, .capacity = 1_GiB};
+  int plans = 0;
+  for (const std::uint64_t seed : {1u, 2u, 3u})
+    for (const char* policy : {"lru-swap", "coop", "tide(effort=20)"})
+      for (const char* pool : {"best-fit", "pytorch", "tide-pool"})
+        for (const Machine& machine : {tests::uneven(), tiers}) {
+          INFO(seed << ' ' << policy << ' ' << pool << ' ' << machine.host.capacity.count());
+          const Trace trace = tests::random_trace(seed, 60);
+          RunSpec spec{.pool = pool, .policy = policy, .machine = machine};
+          spec.capacity = Bytes{trace.ideal_peak().count() * 7 / 10};
+          if (spec.pool == "pytorch") spec.capacity = 10_MiB;  // its segments have at least 2 MiB
+          const Result result = simulate(trace, spec, true);
+          if (result.outcome != Outcome::kOk) continue;
+          ++plans;
+          CHECK(costs_in(scenarios_around(trace, spec, 0.3, seed), result.realised)[0].makespan ==
+                result.totals.makespan);
+        }
+  CHECK(plans >= 30);
 }
 
 TEST_CASE("a share that leaves a link no rate is refused") {
