@@ -52,8 +52,10 @@ namespace {
 ///
 /// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
 ///
-/// Deterministic for a seed. Cost: at most 2 `effort` simulations in 1 and 2, fewer where the step has more than 10^4
-/// ops.
+/// Steps of up to a thousand ops or so are searched twice, since room that an op frees is there when the next one
+/// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins).
+///
+/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, fewer where the step has more ops.
 class Tide final : public Answering {
  public:
   explicit Tide(const Options& options)
@@ -115,7 +117,11 @@ class Tide final : public Answering {
     Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
         (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
-      if (swaps_ && (exceeds || granule_of(spec.pool))) search(best, trace, spec);
+      if (swaps_ && (exceeds || granule_of(spec.pool))) {
+        search(best, trace, spec, SlotBegins::kBeforeFrees);
+        if (wanted_tries() <= most_tries(trace, spec) / 2 && !best.loses_nothing())
+          search(best, trace, spec, SlotBegins::kAfterFrees);
+      }
       if (compares && !best.loses_nothing()) {
         if (std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
           best.others.push_back(std::move(best.answer));
@@ -178,17 +184,23 @@ class Tide final : public Answering {
            placed.totals.makespan - counted.totals.makespan <= counted.totals.makespan / 5'000;
   }
 
-  void search(Best& best, const Trace& trace, const RunSpec& spec) {
-    const StepCircle circle = step_circle(trace);
+  std::int64_t wanted_tries() const { return fold_ ? 2 * effort_ : effort_; }
+
+  /// As many as a search of that many ops has time for.
+  std::int64_t most_tries(const Trace& trace, const RunSpec& spec) const {
+    const std::int64_t simulated = static_cast<std::int64_t>(trace.ops().size() + 1) * spec.iterations;
+    return (recomputes_ ? kMostOps : kMostOpsOfCopies) / simulated;
+  }
+
+  void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins) {
+    const StepCircle circle = step_circle(trace, begins);
     const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     const Reruns reruns{trace, gaps};
     const std::vector<Nanos> costs =
         recomputes_ ? reruns.costs() : std::vector<Nanos>(gaps.size(), Reruns::kImpossible);
     const Machine machine = while_both_are_busy(spec.machine);
     Planning planning{trace, circle, gaps, reruns, machine, spec.capacity, recomputes_};
-    const std::int64_t simulated = static_cast<std::int64_t>(trace.ops().size() + 1) * spec.iterations;
-    const std::int64_t most = recomputes_ ? kMostOps : kMostOpsOfCopies;
-    const std::int64_t tries = std::min(fold_ ? 2 * effort_ : effort_, std::max<std::int64_t>(most / simulated, 32));
+    const std::int64_t tries = std::min(wanted_tries(), std::max<std::int64_t>(most_tries(trace, spec), 32));
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
       Trials trials{trace, limited(spec), tries, room_maker(), kept()};

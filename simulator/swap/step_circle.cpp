@@ -35,20 +35,21 @@ std::vector<Nanos> starts(const Trace& trace) {
   return start;
 }
 
-std::vector<Bytes> loads(const Trace& trace) {
+std::vector<Bytes> loads(const Trace& trace, SlotBegins begins) {
   std::vector<Bytes> load;
   load.reserve(trace.ops().size());
   Bytes live;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size;
-  Bytes most = live;
+  const auto at_begin = [&] { return begins == SlotBegins::kBeforeFrees ? live : Bytes{}; };
+  Bytes most = at_begin();
   for (const Step& step : trace.steps()) {
     if (step.kind == StepKind::kAlloc)
       most = std::max(most, live += trace.buffer(BufferId{step.id}).size);
     else if (step.kind == StepKind::kFree)
       live -= trace.buffer(BufferId{step.id}).size;
     else if (step.kind == StepKind::kRun)
-      load.push_back(most), most = live;
+      load.push_back(std::max(most, live)), most = at_begin();
   }
   return load;
 }
@@ -57,6 +58,6 @@ std::vector<Bytes> loads(const Trace& trace) {
 
 Bytes StepCircle::peak() const { return load.empty() ? Bytes{} : *std::max_element(load.begin(), load.end()); }
 
-StepCircle step_circle(const Trace& trace) { return {starts(trace), loads(trace)}; }
+StepCircle step_circle(const Trace& trace, SlotBegins begins) { return {starts(trace), loads(trace, begins)}; }
 
 }  // namespace tidepool

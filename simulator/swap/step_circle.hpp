@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "traces/trace.hpp"
@@ -12,7 +13,7 @@ namespace tidepool {
 /// from the start of that op to the start of the next one.
 struct StepCircle {
   std::vector<Nanos> start;  ///< by op, and the end of the step behind them
-  std::vector<Bytes> load;   ///< by op: most bytes live from the end of the op before it to its own end
+  std::vector<Bytes> load;   ///< by op: most bytes live in its slot, see SlotBegins
 
   std::size_t size() const { return load.size(); }
   Nanos period() const { return start.back(); }
@@ -23,9 +24,13 @@ struct StepCircle {
   Bytes peak() const;
 };
 
+/// From when on what is live counts for an op: from the end of the op before it, or from when that has freed what
+/// nobody reads any more. In between copies back can be planned for room that is there only a moment later.
+enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
+
 /// @param trace  of at least one op. With several streams an op starts when its inputs are there and its stream is
 /// free;
 ///               starts are in program order then (what would start earlier counts as starting with the op before it).
-StepCircle step_circle(const Trace& trace);
+StepCircle step_circle(const Trace& trace, SlotBegins begins = SlotBegins::kBeforeFrees);
 
 }  // namespace tidepool

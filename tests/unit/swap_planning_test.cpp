@@ -103,6 +103,8 @@ TEST_CASE("the circle of a step has what is live while its ops run") {
   CHECK(circle.at(8) == 800_ns);
   CHECK(circle.load == std::vector<Bytes>{77_B, 114_B, 114_B, 114_B, 107_B, 77_B});
   CHECK(circle.peak() == 114_B);
+  const StepCircle after_frees = step_circle(five_ops(), SlotBegins::kAfterFrees);
+  CHECK(after_frees.load == std::vector<Bytes>{77_B, 114_B, 114_B, 107_B, 77_B, 27_B});
 }
 
 TEST_CASE("scores rank gaps as their papers define them") {
