@@ -13,9 +13,9 @@ constexpr double kForEver = std::numeric_limits<double>::infinity();
 
 double to_double(Bytes bytes) { return static_cast<double>(bytes.count()); }
 
-/// Stall that ops between two times cannot avoid.
+/// Time that is lost in front of the ops at the positions [from, to], whatever is done.
 struct Stretch {
-  double from = 0, to = 0;
+  std::int64_t from = 0, to = 0;
   LostTime lost;
 };
 
@@ -32,9 +32,10 @@ struct Lost {
   double size = 0;
 };
 
-/// max(0, bytes / rate - slack) ns, between the instant and `reach`.
+/// max(0, bytes / rate - slack) ns, between the instant and the position `reach`.
 struct Ramp {
-  double rate = 1, slack = kForEver, reach = 0;
+  double rate = 1, slack = kForEver;
+  std::int64_t reach = 0;
   double operator()(double bytes) const { return std::max(0.0, bytes / rate - slack); }
 };
 
@@ -143,12 +144,12 @@ class Search {
   /// one period earlier.
   struct AwayThen {
     double all = 0, on_host = 0, not_due = 0;  // bytes
-    double last_due = 0;
+    std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
   };
   AwayThen away_at(std::int64_t p) {
     AwayThen away;
-    away.last_due = time(p);
+    away.last_due = p;
     std::fill(ready_.begin(), ready_.end(), 0);
     std::fill(due_.begin(), due_.end(), 0);
     for (const Absence& absence : step_.absences) {
@@ -170,7 +171,7 @@ class Search {
       if (!query_.remat || turn != 0 || !absence.producer.valid()) continue;  // not of this iteration
       away.lost.push_back({absence.producer, size});
       // Computed again before the step ends.
-      away.last_due = std::max(away.last_due, absence.due == Absence::kNever ? period_ : time(absence.due));
+      away.last_due = std::max(away.last_due, absence.due == Absence::kNever ? n_ : absence.due);
     }
     return away;
   }
@@ -181,12 +182,12 @@ class Search {
     const double now = time(p), excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
     const AwayThen away = away_at(p);
     if (away.all < excess) return {.recompute = kForEver};
-    Ramp out{.rate = query_.out_rate, .reach = now}, in{.rate = query_.in_rate, .reach = now};
+    Ramp out{.rate = query_.out_rate, .reach = p}, in{.rate = query_.in_rate, .reach = p};
     double sum = away.on_host;
     const auto consider = [&](Ramp& ramp, double bytes, std::int64_t position) {
       if (bytes == 0) return;
-      const double then = time(position), slack = sum / ramp.rate + std::abs(now - then);
-      if (slack < ramp.slack) ramp.slack = slack, ramp.reach = then;
+      const double slack = sum / ramp.rate + std::abs(now - time(position));
+      if (slack < ramp.slack) ramp.slack = slack, ramp.reach = position;
       sum += bytes;
     };
     for (std::int64_t k = first_; k <= p; ++k) consider(out, ready_[index(k)], k);
@@ -200,17 +201,17 @@ class Search {
       return lost;
     }
     const LostTime before{.d2h = out(excess)}, behind{.h2d = in(excess)};
-    if (before.d2h > 0) note({out.reach, now, before});
-    if (behind.h2d > 0) note({now, in.reach, behind});
+    if (before.d2h > 0) note({out.reach, p, before});
+    if (behind.h2d > 0) note({p + 1, in.reach, behind});
     // In a repeated step the two stretches may be the same one of different iterations.
-    const bool apart = !query_.repeats || before.d2h == 0 || behind.h2d == 0 || in.reach - out.reach <= period_;
+    const bool apart = !query_.repeats || before.d2h == 0 || behind.h2d == 0 || in.reach - out.reach < n_;
     if (apart) return {.d2h = before.d2h, .h2d = behind.h2d};
     return before.d2h >= behind.h2d ? before : behind;
   }
 
   void note(const Stretch& stretch) {
-    const double end = query_.repeats ? period_ : kForEver;
-    if (stretch.from >= 0 && stretch.to <= end) stretches_.push_back(stretch);
+    // In a repeated step what is lost in front of position n is lost in front of position 0.
+    if (stretch.from >= 0 && (!query_.repeats || stretch.to < n_)) stretches_.push_back(stretch);
   }
 
   /// The largest sum of stretches that do not overlap.
@@ -218,8 +219,9 @@ class Search {
     std::sort(stretches_.begin(), stretches_.end(), [](const Stretch& a, const Stretch& b) { return a.to < b.to; });
     std::vector<Sum> best{{}};  // of the first i stretches
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
-      const auto before = std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i),
-                                           stretches_[i].from, [](double t, const Stretch& s) { return t < s.to; });
+      const auto before =
+          std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i), stretches_[i].from,
+                           [](std::int64_t from, const Stretch& s) { return from <= s.to; });
       Sum longer = best[static_cast<std::size_t>(before - stretches_.begin())];
       longer.stall += stretches_[i].lost.total();
       ++longer.count;

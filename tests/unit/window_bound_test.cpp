@@ -191,6 +191,35 @@ TEST_CASE("windows of two peaks add up where they do not overlap") {
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), (160_us + 100_us) * 2);
 }
 
+TEST_CASE("what is copied once and away twice is waited for once") {
+  // a makes room for b twice, in front of op 1 and of op 3: the host has it when it leaves for the second time.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100'000_B});
+  build.run({.duration = 1_us}, {{a, Access::kWrite}});
+  for (int i = 0; i < 2; ++i) {
+    const BufferId b = build.alloc({.size = 100'000_B});
+    build.run({.duration = 1_us}, {{b, Access::kWrite}});
+    build.free(b);
+    build.run({.duration = 1_us}, {{a, Access::kRead}});
+  }
+  build.free(a);
+  const Trace trace = build.finish();
+  Machine machine = kMachine;
+  machine.h2d.rate = BytesPerSecond{1'000'000'000'000};
+  RunSpec spec{.pool = "ideal", .policy = "lru-swap", .capacity = 100'000_B, .machine = machine};
+  spec.overhead_limit = std::nullopt;
+  const Result run = simulate(trace, spec);
+  REQUIRE(run.outcome == Outcome::kOk);
+  REQUIRE(run.totals.swap_out == 100'000_B);
+  for (const bool steady : {false, true})
+    for (const Bound& bound :
+         compute_bounds({.trace = trace, .machine = machine, .capacity = spec.capacity, .swap = true, .steady = steady},
+                        BoundEffort::kQuick)) {
+      INFO(bound.name);
+      CHECK(bound.makespan <= run.totals.makespan);
+    }
+}
+
 TEST_CASE("the fluid bound meets the windows where one instant decides, and adds what they do not see") {
   const auto fluid = [](const Trace& trace, Bytes capacity, bool remat) {
     const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat};
