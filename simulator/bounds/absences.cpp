@@ -98,6 +98,7 @@ class Finder {
   void add(const Buffer& buffer, Absence absence) {
     if (absence.first >= absence.last) return;
     count(buffer.size, absence.first, absence.last);
+    absence.buffer = trace_.version(absence.version).buffer;
     if (absence.copied_from != Absence::kAlways) ++absence.copied_from;  // when that op has ended
     if (from_ == CopyFrom::kLastUse) absence.copied_from = absence.first;
     result_.absences.push_back(absence);

@@ -28,6 +28,7 @@ struct Absence {
   std::int64_t copied_from = 0;  ///< a copy to the host may begin where this op would; kAlways: the host has one
   std::int64_t due = 0;          ///< needed again by this op (the number of ops: at the end); kNever: not any more
   OpId producer = {};            ///< made its content; none for content from before the step
+  BufferId buffer = {};
 
   bool operator==(const Absence&) const = default;
 };

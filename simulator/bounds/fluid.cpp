@@ -96,12 +96,45 @@ class Program {
   }
   /// In `changes` of a stock that is counted anew in each iteration: `variable` is part of it in the slots [first,
   /// last).
-  void during(const Column& changes, std::int64_t first, std::int64_t last, std::uint32_t variable) {
+  void during(const Column& changes, std::int64_t first, std::int64_t last, std::uint32_t variable, double factor = 1) {
     if (first >= last) return;
     const std::size_t begin = slot(first), end = slot(last);
-    program_.add(changes[begin], variable, -1);
-    if (end < slots_) program_.add(changes[end], variable, 1);
-    if (end <= begin && end > 0) program_.add(changes[0], variable, -1);  // and goes on from the beginning
+    program_.add(changes[begin], variable, -factor);
+    if (end < slots_) program_.add(changes[end], variable, factor);
+    if (end <= begin && end > 0) program_.add(changes[0], variable, -factor);  // and goes on from the beginning
+  }
+
+  /// Absences of the same content, by how long after its copy may begin they do; not those that the host has always.
+  std::vector<std::vector<std::size_t>> by_content() const {
+    const auto wait = [&](std::size_t g) { return step_.absences[g].first - step_.absences[g].copied_from; };
+    std::map<std::pair<BufferId, std::size_t>, std::vector<std::size_t>> found;
+    for (std::size_t g = 0; g < step_.absences.size(); ++g)
+      if (const Absence& absence = step_.absences[g]; absence.copied_from != Absence::kAlways)
+        found[{absence.buffer, slot(absence.copied_from)}].push_back(g);
+    std::vector<std::vector<std::size_t>> groups;
+    for (auto& [content, group] : found) {
+      std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return wait(a) < wait(b); });
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+  /// What is copied out for absences of one content: for each, what it has more than those before it.
+  void copy_out(const std::vector<std::size_t>& group, const Column& queue, const Column& early) {
+    const Absence& last = step_.absences[group.back()];
+    const auto begins = [&](std::size_t g) {
+      return last.copied_from + step_.absences[g].first - step_.absences[g].copied_from;
+    };
+    std::uint32_t so_far = copied_[group[0]];
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      const std::uint32_t most = program_.variable(0, mebibytes(last.size), 0);
+      at_most(so_far, 1, most);
+      at_most(copied_[group[i]], 1, most);
+      during(early, begins(group[i - 1]), begins(group[i]), so_far, -1);
+      so_far = most;
+    }
+    program_.add(queue[slot(last.copied_from)], so_far, -1);
+    during(early, last.copied_from, last.first, so_far);
   }
 
   void copies() {
@@ -124,12 +157,9 @@ class Program {
       program_.add(queue[k], out_[before(k)], 1);
       program_.add(ahead[k], in_[before(k)], -1);
     }
+    for (const std::vector<std::size_t>& group : by_content()) copy_out(group, queue, early);
     for (std::size_t g = 0; g < step_.absences.size(); ++g) {
       const Absence& absence = step_.absences[g];
-      if (absence.copied_from != Absence::kAlways) {
-        program_.add(queue[slot(absence.copied_from)], copied_[g], -1);
-        during(early, absence.copied_from, absence.first, copied_[g]);
-      }
       if (absence.due != Absence::kNever) program_.add(ahead[slot(absence.due)], copied_[g], 1);
       during(away_changes_, absence.first, absence.last, copied_[g]);
     }

@@ -30,7 +30,9 @@ struct FluidBound {
 ///   Q_k      bytes that may be copied out by op k and are not yet; A_k those that have come back before they are due
 ///   Y_k      bytes that are away during op k. At least Q_k - E_k of them are still being copied, where E_k belong to
 ///            absences that begin later
-/// with  Q_k = Q_(k-1) - o_(k-1) + (sum of y_g that may be copied from k on) - O_k,
+///   z_c      bytes of content c that are copied out: no less than y_g of any of its absences, each of which adds to
+///            it what it has more than those before it, and to E_k until it begins
+/// with  Q_k = Q_(k-1) - o_(k-1) + (sum of z_c that may be copied from k on) - O_k,
 ///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
 ///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise behind it, with o_k and i_k,
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.

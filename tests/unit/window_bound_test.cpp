@@ -214,7 +214,7 @@ TEST_CASE("what is copied once and away twice is waited for once") {
   for (const bool steady : {false, true})
     for (const Bound& bound :
          compute_bounds({.trace = trace, .machine = machine, .capacity = spec.capacity, .swap = true, .steady = steady},
-                        BoundEffort::kQuick)) {
+                        BoundEffort::kAll)) {
       INFO(bound.name);
       CHECK(bound.makespan <= run.totals.makespan);
     }
