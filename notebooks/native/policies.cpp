@@ -172,14 +172,7 @@ Action action(std::uint32_t subject, std::optional<std::uint32_t> before) {
 
 }  // namespace
 
-bool has_python_policies(const std::string& chains) {
-  for (const std::string& chain : split_list(chains)) {
-    if (chain == "all" && !python_policies().empty()) return true;
-    for (const std::string& policy : split_list(chain, '+'))
-      if (python_policies().contains(parse_spec(policy).name)) return true;
-  }
-  return false;
-}
+bool has_python_policies() { return !python_policies().empty(); }
 
 void declare_policies(py::module_& module) {
   py::class_<Action>(module, "Action").def("__repr__", [](const Action& value) { return to_text(value); });

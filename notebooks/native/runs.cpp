@@ -67,11 +67,12 @@ void sweep_into(const std::vector<std::string>& traces, const std::string& outpu
                    .find = {},
                    .folder = std::filesystem::current_path().string()};
   bool interrupted = false;
+  const bool resumable = !has_python_policies();  // which the program knows nothing of; tide asks all that there are
   {
     const py::gil_scoped_release unlock;
     const std::vector<SweepPart> parts = load_parts(order);
     Database database{output};
-    if (!has_python_policies(order.grid.policy)) database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
+    if (resumable) database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
     std::atomic<bool> stop = false;
     const auto look = [&](const SweepProgress&) {
       const py::gil_scoped_acquire lock;

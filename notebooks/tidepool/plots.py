@@ -18,7 +18,7 @@ def frontier(rows: pandas.DataFrame, axes=None):
         best = of_policy.groupby("share")["overhead"].min()
         axes.plot(best.index, best.to_numpy(), marker="o", markersize=4, label=name)
     if "bound_ns" in rows:
-        bounded = rows[rows["bound_ns"].notna()]
+        bounded = rows[rows["bound_ns"].notna()].reset_index(drop=True)
         bounded = bounded.assign(least=100 * (bounded["bound_ns"] / bounded["baseline_ns"] - 1))
         lowest = bounded.loc[bounded.groupby("share")["least"].idxmin()]
         if len(lowest) > 0:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -84,8 +85,11 @@ class Package(unittest.TestCase):
     def test_resume_goes_on_with_a_sweep_from_here(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/r.sqlite"
-            whole = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
-            tidepool.sweep(self.trace, path, policy="least-recent+lru-swap", capacity="0.8x")  # known only here
+            # A process that has registered no policy: the program does not know those of this one.
+            subprocess.run([sys.executable, "-c", f"import tidepool; tidepool.sweep({self.trace.path!r}, {path!r}, "
+                            "policy='lru-swap', capacity='0.5x..1.0x/6')"], check=True)
+            whole = tidepool.read_results(path)
+            tidepool.sweep(self.trace, path, policy="tide", capacity="0.8x")  # would ask those, too: no request
             with contextlib.closing(sqlite3.connect(path)) as database, database:
                 database.execute("DELETE FROM runs WHERE capacity_bytes < (SELECT avg(capacity_bytes) FROM runs)")
             self.assertLess(len(tidepool.read_results(path)), 6)
