@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "simulator/bounds/critical_path.hpp"
 #include "simulator/random_numbers.hpp"
 
 namespace tidepool {
@@ -16,11 +15,6 @@ constexpr int kNoisy = 4;
 constexpr std::int64_t kFull = 1'000'000;
 
 std::int64_t millionths(double share) { return std::llround(share * kFull); }
-
-Nanos unlimited_time(const Trace& trace) {
-  const std::vector<Nanos> ends = earliest_ends(trace);
-  return ends.empty() ? Nanos{} : *std::max_element(ends.begin(), ends.end());
-}
 
 }  // namespace
 
@@ -42,7 +36,7 @@ Machine with_slower_links(Machine machine, double by) {
 
 std::vector<Scenario> scenarios_around(const Trace& trace, const RunSpec& spec, double by, std::uint64_t seed) {
   std::vector<Scenario> scenarios;
-  const Nanos unlimited = unlimited_time(trace);
+  const Nanos unlimited = baseline_time(trace, spec.machine.launch);
   scenarios.push_back({"as planned", trace, spec, unlimited});
   RunSpec slower = spec;
   slower.machine = with_slower_links(spec.machine, by);
@@ -57,7 +51,7 @@ std::vector<Scenario> scenarios_around(const Trace& trace, const RunSpec& spec, 
     for (Link* const link : {&machine.h2d, &machine.d2h, &machine.storage.write, &machine.storage.read})
       *link = at_rate(std::move(*link), millionths(1 - by * numbers.next()));
     Trace changed{std::move(data)};
-    const Nanos without_limit = unlimited_time(changed);
+    const Nanos without_limit = baseline_time(changed, spec.machine.launch);
     scenarios.push_back({fmt::format("noise {}", noisy), std::move(changed), std::move(other), without_limit});
   }
   return scenarios;

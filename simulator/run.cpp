@@ -12,10 +12,7 @@
 #include "traces/error.hpp"
 
 namespace tidepool {
-namespace {
 
-/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there and the
-/// host has launched it.
 Nanos baseline_time(const Trace& trace, Nanos launch) {
   if (trace.data().streams.size() == 1 && launch == Nanos{}) {
     Nanos sum;
@@ -36,6 +33,8 @@ Nanos baseline_time(const Trace& trace, Nanos launch) {
       timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
   return timeline.totals().makespan;
 }
+
+namespace {
 
 struct Chain {
   std::vector<std::unique_ptr<Policy>> policies;

@@ -120,6 +120,10 @@ Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::
 /// 3"
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
+/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there and the
+/// host has launched it, which takes `launch` for each.
+Nanos baseline_time(const Trace& trace, Nanos launch);
+
 /// The trace's peak under the assumptions: ideal_peak() unless in-place writes are copies.
 Bytes ideal_peak(const Trace& trace, const Assumptions& assume);
 

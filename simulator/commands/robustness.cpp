@@ -52,14 +52,15 @@ void print_table(const Arguments& arguments, const PlanFile& file, const std::ve
              file.spec.pool, file.spec.machine.name,
              file.spec.capacity == kNoLimit ? "no limit" : to_text(file.spec.capacity), arguments.by * 100);
   fmt::print("  {:<16}{:>14}{:>14}{:>12}\n", "scenario", "no limit", "this plan", "overhead");
+  const std::size_t worst = worst_of(costs);
   for (std::size_t i = 0; i < costs.size(); ++i)
     fmt::print("  {:<16}{:>14}{:>14}{:>+10.2f} %{}\n", scenarios[i].name, to_text(scenarios[i].unlimited),
-               to_text(costs[i].makespan), (costs[i].ratio - 1) * 100, i == worst_of(costs) ? "  worst" : "");
+               to_text(costs[i].makespan), (costs[i].ratio - 1) * 100, i == worst ? "  worst" : "");
 }
 
 int run(const Arguments& arguments) {
-  if (!(arguments.by >= 0 && arguments.by < 1))
-    throw InputError{fmt::format("--by: {}; expected 0 to less than 1", arguments.by)};
+  if (!(arguments.by >= 0 && arguments.by <= 0.99))
+    throw InputError{fmt::format("--by: {}; expected 0 to 0.99", arguments.by)};
   const Trace trace = load_trace(arguments.trace);
   const PlanFile file = read_plan(arguments.plan, &trace);
   const std::vector<Scenario> scenarios = scenarios_around(trace, file.spec, arguments.by, arguments.seed);
@@ -81,7 +82,7 @@ const RegisterCommand kRegistered{
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out")->required();
        app.add_option("--trace", arguments->trace, "the trace that the plan is for")->required();
        app.add_option("--by", arguments->by,
-                      "links are slower by up to this share, and ops faster or slower: 0 to less than 1")
+                      "links are slower by up to this share, and ops faster or slower: 0 to 0.99")
            ->capture_default_str();
        app.add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");

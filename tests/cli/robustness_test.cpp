@@ -67,7 +67,7 @@ TEST_CASE("bad arguments of robustness are refused with exit code 2 and a messag
   const Files files{scratch};
   const ProgramResult all = run_program({"robustness", files.plan, "--trace", files.trace, "--by", "1"});
   CHECK(all.code == 2);
-  CHECK(all.err == "tidepool: --by: 1; expected 0 to less than 1\n");
+  CHECK(all.err == "tidepool: --by: 1; expected 0 to 0.99\n");
   std::string text;
   {
     std::ifstream in{files.plan};
