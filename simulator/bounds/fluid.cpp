@@ -38,7 +38,7 @@ class Program {
     bound.feasible = solution.status != LinearProgram::Status::kInfeasible;
     if (!bound.feasible) return bound;
     bound.stall = std::max(0.0, std::min(solution.bound, longest_) / kNano - 1);
-    bound.limited_by = lost_time(solution).mostly();
+    if (bound.stall > 0) bound.limited_by = lost_time(solution).mostly();
     const auto bytes_of = [&](const Column& variables) {
       std::vector<double> bytes;
       for (const std::uint32_t variable : variables) bytes.push_back(solution.x[variable] / kByte);

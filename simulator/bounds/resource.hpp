@@ -37,9 +37,8 @@ struct LostTime {
   double d2h = 0, h2d = 0, recompute = 0;
 
   double total() const { return d2h + h2d + recompute; }
-  /// What most of it is lost to; of equal shares copies, those out first.
+  /// What most of the time is lost to, if any is; of equal shares copies, those out first.
   Resource mostly() const {
-    if (total() <= 0) return Resource::kCompute;
     const double most = std::max({d2h, h2d, recompute});
     return d2h == most ? Resource::kD2h : h2d == most ? Resource::kH2d : Resource::kRecompute;
   }

@@ -33,7 +33,7 @@ class TiedSearch {
  public:
   /// Runs a plan in the setting that it is for.
   using Judge = std::function<Result(const GapPlan&)>;
-  /// Whether no plan that drops this can be better than the best so far.
+  /// Whether a plan that drops this can hardly be better than the best so far.
   using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
   /// @param costs     of Reruns::costs(); Reruns::kImpossible for what may not be dropped

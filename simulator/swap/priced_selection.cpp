@@ -48,6 +48,7 @@ std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>
   const std::size_t n = circle.size();
   const Beginnings beginnings{step.circle, gaps, machine};
   constexpr double kLeast = 1e-3;  // of a copy that nobody waits for
+  const auto period = static_cast<double>(std::max<std::int64_t>(circle.period().count(), 1));
   std::vector<double> prices;
   for (const Gap& gap : gaps) {
     const auto exposed_from = [&](std::size_t op) { return op < n && step.exposed_out[op] ? 1.0 : 0.0; };
@@ -58,8 +59,7 @@ std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>
       price += exposed_from(gap.release + std::size_t{1});
     const Nanos after = like == AmongLike::kLongest ? circle.period() + released(circle, gap) - circle.at(gap.due)
                                                     : released(circle, gap);
-    prices.push_back(price +
-                     kLeast * static_cast<double>(after.count()) / static_cast<double>(circle.period().count()));
+    prices.push_back(price + kLeast * static_cast<double>(after.count()) / period);
   }
   return prices;
 }

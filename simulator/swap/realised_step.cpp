@@ -73,7 +73,9 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
     if (action.verb == Verb::kSwapOut || action.verb == Verb::kSwapIn) {
       const VersionId v{action.subject};
       const bool leaves = action.verb == Verb::kSwapOut;
-      const Link& link = leaves ? spec.machine.d2h : spec.machine.h2d;
+      const Storage& storage = spec.machine.storage;
+      const Link& link = states[v.index()].in_storage ? (leaves ? storage.write : storage.read)
+                                                      : (leaves ? spec.machine.d2h : spec.machine.h2d);
       (leaves ? out : in)
           .add((leaves ? states[v.index()].host_ready : states[v.index()].ready) - begin, link.time(trace.size(v)));
     }
@@ -87,8 +89,13 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   step.circle.start.back() = std::max(latest, timeline.totals().makespan);
   step.exposed_out = out.exposed(step.circle, waited_out);
   step.exposed_in = in.exposed(step.circle, waited_in);
-  Nanos waited;
-  for (std::size_t k = 0; k < circle.size(); ++k) step.circle.start[k] -= waited += waited_in[k];
+  Nanos waited, before;
+  for (std::size_t k = 0; k < circle.size(); ++k) {  // what an op of another stream waited moved nothing
+    Nanos& start = step.circle.start[k];
+    waited += std::min(waited_in[k], start - before);
+    before = start;
+    start -= waited;
+  }
   step.circle.start.back() -= waited;
   return step;
 }

@@ -120,7 +120,9 @@ Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDe
       on_demand_{on_demand},
       keep_{keep},
       best_result_{judge(trace, spec, follow_draft({}, on_demand))},
-      last_result_{best_result_} {}
+      last_result_{best_result_} {
+  for (const Op& op : trace.ops()) work_ += op.duration;
+}
 
 bool Trials::free() const {
   return best_result_.outcome == Outcome::kOk && best_result_.totals.makespan <= best_result_.baseline;
@@ -128,8 +130,12 @@ bool Trials::free() const {
 
 bool Trials::must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const {
   return keep_ == 0 && best_result_.outcome == Outcome::kOk && spec_.iterations == 1 &&
-         trace_.data().streams.size() == 1 &&
-         best_result_.baseline + least_rerun(trace_, gaps, dropped) > best_result_.totals.makespan;
+         trace_.data().streams.size() == 1 && work_ + least_rerun(trace_, gaps, dropped) > best_result_.totals.makespan;
+}
+
+Result Trials::realise(GapDraft draft) {
+  ++judged_;
+  return judge(trace_, spec_, follow_draft(std::move(draft), on_demand_), true);
 }
 
 const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {

@@ -75,7 +75,8 @@ class Trials {
   /// Judges the plan. The one before it is not judged twice, and one that must lose by what it drops is not run, but
   /// ends by the time limit at once.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
-  /// Whether no plan that drops these gaps can be better than the best, since what is run again for them takes longer.
+  /// Whether a plan that drops these gaps can hardly be better than the best, since what is run again for them takes
+  /// longer. It may be wrong where the host has a copy of what is dropped, from an absence before.
   bool must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const;
   /// No tries are left, or the best costs no time.
   bool over() const { return tries_ <= 0 || free(); }
@@ -85,12 +86,10 @@ class Trials {
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
   const GapDraft& best_draft() const { return best_; }
-  /// Its run again, with what it realised.
-  Result best_run() const { return judge(trace_, spec_, answer(), true); }
+  /// A run of a draft, not a try, with what it realised.
+  Result realise(GapDraft draft);
   /// What it is judged in.
   const RunSpec& spec() const { return spec_; }
-  /// It as a policy.
-  std::unique_ptr<Policy> answer() const { return follow_draft(best_, on_demand_); }
   const GapPlan& best_plan() const { return best_plan_; }
   /// The best drafts that end well, the best first, each once; at most as many as are to be kept.
   const std::vector<Judged>& kept() const { return kept_; }
@@ -103,6 +102,7 @@ class Trials {
   std::int64_t tries_, judged_ = 0;
   OnDemand on_demand_;
   std::size_t keep_;
+  Nanos work_;  ///< of all ops
   std::vector<Judged> kept_;
   GapDraft best_, last_;
   GapPlan best_plan_;

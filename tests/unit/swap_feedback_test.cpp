@@ -1,10 +1,13 @@
 // Closed forms of planning again for what a plan led to.
+#include <algorithm>
+
 #include "simulator/swap/priced_selection.hpp"
 #include "simulator/swap/realised_step.hpp"
 #include "simulator/swap/schedule.hpp"
 #include "simulator/swap/trials.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
+#include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
 
 using namespace tidepool;
@@ -128,4 +131,23 @@ TEST_CASE("what this iteration releases is copied before what the next one does"
   const std::vector<Bytes> leaving = bytes_leaving(circle_of({200, 200, 200, 200, 200, 200, 200, 200}), {now, next},
                                                    {0, 1}, kMachine, CopyOut::kWhenFree);
   CHECK(leaving == std::vector<Bytes>(8));  // both are on the host long before they leave
+}
+
+TEST_CASE("a realised step is in program order, also where the ops of several streams wait side by side") {
+  int waiting = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO(seed);
+    const Trace trace = tests::random_trace(seed, 60);
+    if (trace.data().streams.size() == 1) continue;
+    RunSpec spec{.pool = "ideal", .policy = "lru-swap", .machine = tests::uneven()};
+    spec.capacity = Bytes{trace.ideal_peak().count() * 85 / 100};
+    spec.overhead_limit = {};
+    const Result result = simulate(trace, spec, true);
+    if (result.outcome != Outcome::kOk || result.totals.stall.h2d == 0_ns) continue;
+    ++waiting;
+    const std::vector<Nanos> start = realised_step(trace, spec, step_circle(trace), result.realised).circle.start;
+    CHECK(std::is_sorted(start.begin(), start.end()));
+    CHECK(start.front() >= 0_ns);
+  }
+  CHECK(waiting >= 4);
 }
