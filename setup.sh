@@ -76,17 +76,21 @@ build() {
 
 # The headers of NVIDIA's Python packages: of the oldest CUDA that the recorder supports, which later ones understand.
 cuda_headers() {
-  local to=build/cuda-headers wheels wheel
+  local to=build/cuda-headers python=python3 wheels wheel
+  if ! python3 -m pip --version >/dev/null 2>&1; then
+    install_missing python3 python3-pip
+    python=/usr/bin/python3  # another one, as of a virtual environment, would still have no pip
+  fi
   wheels=$(mktemp -d)
   trap "rm -rf '$wheels'" EXIT
   say "fetching cuda.h, cupti.h and nvtx3 of CUDA 12.4 into $PWD/$to"
-  if ! python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --dest "$wheels" \
+  if ! "$python" -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --dest "$wheels" \
     nvidia-cuda-cupti-cu12==12.4.127 nvidia-cuda-runtime-cu12==12.4.127 nvidia-nvtx-cu12==12.4.127; then
     say "setup.sh: the headers could not be fetched; expected python3 with pip, and a network"
     exit 1
   fi
   mkdir -p "$to"
-  for wheel in "$wheels"/*.whl; do python3 -m zipfile -e "$wheel" "$wheels/out"; done
+  for wheel in "$wheels"/*.whl; do "$python" -m zipfile -e "$wheel" "$wheels/out"; done
   cp -r "$wheels"/out/nvidia/*/include/. "$to"
 }
 
