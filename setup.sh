@@ -98,7 +98,7 @@ cuda_headers() {
 cuda_headers_for_gpu() {
   local folder
   [ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || return 0
-  for folder in build/cuda-headers /usr/include "${CUDA_HOME:-/usr/local/cuda}"/{include,extras/CUPTI/include}; do
+  for folder in build/cuda-headers /usr/include {"${CUDA_HOME-}",/usr/local/cuda}/{include,extras/CUPTI/include}; do
     [ ! -e "$folder/cupti.h" ] || return 0
   done
   ./setup.sh cuda-headers || say "going on without: tidepool record will not see the GPU"
