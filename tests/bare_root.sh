@@ -4,9 +4,8 @@
 # demo, and from the clone to the frontier of a script of the user's own. Then looks at what came out.
 #   tests/bare_root.sh [FOLDER]     FOLDER: where the root is made, and stays; otherwise a temporary one that goes if all
 #                                   is well
-# What is committed is cloned. Takes 8 GB of disk, the network and time: 28 minutes on two cores that had six times as much
-# other work, 21 of them from the clone to the report. Needs root, debootstrap and the right to mount. Prints "skipped: REASON"
-# and exits with 0 where they are missing.
+# What is committed is cloned. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root, debootstrap and
+# the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
 #   MIRROR       of Debian 12's packages; from this machine's apt if it is a Debian 12 too
 #   TORCH        what pip is asked for, with options; "torch numpy" unless given (wheels for CPUs alone are a tenth as large)
 set -euo pipefail
@@ -17,7 +16,7 @@ skip() { echo "skipped: $*"; exit 0; }
 [ "$(id -u)" = 0 ] || skip "needs root, to make a root"
 for command in debootstrap git python3; do command -v "$command" >/dev/null || skip "no $command here"; done
 mirror=${MIRROR-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 2>/dev/null |
-  awk -v suite="$suite" '$2 == suite && $3 == "main" && !found++ {print $1}')}
+  awk -v suite="$suite" '$2 == suite && $3 == "main" && !found++ {print $1}' || true)}
 [ "$mirror" ] || skip "apt knows no mirror of Debian 12 here; MIRROR= names one"
 
 kept=${1-}
@@ -26,8 +25,12 @@ mkdir -p "$root"
 root=$(cd "$root" && pwd)
 [ -z "$(ls -A "$root")" ] || { echo "tests/bare_root.sh: $root is not empty; expected a new folder" >&2; exit 2; }
 leave() {
-  umount "$root/proc" 2>/dev/null || true
-  if [ "$kept" ] || mountpoint -q "$root/proc"; then echo "the root is in $root"; else rm -rf "$root"; fi
+  local place mounted=
+  for place in "$root"/{proc,sys}; do  # debootstrap mounts both, where it may
+    umount "$place" 2>/dev/null || true
+    ! mountpoint -q "$place" || mounted=yes
+  done
+  if [ "$kept$mounted" ]; then echo "the root is in $root"; else rm -rf --one-file-system "$root"; fi
 }
 trap leave EXIT
 fail() { kept=yes; echo "failed: $*"; exit 1; }
