@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import tempfile
-import time
 import unittest
 
 import chromium
@@ -31,6 +30,16 @@ FRAMES = """(async (count, move) => {
   }
   const median = values => values.sort((a, b) => a - b)[values.length >> 1];
   return {gap: median(gaps), script: median(frames.times.map(time => time[1])), rectangles: frames.rectangles};
+})"""
+
+# After a finger the page glides on: resolves when it has left a place and stands still, or after 10 s.
+GLIDED = """(async from => {
+  const deadline = performance.now() + 10_000;
+  for (let last = from, still = 0; still < 5 && performance.now() < deadline;) {
+    await settled();
+    still = scrollY !== from && scrollY === last ? still + 1 : 0;
+    last = scrollY;
+  }
 })"""
 
 
@@ -173,9 +182,7 @@ class Report(unittest.TestCase):
         middle = x + width / 2, y + height / 2
         before = self.page.run("[scrollY, state.a0, state.a1, state.t1 - state.t0]")
         self.page.touch((middle, (middle[0], middle[1] - 80)))
-        time.sleep(0.3)  # the page glides
-        self.page.run("settled().then(() => true)")
-        after = self.page.run("[scrollY, state.a0, state.a1, state.t1 - state.t0]")
+        after = self.page.run(GLIDED + f"({before[0]}).then(() => [scrollY, state.a0, state.a1, state.t1 - state.t0])")
         self.assertGreater(after[0], before[0])
         self.assertEqual(after[1:], before[1:])
         x, y, width, height = self.box(".pane-map")
