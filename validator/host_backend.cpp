@@ -1,7 +1,5 @@
 #include "validator/host_backend.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <memory>

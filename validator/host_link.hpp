@@ -40,8 +40,9 @@ struct HostLinks {
   HostLink out, in;
 
   /// Keeps the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
-  /// direction: schedulers do put both on one. Logical cores that are one in truth are never first and last, unless
-  /// there are no others. Where the system refuses, the thread stays where it is.
+  /// direction: schedulers do put both on one. In the numbering that Linux uses, as long as the thread may use all of
+  /// them, logical cores that are one in truth are never first and last, unless there are no others. Where the system
+  /// refuses, the thread stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
