@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "simulator/machine.hpp"
@@ -5,6 +6,7 @@
 #include "tests/program.hpp"
 #include "tests/standin.hpp"
 #include "validator/calibration.hpp"
+#include "validator/cuda/calibration.hpp"
 
 using namespace tidepool;
 
@@ -69,6 +71,20 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   CHECK(without.page_unmap == without.segment_free);
   CHECK(none.code == 2);
   CHECK(none.err == "tidepool: --backend: cuda: there is no device 0; the driver knows 0\n");
+}
+
+TEST_CASE("a device that has no memory left to map is calibrated all the same") {
+  // Copies take 12 MiB and cudaMalloc 4 MiB more, for which this device has room; 16 pages would take 32 MiB more.
+  const tests::StandIn device{"memory=20971520"};
+  const Bytes free = device.gpu().free_memory();
+  const Calibration calibration = cuda::calibrate(device.gpu(), {.largest = 4_MiB, .samples = 1});
+  const Machine& machine = calibration.machine;
+  CHECK_THAT(machine.source, ContainsSubstring("; page_map and page_unmap assumed to cost as segments do"));
+  CHECK(machine.page_map == machine.segment_alloc);
+  CHECK(machine.page_unmap == machine.segment_free);
+  CHECK(std::none_of(calibration.figures.begin(), calibration.figures.end(),
+                     [](const Figure& figure) { return figure.name.find("mapping") != std::string::npos; }));
+  CHECK(device.gpu().free_memory() == free);
 }
 
 TEST_CASE("the coupling of two directions is what is left of their rates while both move") {

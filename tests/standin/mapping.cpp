@@ -1,4 +1,5 @@
-// The stand-in's memory that is mapped page by page. Nothing is behind its addresses: it refuses what the driver does.
+// The stand-in's memory that is mapped page by page. It is part of the device's memory, but nothing of it is behind the
+// addresses: it refuses what the driver does.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -6,6 +7,12 @@
 #include "validator/cuda/driver.hpp"
 
 namespace tidepool::cuda {
+
+extern "C" {
+Status cuMemAlloc_v2(Address* address, std::size_t size);
+Status cuMemFree_v2(Address address);
+}  // extern "C"
+
 namespace {
 
 constexpr Status kInvalid = 1;
@@ -13,14 +20,14 @@ constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
 struct Mapping {
   std::size_t size = 0;
+  PhysicalMemory memory = 0;
   bool accessible = false;
 };
 
 struct Space {
   Address next = Address{1} << 40;
-  PhysicalMemory last = 0;
   std::map<Address, std::size_t> reserved;
-  std::map<PhysicalMemory, std::size_t> memory;
+  std::map<PhysicalMemory, std::size_t> memory;  ///< that has not been released
   std::map<Address, Mapping> mapped;
 };
 
@@ -43,6 +50,13 @@ bool is_reserved(Address first, std::size_t size) {
                      [&](const auto& each) { return each.first <= first && first + size <= each.first + each.second; });
 }
 
+/// Memory goes when it has been released and is shown nowhere.
+Status free_if_unused(PhysicalMemory memory) {
+  const bool shown = std::any_of(space().mapped.begin(), space().mapped.end(),
+                                 [&](const auto& each) { return each.second.memory == memory; });
+  return shown || space().memory.contains(memory) ? kSuccess : cuMemFree_v2(memory);
+}
+
 }  // namespace
 
 extern "C" {
@@ -63,17 +77,20 @@ Status cuMemAddressFree(Address address, std::size_t size) {
 
 Status cuMemCreate(PhysicalMemory* memory, std::size_t size, const MemoryProperties* properties, unsigned long long) {
   if (!whole_pages(size) || properties->type != kPinned || properties->location.type != kOnDevice) return kInvalid;
-  space().memory[*memory = ++space().last] = size;
-  return kSuccess;
+  const Status status = cuMemAlloc_v2(memory, size);
+  if (status == kSuccess) space().memory[*memory] = size;
+  return status;
 }
 
-Status cuMemRelease(PhysicalMemory memory) { return space().memory.erase(memory) == 1 ? kSuccess : kInvalid; }
+Status cuMemRelease(PhysicalMemory memory) {
+  return space().memory.erase(memory) == 1 ? free_if_unused(memory) : kInvalid;
+}
 
 Status cuMemMap(Address address, std::size_t size, std::size_t offset, PhysicalMemory memory, unsigned long long) {
   const auto found = space().memory.find(memory);
   const bool fits = found != space().memory.end() && offset == 0 && size == found->second;
   if (!fits || !is_reserved(address, size) || shows(address, size)) return kInvalid;
-  space().mapped[address] = {size};
+  space().mapped[address] = {size, memory};
   return kSuccess;
 }
 
@@ -88,8 +105,9 @@ Status cuMemSetAccess(Address address, std::size_t size, const MemoryAccess* acc
 Status cuMemUnmap(Address address, std::size_t size) {
   const auto found = space().mapped.find(address);
   if (found == space().mapped.end() || found->second.size != size || !found->second.accessible) return kInvalid;
+  const PhysicalMemory memory = found->second.memory;
   space().mapped.erase(found);
-  return kSuccess;
+  return free_if_unused(memory);
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "simulator/plan.hpp"
@@ -21,6 +22,52 @@ constexpr unsigned kThreads = 256;
 Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
 }
+
+/// Pages of memory shown at addresses and taken away again, as pools do that map memory page by page.
+class Pages {
+ public:
+  static constexpr std::size_t kCount = 16;
+
+  explicit Pages(const Gpu& gpu) : driver_{gpu.driver()}, here_{.id = gpu.device()} {
+    driver_(driver_.address_reserve, &first_, kCount * kSize, kSize, Address{}, 0ULL);
+  }
+  /// After a failure some of the pages are there.
+  ~Pages() {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (memory_[i] == PhysicalMemory{}) continue;
+      driver_.memory_unmap.status(address(i), kSize);
+      driver_.memory_release.status(memory_[i]);
+    }
+    driver_.address_free.status(first_, kCount * kSize);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  void map() {
+    const MemoryProperties properties{.location = here_};
+    const MemoryAccess access{.location = here_};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      driver_(driver_.memory_create, &memory_[i], kSize, &properties, 0ULL);
+      driver_(driver_.memory_map, address(i), kSize, std::size_t{0}, memory_[i], 0ULL);
+      driver_(driver_.memory_access, address(i), kSize, &access, std::size_t{1});
+    }
+  }
+  void unmap() {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      driver_(driver_.memory_unmap, address(i), kSize);
+      driver_(driver_.memory_release, std::exchange(memory_[i], PhysicalMemory{}));
+    }
+  }
+
+ private:
+  static constexpr auto kSize = static_cast<std::size_t>(kMapPage.count());
+  Address address(std::size_t page) const { return first_ + page * kSize; }
+
+  const Driver& driver_;
+  const MemoryLocation here_;
+  Address first_{};
+  std::array<PhysicalMemory, kCount> memory_{};
+};
 
 class Bench {
  public:
@@ -222,43 +269,32 @@ class Bench {
     machine.host.pin_latency = Nanos{std::llround(small)};
   }
 
-  /// Pages of memory shown at addresses and taken away again, as pools do that map memory page by page.
-  /// @return  false if the device cannot do that
+  /// @return  false if the device cannot map memory page by page, or fails to, as where no memory is left for it; then
+  ///          nothing of `calibration` has changed
   bool measure_pages(Calibration& calibration) {
-    int able = 0;
-    driver_(driver_.device_attribute, &able, kAttributeMapsMemory, gpu_.device());
-    if (able == 0) return false;
-    constexpr std::size_t kPages = 16;
-    const std::size_t page = size(kMapPage);
-    const MemoryLocation here{.id = gpu_.device()};
-    const MemoryProperties properties{.location = here};
-    const MemoryAccess access{.location = here};
-    Address addresses{};
-    driver_(driver_.address_reserve, &addresses, kPages * page, page, Address{}, 0ULL);
-    std::array<PhysicalMemory, kPages> memory{};
-    std::vector<double> unmaps;
-    const double map = figure(calibration, "mapping a page of 2 MiB", "ns", [&] {
-      const auto start = Clock::now();
-      for (std::size_t i = 0; i < kPages; ++i) {
-        driver_(driver_.memory_create, &memory[i], page, &properties, 0ULL);
-        driver_(driver_.memory_map, addresses + i * page, page, std::size_t{0}, memory[i], 0ULL);
-        driver_(driver_.memory_access, addresses + i * page, page, &access, std::size_t{1});
-      }
-      const Nanos took = since(start);
-      const auto again = Clock::now();
-      for (std::size_t i = 0; i < kPages; ++i) {
-        driver_(driver_.memory_unmap, addresses + i * page, page);
-        driver_(driver_.memory_release, memory[i]);
-      }
-      unmaps.push_back(static_cast<double>(since(again).count()) / kPages);
-      return static_cast<double>(took.count()) / kPages;
-    });
-    unmaps.erase(unmaps.begin());  // the first is no sample of `map` either
-    driver_(driver_.address_free, addresses, kPages * page);
-    calibration.machine.page_map = Nanos{std::llround(map)};
-    calibration.machine.page_unmap =
-        Nanos{std::llround(add_figure(calibration, "unmapping a page of 2 MiB", "ns", std::move(unmaps)).median)};
-    return true;
+    try {
+      int able = 0;
+      driver_(driver_.device_attribute, &able, kAttributeMapsMemory, gpu_.device());
+      if (able == 0) return false;
+      Pages pages{gpu_};
+      std::vector<double> unmaps;
+      const double map = figure(calibration, "mapping a page of 2 MiB", "ns", [&] {
+        const auto start = Clock::now();
+        pages.map();
+        const Nanos took = since(start);
+        const auto again = Clock::now();
+        pages.unmap();
+        unmaps.push_back(static_cast<double>(since(again).count()) / Pages::kCount);
+        return static_cast<double>(took.count()) / Pages::kCount;
+      });
+      unmaps.erase(unmaps.begin());  // the first is no sample of `map` either
+      calibration.machine.page_map = Nanos{std::llround(map)};
+      calibration.machine.page_unmap =
+          Nanos{std::llround(add_figure(calibration, "unmapping a page of 2 MiB", "ns", std::move(unmaps)).median)};
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
   }
 
   const Gpu& gpu_;
