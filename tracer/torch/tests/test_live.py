@@ -54,6 +54,12 @@ class Script(unittest.TestCase):
         self.assertEqual((self.result.returncode, self.result.stderr), (0, ""))
         self.assertEqual(self.result.stdout, self.plain.stdout)
 
+    def test_a_script_goes_on_unrecorded_where_no_file_can_be_made(self):
+        result, _, _ = run({"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_RAW": "/dev/null/raw"})
+        self.assertEqual((result.returncode, result.stdout), (0, self.plain.stdout))
+        self.assertEqual(result.stderr, "tidepool_torch: NotADirectoryError: [Errno 20] Not a directory: "
+                                        "'/dev/null/raw'; PyTorch is not recorded\n")
+
     def test_one_file_of_the_process_begins_with_its_clocks(self):
         header = self.records[0]
         self.assertEqual(self.names, [f"{header['process']}.torch.jsonl"])

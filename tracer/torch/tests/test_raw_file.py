@@ -4,6 +4,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import support  # noqa: F401  finds the package
 
@@ -17,3 +18,11 @@ class Names(unittest.TestCase):
                 RawFile(folder).close()
             names = sorted(path.name for path in pathlib.Path(folder).iterdir())
             self.assertEqual(names, sorted(f"{os.getpid()}{part}.torch.jsonl" for part in ("", ".2", ".3")))
+
+    @mock.patch("tidepool_torch.raw_file._MOST_FILES", 2)
+    def test_a_process_has_no_endless_number_of_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                RawFile(folder).close()
+            with self.assertRaisesRegex(OSError, "2 files of this process are there; expected fewer"):
+                RawFile(folder)

@@ -141,7 +141,12 @@ class Capture:
         elif self._skip > 0:
             self._skip -= 1
         else:
-            self._file = RawFile(self._folder)
+            try:
+                self._file = RawFile(self._folder)
+            except OSError as error:
+                self._discovery.stop()
+                _say(error)
+                return
             self._recorder = LiveRecorder(models, [optimizer], self._file, self._history)
             self._recorder.__enter__()
 
@@ -167,6 +172,10 @@ class Capture:
         torch.cuda.memory._record_memory_history(enabled=None)
 
 
+def _say(error):
+    print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr)
+
+
 def attach():
     """Called once torch has been imported. Says what is wrong and lets the job go on unrecorded, if it cannot."""
     try:
@@ -174,4 +183,4 @@ def attach():
         Capture(os.environ["TIDEPOOL_RAW"], int(os.environ.get("TIDEPOOL_SKIP", "0")),
                 int(iterations) if iterations else None)
     except Exception as error:
-        print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr)
+        _say(error)

@@ -1,6 +1,6 @@
 """Raw captures as JSON lines (tracer/raw/FORMAT.md), for a framework's part of what a job does."""
 
-import itertools
+import errno
 import json
 import os
 import sys
@@ -8,6 +8,7 @@ import threading
 import time
 
 CLOCK_EVERY_NS = 1_000_000_000
+_MOST_FILES = 999  # of one process in a folder
 
 
 def now():
@@ -27,13 +28,14 @@ class RawFile:
 
     @staticmethod
     def _create(folder, source):
-        for number in itertools.count(1):  # a process may become another program
+        for number in range(1, _MOST_FILES + 1):  # a process may become another program
             part = "" if number == 1 else f".{number}"
             path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
             try:
                 return open(path, "x", buffering=1 << 20, encoding="utf-8")
             except FileExistsError:
                 continue
+        raise FileExistsError(errno.EEXIST, f"{_MOST_FILES} files of this process are there; expected fewer", path)
 
     def write(self, **record):
         line = json.dumps(record, separators=(",", ":")) + "\n"
