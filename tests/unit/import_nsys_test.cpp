@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/nsys_report.hpp"
+#include "tests/program.hpp"
+#include "tests/refusal.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/importer.hpp"
 #include "traces/iteration.hpp"
@@ -72,6 +75,17 @@ TEST_CASE("an nsys report that was written ahead is read too") {
   std::string file = report.file();
   file[18] = file[19] = 2;  // what PRAGMA journal_mode = WAL leaves in it
   CHECK(program(read_nsys(Input{"r.sqlite", file})) == Names{"run void k<float>(int)"});
+
+  const ScratchFolder folder;
+  const std::string path = folder.file("r.sqlite"), ahead = path + "-wal";
+  std::ofstream{ahead} << "";  // what wal_checkpoint(TRUNCATE) leaves
+  CHECK(program(read_nsys(Input{path, file})).size() == 1);
+  std::ofstream{ahead} << "pages";
+  CHECK(tests::refusal([&] {
+          read_nsys(Input{path, file});
+        }) == path + ": part of it may still be in " + ahead +
+                  "; expected a database that was closed, as after sqlite3 " + path +
+                  " 'PRAGMA wal_checkpoint(TRUNCATE)'");
 }
 
 TEST_CASE("an nsys report without host calls is in the order of the GPU's times") {

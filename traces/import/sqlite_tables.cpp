@@ -5,6 +5,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "traces/import/lines.hpp"
@@ -40,6 +42,17 @@ std::string text_of(sqlite3_stmt* statement, int column) {
     std::replace_if(
         text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   return text;
+}
+
+/// What was written ahead is in a second file until the database is closed.
+void refuse_if_ahead(const std::string& path) {
+  const std::string ahead = path + "-wal";
+  std::error_code none;
+  if (const std::uintmax_t size = std::filesystem::file_size(ahead, none); !none && size > 0)
+    throw InputError{fmt::format(
+        "{}: part of it may still be in {}; expected a database that was closed, as after sqlite3 {} 'PRAGMA "
+        "wal_checkpoint(TRUNCATE)'",
+        path, ahead, path)};
 }
 
 }  // namespace
@@ -86,9 +99,10 @@ SqliteTables::SqliteTables(const Input& input)
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 1 << 22);
   sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 500);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-  // SQLite takes no file in memory that is written ahead (WAL, two bytes of its header), though this one is whole.
+  // SQLite takes no file in memory that is written ahead (WAL, two bytes of its header): one that was closed is whole.
   constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
   if (bytes.size() > kReadVersion && bytes[kReadVersion] == 2) {
+    refuse_if_ahead(input.path());
     rollback_mode_ = bytes;
     rollback_mode_[kWriteVersion] = rollback_mode_[kReadVersion] = 1;
     bytes = rollback_mode_;

@@ -61,6 +61,7 @@ class SqliteTables {
  public:
   /// @param input  must outlive this object
   /// @throws InputError  "x.sqlite: not an SQLite database", "x.sqlite: database disk image is malformed"
+  /// @throws InputError  "x.sqlite: part of it may still be in x.sqlite-wal; expected a database that was closed, ..."
   explicit SqliteTables(const Input& input);
 
   bool has(const std::string& table) const { return tables_.contains(table); }
