@@ -62,8 +62,9 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
     const int status = std::system(line.c_str());
     return std::pair{WEXITSTATUS(status), content_of(folder.file("err"))};
   };
-  CHECK(record("--torch") ==
-        std::pair{1, std::string{"tidepool: nothing recorded: no process of the job imported torch\n"}});
+  const std::string none = "tidepool: nothing recorded: no process of the job imported torch and ended ";
+  CHECK(record("--torch") == std::pair{1, none + "a step of an optimizer\n"});
+  CHECK(record("--torch --skip 2") == std::pair{1, none + "more than 2 steps of an optimizer\n"});
   CHECK(
       record("") ==
       std::pair{2, fmt::format("tidepool: record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h "

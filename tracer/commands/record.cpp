@@ -119,7 +119,12 @@ std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
   const bool any = fs::exists(raw) && !fs::is_empty(raw, ignored);
   const bool without_gpu = arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty());
   if (!any && arguments.is_dry) return "no process of the job used the CUDA runtime, or all that did have it linked in";
-  if (!any && without_gpu) return "no process of the job imported torch";
+  if (!any && without_gpu) {
+    const std::uint64_t skip = arguments.skip.value_or(0);
+    return "no process of the job imported torch and ended " +
+           (skip == 0 ? "a step of an optimizer"
+                      : fmt::format("more than {} step{} of an optimizer", skip, skip == 1 ? "" : "s"));
+  }
   if (!any) {
     if (const std::string missing = driver_missing(); !missing.empty())
       return fmt::format("there is no NVIDIA driver here ({}); --torch records PyTorch without one", missing);
