@@ -87,6 +87,9 @@ TEST_CASE("layers fill the memory or empty it: they are no steps, however much o
   CHECK(find(times(12, "abcd"), std::vector<std::int64_t>(48, 7)).size() == 12);
   CHECK(find(times(12, "abcd"), {live.data(), 48}).empty());
   CHECK(find(job, live).empty());
+  std::vector<std::int64_t> vast;  // each layer leaves a quarter of what 64 bits can count
+  for (std::int64_t i = 0; i < 16; ++i) vast.push_back(i / 4 << 61);
+  CHECK(find(times(4, "abcd"), vast).empty());
 }
 
 TEST_CASE("a step begins where few bytes are live") {

@@ -21,6 +21,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block: a damaged size may be any
+constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // of all: sums of some can be taken
 
 /// What happens on the host. At the same time, what ends comes first, and what is launched last.
 enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kOp };
@@ -177,6 +178,7 @@ class TimelineTrace {
         std::int64_t& size = blocks[{event.stream.process, event.device, event.address}];
         live -= size;
         size = event.event == BlockEvent::kFree ? 0 : std::clamp(event.size, std::int64_t{0}, kMostBytes);
+        size = std::min(size, kMostLive - live);
         live += size;
       } else if (entry.happening == Happening::kOp) {
         names.push_back(

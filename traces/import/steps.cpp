@@ -230,7 +230,7 @@ class Measure {
   bool level(const Chain& chain) const {
     std::size_t level = 0, checked = 0;
     for (std::size_t i = 1; i < chain.size() && chain[i].last < rows_.size(); ++i, ++checked)
-      level += std::abs(live_at(chain[i].last) - live_at(chain[i].first)) * 4 <= swing(chain[i]);
+      level += std::abs(live_at(chain[i].last) - live_at(chain[i].first)) <= swing(chain[i]) / 4;
     return level * 2 >= checked;
   }
 

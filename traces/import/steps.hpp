@@ -26,7 +26,7 @@ struct FoundStep {
 /// A step leaves as many bytes live as it finds: what fills or empties the memory from round to round is layers. It
 /// begins where few bytes are live.
 /// @param names       by op: equal numbers for equal names, counted from 0
-/// @param live_bytes  by op: bytes of device memory that are live when it is launched; empty = not known
+/// @param live_bytes  by op: bytes of device memory that are live when it is launched, at least 0; empty = not known
 /// O(n log n) for n ops.
 std::vector<FoundStep> find_steps(std::span<const std::uint32_t> names, std::span<const std::int64_t> live_bytes = {});
 
