@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tracer/lower/address_ranges.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -172,7 +174,7 @@ class Collector {
     const auto live = live_.find(memory.address);
     if (live != live_.end() && memory.event != BlockEvent::kAlloc) {
       block_[at] = live->second.id;
-      if (memory.event == BlockEvent::kFree) live_.erase(live);
+      if (memory.event == BlockEvent::kFree) forget(live);
       return;
     }
     block_[at] = is_segment_.size();
@@ -181,6 +183,8 @@ class Collector {
         live != live_.end() && live->second.mapped != events_[at].mapped && live->second.size == memory.size;
     is_segment_.push_back(told_before);
     if (memory.event == BlockEvent::kFree || told_before) return;
+    if (live != live_.end()) forget(live);
+    segments_.remove(static_cast<std::uint64_t>(memory.address), end_of(memory.address, memory.size));
     live_[memory.address] = {memory.size, block_[at], memory.device, events_[at].mapped};
     // The framework's clock may be a little early.
     for (const Early& early : early_)
@@ -189,23 +193,36 @@ class Collector {
         is_segment_.back() = true;
   }
 
+  struct Block {
+    std::int64_t size = 0;
+    std::size_t id = 0;
+    std::uint16_t device = 0;
+    bool mapped = false;
+  };
+  using Live = std::map<std::int64_t, Block>;  // by address
+
+  Live::iterator forget(Live::iterator block) {
+    segments_.remove(static_cast<std::uint64_t>(block->first), end_of(block->first, block->second.size));
+    return live_.erase(block);
+  }
+
   static std::uint64_t end_of(std::int64_t address, std::int64_t size) {
     return static_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(size);
   }
 
   /// What the framework speaks of lies in one allocation of the driver, or in mapped pages that follow each other.
   void mark_segment(const GpuMemory& memory) {
-    std::uint64_t known = static_cast<std::uint64_t>(memory.address);
-    const std::uint64_t end = std::max(end_of(memory.address, memory.size), known + 1);
-    auto block = live_.upper_bound(memory.address);
-    if (block != live_.begin()) --block;
-    for (; block != live_.end() && known < end; ++block) {
-      const std::uint64_t first = static_cast<std::uint64_t>(block->first),
-                          last = end_of(block->first, block->second.size);
-      if (first > known || known >= last) break;
-      is_segment_[block->second.id] = true;
-      if (!block->second.mapped) return;
-      known = last;
+    const auto first = static_cast<std::uint64_t>(memory.address);
+    const std::uint64_t end = std::max(end_of(memory.address, memory.size), first + 1);
+    std::uint64_t known = segments_.end_of(first);
+    for (; known < end; known = segments_.end_of(known)) {
+      const auto behind = live_.upper_bound(static_cast<std::int64_t>(known));
+      if (behind == live_.begin()) break;
+      const auto& [address, block] = *std::prev(behind);
+      if (known >= end_of(address, block.size)) break;
+      is_segment_[block.id] = true;
+      if (!block.mapped) return;
+      segments_.add(static_cast<std::uint64_t>(address), end_of(address, block.size));
     }
     if (known >= end) return;
     early_.push_back({memory.time, known, end});
@@ -231,7 +248,7 @@ class Collector {
 
   void unmap(const GpuMemory& range) {
     for (auto block = live_.lower_bound(range.address);
-         block != live_.end() && block->first - range.address < range.size; block = live_.erase(block)) {
+         block != live_.end() && block->first - range.address < range.size; block = forget(block)) {
       GpuMemory end = range;
       end.event = BlockEvent::kFree;
       end.address = block->first;
@@ -248,19 +265,13 @@ class Collector {
     std::uint64_t address, end;
   };
 
-  struct Block {
-    std::int64_t size = 0;
-    std::size_t id = 0;
-    std::uint16_t device = 0;
-    bool mapped = false;
-  };
-
   const ProcessLog& process_;
   std::vector<Event> events_;
   std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
-  std::map<std::int64_t, Block> live_;  // the driver's, by address
-  std::vector<std::size_t> block_;      // by event
-  std::vector<bool> is_segment_;        // by block; or otherwise no buffer
+  Live live_;                       // the driver's
+  AddressRanges segments_;          // of the mapped ones, those that are segments: each page is walked over once
+  std::vector<std::size_t> block_;  // by event
+  std::vector<bool> is_segment_;    // by block; or otherwise no buffer
   std::deque<Early> early_;
   std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> tensors_;
   std::vector<GpuMemory> unmapped_;
