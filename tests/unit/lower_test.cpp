@@ -380,6 +380,9 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(programs[0].ends == 195);
   CHECK(programs[1].files.size() == 2);
   CHECK(!programs[1].ends);
+  // One that begins while the first still runs kernels is the first's.
+  const std::vector early{first, raw_log("", header("torch", 130)), second};
+  CHECK(by_process(early)[0].files.size() == 2);
 }
 
 TEST_CASE("a stream whose context was not told has that of its kernels") {

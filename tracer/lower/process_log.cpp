@@ -29,24 +29,32 @@ std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<c
 
 constexpr std::uint32_t kMostPrograms = 0xffffff;  // fits beside a process id
 
-/// When a file was begun and last heard of, on the common clock.
-std::int64_t begin_of(const raw::Log& log) {
-  return log.header.monotonic_raw != 0 ? log.header.monotonic_raw : log.header.time;
-}
-std::int64_t end_of(const raw::Log& log) {
-  std::int64_t end = begin_of(log);
-  for (const raw::ClockReading& reading : log.clocks) end = std::max(end, reading.monotonic_raw);
-  return end;
-}
+/// A file, when it was begun and when last heard of, on the common clock.
+struct FileSpan {
+  explicit FileSpan(const raw::Log& file)
+      : log{&file}, begin{file.header.monotonic_raw != 0 ? file.header.monotonic_raw : file.header.time}, end{begin} {
+    for (const raw::ClockReading& reading : file.clocks) end = std::max(end, reading.monotonic_raw);
+    std::int64_t last = file.header.time;  // what is later on the file's clock is later on the common one
+    for (const raw::Memory& event : file.memory) last = std::max(last, event.time);
+    for (const raw::FrameworkMemory& event : file.framework_memory) last = std::max(last, event.time);
+    for (const raw::WithUses<raw::Launch>& launch : file.launches) last = std::max(last, launch.record.start);
+    for (const raw::Kernel& kernel : file.kernels) last = std::max(last, kernel.end);
+    for (const raw::WithUses<raw::FrameworkOp>& op : file.ops) last = std::max(last, op.record.end);
+    if (last != file.header.time) end = std::max(end, ClockFit{file}.common(last));
+  }
+
+  const raw::Log* log;
+  std::int64_t begin, end;
+};
 
 /// Whether the first of the following files is another program's than those that are known.
-bool is_next_program(std::span<const raw::Log* const> known, std::span<const raw::Log* const> following) {
-  const auto is_second = [&](const raw::Log* file) {
-    return file->header.source != raw::Source::kUnknown &&
+bool is_next_program(std::span<const FileSpan> known, std::span<const FileSpan> following) {
+  const auto is_second = [&](const FileSpan& file) {
+    return file.log->header.source != raw::Source::kUnknown &&
            std::any_of(known.begin(), known.end(),
-                       [&](const raw::Log* one) { return one->header.source == file->header.source; });
+                       [&](const FileSpan& one) { return one.log->header.source == file.log->header.source; });
   };
-  const auto is_over = [&](const raw::Log* file) { return end_of(*file) < begin_of(*following.front()); };
+  const auto is_over = [&](const FileSpan& file) { return file.end < following.front().begin; };
   return is_second(following.front()) || (std::all_of(known.begin(), known.end(), is_over) &&
                                           std::any_of(following.begin(), following.end(), is_second));
 }
@@ -91,23 +99,23 @@ const HostLaunch* ProcessLog::launch(std::uint32_t correlation) const {
 }
 
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs) {
-  std::vector<std::vector<const raw::Log*>> processes;
+  std::vector<std::vector<FileSpan>> processes;
   std::map<std::uint32_t, std::size_t> index;
   for (const raw::Log& log : logs) {
     const auto [entry, added] = index.try_emplace(log.header.process, processes.size());
     if (added) processes.emplace_back();
-    processes[entry->second].push_back(&log);
+    processes[entry->second].emplace_back(log);
   }
   std::vector<ProcessLog> programs;
-  for (std::vector<const raw::Log*>& files : processes) {
+  for (std::vector<FileSpan>& files : processes) {
     std::stable_sort(files.begin(), files.end(),
-                     [](const raw::Log* a, const raw::Log* b) { return begin_of(*a) < begin_of(*b); });
+                     [](const FileSpan& a, const FileSpan& b) { return a.begin < b.begin; });
     std::uint32_t program = 0;
     for (auto first = files.begin(), last = first; first != files.end(); first = last) {
-      ProcessLog& log = programs.emplace_back(files.front()->header.process, program++ & kMostPrograms);
+      ProcessLog& log = programs.emplace_back(files.front().log->header.process, program++ & kMostPrograms);
       while (last != files.end() && (last == first || !is_next_program({first, last}, {last, files.end()})))
-        log.files.emplace_back(**last++);
-      if (last != files.end()) log.ends = ClockFit{**last}.common((*last)->header.time);
+        log.files.emplace_back(*(last++)->log);
+      if (last != files.end()) log.ends = ClockFit{*last->log}.common(last->log->header.time);
     }
   }
   for (ProcessLog& program : programs) program.index();

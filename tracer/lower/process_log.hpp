@@ -47,8 +47,8 @@ struct ProcessLog {
 };
 
 /// One for each program of each process, processes in the order in which they first appear. A program writes one file
-/// for each source, so a second one is the next program's; and so is a file that began after all of a program's ended,
-/// if a second one of theirs follows.
+/// for each source, so a second one is the next program's; and so is a file that began after all of a program's ended
+/// (their last clock reading, memory event, launch, kernel or op), if a second one of theirs follows.
 std::vector<ProcessLog> by_process(std::span<const raw::Log> logs);
 
 /// What no trace has: memory that is not known to be on the host may be on a device.
