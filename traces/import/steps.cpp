@@ -167,6 +167,7 @@ class Measure {
       return std::pair{a.letters.size(), a.last - a.first} < std::pair{b.letters.size(), b.last - b.first};
     });
     for (const Run& run : runs_) {
+      if (run.letters.size() * 3 < main.letters.size() * 2) continue;
       std::vector<std::uint32_t> both;
       std::set_intersection(run.letters.begin(), run.letters.end(), main.letters.begin(), main.letters.end(),
                             std::back_inserter(both));
@@ -186,8 +187,8 @@ class Measure {
     std::size_t begin = first;
     while (begin + slack_ < last) {
       std::size_t known = begin;
-      while (image_[known] == kNone) ++known;  // that of the last row is known
-      const std::size_t next = image_[known] - std::min(known - begin, image_[known] - begin - 1);
+      while (image_[known] == kNone) ++known;                    // that of the last row is known
+      const std::size_t next = image_[known] - (known - begin);  // an image is behind its row
       chain.push_back({begin, next});
       begin = next;
     }
