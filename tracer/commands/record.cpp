@@ -78,8 +78,8 @@ std::string injection_library(const std::string& given, bool torch) {
   if (torch && !driver_missing().empty()) return "";
   refuse(
       "record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h are found (./setup.sh cuda-headers "
-      "fetches them)",
-      here.string());
+      "fetches them){}",
+      here.string(), torch ? "; with --torch, --no-gpu records PyTorch alone" : "");
 }
 
 bool records_torch(const Arguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
@@ -208,7 +208,7 @@ const RegisterCommand kRegistered{
                       "torch (as --torch), jax or tensorflow (tf): switch its own pool of device memory off, which is "
                       "slow, so that its buffers can be seen");
        app.add_flag("--no-gpu", arguments->no_gpu,
-                    "only what --torch records; without NVIDIA's driver nothing else is");
+                    "only what --torch records, which is all where NVIDIA's driver is missing");
        const auto dry =
            app.add_flag("--dry", arguments->is_dry,
                         "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
