@@ -98,10 +98,10 @@ class Program {
   /// last).
   void during(const Column& changes, std::int64_t first, std::int64_t last, std::uint32_t variable, double factor = 1) {
     if (first >= last) return;
-    const std::size_t begin = slot(first), end = slot(last);
+    const std::size_t begin = slot(first), end = slot(last - 1) + 1;
     program_.add(changes[begin], variable, -factor);
     if (end < slots_) program_.add(changes[end], variable, factor);
-    if (end <= begin && end > 0) program_.add(changes[0], variable, -factor);  // and goes on from the beginning
+    if (end <= begin) program_.add(changes[0], variable, -factor);  // and goes on from the beginning
   }
 
   /// Absences of the same content, by how long after its copy may begin they do; not those that the host has always.
