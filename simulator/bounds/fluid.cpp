@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace tidepool {
@@ -19,6 +20,7 @@ class Program {
   Program(const Absences& step, const FluidQuery& query)
       : step_{step},
         query_{query},
+        absences_{step.absences},
         n_{static_cast<std::int64_t>(step.load.size())},
         slots_{static_cast<std::size_t>(query.repeats ? n_ : n_ + 1)},
         out_rate_{query.out_rate * kByte / kNano},
@@ -27,6 +29,7 @@ class Program {
     // Moving everything, one after the other, and running every op again for every absence: no plan need lose more.
     longest_ = total_ / out_rate_ + total_ / in_rate_ +
                milliseconds(step.starts.back()) * (1 + static_cast<double>(query.remat ? step.absences.size() : 0));
+    if (query.remat) find_recomputable();
     copies();
     memory();
     if (query.remat) recomputation();
@@ -41,7 +44,8 @@ class Program {
     if (bound.stall > 0) bound.limited_by = lost_time(solution).mostly();
     const auto bytes_of = [&](const Column& variables) {
       std::vector<double> bytes;
-      for (const std::uint32_t variable : variables) bytes.push_back(solution.x[variable] / kByte);
+      for (std::size_t g = 0; g < std::min(variables.size(), step_.absences.size()); ++g)
+        bytes.push_back(solution.x[variables[g]] / kByte);
       return bytes;
     };
     if (!solution.x.empty()) bound.copied = bytes_of(copied_), bound.recomputed = bytes_of(recomputed_);
@@ -104,12 +108,31 @@ class Program {
     if (end <= begin) program_.add(changes[0], variable, -factor);  // and goes on from the beginning
   }
 
+  /// What this iteration made it can compute again until it ends. What is away beyond that may have been computed again
+  /// before, and copied out to leave once more: an absence from the end on, behind those of the step.
+  void find_recomputable() {
+    for (std::size_t g = 0; g < step_.absences.size(); ++g) {
+      const Absence& absence = step_.absences[g];
+      if (!absence.producer.valid() || absence.first >= n_ || absence.size == Bytes{}) continue;
+      again_.push_back(g);
+      if (absence.last <= n_) continue;
+      beyond_.push_back(g);
+      absences_.push_back(absence);
+      absences_.back().first = n_;
+    }
+  }
+  /// Of what absence is this one the part beyond the end? Nothing: of none.
+  std::optional<std::size_t> beyond(std::size_t g) const {
+    if (g < step_.absences.size()) return std::nullopt;
+    return beyond_[g - step_.absences.size()];
+  }
+
   /// Absences of the same content, by how long after its copy may begin they do; not those that the host has always.
   std::vector<std::vector<std::size_t>> by_content() const {
-    const auto wait = [&](std::size_t g) { return step_.absences[g].first - step_.absences[g].copied_from; };
+    const auto wait = [&](std::size_t g) { return absences_[g].first - absences_[g].copied_from; };
     std::map<std::pair<BufferId, std::size_t>, std::vector<std::size_t>> found;
-    for (std::size_t g = 0; g < step_.absences.size(); ++g)
-      if (const Absence& absence = step_.absences[g]; absence.copied_from != Absence::kAlways)
+    for (std::size_t g = 0; g < absences_.size(); ++g)
+      if (const Absence& absence = absences_[g]; absence.copied_from != Absence::kAlways)
         found[{absence.buffer, slot(absence.copied_from)}].push_back(g);
     std::vector<std::vector<std::size_t>> groups;
     for (auto& [content, group] : found) {
@@ -121,15 +144,14 @@ class Program {
 
   /// What is copied out for absences of one content: for each, what it has more than those before it.
   void copy_out(const std::vector<std::size_t>& group, const Column& queue, const Column& early) {
-    const Absence& last = step_.absences[group.back()];
-    const auto begins = [&](std::size_t g) {
-      return last.copied_from + step_.absences[g].first - step_.absences[g].copied_from;
-    };
+    const Absence& last = absences_[group.back()];
+    const auto begins = [&](std::size_t g) { return last.copied_from + absences_[g].first - absences_[g].copied_from; };
     std::uint32_t so_far = copied_[group[0]];
     for (std::size_t i = 1; i < group.size(); ++i) {
       const std::uint32_t most = program_.variable(0, mebibytes(last.size), 0);
       at_most(so_far, 1, most);
-      at_most(copied_[group[i]], 1, most);
+      const std::uint32_t row = at_most(copied_[group[i]], 1, most);
+      if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // other bytes
       during(early, begins(group[i - 1]), begins(group[i]), so_far, -1);
       so_far = most;
     }
@@ -139,7 +161,7 @@ class Program {
 
   void copies() {
     const auto all = [&](std::size_t) { return total_; };
-    for (const Absence& absence : step_.absences) copied_.push_back(program_.variable(0, mebibytes(absence.size), 0));
+    for (const Absence& absence : absences_) copied_.push_back(program_.variable(0, mebibytes(absence.size), 0));
     wait_ = variables([&](std::size_t) { return longest_; }, 1);
     out_ = variables([&](std::size_t k) { return std::min(total_, out_rate_ * duration(k)); });
     in_ = variables([&](std::size_t k) { return std::min(total_, in_rate_ * duration(k)); });
@@ -158,8 +180,8 @@ class Program {
       program_.add(ahead[k], in_[before(k)], -1);
     }
     for (const std::vector<std::size_t>& group : by_content()) copy_out(group, queue, early);
-    for (std::size_t g = 0; g < step_.absences.size(); ++g) {
-      const Absence& absence = step_.absences[g];
+    for (std::size_t g = 0; g < absences_.size(); ++g) {
+      const Absence& absence = absences_[g];
       if (absence.due != Absence::kNever) program_.add(ahead[slot(absence.due)], copied_[g], 1);
       during(away_changes_, absence.first, absence.last, copied_[g]);
     }
@@ -198,23 +220,27 @@ class Program {
     std::map<OpId, double> made;  // by op: what it makes of all that may be away
     for (const auto& [version, absence] : versions)
       if (absence->producer.valid()) made[absence->producer] += mebibytes(absence->size);
-    for (std::size_t g = 0; g < step_.absences.size(); ++g) {
-      const Absence& absence = step_.absences[g];
-      const bool can = absence.producer.valid() && absence.due != Absence::kNever && absence.last <= n_;
-      recomputed_.push_back(program_.variable(0, can ? mebibytes(absence.size) : 0, 0));
-      if (!can) continue;
+    for (std::size_t g = 0; g < step_.absences.size(); ++g) recomputed_.push_back(program_.variable(0, 0, 0));
+    for (const std::size_t g : again_) {
+      const Absence& absence = absences_[g];
+      recomputed_[g] = program_.variable(0, mebibytes(absence.size), 0);
+      const std::int64_t last = std::min(absence.last, n_);
       const std::uint32_t size = program_.row(-kNone, mebibytes(absence.size));
       program_.add(size, copied_[g], 1);
       program_.add(size, recomputed_[g], 1);
       const double time = duration(absence.producer.index()) / made[absence.producer];
       program_.add(opened[slot(absence.first)], recomputed_[g], -time);
-      program_.add(finished[slot(absence.due)], recomputed_[g], time);
-      during(away_changes_, absence.first, absence.last, recomputed_[g]);
+      program_.add(finished[slot(last)], recomputed_[g], time);
+      during(away_changes_, absence.first, last, recomputed_[g]);
     }
+    for (std::size_t g = step_.absences.size(); g < absences_.size(); ++g)
+      at_most(copied_[g], 1, recomputed_[*beyond(g)]);
   }
 
   const Absences& step_;
   const FluidQuery& query_;
+  std::vector<Absence> absences_;            // those of the step first
+  std::vector<std::size_t> again_, beyond_;  // those that can be computed again; those that are also beyond the end
   const std::int64_t n_;
   const std::size_t slots_;  // one by op, and one more for the end of a step that is not repeated
   const double out_rate_, in_rate_;

@@ -37,7 +37,9 @@ struct FluidBound {
 ///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise behind it, with o_k and i_k,
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
 /// Computing again takes r_g / size of the producer's time, or less where it makes more than g, between the beginning
-/// of the absence and its due op. Which bytes are which is forgotten: first come, first served.
+/// of the absence and its end, or that of the iteration: where an absence goes on beyond it, x_g <= r_g of what is
+/// computed again is copied out for that part, which adds to z_c and comes in like y_g. Which bytes are which is
+/// forgotten: first come, first served.
 ///
 /// What a time w_k > 0 is lost to, the multipliers say: its column costs 1, which those of the three rows that it is in
 /// (O_k, I_k and computing again) make up between them. Where there was no time for a solution, all w_k count alike.
