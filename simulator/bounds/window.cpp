@@ -168,10 +168,9 @@ class Search {
         away.not_due += size;
       else
         due_[index(absence.due - turn)] += size;
-      if (!query_.remat || turn != 0 || !absence.producer.valid()) continue;  // not of this iteration
+      if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // not of this iteration
       away.lost.push_back({absence.producer, size});
-      // Computed again before the step ends.
-      away.last_due = std::max(away.last_due, absence.due == Absence::kNever ? n_ : absence.due);
+      away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // computed again before the step ends
     }
     return away;
   }
@@ -194,19 +193,27 @@ class Search {
     sum = away.not_due;
     for (std::int64_t k = first_ + static_cast<std::int64_t>(due_.size()) - 1; k > p; --k)
       consider(in, due_[index(k)], k);
+    // In a repeated step the stretches before p and behind it may be the same one of different iterations.
+    const auto apart = [&](std::int64_t last) { return !query_.repeats || last - out.reach < n_; };
+    const auto more = [](const LostTime& a, const LostTime& b) { return a.total() >= b.total() ? a : b; };
     if (query_.remat) {
-      const LostTime lost = Recompute{away.lost, step_.starts}.least(excess, query_.swap ? away.all : 0, out, in);
-      const double stall = lost.total();
-      if (stall < kForEver && stall > 0) note({out.reach, std::max(away.last_due, in.reach), lost});
-      return lost;
+      const Recompute again{away.lost, step_.starts};
+      const auto least = [&](const Ramp& before, const Ramp& behind) {
+        return again.least(excess, query_.swap ? away.all : 0, before, behind);
+      };
+      const LostTime lost = least(out, in);
+      if (lost.total() == 0 || lost.total() == kForEver) return lost;
+      const std::int64_t last = std::max(away.last_due, in.reach);
+      note({out.reach, last, lost});
+      if (apart(last)) return lost;
+      const LostTime behind = least({}, in);
+      return apart(away.last_due) ? more(least(out, {}), behind) : behind;
     }
     const LostTime before{.d2h = out(excess)}, behind{.h2d = in(excess)};
     if (before.d2h > 0) note({out.reach, p, before});
     if (behind.h2d > 0) note({p + 1, in.reach, behind});
-    // In a repeated step the two stretches may be the same one of different iterations.
-    const bool apart = !query_.repeats || before.d2h == 0 || behind.h2d == 0 || in.reach - out.reach < n_;
-    if (apart) return {.d2h = before.d2h, .h2d = behind.h2d};
-    return before.d2h >= behind.h2d ? before : behind;
+    if (before.d2h == 0 || behind.h2d == 0 || apart(in.reach)) return {.d2h = before.d2h, .h2d = behind.h2d};
+    return more(before, behind);
   }
 
   void note(const Stretch& stretch) {
