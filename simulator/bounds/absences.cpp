@@ -74,12 +74,15 @@ class Finder {
       for (const Touch& touch : touches)
         if (touch.writes) written = touch.op - n_;
     VersionId content = trace_.first_version(id);
+    const auto as_it_came = [&] {
+      return !buffer.born_before && trace_.version(content).kind == VersionKind::kInitial;
+    };
     std::int64_t free_from = 0;  // since the last use
     for (std::size_t i = 0; i < touches.size(); ++i) {
       const Touch& touch = touches[i];
       count(buffer.size, touch.op, touch.op + 1);
       const bool from_before = i == 0;
-      if (touch.reads && (!from_before || (buffer.born_before && !carried)))
+      if (touch.reads && !as_it_came() && (!from_before || (buffer.born_before && !carried)))
         add(buffer, {content, buffer.size, free_from, touch.op, written, touch.op, producer});
       if (touch.writes) written = touch.op, producer = OpId{static_cast<std::size_t>(touch.op)};
       content = touch.after;
@@ -89,7 +92,7 @@ class Finder {
     if (carried) {
       // From the last use to the first of the next iteration; what has never been written stays clean for ever.
       if (first.reads) add(buffer, {content, buffer.size, free_from, n_ + first.op, written, n_ + first.op, producer});
-    } else if (handed_on) {
+    } else if (handed_on && !as_it_came()) {
       const bool may_end_on_host = repeats_ || buffer.born_before;
       add(buffer, {content, buffer.size, free_from, n_, written, may_end_on_host ? Absence::kNever : n_, producer});
     }

@@ -33,7 +33,8 @@ struct Absence {
   bool operator==(const Absence&) const = default;
 };
 
-/// A step as transfers see it. Content that no op will read is taken to be away already.
+/// A step as transfers see it. Content that no op will read is taken to be away already, and so is what a buffer came
+/// with when it was allocated in the step: allocating it again brings that back.
 struct Absences {
   std::vector<Nanos> starts;      ///< by op, of a step that waits for nothing; one more: the end
   std::vector<Bytes> load;        ///< by op: content in use or needed later, absences included

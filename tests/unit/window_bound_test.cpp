@@ -169,6 +169,34 @@ TEST_CASE("content that is overwritten before it is read again needs no place in
   CHECK(step.load == std::vector<Bytes>{1'000'000_B, 0_B, 1'000'000_B, 1'000'000_B});
 }
 
+TEST_CASE("what a buffer came with is had again by allocating it again, without a copy") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 100_us}, {{a, Access::kRead}});
+  const BufferId b = build.alloc({.size = 1'000'000_B});
+  build.run({.duration = 10_us}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 50_us}, {{a, Access::kRead}});
+  build.free(a);
+  const Trace trace = build.finish();
+  const std::uint32_t came = trace.first_version(a).value(), room = trace.made(OpId{1})[0].value();
+  const auto counted = [](Verb verb, std::uint32_t op, std::uint32_t subject) {
+    return Action{verb, OpId{op}, subject, kNoAddress, 1'000'000_B};
+  };
+  const Plan plan{{counted(Verb::kAlloc, 0, came), counted(Verb::kRun, 0, 0), counted(Verb::kDrop, 1, came),
+                   counted(Verb::kAlloc, 1, room), counted(Verb::kRun, 1, 1), counted(Verb::kFree, 2, room),
+                   counted(Verb::kAlloc, 2, came), counted(Verb::kRun, 2, 2), counted(Verb::kFree, 2, came)}};
+  const RunSpec spec{.pool = "ideal", .capacity = 1'000'000_B, .machine = kMachine};
+  CHECK(replay(trace, spec, plan).makespan == 160_us);
+  for (const bool steady : {false, true}) {
+    const std::vector<Bound> bounds =
+        compute_bounds({.trace = trace, .machine = kMachine, .capacity = spec.capacity, .swap = true, .steady = steady},
+                       BoundEffort::kAll);
+    REQUIRE(bounds.size() == 1);
+    CHECK(bounds[0].makespan == 160_us);
+  }
+}
+
 TEST_CASE("more away than may be away is infeasible") {
   const Trace trace = one_gap(10_us);
   const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 999'999_B, .swap = true};
