@@ -210,6 +210,8 @@ void Checker::check(const Action& action) {
       const BufferId buffer = trace_.version(v).buffer;
       if (initial && trace_.buffer(buffer).born_before) {
         if (!place.on_host) refuse(action, "it is gone and cannot be had again");
+        if (next_op_ > 0 || (iterations_ > 1 && trace_.buffer(buffer).outlives))
+          refuse(action, "only a copy brings back what existed before the step");
         began_on_host_[buffer.index()] = false;
       }
       if (initial) leave_host(place);

@@ -288,6 +288,25 @@ TEST_CASE("a plan that cannot be carried out is refused with the action and the 
         "scratch version 0 before op 1: it would overlap version 0");
 }
 
+TEST_CASE("what existed before the step gets a place when it begins, and later by a copy only") {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 1000_B});
+  build.run({.duration = 10_ns}, {});
+  build.run({.duration = 10_ns}, {{weight}});
+  const Trace trace = build.finish();
+  const Action start = act(Verb::kAlloc, 0, 0, 0, 1000), out = act(Verb::kSwapOut, 0, 0), drop = act(Verb::kDrop, 0, 0),
+               first = act(Verb::kRun, 0, 0), late = act(Verb::kAlloc, 1, 0, 0, 1000),
+               in = act(Verb::kSwapIn, 1, 0, 0, 1000), second = act(Verb::kRun, 1, 1), next = act(Verb::kNext, 0, 1);
+  RunSpec spec = under("none", 1000_B);
+  CHECK(replay(trace, spec, Plan{{start, first, second}}).makespan == 20_ns);
+  CHECK(replay(trace, spec, Plan{{first, in, second}}).makespan == 10_ns + 1000_ns + 10_ns);
+  CHECK_THROWS_WITH(replay(trace, spec, Plan{{first, late, second}}),
+                    "alloc version 0 before op 1: only a copy brings back what existed before the step");
+  spec.iterations = 2;
+  CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, first, second, out, drop, next, start}}),
+                    "alloc version 0 before op 0: only a copy brings back what existed before the step");
+}
+
 TEST_CASE("a policy that is asked for a place cannot run an op, which would need places itself") {
   /// Runs op 0 again when it is asked.
   class Rerun final : public Policy {
