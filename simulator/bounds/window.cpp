@@ -37,6 +37,10 @@ struct Ramp {
   double rate = 1, slack = kForEver;
   std::int64_t reach = 0;
   double operator()(double bytes) const { return std::max(0.0, bytes / rate - slack); }
+  /// All but `others` bytes are copied between the instant and a position that is `between` ns away.
+  void consider(double others, double between, std::int64_t position) {
+    if (const double s = others / rate + between; s < slack) slack = s, reach = position;
+  }
 };
 
 /// Time to compute z bytes again: cheapest time per byte first.
@@ -178,42 +182,50 @@ class Search {
 
   /// The bound of one instant; infinite if more has to be away than may be.
   LostTime at(std::int64_t p) {
-    const double now = time(p), excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
+    const double excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
     const AwayThen away = away_at(p);
     if (away.all < excess) return {.recompute = kForEver};
-    Ramp out{.rate = query_.out_rate, .reach = p}, in{.rate = query_.in_rate, .reach = p};
-    double sum = away.on_host;
-    const auto consider = [&](Ramp& ramp, double bytes, std::int64_t position) {
-      if (bytes == 0) return;
-      const double slack = sum / ramp.rate + std::abs(now - time(position));
-      if (slack < ramp.slack) ramp.slack = slack, ramp.reach = position;
-      sum += bytes;
+    const Recompute again{away.lost, step_.starts};
+    const auto least = [&](const Ramp& out, const Ramp& in) {
+      if (!query_.remat) return LostTime{.d2h = out(excess), .h2d = in(excess)};
+      return again.least(excess, query_.swap ? away.all : 0, out, in);
     };
-    for (std::int64_t k = first_; k <= p; ++k) consider(out, ready_[index(k)], k);
-    sum = away.not_due;
-    for (std::int64_t k = first_ + static_cast<std::int64_t>(due_.size()) - 1; k > p; --k)
-      consider(in, due_[index(k)], k);
-    // In a repeated step the stretches before p and behind it may be the same one of different iterations.
-    const auto apart = [&](std::int64_t last) { return !query_.repeats || last - out.reach < n_; };
-    const auto more = [](const LostTime& a, const LostTime& b) { return a.total() >= b.total() ? a : b; };
+    const std::int64_t end = first_ + static_cast<std::int64_t>(due_.size());
+    const Ramp out = before(p, away, first_), in = behind(p, away, end);
     if (query_.remat) {
-      const Recompute again{away.lost, step_.starts};
-      const auto least = [&](const Ramp& before, const Ramp& behind) {
-        return again.least(excess, query_.swap ? away.all : 0, before, behind);
-      };
-      const LostTime lost = least(out, in);
-      if (lost.total() == 0 || lost.total() == kForEver) return lost;
       const std::int64_t last = std::max(away.last_due, in.reach);
-      note({out.reach, last, lost});
-      if (apart(last)) return lost;
-      const LostTime behind = least({}, in);
-      return apart(away.last_due) ? more(least(out, {}), behind) : behind;
+      if (const LostTime lost = least(out, in); lost.total() > 0) note({out.reach, last, lost});
+    } else {
+      if (out(excess) > 0) note({out.reach, p, {.d2h = out(excess)}});
+      if (in(excess) > 0) note({p + 1, in.reach, {.h2d = in(excess)}});
     }
-    const LostTime before{.d2h = out(excess)}, behind{.h2d = in(excess)};
-    if (before.d2h > 0) note({out.reach, p, before});
-    if (behind.h2d > 0) note({p + 1, in.reach, behind});
-    if (before.d2h == 0 || behind.h2d == 0 || apart(in.reach)) return {.d2h = before.d2h, .h2d = behind.h2d};
-    return more(before, behind);
+    if (!query_.repeats) return least(out, in);
+    // What is lost behind p must not be what is lost before it an iteration later: either reaches less far.
+    const Ramp late = before(p, away, std::max(away.last_due, in.reach) - n_ + 1);
+    const Ramp later = before(p, away, away.last_due - n_ + 1);
+    const LostTime one = least(late, in), other = least(later, behind(p, away, later.reach + n_));
+    return one.total() >= other.total() ? one : other;
+  }
+
+  /// What is lost before position p, from copies out that begin at `from` or later.
+  Ramp before(std::int64_t p, const AwayThen& away, std::int64_t from) const {
+    Ramp out{.rate = query_.out_rate, .reach = p};
+    double sum = away.on_host;
+    for (std::int64_t k = first_; k <= p; ++k) {
+      if (ready_[index(k)] > 0 && k >= from) out.consider(sum, time(p) - time(k), k);
+      sum += ready_[index(k)];
+    }
+    return out;
+  }
+  /// What is lost behind position p, by copies back that are due in front of `end`.
+  Ramp behind(std::int64_t p, const AwayThen& away, std::int64_t end) const {
+    Ramp in{.rate = query_.in_rate, .reach = p};
+    double sum = away.not_due;
+    for (std::int64_t k = first_ + static_cast<std::int64_t>(due_.size()) - 1; k > p; --k) {
+      if (due_[index(k)] > 0 && k < end) in.consider(sum, time(k) - time(p), k);
+      sum += due_[index(k)];
+    }
+    return in;
   }
 
   void note(const Stretch& stretch) {
