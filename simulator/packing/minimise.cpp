@@ -53,16 +53,17 @@ class Minimiser {
 
   Layout run() {
     const HeightBound bound = height_bound(problem_);
-    low_ = bound.height;
+    proved_ = bound.height;
     layout_.proof = bound.proof;
     for (const Item& item : instance_.items)  // those of no bytes are no part of the problem, but count where they lie
-      if (item.size == Bytes{} && item.fixed && item.fixed->count() > low_ * problem_.unit) {
-        low_ = (item.fixed->count() + problem_.unit - 1) / problem_.unit;
+      if (item.size == Bytes{} && item.fixed && item.fixed->count() > proved_ * problem_.unit) {
+        proved_ = (item.fixed->count() + problem_.unit - 1) / problem_.unit;
         layout_.proof = "fixed";
       }
+    low_ = std::max(proved_, limits_.enough.count() / problem_.unit);
     one_pass();
     if (high_ > low_ && !end_.reached()) search();
-    layout_.lower_bound = std::min(Bytes{low_ * problem_.unit}, layout_.height);
+    layout_.lower_bound = std::min(Bytes{proved_ * problem_.unit}, layout_.height);
     if (layout_.height <= limits_.capacity)
       layout_.outcome = Outcome::kOk;
     else
@@ -193,7 +194,7 @@ class Minimiser {
     const Answer answer =
         search.run(target - rest.base, failures, rule, [&] { return search.work() - before > work || over(search); });
     if (answer == Answer::kNone) {
-      low_ = target + 1;
+      proved_ = low_ = target + 1;
       layout_.proof = "search";
     }
     if (answer != Answer::kFound) return answer;
@@ -215,7 +216,8 @@ class Minimiser {
   Sections sections_;
   PackingProblem problem_;
   Layout layout_;
-  std::int64_t low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();  // heights in units: bound and best
+  // Heights in units: no layout is lower; what is looked for is no lower; the best.
+  std::int64_t proved_ = 0, low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ inline constexpr int kDefaultEffort = 250;
 /// up (ExactSearch) looks for layouts of lower heights under changing rules: in many short runs, the lower bound's
 /// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends
 /// without a layout and without being cut short proves that there is none of its height. It is anytime: the best layout
-/// so far is valid.
+/// so far is valid. A height that is enough is what is looked for where the bound is lower.
 /// @param effort  without a time limit: where to stop, in millions of sections looked at; the millions are larger in
 ///                large instances, by a quarter of the sum of sections that the items live in
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort);

@@ -14,6 +14,7 @@ namespace tidepool {
 /// When to stop. Without a time limit a planner's answer depends on the instance and its options only.
 struct PackingLimits {
   Bytes capacity = kNoLimit;                ///< a layout that is higher is of no use
+  Bytes enough = {};                        ///< a layout that is no higher is as good as any
   std::optional<Nanos> time = {};           ///< wall time; overrides the planner's own limit of effort
   const std::atomic<bool>* stop = nullptr;  ///< set by another thread: return the best so far
 };

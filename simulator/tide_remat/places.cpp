@@ -41,7 +41,7 @@ FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, doub
     if (height <= limit) break;
   }
   if (height > limit && effort > 0 && load_of(instance) <= limit) {
-    Layout layout = minimise(instance, {.capacity = limit}, effort);
+    Layout layout = minimise(instance, {.capacity = limit, .enough = limit}, effort);
     if (layout.offsets.size() == instance.items.size()) offer(std::move(layout.offsets));
   }
   for (Bytes& offset : best) offset = offset * granule.count();

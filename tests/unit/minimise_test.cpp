@@ -84,6 +84,24 @@ TEST_CASE("the height of a complete search is the least of all trials") {
   }
 }
 
+TEST_CASE("a height that is enough is found, lower ones are not looked for, and no more is claimed than is proved") {
+  int higher = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
+    const Instance instance = tests::random_instance(seed, 3 + seed % 5, kind);
+    const Bytes least = Trials{instance}.least();
+    for (const Bytes enough : {std::max(least - 1_B, 0_B), least, least + 40_B}) {
+      const Layout layout = minimise(instance, {.enough = enough}, 100);
+      INFO("seed " << seed << ", the least is " << least.count() << ", enough " << enough.count());
+      REQUIRE(verified_height(instance, layout.offsets) == layout.height);
+      REQUIRE(layout.height <= std::max(enough, least));
+      REQUIRE(layout.lower_bound <= least);
+      higher += layout.height > least ? 1 : 0;
+    }
+  }
+  CHECK(higher > 0);
+}
+
 TEST_CASE("a fixed item bounds the height from below") {
   const Layout layout = minimise(pinned(), {}, 100);
   CHECK(layout.height == 7_B);  // the load is 6; what is fixed at 6 ends at 7
