@@ -14,6 +14,8 @@
 #include "simulator/answering.hpp"
 #include "simulator/bounds/fluid.hpp"
 #include "simulator/hybrid/improve.hpp"
+#include "simulator/hybrid/improve_placed.hpp"
+#include "simulator/hybrid/limit_search.hpp"
 #include "simulator/hybrid/placement.hpp"
 #include "simulator/hybrid/rivals.hpp"
 #include "simulator/registry.hpp"
@@ -36,8 +38,10 @@ namespace {
 ///      simulation. Every draft is scheduled as late as the periodic steady state allows and judged in the run that it
 ///      is for.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit) 1 and 2 count bytes only, up to a limit; the lives of
-///      what the best plan asks for are packed offline then, and the limit is lowered until they fit the capacity. What
-///      the pool itself would make of the plan is tried, too; with with=swap, also of plans for less memory.
+///      what the best plan asks for are packed offline then. If they do not fit the capacity, the highest limit is
+///      looked for below which they do, with plans made anew; then the best is changed as in 2, but what sticks out of
+///      the capacity counts. What the pool itself would make of each plan is tried, too; with with=swap, also of plans
+///      for less memory.
 ///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
 ///      it answers. So tide is never worse than any of them in its setting.
 ///   5. With robust=r: what was found, and what 1 to 3 find for links slower by r, is executed again as planned in
@@ -55,8 +59,8 @@ namespace {
 /// Steps of up to a thousand ops or so are searched twice, since room that an op frees is there when the next one
 /// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins).
 ///
-/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, twice as many with
-/// robust=, fewer where the step has more ops.
+/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
+/// twice as many with robust=, fewer where the step has more ops.
 class Tide final : public Answering {
  public:
   explicit Tide(const Options& options)
@@ -84,7 +88,7 @@ class Tide final : public Answering {
 
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kEffortForRivals = 50;
-  static constexpr int kRounds = 5;
+  static constexpr int kRounds = 5, kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts that are looked at again where robust ones are wanted
 
   /// What makes a plan once more, and the limit of the run that it was judged in.
@@ -214,14 +218,19 @@ class Tide final : public Answering {
     RunSpec counted = limited(spec);
     counted.pool = "ideal";
     counted.capacity = *granule * (spec.capacity / *granule);
+    Placer placer{trace, spec, room_maker(), *granule};
+    const bool thorough = tries == wanted_tries();
+    LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
-    constexpr int kLimits = 6;
-    const std::int64_t first_tries = recomputes_ ? tries * 7 / 10 : tries / 2;
-    for (int i = 0; i < kLimits; ++i) {
-      planning.capacity = counted.capacity;
-      Trials trials{trace, counted, i == 0 ? first_tries : std::max<std::int64_t>(tries * 6 / 100, 1), room_maker(),
-                    kept()};
-      if (i == 0)
+    std::optional<PlacedStart> start;  // the best with places, or if there is none the last without
+    std::optional<Result> to_beat;     // the same with places, as counted
+    for (int i = 0; i < kLimits && !limits.done(); ++i) {
+      const bool anew = i == 0 || (thorough && i <= 3);
+      const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
+      planning.capacity = counted.capacity = limits.limit();
+      Trials trials{trace, counted, std::max<std::int64_t>(tries * share / 100, 1), room_maker(), kept()};
+      if (i > 0 && anew) trials.add(gaps, plan);
+      if (anew)
         find_plan(trials, planning, costs);
       else
         improve(trials, planning, costs, plan, seed_);
@@ -231,15 +240,31 @@ class Tide final : public Answering {
       offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft, spec);
       keep_others(best, trials, spec);
       if (i == 0 && !recomputes_ && !best.loses_nothing()) plan_in_pool(best, planning, spec, plan, tries / 5);
-      if (!better(trials.best_result(), best.result) || is_close(best.result, trials.best_result())) return;
-      const Placement found = find_placement(trace, spec, draft, room_maker(), counted.capacity, *granule, kPacking);
-      if (found.result)
-        best.offer(*found.result, {[placed = found.placed] { return placed.answer(); }, spec.overhead_limit});
-      if (found.height <= spec.capacity) return;
-      counted.capacity -= std::max((found.height - spec.capacity) / 2, spec.capacity / 500);
+      if (!better(trials.best_result(), to_beat.value_or(best.result)) || is_close(best.result, trials.best_result())) {
+        limits.is_low();
+        continue;
+      }
+      const Placement found = find_placement(placer, spec, draft, counted.capacity);
+      if (found.placed) {
+        offer_placed(best, *found.placed, spec);
+        to_beat = trials.best_result();
+        limits.is_low();
+      } else {
+        limits.is_high(found.height - spec.capacity);
+      }
+      if (found.placed || !to_beat) start = PlacedStart{plan, counted.capacity, tries / 2, seed_};
     }
+    if (start && limits.was_high() && thorough) {
+      planning.capacity = spec.capacity;
+      if (const auto placed = improve_placed(placer, spec, planning, costs, *start, best.result))
+        offer_placed(best, *placed, spec);
+    }
+    judged_ += placer.judged();
   }
 
+  static void offer_placed(Best& best, const Placer::Placed& placed, const RunSpec& spec) {
+    best.offer(placed.result, {[draft = placed.draft] { return draft.answer(); }, spec.overhead_limit});
+  }
   Answer answer_of(const GapDraft& draft, const RunSpec& spec) const {
     return {[draft, on_demand = room_maker()] { return follow_draft(draft, on_demand); }, spec.overhead_limit};
   }
@@ -424,8 +449,6 @@ class Tide final : public Answering {
     }
     return shares;
   }
-
-  static constexpr double kPacking = 2;  // effort of it, as of minimise()
 
   std::int64_t effort_;
   Bytes least_;

@@ -1,12 +1,14 @@
 // Addresses for a plan that was judged by counting bytes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "simulator/run.hpp"
 #include "simulator/swap/trials.hpp"
 #include "simulator/tide_remat/counted_pool.hpp"
+#include "simulator/tide_remat/places.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -21,16 +23,50 @@ struct PlacedDraft {
   std::unique_ptr<Policy> answer() const;
 };
 
-struct Placement {
-  Bytes height = {};  ///< addresses that the lives in the counted run take; 0: that run did not end well
-  PlacedDraft placed;
-  std::optional<Result> result;  ///< of the run with places, if the height fits its capacity
+/// Runs drafts by a sum of bytes and packs the lives of their places.
+class Placer {
+ public:
+  /// @param trace, spec  of the run with places; both outlive it
+  /// @param granule      places are multiples of it
+  Placer(const Trace& trace, const RunSpec& spec, OnDemand on_demand, Bytes granule)
+      : trace_{trace}, spec_{spec}, on_demand_{on_demand}, granule_{granule} {}
+
+  struct Counted {
+    Result result;
+    std::shared_ptr<PlaceLog> log;
+  };
+  /// @param limit           of the sum
+  /// @param overhead_limit  ends the run
+  Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
+
+  /// How much is done to find low places.
+  enum class Packing : std::uint8_t { kQuick, kThorough };
+  FoundPlaces pack(const PlaceLog& log, Packing packing) const;
+
+  struct Placed {
+    PlacedDraft draft;
+    Result result;
+  };
+  /// The run with places, whose height fits the capacity.
+  Placed follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places);
+
+  /// How many runs there were.
+  std::int64_t judged() const { return judged_; }
+
+ private:
+  const Trace& trace_;
+  const RunSpec& spec_;
+  OnDemand on_demand_;
+  Bytes granule_;
+  std::int64_t judged_ = 0;
 };
 
-/// Runs a draft by a sum of bytes up to `limit`, packs the lives of its places, and runs it with them.
-/// @param granule  places are multiples of it
-/// @param effort   of the packing, as of minimise()
-Placement find_placement(const Trace& trace, const RunSpec& spec, const GapDraft& draft, OnDemand on_demand,
-                         Bytes limit, Bytes granule, double effort);
+struct Placement {
+  Bytes height = {};  ///< addresses that the lives in the counted run take; 0: that run did not end well
+  std::optional<Placer::Placed> placed;  ///< if the height fits the capacity
+};
+
+/// All three: counts up to `limit`, packs thoroughly, and follows what fits.
+Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit);
 
 }  // namespace tidepool

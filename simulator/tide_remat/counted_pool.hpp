@@ -21,6 +21,7 @@ struct PlaceLog {
     Bytes size;                      ///< rounded
     std::uint32_t end = kNever;      ///< the first request that comes after it was given back
     bool after_temporaries = false;  ///< it fit only when what was brought back for others had gone
+    OpId before = {};                ///< the op that the program ran next; none: after the last
   };
   std::vector<Life> lives;  ///< by request
   /// What was asked for, in order, and whether it was given; each given one is the next of `lives`.
@@ -54,7 +55,7 @@ class CountedPool final : public Pool {
       return {};
     }
     free_ -= size;
-    log_->lives.push_back({size, PlaceLog::kNever, std::exchange(after_temporaries_, false)});
+    log_->lives.push_back({size, PlaceLog::kNever, std::exchange(after_temporaries_, false), request.before});
     return Block{kNoAddress, size, static_cast<std::uint32_t>(log_->lives.size() - 1)};
   }
   void release(const Block& block) override {

@@ -1,0 +1,83 @@
+#include "simulator/hybrid/improve_placed.hpp"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "simulator/hybrid/gap_changes.hpp"
+#include "simulator/hybrid/improve.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The ops during which something lies above the capacity, once for each thing that does.
+std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& places, Bytes capacity,
+                                       std::size_t ops) {
+  const auto op_of = [&](std::size_t life) {
+    return life < log.lives.size() && log.lives[life].before.valid() ? log.lives[life].before.index() : ops - 1;
+  };
+  std::vector<std::size_t> slots;
+  for (std::size_t i = 0; i < log.lives.size(); ++i)
+    if (places.offsets[i] + log.lives[i].size > capacity)
+      for (std::size_t k = op_of(i), last = op_of(log.lives[i].end); k <= last; ++k) slots.push_back(k);
+  return slots;
+}
+
+/// What is copied besides, in ns for every byte that lies above the capacity.
+double excess_price(const Machine& machine) {
+  const auto per_byte = [](const Link& link) { return 1e9 / static_cast<double>(link.rate.count()); };
+  return 2 * (per_byte(machine.h2d) + per_byte(machine.d2h));
+}
+
+}  // namespace
+
+std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
+                                             const std::vector<Nanos>& costs, const PlacedStart& start, Result best) {
+  constexpr std::size_t kMostPacked = 60'000;  // lives, together: about a second
+  const CopyOut copies = copies_of(start.plan);
+  const double price = excess_price(planning.machine);
+  std::optional<Placer::Placed> found;
+  Planning limited = planning;
+  GapChanges changes{planning, costs, start.seed};
+  std::mt19937_64 random{start.seed};
+  std::vector<How> current = how_of(selection_of(start.plan), planning.gaps.size());
+  Bytes limit = start.limit;
+  std::optional<Result> least;  // of `current`, as counted, with the price of its excess
+  std::size_t packed = 0;
+  for (std::int64_t i = 0; i < start.tries && packed < kMostPacked; ++i) {
+    std::vector<How> changed = current;
+    limited.capacity = limit;
+    if (least && random() % 8 == 0) {
+      const Bytes by = spec.capacity / 100 * static_cast<std::int64_t>(1 + random() % 2);
+      limited.capacity = random() % 2 == 0 ? std::min(limit + by, spec.capacity) : limit - by;
+    } else if (least) {
+      changed = changes.changed(current);
+    }
+    std::optional<MixedPlan> mixed = schedule_mixed(limited, selection_of(changed), copies);
+    if (!mixed) continue;
+    mixed->plan.drops_on_demand = start.plan.drops_on_demand;
+    const GapDraft draft = draft_of(planning.gaps, mixed->plan, planning.trace.ops().size());
+    Placer::Counted counted =
+        placer.count(draft, limited.capacity, least ? limit_of(planning.trace, spec, *least, 1) : spec.overhead_limit);
+    Result& result = counted.result;
+    if (result.outcome != Outcome::kOk || (least && better(*least, result))) continue;
+
+    const FoundPlaces places = placer.pack(*counted.log, Placer::Packing::kQuick);
+    packed += counted.log->lives.size();
+    if (places.height <= spec.capacity) {
+      Placer::Placed placed = placer.follow(draft, *counted.log, places);
+      if (better(placed.result, best)) best = placed.result, found = std::move(placed);
+    } else {
+      const double excess = static_cast<double>((places.height - spec.capacity).count());
+      result.totals.makespan += Nanos{static_cast<std::int64_t>(price * excess)};
+      if (least && better(*least, result)) continue;
+    }
+    least = result;
+    current = std::move(changed);
+    limit = limited.capacity;
+    changes.look_at(crowded_slots(*counted.log, places, spec.capacity, planning.circle.size()));
+  }
+  return found;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,70 @@
+// Plans by counted bytes that are to have places.
+#include "simulator/hybrid/placement.hpp"
+
+#include <string>
+
+#include "simulator/hybrid/improve_placed.hpp"
+#include "simulator/hybrid/limit_search.hpp"
+#include "tests/catch.hpp"
+#include "traces/importer.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("a limit falls by three quarters of what is too much until it is low enough, then halves what is left") {
+  LimitSearch limits{1'000_B, 2_B};
+  limits.is_high(100_B);
+  CHECK(limits.limit() == 925_B);
+  limits.is_high(1_B);
+  CHECK(limits.limit() == 923_B);  // no smaller steps than 2 B
+  limits.is_low();
+  CHECK(limits.limit() == 924_B);
+  CHECK(limits.done());
+}
+
+TEST_CASE("a limit that was too low rises to halfway below the lowest that was too high") {
+  LimitSearch limits{1'000_B, 2_B};
+  limits.is_high(80_B);
+  limits.is_low();
+  CHECK(limits.limit() == 970_B);
+  limits.is_high(10_B);
+  CHECK(limits.limit() == 955_B);
+  limits.is_low();
+  CHECK(limits.limit() == 962_B);
+  CHECK_FALSE(limits.done());
+}
+
+TEST_CASE("a first limit that is low enough is the last") {
+  LimitSearch limits{1'000_B, 2_B};
+  limits.is_low();
+  CHECK(limits.done());
+  CHECK_FALSE(limits.was_high());
+}
+
+TEST_CASE(
+    "a plan that finds no places is changed until it has some, where it is faster than what the pool makes of it") {
+  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/unet.tide");
+  RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = trace.ideal_peak() * 40 / 100};
+  spec.machine = find_machine("a100-pcie4");
+  Placer placer{trace, spec, OnDemand::kCopyOrDrop, *granule_of(spec.pool)};
+  const StepCircle circle = step_circle(trace);
+  const std::vector<Gap> gaps = find_gaps_of_run(trace, 64_KiB, circle, spec);
+  const Reruns reruns{trace, gaps};
+  const std::vector<Nanos> costs = reruns.costs();
+  const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity};
+  const std::optional<MixedPlan> plan = schedule_mixed(
+      planning, select_by_price(planning, costs, 1, SlotLimits(circle.size(), spec.capacity)), CopyOut::kWhenFree);
+  REQUIRE(plan);
+  const GapDraft draft = draft_of(gaps, plan->plan, trace.ops().size());
+  const Placement start = find_placement(placer, spec, draft, spec.capacity);
+  CHECK(start.height > spec.capacity);
+  CHECK_FALSE(start.placed);
+
+  const Result in_pool = judge(trace, spec, follow_draft(draft, OnDemand::kCopyOrDrop));
+  const std::optional<Placer::Placed> placed =
+      improve_placed(placer, spec, planning, costs, {plan->plan, spec.capacity, 100, 1}, in_pool);
+  REQUIRE(placed);
+  CHECK(placed->result.outcome == Outcome::kOk);
+  CHECK(placed->result.totals.footprint <= spec.capacity);
+  CHECK(better(placed->result, in_pool));
+  CHECK(judge(trace, spec, placed->draft.answer()).totals == placed->result.totals);
+}
