@@ -4,9 +4,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <iterator>
-#include <map>
+#include <variant>
 
+#include "simulator/audit/pieces.hpp"
 #include "simulator/pools/cnmem.hpp"
 #include "traces/error.hpp"
 
@@ -28,13 +28,10 @@ class LoggedDevice final : public Device {
 
   std::optional<Bytes> reserve(Bytes size) override {
     const Bytes address = segments_.empty() ? expected_ : next_logged(size);
-    const auto above = held_.lower_bound(address);
-    if (wrong_.empty() && ((above != held_.end() && above->first < address + size) ||
-                           (above != held_.begin() && std::prev(above)->first + std::prev(above)->second > address)))
+    if (wrong_.empty() && held_.add({address, size}, {}) == held_.end())
       wrong_ = fmt::format("the model asks the device for {} B; the log shows {:#x}, which is in a segment already",
                            size.count(), address.count());
     if (!wrong_.empty()) return {};
-    held_.emplace(address, size);
     ++(segments_.empty() ? audit_.inferred_segments : audit_.segment_matched);
     return address;
   }
@@ -67,7 +64,7 @@ class LoggedDevice final : public Device {
   std::span<const LoggedSegment> segments_;
   std::size_t given_ = 0;
   DeviceAudit& audit_;
-  std::map<Bytes, Bytes> held_;  // sizes of segments by address
+  Pieces<std::monostate> held_;  // segments
   std::string wrong_;
 };
 

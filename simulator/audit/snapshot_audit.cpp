@@ -6,7 +6,6 @@
 #include <charconv>
 #include <set>
 
-#include "simulator/audit/expandable_ranges.hpp"
 #include "simulator/audit/snapshot_script.hpp"
 #include "simulator/audit/start_state.hpp"
 #include "traces/error.hpp"
@@ -17,8 +16,6 @@ namespace {
 constexpr std::size_t kMostRestarts = 1'000;
 constexpr std::size_t kMostReplayed = 50'000'000;  ///< events, in all passes
 constexpr std::size_t kMostStreams = 1'000;
-/// How far a range of addresses reaches when nothing follows it.
-constexpr Bytes kOpenEnd{std::int64_t{1} << 46};
 
 using Source = CachingAllocator::Source;
 
@@ -62,7 +59,6 @@ class Replay {
     for (const StartBlock& block : segment.used) used.push_back({Bytes{block.address}, block.size});
     if (segment.expandable) {
       model_.adopt_range(segment.key, segment.place, segment.mapped, used);
-      script_.hold_range(segment.place.offset);
       for (const Block& run : segment.mapped) script_.hold(run);
     } else {
       model_.adopt_segment(segment.key, segment.place, used);
@@ -178,7 +174,9 @@ class Replay {
 
   void malloc(std::size_t target) {
     const SnapshotEvent& event = events_[target];
-    const std::optional<Block> block = model_.malloc(event.size, source(target));
+    const Source from = source(target);
+    script_.serve(CachingAllocator::key_of(rounded_request(model_.config(), event.size), from));
+    const std::optional<Block> block = model_.malloc(event.size, from);
     const std::size_t reached = script_.position();
     if (event.action == SnapshotAction::kOom) {
       if (block)
@@ -298,10 +296,10 @@ void check_streams(const TorchSnapshot& snapshot, int device) {
         fmt::format("device {}: {} streams and pools; expected at most {}", device, streams.size(), kMostStreams)};
 }
 
-/// The answer for one device, after as many passes as its start state takes.
-DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, const CachingConfig& config) {
+/// The answer for one device from a start state, after as many passes as that takes.
+DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int device, CachingConfig config) {
   const std::vector<SnapshotEvent>& events = snapshot.device_traces[static_cast<std::size_t>(device)];
-  StartState start = start_state(snapshot, device, config);
+  config.range_size = start.range_size;
   DeviceAudit audit;
   const std::size_t passes = std::clamp<std::size_t>(kMostReplayed / events.size(), 1, kMostRestarts);
   for (std::size_t pass = 0; pass < passes; ++pass) {
@@ -313,23 +311,25 @@ DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, const Cachin
   return audit;
 }
 
+/// The answer for one device. That ranges are as long as their least distance is a guess: the better answer of two.
+DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, CachingConfig config) {
+  StartState start = start_state(snapshot, device, config);
+  const bool closed = start.range_size < kOpenEnd;
+  DeviceAudit audit = audit_from(std::move(start), snapshot, device, config);
+  if (audit.exact() || !closed) return audit;
+  config.range_size = kOpenEnd;
+  DeviceAudit open = audit_from(start_state(snapshot, device, config), snapshot, device, config);
+  return open.exact() || open.matched > audit.matched ? open : audit;
+}
+
 }  // namespace
 
 AuditReport audit_snapshot(const TorchSnapshot& snapshot, const CachingConfig& config) {
-  CachingConfig open = config;
-  open.range_size = kOpenEnd;
-  CachingConfig close = config;
-  close.range_size = range_distance(find_ranges(snapshot, config, kOpenEnd));
   AuditReport report;
   for (std::size_t device = 0; device < snapshot.device_traces.size(); ++device) {
     if (!says_anything(snapshot.device_traces[device])) continue;
     check_streams(snapshot, static_cast<int>(device));
-    DeviceAudit audit = audit_device(snapshot, static_cast<int>(device), close);
-    if (!audit.exact() && close.range_size < open.range_size) {
-      DeviceAudit other = audit_device(snapshot, static_cast<int>(device), open);
-      if (other.exact() || other.matched > audit.matched) audit = std::move(other);
-    }
-    report.devices.push_back(std::move(audit));
+    report.devices.push_back(audit_device(snapshot, static_cast<int>(device), config));
   }
   return report;
 }

@@ -88,11 +88,8 @@ bool SnapshotScript::map(Bytes address, Bytes size, Bytes /*page*/) {
 
 /// Consumes the event that gives memory to the model.
 void SnapshotScript::take(Bytes address, Bytes size) {
-  const auto next = held_.lower_bound(address);
-  if ((next != held_.end() && next->first < address + size) ||
-      (next != held_.begin() && std::prev(next)->first + std::prev(next)->second > address))
+  if (held_.add({address, size}, {}) == held_.end())
     throw Mismatch{to_text((*events_)[position_]) + ", part of which is mapped already"};
-  held_.emplace(address, size);
   ++audit_->segment_matched;
   ++position_;
 }
@@ -103,44 +100,24 @@ void SnapshotScript::release(Bytes address, Bytes size) {
   if (!event || event->address != address.count() || event->size != size)
     throw Mismatch{
         fmt::format("the trace shows {}; the model gives {} B at {:#x} back", shown(), size.count(), address.count())};
-  // Pages of one range may have been mapped one by one.
-  auto piece = held_.upper_bound(address);
-  if (piece != held_.begin()) --piece;
-  const Bytes last = address + size;
-  while (piece != held_.end() && piece->first < last) {
-    const Block held{piece->first, piece->second};
-    piece = held_.erase(piece);
-    if (held.offset < address) held_.emplace(held.offset, std::min(held.size, address - held.offset));
-    if (held.offset + held.size > last) held_.emplace(last, held.offset + held.size - last);
-  }
+  held_.take({address, size});
   ++audit_->releases_matched;
   ++position_;
 }
 
-/// The range that the next pages outside of every known range lie in.
+/// The next range of the key that begins from here on.
 Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
-  for (std::size_t i = position_; i < events_->size(); ++i) {
-    if ((*events_)[i].action != SnapshotAction::kSegmentMap) continue;
-    const Bytes address{(*events_)[i].address};
-    const auto range = std::find_if(ranges_->begin(), ranges_->end(), [&](const Block& candidate) {
-      return candidate.offset <= address && address < candidate.offset + candidate.size;
-    });
-    if (range == ranges_->end() || std::find(begun_.begin(), begun_.end(), range->offset) != begun_.end()) continue;
-    begun_.push_back(range->offset);
+  auto& later = later_[key_];
+  while (!later.empty() && *later.front()->begun < position_) later.pop_front();
+  if (!later.empty()) {
+    const Bytes address = later.front()->place.offset;
+    later.pop_front();
     return address;
   }
   // Nothing in the trace is ever mapped there: any addresses that are not in use will do.
   if (unseen_ranges_ == 1'000)
     throw Mismatch{"the model reserves more than 1,000 ranges of which the trace maps nothing"};
   return Bytes{(std::int64_t{1} << 61) + (unseen_ranges_++ << 48)};
-}
-
-void SnapshotScript::release_addresses(Bytes address, Bytes /*size*/) {
-  std::erase_if(begun_, [&](Bytes begun) {
-    const auto range =
-        std::find_if(ranges_->begin(), ranges_->end(), [&](const Block& r) { return r.offset == begun; });
-    return range != ranges_->end() && begun <= address && address < begun + range->size;
-  });
 }
 
 }  // namespace tidepool

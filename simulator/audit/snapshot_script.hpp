@@ -1,10 +1,13 @@
 // A device that answers an allocator's requests as a recorded trace says.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "simulator/audit/expandable_ranges.hpp"
 #include "simulator/audit/report.hpp"
 #include "simulator/pools/caching_allocator.hpp"
 #include "traces/import/torch_snapshot.hpp"
@@ -20,15 +23,20 @@ struct Mismatch {
 /// request that the trace does not show where it stands is a refusal if events of a retry follow, else a Mismatch.
 class SnapshotScript final : public Device {
  public:
-  SnapshotScript(const std::vector<SnapshotEvent>& events, const std::vector<Block>& ranges, DeviceAudit& audit)
-      : events_{&events}, ranges_{&ranges}, audit_{&audit} {}
+  /// @param ranges  in the order of their begins
+  SnapshotScript(const std::vector<SnapshotEvent>& events, const std::vector<ExpandableRange>& ranges,
+                 DeviceAudit& audit)
+      : events_{&events}, audit_{&audit} {
+    for (const ExpandableRange& range : ranges)
+      if (range.begun) later_[range.key].push_back(&range);
+  }
 
   /// The model, which must exist before it asks for anything.
   void attach(CachingAllocator& model) { model_ = &model; }
   /// A segment of the start state.
-  void hold(const Block& segment) { held_[segment.offset] = segment.size; }
-  /// The range of the start state that an address lies in, so that no other is taken to begin there.
-  void hold_range(Bytes address) { begun_.push_back(address); }
+  void hold(const Block& segment) { held_.add(segment, {}); }
+  /// What the model is going to ask for is for blocks of `key`.
+  void serve(const CachingAllocator::Key& key) { key_ = key; }
 
   /// The next event that says something about memory.
   std::size_t position();
@@ -37,7 +45,7 @@ class SnapshotScript final : public Device {
   std::optional<Bytes> reserve(Bytes size) override;
   void release(Bytes address, Bytes size) override;
   Bytes reserve_addresses(Bytes size) override;
-  void release_addresses(Bytes address, Bytes size) override;
+  void release_addresses(Bytes /*address*/, Bytes /*size*/) override {}
   bool map(Bytes address, Bytes size, Bytes page) override;
   void unmap(Bytes address, Bytes size, Bytes /*page*/) override { release(address, size); }
 
@@ -48,12 +56,12 @@ class SnapshotScript final : public Device {
   void take(Bytes address, Bytes size);
 
   const std::vector<SnapshotEvent>* events_;
-  const std::vector<Block>* ranges_;
   DeviceAudit* audit_;
   CachingAllocator* model_ = nullptr;
   std::size_t position_ = 0;
-  std::map<Bytes, Bytes> held_;  // mapped memory by address: sizes
-  std::vector<Bytes> begun_;     // ranges in use
+  Pieces<std::monostate> held_;  // mapped memory
+  CachingAllocator::Key key_;
+  std::map<CachingAllocator::Key, std::deque<const ExpandableRange*>> later_;  // ranges that no one has asked for yet
   std::int64_t unseen_ranges_ = 0;
 };
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "simulator/audit/expandable_ranges.hpp"
-
 namespace tidepool {
 namespace {
 
@@ -17,13 +15,6 @@ struct Used {
   Bytes size;
   bool exact = true;  ///< as divided, not as rounded
   std::optional<std::size_t> freed;
-};
-
-/// A piece of mapped memory.
-struct Mapped {
-  Bytes size;
-  CachingAllocator::Key key;
-  bool expandable = false;
 };
 
 /// Undoes events, the last one first.
@@ -40,7 +31,7 @@ class Rewind {
       if (segment.device == device_) take_final(segment);
     for (std::size_t i = events_.size(); i-- > 0;) undo(i);
     for (const auto& [address, piece] : mapped_)
-      if (!piece.expandable) add_native(address, piece);
+      if (!piece.about.expandable) add_native({address, piece.size}, piece.about.key);
     add_expandable();
     if (auto orphan = used_.begin(); orphan != used_.end())
       contradict(fmt::format("the block at {:#x} is in no segment", orphan->first));
@@ -56,24 +47,45 @@ class Rewind {
   }
 
   void take_final(const SnapshotSegment& segment) {
-    map_piece(segment.address, {segment.size, key_of(segment), segment.expandable});
+    map_piece(segment.address, segment.size, mapped_for(segment));
     for (const SnapshotBlock& block : segment.blocks)
       if (block.state != BlockState::kInactive) used_[block.address] = {block.size, true, {}};
   }
 
-  void map_piece(std::int64_t address, const Mapped& piece) {
-    if (piece.size <= Bytes{}) return;
-    const auto next = mapped_.lower_bound(address);
-    const bool overlaps =
-        (next != mapped_.end() && next->first < address + piece.size.count()) ||
-        (next != mapped_.begin() && std::prev(next)->first + std::prev(next)->second.size.count() > address);
-    if (overlaps) return contradict(fmt::format("the segment at {:#x} overlaps another", address));
-    mapped_.emplace(address, piece);
+  void map_piece(std::int64_t address, Bytes size, const MappedFor& about) {
+    if (size > Bytes{} && mapped_.add({Bytes{address}, size}, about) == mapped_.end())
+      contradict(fmt::format("the segment at {:#x} overlaps another", address));
   }
 
-  bool is_mapped(std::int64_t address) const {
-    const auto next = mapped_.upper_bound(address);
-    return next != mapped_.begin() && std::prev(next)->first + std::prev(next)->second.size.count() > address;
+  /// Something shows that the pages at an address, if there are any, are small or large ones. @return whether there are
+  bool settle(Bytes address, bool small) {
+    const auto piece = mapped_.find(address);
+    if (piece == mapped_.end()) return false;
+    MappedFor& about = piece->second.about;
+    if (!about.certain) about.key.small = small;
+    about.certain = true;
+    return true;
+  }
+  bool settle_by_block(const SnapshotEvent& event) {
+    return settle(Bytes{event.address}, rounded_request(config_, event.size) <= kCachingSmallSize);
+  }
+
+  /// Pages that an event unmaps. A release gives the large ones back first, both kinds by stream and the smallest block
+  /// first, which has less than a page more at each end than its whole pages: where this order breaks, and up to there,
+  /// they are large.
+  MappedFor given_back(std::size_t i) {
+    const SnapshotEvent& event = events_[i];
+    MappedFor about = pages_for(event, config_);
+    if (i + 1 == events_.size() || events_[i + 1].action != SnapshotAction::kSegmentUnmap) {
+      small_follow_ = false;
+    } else {
+      const SnapshotEvent& next = events_[i + 1];
+      const auto rank = [](const SnapshotEvent& e, Bytes size) { return std::pair{e.stream, size}; };
+      small_follow_ |= rank(event, event.size) >= rank(next, next.size + kCachingSmallSegment * 2);
+    }
+    if (about.key.small || about.key.is_private()) small_follow_ = false;
+    about.certain |= small_follow_;
+    return about;
   }
 
   void undo(std::size_t i) {
@@ -81,28 +93,30 @@ class Rewind {
     switch (event.action) {
       case SnapshotAction::kAlloc:
         if (used_.erase(event.address) == 0) contradict(i, "nothing says what became of the block at");
-        if (!is_mapped(event.address)) contradict(i, "allocates in no segment, at");
+        if (!settle_by_block(event)) contradict(i, "allocates in no segment, at");
         break;
       case SnapshotAction::kFreeCompleted:
         if (!used_.try_emplace(event.address, Used{rounded_request(config_, event.size), false, i}).second)
           contradict(i, "frees a block that is in use afterwards, at");
+        settle_by_block(event);
         break;
       case SnapshotAction::kSegmentAlloc: {
-        const auto found = mapped_.find(event.address);
-        if (found == mapped_.end() || found->second.size != event.size || found->second.expandable)
+        const auto found = mapped_.find(Bytes{event.address});
+        if (found == mapped_.end() || found->first.count() != event.address || found->second.size != event.size ||
+            found->second.about.expandable)
           contradict(i, "nothing says what became of the segment at");
         else
-          mapped_.erase(found);
+          mapped_.take({found->first, event.size});
         break;
       }
       case SnapshotAction::kSegmentFree:
-        map_piece(event.address, {event.size, key_of_native(event), false});
+        map_piece(event.address, event.size, native_for(event));
         break;
       case SnapshotAction::kSegmentMap:
         if (!unmap(event)) contradict(i, "nothing says what became of the pages at");
         break;
       case SnapshotAction::kSegmentUnmap:
-        map_piece(event.address, {event.size, key_of_pages(event, config_), true});
+        map_piece(event.address, event.size, given_back(i));
         break;
       default:
         break;
@@ -111,22 +125,21 @@ class Rewind {
 
   /// Takes pages out of what is mapped, which may have merged with others. @return whether they were mapped
   bool unmap(const SnapshotEvent& event) {
-    const std::int64_t first = event.address, last = first + event.size.count();
-    auto piece = mapped_.upper_bound(first);
-    if (piece == mapped_.begin()) return false;
-    --piece;
-    for (std::int64_t at = first; at < last;) {
-      if (piece == mapped_.end() || piece->first > at || !piece->second.expandable) return false;
-      const std::int64_t end = piece->first + piece->second.size.count();
-      if (end <= at) return false;
-      const Mapped whole = piece->second;
-      const std::int64_t begin = piece->first;
-      piece = mapped_.erase(piece);
-      if (begin < at) mapped_.emplace(begin, Mapped{Bytes{at - begin}, whole.key, true});
-      if (end > last) mapped_.emplace(last, Mapped{Bytes{end - last}, whole.key, true});
-      at = end;
+    const Block place{Bytes{event.address}, event.size};
+    MappedFor about = pages_for(event, config_);
+    // What was given back together with them is of their kind.
+    settle(place.offset, about.key.small);
+    settle(place.offset + place.size - 1_B, about.key.small);
+    Bytes mapped;
+    bool expandable = true;
+    for (const auto& [piece, was] : mapped_.take(place)) {
+      mapped += piece.size;
+      expandable &= was.expandable;
+      about.key = was.key;
     }
-    return true;
+    about.certain = true;
+    maps_.push_back(about);
+    return expandable && mapped == place.size;
   }
 
   /// Blocks in use between two addresses, taken out of used_.
@@ -137,10 +150,10 @@ class Rewind {
     return taken;
   }
 
-  void add_native(std::int64_t address, const Mapped& piece) {
-    StartSegment segment{piece.key, false, {Bytes{address}, piece.size}, {}, {}};
-    const std::int64_t end = address + piece.size.count();
-    const auto used = take_used(address, end);
+  void add_native(const Block& place, const CachingAllocator::Key& key) {
+    StartSegment segment{key, false, place, {}, {}};
+    const std::int64_t end = (place.offset + place.size).count();
+    const auto used = take_used(place.offset.count(), end);
     for (std::size_t i = 0; i < used.size(); ++i) {
       const std::int64_t next = i + 1 < used.size() ? used[i + 1].first : end;
       add_block(segment, used[i].first, used[i].second, Bytes{next - used[i].first});
@@ -166,21 +179,14 @@ class Rewind {
   }
 
   void add_expandable() {
-    for (const ExpandableRange& found : find_ranges(snapshot_, config_, config_.range_size)) {
-      if (found.device != device_) continue;
-      const Block& range = found.place;
-      state_.ranges.push_back(range);
-      const std::int64_t end = (range.offset + range.size).count();
-      StartSegment segment{found.key, true, range, {}, {}};
-      for (auto piece = mapped_.lower_bound(range.offset.count()); piece != mapped_.end() && piece->first < end;
-           ++piece) {
-        if (!piece->second.expandable) continue;
-        const Block run{Bytes{piece->first}, std::min(piece->second.size, Bytes{end - piece->first})};
-        if (!segment.mapped.empty() && segment.mapped.back().offset + segment.mapped.back().size == run.offset)
-          segment.mapped.back().size += run.size;
-        else
-          segment.mapped.push_back(run);
-      }
+    std::reverse(maps_.begin(), maps_.end());
+    const auto ranges = [&](Bytes longest) { return find_ranges(mapped_, events_, maps_, config_, longest); };
+    state_.range_size =
+        config_.range_size != CachingConfig::kUnlimited ? config_.range_size : range_distance(ranges(kOpenEnd));
+    state_.ranges = ranges(state_.range_size);
+    for (const ExpandableRange& range : state_.ranges) {
+      if (range.mapped.empty()) continue;
+      StartSegment segment{range.key, true, range.place, range.mapped, {}};
       for (const Block& run : segment.mapped) {
         const std::int64_t last = (run.offset + run.size).count();
         const auto used = take_used(run.offset.count(), last);
@@ -188,7 +194,7 @@ class Rewind {
           add_block(segment, used[k].first, used[k].second,
                     Bytes{(k + 1 < used.size() ? used[k + 1].first : last) - used[k].first});
       }
-      if (!segment.mapped.empty()) state_.segments.push_back(std::move(segment));
+      state_.segments.push_back(std::move(segment));
     }
   }
 
@@ -197,7 +203,9 @@ class Rewind {
   int device_;
   const TorchSnapshot& snapshot_;
   std::map<std::int64_t, Used> used_;
-  std::map<std::int64_t, Mapped> mapped_;
+  Pieces<MappedFor> mapped_;
+  std::vector<MappedFor> maps_;  // what the pages of each kSegmentMap are for
+  bool small_follow_ = false;    // what the same release gives back from here on includes the first small pages
   StartState state_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/audit/expandable_ranges.hpp"
 #include "simulator/audit/report.hpp"
 #include "simulator/pools/caching_allocator.hpp"
 #include "traces/import/torch_snapshot.hpp"
@@ -32,9 +33,12 @@ struct StartSegment {
 /// end, and in small and expandable segments, where a request's size says them. In a large native segment a block keeps
 /// up to 1 MiB that was not worth splitting off; that slack is known where less than 1 MiB follows (a free block is
 /// larger), and where a later event of the trace begins right behind it. What remains is ambiguous().
+/// Whether expandable pages were small or large ones is seen by their size, by the blocks in them, by what else the
+/// same release gave back, and by the pages that they touch.
 struct StartState {
   std::vector<StartSegment> segments;
-  std::vector<Block> ranges;  ///< of addresses that expandable segments lie in, later ones included
+  std::vector<ExpandableRange> ranges;  ///< of addresses that expandable segments lie in, later ones included
+  Bytes range_size;                     ///< how long the ranges are taken to be
   std::string contradiction;  ///< the first event that cannot have led to the final state; empty if there is none
 
   std::vector<AmbiguousBlock> ambiguous() const;
@@ -43,6 +47,7 @@ struct StartState {
 };
 
 /// Walks the events of `device` backwards from the final segments.
+/// @param config  range_size: that of the ranges; unlimited: as the distances between them say
 StartState start_state(const TorchSnapshot& snapshot, int device, const CachingConfig& config);
 
 }  // namespace tidepool

@@ -7,7 +7,7 @@ namespace tidepool {
 CachingAllocator::CachingAllocator(const CachingConfig& config, Device& device, Bytes limit)
     : config_{config}, device_{&device}, limit_{limit} {}
 
-CachingAllocator::Key CachingAllocator::key_of(Bytes rounded, const Source& source) const {
+CachingAllocator::Key CachingAllocator::key_of(Bytes rounded, const Source& source) {
   return {source.owner, source.number, rounded <= kCachingSmallSize, source.stream};
 }
 

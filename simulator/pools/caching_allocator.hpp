@@ -47,6 +47,9 @@ class CachingAllocator {
   /// @param limit  of reserved bytes, for the garbage collector's threshold and the size of expandable ranges
   CachingAllocator(const CachingConfig& config, Device& device, Bytes limit);
 
+  /// Whose blocks a request of that rounded size gets.
+  static Key key_of(Bytes rounded, const Source& source);
+
   std::optional<Block> malloc(Bytes requested, const Source& source);
   /// @return whether `address` was in use
   bool free(Bytes address);
@@ -87,7 +90,6 @@ class CachingAllocator {
     Bytes page;
   };
 
-  Key key_of(Bytes rounded, const Source& source) const;
   std::uint32_t cache_of(const Key& key);
   const Cache* find_cache(const Key& key) const;
   bool collects_garbage() const { return config_.garbage_collection_threshold > 0; }

@@ -23,10 +23,12 @@ class RecordedAllocator final : public Device {
     for (int i = 0; i < steps; ++i) {
       if (random_() % 1'000 == 0) model_.release_cached_blocks();
       const bool grows = (i / 200) % 2 == 0;
-      if (live_.empty() || random_() % 10 < (grows ? 6u : 4u))
-        request(random_size(), random_() % streams);
-      else
+      if (live_.empty() || random_() % 10 < (grows ? 6u : 4u)) {
+        const Bytes size = random_size();
+        request(size, random_() % streams);
+      } else {
         release(delay > 0 && random_() % delay == 0);
+      }
     }
   }
 

@@ -1,0 +1,72 @@
+// Memory in pieces that do not overlap, by address.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "simulator/pool.hpp"
+
+namespace tidepool {
+
+/// What is mapped or held, each piece with what is known about it. All calls take O(log pieces), and take() what it
+/// takes.
+template <typename T>
+class Pieces {
+ public:
+  struct Piece {
+    Bytes size;
+    T about;
+  };
+  using Map = std::map<Bytes, Piece>;
+
+  /// @return the new piece; end() if a part of `place` is in one already, and then nothing has changed
+  typename Map::iterator add(const Block& place, T about) {
+    const auto next = pieces_.lower_bound(place.offset);
+    if (next != pieces_.end() && next->first < place.offset + place.size) return pieces_.end();
+    if (next != pieces_.begin() && end_of(std::prev(next)) > place.offset) return pieces_.end();
+    return pieces_.emplace_hint(next, place.offset, Piece{place.size, std::move(about)});
+  }
+
+  /// Cuts `place` out. @return what was there, in address order
+  std::vector<std::pair<Block, T>> take(const Block& place) {
+    std::vector<std::pair<Block, T>> taken;
+    const Bytes last = place.offset + place.size;
+    auto next = pieces_.upper_bound(place.offset);
+    if (next != pieces_.begin()) --next;
+    while (next != pieces_.end() && next->first < last) {
+      const Bytes begin = next->first, end = end_of(next);
+      if (end <= place.offset) {
+        ++next;
+        continue;
+      }
+      const T about = next->second.about;
+      next = pieces_.erase(next);
+      if (begin < place.offset) pieces_.emplace_hint(next, begin, Piece{place.offset - begin, about});
+      if (end > last) next = pieces_.emplace_hint(next, last, Piece{end - last, about});
+      const Bytes first = std::max(begin, place.offset);
+      taken.push_back({{first, std::min(end, last) - first}, about});
+    }
+    return taken;
+  }
+
+  /// The piece that an address is in; end() if there is none.
+  typename Map::iterator find(Bytes address) {
+    auto next = pieces_.upper_bound(address);
+    if (next == pieces_.begin() || end_of(--next) <= address) return pieces_.end();
+    return next;
+  }
+
+  typename Map::const_iterator begin() const { return pieces_.begin(); }
+  typename Map::const_iterator end() const { return pieces_.end(); }
+  typename Map::const_iterator lower_bound(Bytes address) const { return pieces_.lower_bound(address); }
+
+ private:
+  static Bytes end_of(typename Map::const_iterator piece) { return piece->first + piece->second.size; }
+
+  Map pieces_;
+};
+
+}  // namespace tidepool

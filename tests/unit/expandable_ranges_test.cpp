@@ -1,0 +1,123 @@
+#include "simulator/audit/expandable_ranges.hpp"
+
+#include "simulator/audit/snapshot_audit.hpp"
+#include "simulator/audit/start_state.hpp"
+#include "tests/catch.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+using enum SnapshotAction;
+constexpr std::int64_t kMiB = 1 << 20;
+
+SnapshotEvent event(SnapshotAction action, std::int64_t address, Bytes size, std::int64_t stream = 0) {
+  return {.action = action, .address = address, .size = size, .stream = stream, .pool = {}};
+}
+
+struct Log {
+  TorchSnapshot snapshot;
+
+  explicit Log(std::vector<SnapshotEvent> events) {
+    snapshot.settings.expandable_segments = true;
+    snapshot.device_traces.push_back(std::move(events));
+  }
+  /// Mapped at the end, with blocks in use.
+  Log& ends_with(const Block& pages, bool small, std::int64_t stream, const std::vector<Block>& used) {
+    SnapshotSegment segment{.address = pages.offset.count(),
+                            .size = pages.size,
+                            .stream = stream,
+                            .small = small,
+                            .expandable = true,
+                            .pool = {},
+                            .blocks = {}};
+    for (const Block& block : used)
+      segment.blocks.push_back({block.offset.count(), block.size, {}, BlockState::kActive});
+    snapshot.segments.push_back(std::move(segment));
+    return *this;
+  }
+
+  StartState start() const { return start_state(snapshot, 0, recorded_config(snapshot.settings)); }
+  DeviceAudit audit() const { return audit_snapshot(snapshot, recorded_config(snapshot.settings)).total(); }
+};
+
+}  // namespace
+
+TEST_CASE("a range lives until its last page is unmapped, and others may have its addresses afterwards") {
+  // 20 MiB of stream 0 with one block when the log begins; then the same addresses are stream 1's.
+  Log log{{event(kAlloc, 4 * kMiB, 4_MiB), event(kFreeRequested, 0, 4_MiB), event(kFreeCompleted, 0, 4_MiB),
+           event(kFreeRequested, 4 * kMiB, 4_MiB), event(kFreeCompleted, 4 * kMiB, 4_MiB),
+           event(kSegmentUnmap, 0, 20_MiB), event(kSegmentMap, 0, 20_MiB, 1), event(kAlloc, 0, 4_MiB, 1)}};
+  log.ends_with({0_B, 20_MiB}, false, 1, {{0_B, 4_MiB}});
+  const StartState start = log.start();
+  REQUIRE(start.ranges.size() == 2);
+  CHECK(start.ranges[0].key.stream == 0);
+  CHECK(start.ranges[0].begun == std::nullopt);
+  CHECK(start.ranges[0].mapped == std::vector{Block{0_B, 20_MiB}});
+  CHECK(start.ranges[1].key.stream == 1);
+  CHECK(start.ranges[1].begun == 6);
+  CHECK(start.ranges[1].place.offset == 0_B);
+  CHECK(start.ranges[1].mapped.empty());
+  REQUIRE(start.segments.size() == 1);
+  CHECK(start.segments[0].key.stream == 0);
+  CHECK(log.audit().exact());
+}
+
+TEST_CASE("only what is mapped at the same time bounds a range") {
+  // Stream 1's pages at 40 MiB come after stream 0's at 0 are gone, those at 580 MiB do not.
+  Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 4_MiB), event(kSegmentMap, 580 * kMiB, 20_MiB, 1),
+           event(kAlloc, 580 * kMiB, 4_MiB, 1), event(kFreeRequested, 0, 4_MiB), event(kFreeCompleted, 0, 4_MiB),
+           event(kSegmentUnmap, 0, 20_MiB), event(kSegmentMap, 40 * kMiB, 20_MiB, 2),
+           event(kAlloc, 40 * kMiB, 4_MiB, 2)}};
+  log.ends_with({40_MiB, 20_MiB}, false, 2, {{40_MiB, 4_MiB}});
+  log.ends_with({580_MiB, 20_MiB}, false, 1, {{580_MiB, 4_MiB}});
+  const StartState start = log.start();
+  CHECK(start.range_size == 540_MiB);
+  REQUIRE(start.ranges.size() == 3);
+  CHECK(start.ranges[0].place == Block{0_B, 540_MiB});
+  CHECK(start.ranges[1].place == Block{580_MiB, 540_MiB});
+  CHECK(start.ranges[2].place == Block{40_MiB, 540_MiB});
+  CHECK(log.audit().exact());
+}
+
+TEST_CASE("a range of which nothing could be mapped is not another stream's") {
+  Log log{{event(kOom, 0, 60_MiB), event(kSegmentMap, 0, 20_MiB, 1), event(kAlloc, 0, 4_MiB, 1),
+           event(kSegmentMap, 580 * kMiB, 20_MiB), event(kAlloc, 580 * kMiB, 4_MiB)}};
+  log.ends_with({0_B, 20_MiB}, false, 1, {{0_B, 4_MiB}});
+  log.ends_with({580_MiB, 20_MiB}, false, 0, {{580_MiB, 4_MiB}});
+  CHECK(log.audit().exact());
+}
+
+TEST_CASE("a block shows whether pages that are given back together were small") {
+  for (const Bytes size : {1_MiB, 1_MiB + 512_B}) {
+    const Log log{{event(kFreeRequested, 0, size), event(kFreeCompleted, 0, size), event(kSegmentUnmap, 0, 20_MiB)}};
+    const StartState start = log.start();
+    REQUIRE(start.segments.size() == 1);
+    CHECK(start.segments[0].key.small == (size == 1_MiB));
+    CHECK(start.segments[0].place.offset == 0_B);
+    CHECK(log.audit().exact());
+  }
+}
+
+TEST_CASE("pages that may be small are if they touch small ones") {
+  for (const Bytes next : {20_MiB, 22_MiB}) {
+    Log log{{event(kSegmentUnmap, 0, 20_MiB)}};
+    log.ends_with({next, 2_MiB}, true, 0, {{next, 1_MiB}});
+    const StartState start = log.start();
+    REQUIRE(start.segments.size() == (next == 20_MiB ? 1 : 2));
+    CHECK(start.segments[0].key.small == (next == 20_MiB));
+    CHECK(log.audit().exact());
+  }
+}
+
+TEST_CASE("pages that are given back before smaller ones of the same stream are large") {
+  // Small pages come last, those of the smallest block first: one that has 20 MiB of whole pages is larger than one
+  // that has 16 MiB, and may be smaller than one that has 18 MiB.
+  for (const Bytes next : {16_MiB, 18_MiB}) {
+    Log log{{event(kSegmentUnmap, 0, 20_MiB), event(kSegmentUnmap, 600 * kMiB, next)}};
+    log.ends_with({20_MiB, 2_MiB}, true, 0, {{20_MiB, 1_MiB}});
+    const StartState start = log.start();
+    REQUIRE(!start.segments.empty());
+    CHECK(start.segments[0].key.small == (next == 18_MiB));
+  }
+}
