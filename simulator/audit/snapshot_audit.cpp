@@ -126,16 +126,24 @@ class Replay {
     if (next.request == kNever) return false;
     const bool fails = events_[next.request].action == SnapshotAction::kOom;
     if (next.give == kNever) return fails && next.ask == kNever && misses(next.request);
-    if (next.ask < next.give || (next.ask == kNever && !fails) || next.free != kNever) return false;
+    if (next.ask < next.give || next.free != kNever) return false;
+    if (next.ask == kNever && !fails && !model_.config().expandable_segments) return false;
     return misses(next.request);
+  }
+  /// Whether an empty_cache in front of a request may look like its retry. With a split limit, both may begin alike.
+  /// In expandable segments, what a retry waited for may be free next to pages that nobody has, and taken as it is.
+  bool looks_like_empty_cache(std::size_t i) const {
+    const Outlook& next = outlook_[i];
+    return model_.config().max_split_size != CachingConfig::kUnlimited ||
+           (next.ask == kNever && events_[next.request].action != SnapshotAction::kOom);
   }
   bool misses(std::size_t request) const { return !model_.has_cached(events_[request].size, source(request)); }
 
-  /// Runs the request that the events from `i` on belong to, if they are its retry. With a split limit, its retry and
-  /// an empty_cache in front of it may begin alike; then whether the model agrees decides.
+  /// Runs the request that the events from `i` on belong to, if they are its retry. Where they may be an empty_cache in
+  /// front of it, whether the model agrees decides.
   bool run_retry(std::size_t i) {
     if (!retries(i)) return false;
-    if (model_.config().max_split_size == CachingConfig::kUnlimited) {
+    if (!looks_like_empty_cache(i)) {
       malloc(outlook_[i].request);
       return true;
     }

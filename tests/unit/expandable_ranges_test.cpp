@@ -121,3 +121,22 @@ TEST_CASE("pages that are given back before smaller ones of the same stream are 
     CHECK(start.segments[0].key.small == (next == 18_MiB));
   }
 }
+
+TEST_CASE("a retry may take what it has waited for as it is") {
+  // In use: 0 to 5 MiB, the 50 MiB behind it, and 55 to 60 MiB. When those 50 MiB come back, the whole pages among them
+  // are unmapped; 15 MiB are left on both sides. A retry takes the block in front of the first unmapped pages, a
+  // request after an empty_cache the one that cannot grow.
+  for (const Bytes address : {5_MiB, 40_MiB, 41_MiB}) {
+    Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 5_MiB), event(kSegmentMap, 20 * kMiB, 40_MiB),
+             event(kAlloc, 5 * kMiB, 50_MiB), event(kAlloc, 55 * kMiB, 5_MiB), event(kFreeRequested, 5 * kMiB, 50_MiB),
+             event(kFreeCompleted, 5 * kMiB, 50_MiB), event(kSegmentUnmap, 20 * kMiB, 20_MiB),
+             event(kAlloc, address.count(), 6_MiB)}};
+    std::vector<Block> low{{0_B, 5_MiB}}, high{{55_MiB, 5_MiB}};
+    if (address == 5_MiB)
+      low.push_back({address, 6_MiB});
+    else
+      high.insert(high.begin(), {address, 6_MiB});
+    log.ends_with({0_B, 20_MiB}, false, 0, low).ends_with({40_MiB, 20_MiB}, false, 0, high);
+    CHECK(log.audit().exact() == (address != 41_MiB));
+  }
+}
