@@ -125,7 +125,8 @@ TEST_CASE("ops that are missing, added or others here and there hide no step") {
     for (int i = 0; i < 12; ++i) {
       begins.push_back(job.size());
       std::string step = kAccumulated;
-      step.replace(5 + random() % 70, 1, std::array{"", "N", "aa", "bN"}[random() % 4]);
+      const std::size_t at = 5 + random() % 70;
+      step.replace(at, 1, std::array{"", "N", "aa", "bN"}[random() % 4]);
       job += step;
     }
     const Steps steps = find(job);
