@@ -233,7 +233,7 @@ class Tide final : public Answering {
       if (anew)
         find_plan(trials, planning, costs);
       else
-        improve(trials, planning, costs, plan, seed_);
+        plan_for_less(trials, planning, costs, plan);
       judged_ += trials.judged();
       plan = trials.best_plan();
       const GapDraft& draft = trials.best_draft();
@@ -260,6 +260,19 @@ class Tide final : public Answering {
         offer_placed(best, *placed, spec);
     }
     judged_ += placer.judged();
+  }
+
+  /// Plans for less memory than `plan` was found for.
+  void plan_for_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
+                     const GapPlan& plan) const {
+    constexpr std::size_t kFewPrices = 6;
+    const std::vector<double> prices = possible_prices(planning, costs, kFewPrices);
+    GapPlan start = plan;
+    for (const bool drops_on_demand : {plan.drops_on_demand, !plan.drops_on_demand}) {
+      start.drops_on_demand = drops_on_demand;
+      try_with_less(trials, planning, costs, prices, start);
+    }
+    improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
   }
 
   static void offer_placed(Best& best, const Placer::Placed& placed, const RunSpec& spec) {
@@ -364,7 +377,7 @@ class Tide final : public Answering {
 
   /// Tries prices of the links, first everywhere, then more closely around the best; then changes the best.
   void mix(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) const {
-    const std::vector<double> prices = possible_prices(planning, costs);
+    const std::vector<double> prices = possible_prices(planning, costs, 200);
     std::size_t best = 0;
     const auto attempt = [&](std::size_t price, int slack, CopyOut copies) {
       if (trials.over() || price >= prices.size()) return;
@@ -402,18 +415,18 @@ class Tide final : public Answering {
       }
   }
 
-  /// Prices at which something changes: 0, and what dropping costs in ns per byte; at most 200, ascending.
-  static std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs) {
+  /// Prices at which something changes: 0, and what dropping costs in ns per byte; at most `most`, ascending.
+  static std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs,
+                                             std::size_t most) {
     std::vector<double> all;
     for (std::size_t i = 0; i < costs.size(); ++i)
       if (costs[i] != Reruns::kImpossible)
         all.push_back(static_cast<double>(costs[i].count() + 1) / static_cast<double>(planning.gaps[i].size.count()));
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
-    constexpr std::size_t kMost = 200;
     std::vector<double> prices{0};
-    for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i)
-      prices.push_back(1.0001 * all[all.size() <= kMost ? i : i * (all.size() - 1) / (kMost - 1)]);
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+      prices.push_back(1.0001 * all[all.size() <= most ? i : i * (all.size() - 1) / (most - 1)]);
     return prices;
   }
 

@@ -28,18 +28,6 @@ double estimate(const Planning& planning, const MixedPlan& mixed) {
 
 }  // namespace
 
-MixedSelection selection_of(const GapPlan& plan) {
-  MixedSelection selection{{}, plan.dropped};
-  for (const PlannedGap& each : plan.copied) selection.copied.push_back(each.gap);
-  return selection;
-}
-
-CopyOut copies_of(const GapPlan& plan) {
-  const bool early =
-      std::any_of(plan.copied.begin(), plan.copied.end(), [](const PlannedGap& each) { return each.copy != 0; });
-  return early ? CopyOut::kWhenFree : CopyOut::kAtRelease;
-}
-
 MixedSelection improve_by_estimate(const Planning& planning, const std::vector<Nanos>& costs, MixedSelection start,
                                    CopyOut copies, std::int64_t tries, std::uint64_t seed) {
   const std::optional<MixedPlan> first = schedule_mixed(planning, start, copies);

@@ -21,8 +21,4 @@ void improve(Trials& trials, const Planning& planning, const std::vector<Nanos>&
 MixedSelection improve_by_estimate(const Planning& planning, const std::vector<Nanos>& costs, MixedSelection start,
                                    CopyOut copies, std::int64_t tries, std::uint64_t seed);
 
-/// What a plan has selected, and when its copies to the host are issued.
-MixedSelection selection_of(const GapPlan& plan);
-CopyOut copies_of(const GapPlan& plan);
-
 }  // namespace tidepool

@@ -92,9 +92,12 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 }
 
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
-                               const SlotLimits& limits) {
+                               const SlotLimits& limits, MixedSelection start) {
   ExcessTree curve{planning.circle, limits, ExcessTree::Asked::kHowMuch};
-  MixedSelection selection;
+  MixedSelection selection = std::move(start);
+  std::vector<bool> picked(planning.gaps.size());
+  for (const std::vector<std::uint32_t>* const part : {&selection.copied, &selection.dropped})
+    for (const std::uint32_t i : *part) curve.take(planning.gaps[i]), picked[i] = true;
   std::vector<double> cost;
   std::vector<bool> copy;
   for (std::uint32_t i = 0; i < planning.gaps.size(); ++i) {
@@ -114,7 +117,7 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
   std::vector<Entry> entries;
   entries.reserve(planning.gaps.size());
   for (std::uint32_t i = 0; i < planning.gaps.size(); ++i)
-    entries.push_back({curve.excess(planning.gaps[i]) / cost[i], i, 0});
+    if (!picked[i]) entries.push_back({curve.excess(planning.gaps[i]) / cost[i], i, 0});
   std::priority_queue<Entry> queue{{}, std::move(entries)};
   std::size_t picks = 0;
   while (!queue.empty() && !curve.fits()) {
@@ -133,12 +136,13 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
 }
 
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
-                      const SelectMixed& select) {
+                      const SelectMixed& select, bool drops_on_demand) {
   const Bytes capacity = planning.capacity - slack;
   SlotLimits limits(planning.circle.size(), capacity);
   for (int round = 0; round < rounds && !trials.over(); ++round) {
-    const std::optional<MixedPlan> mixed = schedule_mixed(planning, select(limits), copies);
+    std::optional<MixedPlan> mixed = schedule_mixed(planning, select(limits), copies);
     if (!mixed) return;
+    mixed->plan.drops_on_demand = drops_on_demand;
     trials.add(planning.gaps, mixed->plan);
     bool fits = true;
     SlotLimits next(planning.circle.size());
@@ -149,6 +153,28 @@ void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int
     if (!fits || next == limits) return;
     limits = std::move(next);
   }
+}
+
+void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
+                   const std::vector<double>& prices, const GapPlan& plan) {
+  constexpr int kRounds = 3;
+  for (const double price : prices)
+    try_mixed_rounds(
+        trials, planning, {}, kRounds, copies_of(plan),
+        [&](const SlotLimits& limits) { return select_by_price(planning, costs, price, limits, selection_of(plan)); },
+        plan.drops_on_demand);
+}
+
+MixedSelection selection_of(const GapPlan& plan) {
+  MixedSelection selection{{}, plan.dropped};
+  for (const PlannedGap& each : plan.copied) selection.copied.push_back(each.gap);
+  return selection;
+}
+
+CopyOut copies_of(const GapPlan& plan) {
+  const bool early =
+      std::any_of(plan.copied.begin(), plan.copied.end(), [](const PlannedGap& each) { return each.copy != 0; });
+  return early ? CopyOut::kWhenFree : CopyOut::kAtRelease;
 }
 
 }  // namespace tidepool

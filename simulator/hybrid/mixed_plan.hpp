@@ -52,12 +52,22 @@ std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSel
 /// The price of the links is what a dual of the fluid program (fluid_bound) would say: 0: copy everything; infinite:
 /// copy only what cannot be made again. By lazy evaluation: worth never rises.
 /// @param costs  by gap, of Reruns::costs()
+/// @param start  what is picked in any case; what it lacks is picked like this
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
-                               const SlotLimits& limits);
+                               const SlotLimits& limits, MixedSelection start = {});
 
 /// Selects and schedules in turns, as try_rounds() does for copies alone: what one plan holds beyond its selection is
 /// taken off the limits that the next one is made for.
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
-                      const SelectMixed& select);
+                      const SelectMixed& select, bool drops_on_demand = false);
+
+/// Adds to what a plan has selected for more memory what it lacks for the capacity, by each of these prices. For as
+/// much as that is little.
+void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
+                   const std::vector<double>& prices, const GapPlan& plan);
+
+/// What a plan has selected, and when its copies to the host are issued.
+MixedSelection selection_of(const GapPlan& plan);
+CopyOut copies_of(const GapPlan& plan);
 
 }  // namespace tidepool
