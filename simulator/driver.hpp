@@ -25,7 +25,8 @@ namespace tidepool {
 /// the order of the chain, else the run is out of memory.
 ///
 /// Content that could not be recomputed because something it depends on is about to be lost for good (a source that
-/// ends or is overwritten in place) is recomputed before that happens.
+/// ends or is overwritten in place, or what a draft or before_run() drops that is neither read again nor handed on) is
+/// recomputed before that happens.
 class Driver final : private Device {
  public:
   /// `policies` may be empty. At most 8.
@@ -94,7 +95,8 @@ class Driver final : private Device {
   Users users_of(VersionId v) const { return users_.empty() ? Users{} : users_[v.index()]; }
   void anticipate(const Request& request);
   bool ask_policies(const Request& request);
-  bool carry_out(const std::vector<Action>& wishes);
+  bool carry_out(const std::vector<Action>& wishes, bool may_lose);
+  void lose_unread(VersionId v);
   bool prefetch(VersionId v);
   void start_prefetches(Nanos until);
   void leave_once_copied(VersionId v);

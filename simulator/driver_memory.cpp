@@ -18,6 +18,12 @@ void refuse_runs(const std::vector<Action>& wishes, OpId before) {
   }
 }
 
+/// Whether `v` is read by `op` or a later one, or handed on.
+bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
+  const std::span readers = trace.readers(v);
+  return (!readers.empty() && readers.back().value() >= op) || trace.buffer(trace.version(v).buffer).outlives;
+}
+
 }  // namespace
 
 Request Driver::request_for(VersionId v) const {
@@ -84,7 +90,7 @@ void Driver::anticipate(const Request& request) {
     wishes_.clear();
     search([&] { policies_[i]->before_place(view(i), request, wishes_); });
     refuse_runs(wishes_, before_);
-    carry_out(wishes_);
+    carry_out(wishes_, false);
   }
 }
 
@@ -93,13 +99,15 @@ bool Driver::ask_policies(const Request& request) {
     wishes_.clear();
     search([&] { policies_[i]->make_room(view(i), request, wishes_); });
     refuse_runs(wishes_, before_);
-    if (!wishes_.empty() && carry_out(wishes_)) return true;
+    if (!wishes_.empty() && carry_out(wishes_, false)) return true;
   }
   return false;
 }
 
 /// Turns what a policy wants into actions. False if nothing came of it.
-bool Driver::carry_out(const std::vector<Action>& wishes) {
+/// @param may_lose  whether content may go for good that the program does not read again: what could only be made from
+///                  it is brought back before, which asks for places
+bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose) {
   bool done = false;
   for (const Action& wish : wishes) {
     const auto refuse = [&](std::string_view reason) {
@@ -123,8 +131,10 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
         } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
           leave_once_copied(v);  // the copy was made for later
         } else {
-          if (!s.on_host && s.wanted && !s.regenerable) refuse("it could not be recomputed and is not on the host");
-          take_place_away(v, Verb::kDrop);
+          const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
+          if (!loses && !s.on_host && s.wanted && !s.regenerable)
+            refuse("it could not be recomputed and is not on the host");
+          loses ? lose_unread(v) : take_place_away(v, Verb::kDrop);
         }
         done = true;
         break;
@@ -149,6 +159,16 @@ bool Driver::carry_out(const std::vector<Action>& wishes) {
     }
   }
   return done;
+}
+
+/// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
+/// lost any more either.
+void Driver::lose_unread(VersionId v) {
+  state(v).wanted = false;
+  const bool loses = anchored(v);
+  if (loses) ++loss_, before_loss(v);
+  take_place_away(v, Verb::kDrop);
+  if (loses) ++loss_, after_loss(v);
 }
 
 /// Brings a version back early if there is room without asking anybody.

@@ -56,8 +56,11 @@ namespace {
 ///
 /// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
 ///
+/// What is read no more is dropped before the program frees it, where it would be in the way (see find_dead_content).
+///
 /// Steps of up to a thousand ops or so are searched twice, since room that an op frees is there when the next one
-/// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins).
+/// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins); and twice
+/// again without dropping what is dead, which others may be made again from.
 ///
 /// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
 /// twice as many with robust=, fewer where the step has more ops.
@@ -114,7 +117,8 @@ class Tide final : public Answering {
   /// The plan that takes the least time.
   /// @param compares  with the other policies
   Best find(const Trace& trace, const RunSpec& spec, bool compares) {
-    const auto on_demand = [this] { return follow_draft({}, room_maker()); };
+    const std::vector<DeadContent> dead = dead_content(trace, spec);
+    const auto on_demand = [this, drops = drops_of(dead)] { return follow_draft({drops, {}, false}, room_maker()); };
     Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
     const bool exceeds = trace.ideal_peak() > spec.capacity;
     // What would fit may find no place: then only where things go is planned, or a rival answers.
@@ -122,11 +126,7 @@ class Tide final : public Answering {
     Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
         (best.result.outcome == Outcome::kOk || rivals.plan_exists())) {
-      if (swaps_ && (exceeds || granule_of(spec.pool))) {
-        search(best, trace, spec, SlotBegins::kBeforeFrees);
-        if (wanted_tries() <= most_tries(trace, spec) / 2 && !best.loses_nothing())
-          search(best, trace, spec, SlotBegins::kAfterFrees);
-      }
+      if (swaps_ && (exceeds || granule_of(spec.pool))) search_repeatedly(best, trace, spec, dead);
       if (compares && !best.loses_nothing()) {
         if (std::optional<Rivals::Winner> winner = rivals.beat(best.result)) {
           best.others.push_back(std::move(best.answer));
@@ -197,8 +197,34 @@ class Tide final : public Answering {
     return (recomputes_ ? kMostOps : kMostOpsOfCopies) / simulated;
   }
 
-  void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins) {
-    const StepCircle circle = step_circle(trace, begins);
+  /// What is dropped when it is dead: all that is, if it is in the way somewhere; nothing where a paper's assumptions
+  /// hold.
+  static std::vector<DeadContent> dead_content(const Trace& trace, const RunSpec& spec) {
+    if (!spec.assume.name.empty() || trace.ops().empty()) return {};
+    std::vector<DeadContent> dead = find_dead_content(trace);
+    const StepCircle with = step_circle(trace), without = step_circle(trace, SlotBegins::kBeforeFrees, dead);
+    for (std::size_t k = 0; k < with.size(); ++k)
+      if (with.load[k] > spec.capacity && without.load[k] < with.load[k]) return dead;
+    return {};
+  }
+
+  /// Steps that many plans can be judged for are searched in every way that only sometimes gains.
+  void search_repeatedly(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
+    search(best, trace, spec, SlotBegins::kBeforeFrees, dead);
+    if (wanted_tries() > most_tries(trace, spec) / 2) return;
+    const auto once_more = [&](SlotBegins begins, const std::vector<DeadContent>& dropped) {
+      if (!best.loses_nothing()) search(best, trace, spec, begins, dropped);
+    };
+    once_more(SlotBegins::kAfterFrees, dead);
+    if (dead.empty()) return;
+    once_more(SlotBegins::kBeforeFrees, {});
+    once_more(SlotBegins::kAfterFrees, {});
+  }
+
+  void search(Best& best, const Trace& trace, const RunSpec& spec, SlotBegins begins,
+              const std::vector<DeadContent>& dead) {
+    const StepCircle circle = step_circle(trace, begins, dead);
+    const std::vector<Action> drops = drops_of(dead);
     const std::vector<Gap> gaps = find_gaps_of_run(trace, least_, circle, spec);
     const Reruns reruns{trace, gaps};
     const std::vector<Nanos> costs =
@@ -208,7 +234,7 @@ class Tide final : public Answering {
     const std::int64_t tries = std::min(wanted_tries(), std::max<std::int64_t>(most_tries(trace, spec), 32));
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
-      Trials trials{trace, limited(spec), tries, room_maker(), kept()};
+      Trials trials{trace, limited(spec), tries, room_maker(), kept(), drops};
       find_plan(trials, planning, costs);
       offer_draft(best, trials.best_result(), trials.best_draft(), spec);
       keep_others(best, trials, spec);
@@ -228,18 +254,20 @@ class Tide final : public Answering {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
       planning.capacity = counted.capacity = limits.limit();
-      Trials trials{trace, counted, std::max<std::int64_t>(tries * share / 100, 1), room_maker(), kept()};
+      Trials trials{trace, counted, std::max<std::int64_t>(tries * share / 100, 1), room_maker(), kept(), drops};
       if (i > 0 && anew) trials.add(gaps, plan);
-      if (anew)
+      if (anew) {
         find_plan(trials, planning, costs);
-      else
-        plan_for_less(trials, planning, costs, plan);
+      } else {
+        try_with_less(trials, planning, costs, plan);
+        improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
+      }
       judged_ += trials.judged();
       plan = trials.best_plan();
       const GapDraft& draft = trials.best_draft();
       offer_draft(best, judge(trace, spec, follow_draft(draft, room_maker())), draft, spec);
       keep_others(best, trials, spec);
-      if (i == 0 && !recomputes_ && !best.loses_nothing()) plan_in_pool(best, planning, spec, plan, tries / 5);
+      if (i == 0 && !recomputes_ && !best.loses_nothing()) plan_in_pool(best, planning, spec, plan, drops, tries / 5);
       if (!better(trials.best_result(), to_beat.value_or(best.result)) || is_close(best.result, trials.best_result())) {
         limits.is_low();
         continue;
@@ -252,7 +280,7 @@ class Tide final : public Answering {
       } else {
         limits.is_high(found.height - spec.capacity);
       }
-      if (found.placed || !to_beat) start = PlacedStart{plan, counted.capacity, tries / 2, seed_};
+      if (found.placed || !to_beat) start = PlacedStart{plan, counted.capacity, tries / 2, seed_, drops};
     }
     if (start && limits.was_high() && thorough) {
       planning.capacity = spec.capacity;
@@ -260,19 +288,6 @@ class Tide final : public Answering {
         offer_placed(best, *placed, spec);
     }
     judged_ += placer.judged();
-  }
-
-  /// Plans for less memory than `plan` was found for.
-  void plan_for_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
-                     const GapPlan& plan) const {
-    constexpr std::size_t kFewPrices = 6;
-    const std::vector<double> prices = possible_prices(planning, costs, kFewPrices);
-    GapPlan start = plan;
-    for (const bool drops_on_demand : {plan.drops_on_demand, !plan.drops_on_demand}) {
-      start.drops_on_demand = drops_on_demand;
-      try_with_less(trials, planning, costs, prices, start);
-    }
-    improve(trials, planning, costs, GapPlan{trials.best_plan()}, seed_);
   }
 
   static void offer_placed(Best& best, const Placer::Placed& placed, const RunSpec& spec) {
@@ -301,8 +316,9 @@ class Tide final : public Answering {
   }
 
   /// Plans copies for less than the capacity, as much less as the pool itself makes best use of.
-  void plan_in_pool(Best& best, Planning planning, const RunSpec& spec, const GapPlan& plan, std::int64_t tries) {
-    Trials trials{planning.trace, limited(spec), tries, room_maker(), kept()};
+  void plan_in_pool(Best& best, Planning planning, const RunSpec& spec, const GapPlan& plan,
+                    const std::vector<Action>& drops, std::int64_t tries) {
+    Trials trials{planning.trace, limited(spec), tries, room_maker(), kept(), drops};
     trials.add(planning.gaps, plan);
     for (const int percent : {98, 95, 92, 88}) {
       planning.capacity = spec.capacity * percent / 100;
@@ -413,21 +429,6 @@ class Tide final : public Answering {
           trials.add(planning.gaps, mixed->plan);
         }
       }
-  }
-
-  /// Prices at which something changes: 0, and what dropping costs in ns per byte; at most `most`, ascending.
-  static std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs,
-                                             std::size_t most) {
-    std::vector<double> all;
-    for (std::size_t i = 0; i < costs.size(); ++i)
-      if (costs[i] != Reruns::kImpossible)
-        all.push_back(static_cast<double>(costs[i].count() + 1) / static_cast<double>(planning.gaps[i].size.count()));
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    std::vector<double> prices{0};
-    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
-      prices.push_back(1.0001 * all[all.size() <= most ? i : i * (all.size() - 1) / (most - 1)]);
-    return prices;
   }
 
   /// By gap: which share of it the best fluid plan copies, ties by the time that it is away. Empty if there is none.

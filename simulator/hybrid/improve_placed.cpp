@@ -56,7 +56,7 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
     std::optional<MixedPlan> mixed = schedule_mixed(limited, selection_of(changed), copies);
     if (!mixed) continue;
     mixed->plan.drops_on_demand = start.plan.drops_on_demand;
-    const GapDraft draft = draft_of(planning.gaps, mixed->plan, planning.trace.ops().size());
+    const GapDraft draft = draft_of(planning.gaps, mixed->plan, planning.trace.ops().size(), start.always);
     Placer::Counted counted =
         placer.count(draft, limited.capacity, least ? limit_of(planning.trace, spec, *least, 1) : spec.overhead_limit);
     Result& result = counted.result;

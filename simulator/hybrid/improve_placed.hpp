@@ -16,6 +16,7 @@ struct PlacedStart {
   Bytes limit;         ///< of the sum of bytes
   std::int64_t tries;  ///< runs, fewer where packing them takes long
   std::uint64_t seed;
+  std::vector<Action> always = {};  ///< what drafts do besides, see draft_of()
 };
 
 /// Changes a plan as improve() does, or the limit up to which its run counts bytes; but each change is judged by its

@@ -155,14 +155,28 @@ void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int
   }
 }
 
-void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
-                   const std::vector<double>& prices, const GapPlan& plan) {
+std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs, std::size_t most) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    if (costs[i] != Reruns::kImpossible)
+      all.push_back(static_cast<double>(costs[i].count() + 1) / static_cast<double>(planning.gaps[i].size.count()));
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<double> prices{0};
+  for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+    prices.push_back(1.0001 * all[all.size() <= most ? i : i * (all.size() - 1) / (most - 1)]);
+  return prices;
+}
+
+void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, GapPlan plan) {
+  constexpr std::size_t kFewPrices = 6;
   constexpr int kRounds = 3;
-  for (const double price : prices)
-    try_mixed_rounds(
-        trials, planning, {}, kRounds, copies_of(plan),
-        [&](const SlotLimits& limits) { return select_by_price(planning, costs, price, limits, selection_of(plan)); },
-        plan.drops_on_demand);
+  for (int way = 0; way < 2; ++way, plan.drops_on_demand = !plan.drops_on_demand)
+    for (const double price : possible_prices(planning, costs, kFewPrices))
+      try_mixed_rounds(
+          trials, planning, {}, kRounds, copies_of(plan),
+          [&](const SlotLimits& limits) { return select_by_price(planning, costs, price, limits, selection_of(plan)); },
+          plan.drops_on_demand);
 }
 
 MixedSelection selection_of(const GapPlan& plan) {

@@ -61,10 +61,13 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
                       const SelectMixed& select, bool drops_on_demand = false);
 
-/// Adds to what a plan has selected for more memory what it lacks for the capacity, by each of these prices. For as
-/// much as that is little.
-void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
-                   const std::vector<double>& prices, const GapPlan& plan);
+/// Prices at which select_by_price() may pick otherwise: 0, and what dropping costs in ns per byte; at most `most` and
+/// one, ascending.
+std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs, std::size_t most);
+
+/// Adds to what a plan has selected for more memory what it lacks for the capacity, by a few prices; whether it is
+/// drops alone that make room on demand, and the other way round.
+void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, GapPlan plan);
 
 /// What a plan has selected, and when its copies to the host are issued.
 MixedSelection selection_of(const GapPlan& plan);

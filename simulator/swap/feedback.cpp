@@ -60,7 +60,7 @@ void try_feedback(Trials& trials, const Trace& trace, const StepCircle& circle, 
   constexpr int kIdle = 2;
   for (int idle = 0; idle < kIdle && !trials.over() && trials.left() > least_left;) {
     const RunSpec& spec = trials.spec();
-    const Result run = trials.realise(draft_of(gaps, plan, circle.size()));
+    const Result run = trials.realise(trials.draft(gaps, plan));
     if (run.outcome != Outcome::kOk) return;
     const RealisedStep step = realised_step(trace, spec, circle, run.realised);
     Rounds rounds{trials, step, gaps, machine};

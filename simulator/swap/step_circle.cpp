@@ -35,9 +35,11 @@ std::vector<Nanos> starts(const Trace& trace) {
   return start;
 }
 
-std::vector<Bytes> loads(const Trace& trace, SlotBegins begins) {
+std::vector<Bytes> loads(const Trace& trace, SlotBegins begins, const std::vector<DeadContent>& dead) {
   std::vector<Bytes> load;
   load.reserve(trace.ops().size());
+  std::vector<bool> dropped(trace.buffers().size());  // before it is freed
+  auto next_dead = dead.begin();
   Bytes live;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) live += buffer.size;
@@ -47,9 +49,14 @@ std::vector<Bytes> loads(const Trace& trace, SlotBegins begins) {
     if (step.kind == StepKind::kAlloc)
       most = std::max(most, live += trace.buffer(BufferId{step.id}).size);
     else if (step.kind == StepKind::kFree)
-      live -= trace.buffer(BufferId{step.id}).size;
-    else if (step.kind == StepKind::kRun)
-      load.push_back(std::max(most, live)), most = at_begin();
+      live -= dropped[step.id] ? Bytes{} : trace.buffer(BufferId{step.id}).size;
+    if (step.kind != StepKind::kRun) continue;
+    load.push_back(std::max(most, live));
+    most = at_begin();
+    for (; next_dead != dead.end() && next_dead->last_use == step.id; ++next_dead) {
+      live -= trace.size(next_dead->version);
+      dropped[trace.version(next_dead->version).buffer.index()] = true;
+    }
   }
   return load;
 }
@@ -58,6 +65,8 @@ std::vector<Bytes> loads(const Trace& trace, SlotBegins begins) {
 
 Bytes StepCircle::peak() const { return load.empty() ? Bytes{} : *std::max_element(load.begin(), load.end()); }
 
-StepCircle step_circle(const Trace& trace, SlotBegins begins) { return {starts(trace), loads(trace, begins)}; }
+StepCircle step_circle(const Trace& trace, SlotBegins begins, const std::vector<DeadContent>& dead) {
+  return {starts(trace), loads(trace, begins, dead)};
+}
 
 }  // namespace tidepool

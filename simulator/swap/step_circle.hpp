@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/swap/dead_content.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -28,9 +29,11 @@ struct StepCircle {
 /// nobody reads any more. In between copies back can be planned for room that is there only a moment later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
+/// @param dead   is dropped when the op that uses it last has run: it is not live from then on
 /// @param trace  of at least one op. With several streams an op starts when its inputs are there and its stream is
 /// free;
 ///               starts are in program order then (what would start earlier counts as starting with the op before it).
-StepCircle step_circle(const Trace& trace, SlotBegins begins = SlotBegins::kBeforeFrees);
+StepCircle step_circle(const Trace& trace, SlotBegins begins = SlotBegins::kBeforeFrees,
+                       const std::vector<DeadContent>& dead = {});
 
 }  // namespace tidepool

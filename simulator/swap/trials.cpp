@@ -1,6 +1,7 @@
 #include "simulator/swap/trials.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -58,12 +59,16 @@ std::unique_ptr<Policy> maker_of_room(OnDemand on_demand) {
 
 }  // namespace
 
-GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops) {
-  GapDraft draft{draft_of(gaps, plan.copied, ops), {}, plan.drops_on_demand};
+GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
+                  const std::vector<Action>& always) {
+  const auto earlier = [](const Action& a, const Action& b) { return a.before < b.before; };
+  const std::vector<Action> copies = draft_of(gaps, plan.copied, ops);
+  GapDraft draft{{}, {}, plan.drops_on_demand};
+  draft.copies.reserve(always.size() + copies.size());
+  std::merge(always.begin(), always.end(), copies.begin(), copies.end(), std::back_inserter(draft.copies), earlier);
   for (const std::uint32_t i : plan.dropped)
     draft.drops.push_back({Verb::kDrop, OpId{gaps[i].release + std::size_t{1}}, gaps[i].out.value(), {}, {}});
-  std::stable_sort(draft.drops.begin(), draft.drops.end(),
-                   [](const Action& a, const Action& b) { return a.before < b.before; });
+  std::stable_sort(draft.drops.begin(), draft.drops.end(), earlier);
   return draft;
 }
 
@@ -113,13 +118,17 @@ Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::v
   return sum;
 }
 
-Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep)
+Trials::Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep,
+               std::vector<Action> always)
     : trace_{trace},
       spec_{spec},
       tries_{tries},
       on_demand_{on_demand},
       keep_{keep},
-      best_result_{judge(trace, spec, follow_draft({}, on_demand))},
+      always_{std::move(always)},
+      best_{always_, {}, false},
+      last_{best_},
+      best_result_{judge(trace, spec, follow_draft(best_, on_demand))},
       last_result_{best_result_} {
   for (const Op& op : trace.ops()) work_ += op.duration;
 }
@@ -139,9 +148,9 @@ Result Trials::realise(GapDraft draft) {
 }
 
 const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
-  GapDraft draft = draft_of(gaps, plan, trace_.ops().size());
-  if (draft == last_) return last_result_;
-  last_ = std::move(draft);
+  GapDraft drafted = draft(gaps, plan);
+  if (drafted == last_) return last_result_;
+  last_ = std::move(drafted);
   RunSpec spec = spec_;
   if (keep_ == 0) spec.overhead_limit = limit_of(trace_, spec_, best_result_, 1);
   if (must_lose(gaps, plan.dropped)) {

@@ -32,7 +32,9 @@ struct GapDraft {
   bool drops_on_demand = false;
   bool operator==(const GapDraft&) const = default;
 };
-GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops);
+/// @param always  copies and drops, sorted, that are made besides, first of those at one op
+GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
+                  const std::vector<Action>& always = {});
 
 /// What makes room where a plan is not enough: copying what is read again last to the host; dropping what costs least
 /// for the time until it is read again (see DropByNextUse); either, whichever costs less; or nothing.
@@ -65,12 +67,14 @@ struct Judged {
   GapDraft draft;
 };
 
-/// The best of the drafts judged so far, beginning with the empty one.
+/// The best of the drafts judged so far, beginning with the one that leaves all to what makes room on demand.
 class Trials {
  public:
-  /// @param tries  how many more drafts may be judged
-  /// @param keep   how many drafts besides the best are wanted in the end: if any, slow ones are judged to their end
-  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0);
+  /// @param tries   how many more drafts may be judged
+  /// @param keep    how many drafts besides the best are wanted in the end: if any, slow ones are judged to their end
+  /// @param always  what every draft does besides, see draft_of()
+  Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
+         std::vector<Action> always = {});
 
   /// Judges the plan. The one before it is not judged twice, and one that must lose by what it drops is not run, but
   /// ends by the time limit at once.
@@ -86,6 +90,10 @@ class Trials {
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
   const GapDraft& best_draft() const { return best_; }
+  /// The draft that carries a plan out.
+  GapDraft draft(const std::vector<Gap>& gaps, const GapPlan& plan) const {
+    return draft_of(gaps, plan, trace_.ops().size(), always_);
+  }
   /// A run of a draft, not a try, with what it realised.
   Result realise(GapDraft draft);
   /// What it is judged in.
@@ -102,6 +110,7 @@ class Trials {
   std::int64_t tries_, judged_ = 0;
   OnDemand on_demand_;
   std::size_t keep_;
+  std::vector<Action> always_;
   Nanos work_;  ///< of all ops
   std::vector<Judged> kept_;
   GapDraft best_, last_;

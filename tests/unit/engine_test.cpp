@@ -1,4 +1,6 @@
 // Closed forms: small steps whose times, places and actions are derived by hand.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -169,6 +171,35 @@ TEST_CASE("what only a parameter's old value can recompute is brought back befor
                     "drop version 1 before op 3: it could not be recomputed and is not on the host");
   CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 1, 0)}),
                     "drop version 0 before op 1: it could not be recomputed and is not on the host");
+}
+
+TEST_CASE("content that the program reads no more may be dropped for good before it is freed") {
+  // y = f(p) and z = f(y); p is changed; z is dropped, then y, which only z could be made from, after its last use.
+  TraceBuilder build;
+  const BufferId p = build.existing({.size = 10_B});
+  const BufferId y = build.alloc({.size = 10_B});
+  build.run({.duration = 7_ns}, {{p, Access::kRead}, {y, Access::kWrite}});
+  build.run({.duration = 1_ns}, {{p, Access::kReadWrite}});
+  const BufferId z = build.alloc({.size = 10_B});
+  build.run({.duration = 5_ns}, {{y, Access::kRead}, {z, Access::kWrite}});
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {});
+  build.run({.duration = 1_ns}, {{z, Access::kRead}});
+  build.free(y);
+  build.free(z);
+  const Trace trace = build.finish();
+  const std::size_t y_made = trace.made(OpId{0})[0].index(), z_made = trace.made(OpId{2})[0].index();
+  // Its last reader is op 2; what the step hands on is never dropped for good.
+  CHECK_THROWS_WITH(
+      scripted(trace, {act(Verb::kDrop, 2, y_made)}),
+      fmt::format("drop version {} before op 2: it could not be recomputed and is not on the host", y_made));
+  CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 5, trace.made(OpId{1})[0].index())}),
+                    fmt::format("drop version {} before op 5: it could not be recomputed and is not on the host",
+                                trace.made(OpId{1})[0].index()));
+  const Result result = scripted(trace, {act(Verb::kDrop, 3, z_made), act(Verb::kDrop, 4, y_made)});
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is made again before y goes
+  CHECK(result.totals.eviction_count == 2);
 }
 
 TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer one") {

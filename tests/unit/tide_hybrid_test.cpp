@@ -51,7 +51,8 @@ TEST_CASE("tide judges nothing where a bound says that no plan exists") {
   const RunSpec spec = setting(trace, 20, "tide");
   const Result result = simulate(trace, spec);
   CHECK(result.outcome != Outcome::kOk);
-  CHECK(result.cost_evaluations == judge(trace, spec, follow_draft({}, OnDemand::kCopyOrDrop)).cost_evaluations);
+  const GapDraft nothing{drops_of(find_dead_content(trace)), {}, false};
+  CHECK(result.cost_evaluations == judge(trace, spec, follow_draft(nothing, OnDemand::kCopyOrDrop)).cost_evaluations);
 }
 
 TEST_CASE("what begins on the host and is needed late leaves the device only if the step is run again") {
