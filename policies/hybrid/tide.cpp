@@ -248,8 +248,8 @@ class Tide final : public Answering {
     const bool thorough = tries == wanted_tries();
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
-    std::optional<PlacedStart> start;  // the best with places, or if there is none the last without
-    std::optional<Result> to_beat;     // the same with places, as counted
+    std::optional<PlacedStart> start;
+    std::optional<Result> to_beat, least;  // as counted: the best that has places; `start`, with what its excess costs
     for (int i = 0; i < kLimits && !limits.done(); ++i) {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
@@ -280,9 +280,13 @@ class Tide final : public Answering {
       } else {
         limits.is_high(found.height - spec.capacity);
       }
-      if (found.placed || !to_beat) start = PlacedStart{plan, counted.capacity, tries / 2, seed_, drops};
+      const Result result = with_excess(found.counted, found.height, spec);
+      if (!least || better(result, *least)) {
+        least = result;
+        start = PlacedStart{plan, counted.capacity, tries / 2, seed_, drops};
+      }
     }
-    if (start && limits.was_high() && thorough) {
+    if (start && limits.was_high() && thorough && !best.loses_nothing()) {
       planning.capacity = spec.capacity;
       if (const auto placed = improve_placed(placer, spec, planning, costs, *start, best.result))
         offer_placed(best, *placed, spec);

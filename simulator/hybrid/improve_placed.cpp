@@ -23,26 +23,19 @@ std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& p
   return slots;
 }
 
-/// What is copied besides, in ns for every byte that lies above the capacity.
-double excess_price(const Machine& machine) {
-  const auto per_byte = [](const Link& link) { return 1e9 / static_cast<double>(link.rate.count()); };
-  return 2 * (per_byte(machine.h2d) + per_byte(machine.d2h));
-}
-
 }  // namespace
 
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best) {
   constexpr std::size_t kMostPacked = 60'000;  // lives, together: about a second
   const CopyOut copies = copies_of(start.plan);
-  const double price = excess_price(planning.machine);
   std::optional<Placer::Placed> found;
   Planning limited = planning;
   GapChanges changes{planning, costs, start.seed};
   std::mt19937_64 random{start.seed};
   std::vector<How> current = how_of(selection_of(start.plan), planning.gaps.size());
   Bytes limit = start.limit;
-  std::optional<Result> least;  // of `current`, as counted, with the price of its excess
+  std::optional<Result> least;  // of `current`, as counted, with what its excess costs
   std::size_t packed = 0;
   for (std::int64_t i = 0; i < start.tries && packed < kMostPacked; ++i) {
     std::vector<How> changed = current;
@@ -67,11 +60,9 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
     if (places.height <= spec.capacity) {
       Placer::Placed placed = placer.follow(draft, *counted.log, places);
       if (better(placed.result, best)) best = placed.result, found = std::move(placed);
-    } else {
-      const double excess = static_cast<double>((places.height - spec.capacity).count());
-      result.totals.makespan += Nanos{static_cast<std::int64_t>(price * excess)};
-      if (least && better(*least, result)) continue;
     }
+    result = with_excess(result, places.height, spec);
+    if (least && better(*least, result)) continue;
     least = result;
     current = std::move(changed);
     limit = limited.capacity;

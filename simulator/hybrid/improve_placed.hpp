@@ -20,9 +20,9 @@ struct PlacedStart {
 };
 
 /// Changes a plan as improve() does, or the limit up to which its run counts bytes; but each change is judged by its
-/// time and by how far its packed places exceed the capacity, which counts as copying twice as much out and back would.
-/// Of the gaps, those are tried first that last while something lies above the capacity. What has places and takes
-/// least time; nothing if that is no better than `best`. Deterministic for a seed.
+/// time and by how far its packed places exceed the capacity, see with_excess(). Of the gaps, those are tried first
+/// that last while something lies above the capacity. What has places and takes least time; nothing if that is no
+/// better than `best`. Deterministic for a seed.
 /// @param costs  as of Reruns::costs()
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best);

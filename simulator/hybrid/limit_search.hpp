@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// Looks for the highest limit that is low enough: down by three quarters of what was too much until one is, for what
-/// lies scattered does not shrink with the limit, then halfway between the highest that was and the lowest that was
-/// not.
+/// Looks for the highest limit that is low enough: down by three quarters of what was too much, or four small steps,
+/// until one is, for what lies scattered does not shrink with the limit; then halfway between the highest that was and
+/// the lowest that was not.
 class LimitSearch {
  public:
   /// @param first  the limit to begin with, than which none is higher
@@ -35,7 +35,7 @@ class LimitSearch {
   void is_high(Bytes by) {
     high_ = limit_;
     if (low_ > Bytes{}) return halve();
-    limit_ -= std::max(by * 3 / 4, least_);
+    limit_ -= std::max(by * 3 / 4, least_ * 4);
     done_ = limit_ <= Bytes{};
   }
 

@@ -25,9 +25,12 @@ Placer::Counted Placer::count(const GapDraft& draft, Bytes limit, std::optional<
 
 FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
   constexpr std::size_t kMany = 8'000;  // lives: a search takes seconds, and one pass is a few per mille above it
+  if (log.lives.size() > kMany) return find_places(log, granule_, spec_.capacity, 0);
   // Few large lives are hard to pack and quick to search.
-  const double thorough = std::clamp(8'000.0 / static_cast<double>(log.lives.size() + 1), 2.0, 40.0);
-  const double effort = log.lives.size() > kMany ? 0 : packing == Packing::kQuick ? 0.5 : thorough;
+  const double few = 8'000.0 / static_cast<double>(log.lives.size() + 1);
+  const double effort = packing == Packing::kQuick      ? std::clamp(few / 20, 0.5, 1.5)
+                        : packing == Packing::kThorough ? std::clamp(few, 2.0, 40.0)
+                                                        : std::clamp(few * 5, 20.0, 100.0);
   return find_places(log, granule_, spec_.capacity, effort);
 }
 
@@ -42,11 +45,22 @@ Placer::Placed Placer::follow(const GapDraft& draft, const PlaceLog& log, const 
 
 Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit) {
   const Placer::Counted counted = placer.count(draft, limit, spec.overhead_limit);
-  if (counted.result.outcome != Outcome::kOk) return {};
-  const FoundPlaces found = placer.pack(*counted.log, Placer::Packing::kThorough);
-  Placement placement{found.height, {}};
+  Placement placement{counted.result, {}, {}};
+  if (counted.result.outcome != Outcome::kOk) return placement;
+  FoundPlaces found = placer.pack(*counted.log, Placer::Packing::kThorough);
+  const Bytes little = spec.capacity / 200;
+  if (found.height > spec.capacity && found.height <= spec.capacity + little)
+    found = placer.pack(*counted.log, Placer::Packing::kHard);
+  placement.height = found.height;
   if (found.height <= spec.capacity) placement.placed = placer.follow(draft, *counted.log, found);
   return placement;
+}
+
+Result with_excess(Result counted, Bytes height, const RunSpec& spec) {
+  const double excess = static_cast<double>(std::max(height - spec.capacity, Bytes{}).count());
+  for (const Link& link : {spec.machine.h2d, spec.machine.d2h})
+    counted.totals.makespan += Nanos{static_cast<std::int64_t>(2e9 * excess / static_cast<double>(link.rate.count()))};
+  return counted;
 }
 
 }  // namespace tidepool

@@ -40,7 +40,7 @@ class Placer {
   Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
 
   /// How much is done to find low places.
-  enum class Packing : std::uint8_t { kQuick, kThorough };
+  enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
   FoundPlaces pack(const PlaceLog& log, Packing packing) const;
 
   struct Placed {
@@ -61,12 +61,18 @@ class Placer {
   std::int64_t judged_ = 0;
 };
 
+/// Of a draft, as found by all three.
 struct Placement {
-  Bytes height = {};  ///< addresses that the lives in the counted run take; 0: that run did not end well
+  Result counted;
+  Bytes height = {};                     ///< addresses that its lives take, if the counted run ended well
   std::optional<Placer::Placed> placed;  ///< if the height fits the capacity
 };
 
-/// All three: counts up to `limit`, packs thoroughly, and follows what fits.
+/// Counts up to `limit`, packs thoroughly, and harder where little is missing, and follows what fits.
 Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit);
+
+/// What a counted run is worth whose places take this height: what lies above the capacity is taken to cost twice the
+/// time of copying it out and back.
+Result with_excess(Result counted, Bytes height, const RunSpec& spec);
 
 }  // namespace tidepool

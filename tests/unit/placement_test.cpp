@@ -15,9 +15,13 @@ TEST_CASE("a limit falls by three quarters of what is too much until it is low e
   limits.is_high(100_B);
   CHECK(limits.limit() == 925_B);
   limits.is_high(1_B);
-  CHECK(limits.limit() == 923_B);  // no smaller steps than 2 B
+  CHECK(limits.limit() == 917_B);  // by four steps of 2 B at least
   limits.is_low();
-  CHECK(limits.limit() == 924_B);
+  CHECK(limits.limit() == 921_B);
+  limits.is_high(1_B);
+  CHECK(limits.limit() == 919_B);
+  CHECK_FALSE(limits.done());
+  limits.is_low();
   CHECK(limits.done());
 }
 
@@ -31,6 +35,16 @@ TEST_CASE("a limit that was too low rises to halfway below the lowest that was t
   limits.is_low();
   CHECK(limits.limit() == 962_B);
   CHECK_FALSE(limits.done());
+}
+
+TEST_CASE("what lies above the capacity counts as if it were copied out and back twice") {
+  RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = 1'000_B};
+  spec.machine.h2d.rate = BytesPerSecond{1'000'000'000};  // 1 B/ns
+  spec.machine.d2h.rate = BytesPerSecond{500'000'000};
+  Result counted;
+  counted.totals.makespan = 70_ns;
+  CHECK(with_excess(counted, 1'010_B, spec).totals.makespan == 70_ns + 20_ns + 40_ns);
+  CHECK(with_excess(counted, 900_B, spec).totals.makespan == 70_ns);
 }
 
 TEST_CASE("a first limit that is low enough is the last") {
