@@ -14,6 +14,7 @@
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
 #include "tests/standin.hpp"
+#include "tests/three_ops.hpp"
 #include "traces/builder.hpp"
 #include "validator/cuda/backend.hpp"
 #include "validator/host_backend.hpp"
@@ -24,28 +25,10 @@ using tests::StandIn;
 
 namespace {
 
-/// op0 writes a | op1 writes b | op2 reads a and b, writes c: 1 ms each. c is the output.
-struct ThreeOps {
-  VersionId a, b, c;
-  Trace trace = make();
-
-  Trace make() {
-    TraceBuilder build;
-    const BufferId first = build.alloc({.size = 4096_B}), second = build.alloc({.size = 4096_B});
-    const BufferId third = build.alloc({.size = 512_B});
-    a = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
-    b = build.run({.duration = 1_ms}, {{second, Access::kWrite}})[0];
-    c = build.run({.duration = 1_ms}, {{first}, {second}, {third, Access::kWrite}})[2];
-    build.free(first), build.free(second);
-    return build.finish();
-  }
-
-  /// a goes to the host while b takes its place, and comes back elsewhere.
-  Plan swapped() const {
-    PlanWriter plan{trace};
-    plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, 0_B).run(OpId{1}).swap_in(a, 4096_B);
-    return plan.alloc(c, 8192_B).run(OpId{2}).free(a).free(b).plan();
-  }
+/// b takes the place of a (4 KiB), which comes back elsewhere.
+struct SmallStep : tests::ThreeOps {
+  SmallStep() : ThreeOps{4096_B, {1_ms, 1_ms, 1_ms}} {}
+  Plan swapped() const { return ThreeOps::swapped(0_B, 4096_B, 8192_B); }
 };
 
 ExecutionReport execute_on(const std::string& settings, const Trace& trace, const Plan& plan,
@@ -66,7 +49,7 @@ void check_same(const ExecutionReport& device, const ExecutionReport& host) {
 }  // namespace
 
 TEST_CASE("a device in any order that events allow finds what the host finds") {
-  const ThreeOps step;
+  const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.least_unit = 1_B});
   CHECK(program.device_words == 4096 + 4096 + 512);
   CHECK(program.host_words == 4096);
@@ -82,7 +65,7 @@ TEST_CASE("a device in any order that events allow finds what the host finds") {
 }
 
 TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
-  const ThreeOps step;
+  const SmallStep step;
   PlanWriter overlap{step.trace};  // b takes the last 512 bytes of a
   overlap.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 3584_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
   HostOptions in_order;
@@ -97,7 +80,7 @@ TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
 }
 
 TEST_CASE("a lost event corrupts bytes in some order, and what reads them is named") {
-  const ThreeOps step;
+  const SmallStep step;
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {.least_unit = 1_B});
   std::size_t waits = 0;
@@ -148,7 +131,7 @@ TEST_CASE("every registered policy gives a program that no order of a device can
 TEST_CASE("a timed run takes as long as its critical path") {
   // Copies of 4096 bytes on the stand-in take 10 us + 4096 / 12 ns = 10,341.33 ns each; a must leave before op 1 may
   // write, and comes back while nothing else runs: it needs only the host's copy and its own place.
-  const ThreeOps step;
+  const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
   for (const bool graph : {false, true}) {
     const ExecutionReport timed =
@@ -165,7 +148,7 @@ TEST_CASE("a timed run takes as long as its critical path") {
 }
 
 TEST_CASE("what a device refuses or loses is an outcome that says so") {
-  const ThreeOps step;
+  const SmallStep step;
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {});
   CHECK(program.device_words == 512 + 512 + 64);
@@ -190,7 +173,7 @@ TEST_CASE("what a device refuses or loses is an outcome that says so") {
 }
 
 TEST_CASE("a program that leaves its memory is refused before it is executed") {
-  const ThreeOps step;
+  const SmallStep step;
   DeviceProgram program = make_program(step.trace, step.swapped(), {});
   program.device_words -= 1;
   CHECK_THROWS_WITH(require_sound(program), ContainsSubstring("touches words [1024, 1088) of 1087 on the device"));

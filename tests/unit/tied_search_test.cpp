@@ -2,6 +2,7 @@
 #include "simulator/structure/tied_search.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -31,6 +32,26 @@ Classes classes_of(const Trace& trace) {
 }
 
 const TiedSearch::Hopeless kNeverHopeless = [](const std::vector<std::uint32_t>&) { return false; };
+
+/// How many plans for 0.7x of the peak a search judges if no plan is better than another. `look` sees each.
+std::int64_t judged_where_all_are_alike(const Trace& trace, const std::function<void(const GapPlan&)>& look,
+                                        const TiedSearch::Hopeless& hopeless, std::int64_t tries) {
+  const Classes found = classes_of(trace);
+  const Machine machine = find_machine("a100-pcie4");
+  const auto judge = [&](const GapPlan& plan) {
+    look(plan);
+    Result result;
+    result.totals.makespan = 1_ms;
+    return result;
+  };
+  TiedSearch search{found.circle,  found.gaps,
+                    found.classes, Reruns(trace, found.gaps).costs(),
+                    machine,       Bytes{trace.ideal_peak().count() * 7 / 10},
+                    judge,         hopeless,
+                    tries};
+  search.run();
+  return search.judged();
+}
 
 }  // namespace
 
@@ -142,54 +163,23 @@ TEST_CASE("as many plans are tried whatever the depth, none of them twice") {
   for (const std::int64_t layers : {6, 24}) {
     INFO(layers);
     const Trace trace = gpt(layers);
-    const Classes found = classes_of(trace);
-    const Machine machine = find_machine("a100-pcie4");
     std::vector<GapPlan> judged;
-    TiedSearch search{found.circle,
-                      found.gaps,
-                      found.classes,
-                      Reruns(trace, found.gaps).costs(),
-                      machine,
-                      Bytes{trace.ideal_peak().count() * 7 / 10},
-                      [&](const GapPlan& plan) {  // nothing is better than anything
-                        CHECK(std::find(judged.begin(), judged.end(), plan) == judged.end());
-                        judged.push_back(plan);
-                        Result result;
-                        result.outcome = Outcome::kOk;
-                        result.totals.makespan = 1_ms;
-                        return result;
-                      },
-                      kNeverHopeless,
-                      kTries};
-    search.run();
-    CHECK(search.judged() == kTries);
+    const auto never_again = [&](const GapPlan& plan) {
+      CHECK(std::find(judged.begin(), judged.end(), plan) == judged.end());
+      judged.push_back(plan);
+    };
+    CHECK(judged_where_all_are_alike(trace, never_again, kNeverHopeless, kTries) == kTries);
   }
 }
 
 TEST_CASE("what is hopeless is not judged, and does not keep a search from ending") {
   const Trace trace = gpt(6);
-  const Classes found = classes_of(trace);
-  const Machine machine = find_machine("a100-pcie4");
   for (const std::size_t most : {0u, 10u}) {
     INFO(most);
     std::size_t asked = 0;
-    TiedSearch search{found.circle,
-                      found.gaps,
-                      found.classes,
-                      Reruns(trace, found.gaps).costs(),
-                      machine,
-                      Bytes{trace.ideal_peak().count() * 7 / 10},
-                      [&](const GapPlan& plan) {
-                        CHECK(plan.dropped.size() <= most);
-                        Result result;
-                        result.outcome = Outcome::kOk;
-                        result.totals.makespan = 1_ms;
-                        return result;
-                      },
-                      [&](const std::vector<std::uint32_t>& dropped) { return ++asked, dropped.size() > most; },
-                      50};
-    search.run();
-    CHECK(search.judged() <= 50);
+    const auto hopeless = [&](const std::vector<std::uint32_t>& dropped) { return ++asked, dropped.size() > most; };
+    CHECK(judged_where_all_are_alike(
+              trace, [&](const GapPlan& plan) { CHECK(plan.dropped.size() <= most); }, hopeless, 50) <= 50);
     CHECK(asked > 0);
   }
 }
