@@ -181,7 +181,10 @@ void Driver::begin(OpId op) {
         wishes_.push_back(drafted);
     }
     search([&] { policies_[i]->before_run(view(i), op, wishes_); });
-    if (!wishes_.empty()) carry_out(std::vector<Action>{wishes_}, true);
+    if (wishes_.empty()) continue;
+    std::vector<Action> wishes{wishes_};
+    lose_last(wishes);
+    carry_out(wishes, true);
   }
   start_prefetches(clock_);
   for (const Use& use : trace_.uses(op)) {

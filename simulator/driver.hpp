@@ -96,6 +96,7 @@ class Driver final : private Device {
   void anticipate(const Request& request);
   bool ask_policies(const Request& request);
   bool carry_out(const std::vector<Action>& wishes, bool may_lose);
+  void lose_last(std::vector<Action>& wishes) const;
   void lose_unread(VersionId v);
   bool prefetch(VersionId v);
   void start_prefetches(Nanos until);

@@ -161,6 +161,14 @@ bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose) {
   return done;
 }
 
+/// Puts behind all else what drops content for good: until then other content could be made from it, and be dropped.
+void Driver::lose_last(std::vector<Action>& wishes) const {
+  std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
+    return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||
+           is_read_from(trace_, VersionId{wish.subject}, op_);
+  });
+}
+
 /// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
 /// lost any more either.
 void Driver::lose_unread(VersionId v) {

@@ -199,6 +199,10 @@ TEST_CASE("content that the program reads no more may be dropped for good before
   const Result result = scripted(trace, {act(Verb::kDrop, 3, z_made), act(Verb::kDrop, 4, y_made)});
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is made again before y goes
+  // Of what is dropped in front of one op, that is last which is lost.
+  const Result together = scripted(trace, {act(Verb::kDrop, 4, y_made), act(Verb::kDrop, 4, z_made)});
+  REQUIRE(together.outcome == Outcome::kOk);
+  CHECK(runs(together.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});
   CHECK(result.totals.eviction_count == 2);
 }
 
