@@ -39,7 +39,7 @@ namespace {
 ///      is for.
 ///   3. Place: on a pool that is one arena (best-fit, first-fit) 1 and 2 count bytes only, up to a limit; the lives of
 ///      what the best plan asks for are packed offline then. If they do not fit the capacity, the highest limit is
-///      looked for below which they do, with plans made anew; then the best is changed as in 2, but what sticks out of
+///      looked for below which they do, with plans made anew. Then the best is changed as in 2, but what sticks out of
 ///      the capacity counts. What the pool itself would make of each plan is tried, too; with with=swap, also of plans
 ///      for less memory.
 ///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
@@ -283,10 +283,10 @@ class Tide final : public Answering {
       const Result result = with_excess(found.counted, found.height, spec);
       if (!least || better(result, *least)) {
         least = result;
-        start = PlacedStart{plan, counted.capacity, tries / 2, seed_, drops};
+        start = PlacedStart{plan, counted.capacity, tries * (i == 0 && found.placed ? 3 : 5) / 10, seed_, drops};
       }
     }
-    if (start && limits.was_high() && thorough && !best.loses_nothing()) {
+    if (start && thorough && !best.loses_nothing()) {
       planning.capacity = spec.capacity;
       if (const auto placed = improve_placed(placer, spec, planning, costs, *start, best.result))
         offer_placed(best, *placed, spec);

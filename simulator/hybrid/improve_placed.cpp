@@ -1,6 +1,7 @@
 #include "simulator/hybrid/improve_placed.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <utility>
 
@@ -27,7 +28,7 @@ std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& p
 
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best) {
-  constexpr std::size_t kMostPacked = 60'000;  // lives, together: about a second
+  constexpr std::size_t kMostPlaced = 1'000'000, kMostPacked = 30'000;  // lives, together: about a second each
   const CopyOut copies = copies_of(start.plan);
   std::optional<Placer::Placed> found;
   Planning limited = planning;
@@ -36,8 +37,19 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
   std::vector<How> current = how_of(selection_of(start.plan), planning.gaps.size());
   Bytes limit = start.limit;
   std::optional<Result> least;  // of `current`, as counted, with what its excess costs
-  std::size_t packed = 0;
-  for (std::int64_t i = 0; i < start.tries && packed < kMostPacked; ++i) {
+  std::shared_ptr<PlaceLog> log;
+  FoundPlaces places;  // of `current`
+  std::size_t placed_lives = 0, packed_lives = 0;
+  const auto pack = [&](const PlaceLog& changed) {
+    if (!least) return placer.pack(changed, Placer::Packing::kThorough);
+    FoundPlaces like = placer.pack_like(changed, *log, places);
+    placed_lives += changed.lives.size();
+    if (like.height <= spec.capacity || packed_lives >= kMostPacked) return like;
+    FoundPlaces anew = placer.pack(changed, Placer::Packing::kQuick);
+    packed_lives += changed.lives.size();
+    return anew.height < like.height ? anew : like;
+  };
+  for (std::int64_t i = 0; i < start.tries && (least || i == 0) && placed_lives < kMostPlaced; ++i) {
     std::vector<How> changed = current;
     limited.capacity = limit;
     if (least && random() % 8 == 0) {
@@ -55,18 +67,19 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
     Result& result = counted.result;
     if (result.outcome != Outcome::kOk || (least && better(*least, result))) continue;
 
-    const FoundPlaces places = placer.pack(*counted.log, Placer::Packing::kQuick);
-    packed += counted.log->lives.size();
-    if (places.height <= spec.capacity) {
-      Placer::Placed placed = placer.follow(draft, *counted.log, places);
+    FoundPlaces changed_places = pack(*counted.log);
+    if (changed_places.height <= spec.capacity) {
+      Placer::Placed placed = placer.follow(draft, *counted.log, changed_places);
       if (better(placed.result, best)) best = placed.result, found = std::move(placed);
     }
-    result = with_excess(result, places.height, spec);
+    result = with_excess(result, changed_places.height, spec);
     if (least && better(*least, result)) continue;
     least = result;
+    log = std::move(counted.log);
+    places = std::move(changed_places);
     current = std::move(changed);
     limit = limited.capacity;
-    changes.look_at(crowded_slots(*counted.log, places, spec.capacity, planning.circle.size()));
+    changes.look_at(crowded_slots(*log, places, spec.capacity, planning.circle.size()));
   }
   return found;
 }

@@ -19,13 +19,11 @@ class LimitSearch {
   Bytes limit() const { return limit_; }
   /// No further limit is worth while.
   bool done() const { return done_; }
-  /// Whether any limit was too high.
-  bool was_high() const { return high_ > Bytes{}; }
 
   /// This one is low enough.
   void is_low() {
     low_ = limit_;
-    if (was_high())
+    if (high_ > Bytes{})
       halve();
     else
       done_ = true;

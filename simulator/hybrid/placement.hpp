@@ -42,6 +42,10 @@ class Placer {
   /// How much is done to find low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
   FoundPlaces pack(const PlaceLog& log, Packing packing) const;
+  /// As of find_like_places().
+  FoundPlaces pack_like(const PlaceLog& log, const PlaceLog& earlier, const FoundPlaces& places) const {
+    return find_like_places(log, earlier, places.offsets, granule_);
+  }
 
   struct Placed {
     PlacedDraft draft;

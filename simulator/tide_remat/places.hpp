@@ -19,8 +19,14 @@ struct FoundPlaces {
   Bytes height;
 };
 
-/// One-pass orders, and where none of them fits the capacity but the sum of bytes does, a search of some effort (as of
-/// minimise()). The lowest; it may exceed the capacity.
+/// Where the sum of bytes fits the capacity, a search of some effort for places within it (as of minimise()); if there
+/// is no effort, or the sum does not fit, one-pass orders. They may exceed the capacity.
 FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, double effort);
+
+/// What lies as in an earlier run as far as possible: each life in the order of where the same version lay then, what
+/// is new last, as low as it can. Runs that differ little have heights that differ little, and one pass is quick.
+/// @param offsets  by life of the earlier run
+FoundPlaces find_like_places(const PlaceLog& log, const PlaceLog& earlier, const std::vector<Bytes>& offsets,
+                             Bytes granule);
 
 }  // namespace tidepool

