@@ -21,8 +21,8 @@ namespace {
 /// With scheduling=published, copies are scheduled as the paper does ("stick to the limit") and selected once. With
 /// scheduling=late, ours, every copy back is as late as the periodic steady state allows, and selection is repeated
 /// with what copies under way hold taken off the limit, for several slacks below it; the best of `effort` drafts by
-/// simulation in the run's own setting is taken. Where a plan is not enough, what is read again last is copied to the
-/// host on demand.
+/// simulation in the run's own setting is taken, also where the load is below the limit but the pool has no place for
+/// all of it. Where a plan is not enough, what is read again last is copied to the host on demand.
 ///
 /// Cost: `effort` simulations.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
@@ -36,7 +36,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
         effort_{std::llround(options.number("effort"))} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
+    if (trace.ops().empty() || (!late_ && trace.ideal_peak() <= spec.capacity)) return {};
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);
     const std::vector<bool> allowed = at_peak_ ? around_peak(circle, gaps) : std::vector<bool>{};

@@ -29,7 +29,8 @@ std::string capacity_text(const RunSpec& spec, Bytes ideal_peak) {
                      static_cast<double>(spec.capacity.count()) / static_cast<double>(ideal_peak.count()));
 }
 
-void print_memory(const Row& row, const Totals& totals) {
+void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Result& result) {
+  const Totals& totals = result.totals;
   if (std::get<bool>(at(row, "addresses"))) {
     const auto* fragmentation = std::get_if<double>(&at(row, "fragmentation"));
     fmt::print("memory      peak {}, footprint {}, fragmentation {:.1f} %\n", to_text(totals.peak),
@@ -37,6 +38,9 @@ void print_memory(const Row& row, const Totals& totals) {
   } else {
     fmt::print("memory      peak {}; this pool counts bytes and knows no addresses\n", to_text(totals.peak));
   }
+  if (result.evicting_allocations > 0 && spec.capacity >= ideal_peak)
+    fmt::print("            what lives at once would fit, but {} found no place {} times: room was made on demand\n",
+               text_at(row, "pool"), grouped(result.evicting_allocations));
 }
 
 void print_costs(const Row& row, const Result& result) {
@@ -81,7 +85,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
   fmt::print("outcome     {}{}{}\n", to_text(result.outcome), result.message.empty() ? "" : ": ", result.message);
   if (result.outcome == Outcome::kError) return;
   if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
-  print_memory(row, result.totals);
+  print_memory(row, spec, ideal_peak, result);
   print_costs(row, result);
   if (bound) print_bound(row, *bound);
   const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));

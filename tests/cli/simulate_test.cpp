@@ -138,6 +138,38 @@ TEST_CASE("people get a table of what happened and the rate") {
   CHECK(result.out.find("/s\n", told.size()) == result.out.size() - 3);
 }
 
+TEST_CASE("a step that fits by its sum but not by its places is told apart, and autoswap plans for it") {
+  // a (20 MiB) lies between two that end before b (20 MiB) begins: at 1.0x there are two holes of 10 MiB. It could
+  // leave and return while ops run that do not use it.
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 10_MiB}), a = build.alloc({.size = 20_MiB}),
+                 y = build.alloc({.size = 10_MiB});
+  build.run({.duration = 1_ms}, {{x, Access::kWrite}, {a, Access::kWrite}, {y, Access::kWrite}});
+  build.free(x);
+  build.free(y);
+  build.run({.duration = 10_ms}, {});
+  const BufferId b = build.alloc({.size = 20_MiB});
+  build.run({.duration = 1_ms}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 10_ms}, {});
+  build.run({.duration = 1_ms}, {{a, Access::kRead}});
+  build.free(a);
+  const std::string trace = tests::write_trace(scratch, "holes", build.finish());
+  const std::string note = "found no place 1 times: room was made on demand\n";
+  const auto told = [&](const std::string& policy) {
+    const ProgramResult result = run_program({"simulate", trace, "--policy", policy, "--capacity", "1.0x"});
+    CHECK(result.code == 0);
+    return result.out;
+  };
+  const std::string published = told("autoswap(scheduling=published)");
+  CHECK(published.find("            what lives at once would fit, but best-fit " + note) != std::string::npos);
+  CHECK(published.find("policy and limit: +0.00 %") == std::string::npos);
+  const std::string late = told("autoswap");
+  CHECK(late.find(note) == std::string::npos);
+  CHECK(late.find("policy and limit: +0.00 %") != std::string::npos);
+}
+
 TEST_CASE("the plan of a run is written as the run went") {
   const ScratchFolder scratch;
   const std::string path = small_trace(scratch), plan = scratch.file("small.plan");
