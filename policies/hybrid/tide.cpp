@@ -13,6 +13,7 @@
 
 #include "simulator/answering.hpp"
 #include "simulator/bounds/fluid.hpp"
+#include "simulator/hybrid/give_up.hpp"
 #include "simulator/hybrid/improve.hpp"
 #include "simulator/hybrid/improve_placed.hpp"
 #include "simulator/hybrid/limit_search.hpp"
@@ -51,8 +52,9 @@ namespace {
 /// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
-/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback); changes count
-/// from the times of that run; and what is read again last is copied on demand. With with=remat only 4 is left.
+/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback), then without
+/// each copy in turn (see give_up_copies); changes count from the times of that run; and what is read again last is
+/// copied on demand. With with=remat only 4 is left.
 ///
 /// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
 ///
@@ -351,7 +353,10 @@ class Tide final : public Answering {
                             planning.machine,
                             planning.capacity,
                             planning.leaving_takes_room};
-    improve(trials, realised, costs, GapPlan{trials.best_plan()}, seed_);
+    const GapPlan start = trials.best_plan();
+    const std::int64_t runs = trials.left() / 8;
+    improve(trials, realised, costs, start, seed_);
+    if (!recomputes_ && trials.best_result().outcome == Outcome::kOk) give_up_copies(trials, realised, start, runs);
   }
 
   /// Decides for all like layers at once.

@@ -1,0 +1,46 @@
+// Closed forms of doing without copies that a plan does not need.
+#include "simulator/hybrid/give_up.hpp"
+
+#include "simulator/swap/step_circle.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("a copy that room makes needless is given up, one that is needed is not") {
+  // Op 0 makes a and c, op 1 makes b, which is not needed afterwards, op 2 reads a and c.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 40_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 100_B});
+  build.run({.duration = 100_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  build.run({.duration = 100_ns}, {{a, Access::kRead}, {c, Access::kRead}});
+  build.free(a);
+  build.free(c);
+  const Trace trace = build.finish();
+  const RunSpec spec{
+      .pool = "ideal", .policy = "none", .capacity = 200_B, .machine = tests::byte_per_nano(), .iterations = 1};
+  const StepCircle circle = step_circle(trace, SlotBegins::kAfterFrees);
+  const std::vector<Gap> gaps = find_gaps(trace, 1_B);
+  REQUIRE(gaps.size() == 2);
+  const std::uint32_t large = gaps[0].size == 100_B ? 0 : 1, small = 1 - large;
+  const Reruns reruns{trace, gaps};
+  const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity, false};
+  Trials trials{trace, spec, 10, OnDemand::kNothing};
+  // a leaves from 100 to 200, then b is made until 300; a is back at 400 and c, which had left as well, at 440.
+  const GapPlan both{{{large, 2, 0}, {small, 2, 0}}, {}, false};
+  REQUIRE(trials.add(gaps, both).totals.makespan == 540_ns);
+
+  SECTION("without c there is nothing but a to wait for, and without a as well b has no place") {
+    give_up_copies(trials, planning, both, 10);
+    CHECK(trials.best_result().totals.makespan == 500_ns);
+    REQUIRE(trials.best_plan().copied.size() == 1);
+    CHECK(trials.best_plan().copied[0].gap == large);
+  }
+  SECTION("no more plans are run than asked for") {
+    give_up_copies(trials, planning, both, 0);
+    CHECK(trials.best_plan() == both);
+  }
+}
