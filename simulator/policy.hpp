@@ -17,7 +17,8 @@ namespace tidepool {
 struct RunSpec;
 
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
-///   kDrop v     give up a place; v must be evictable and either droppable or on the host
+///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
+///               also lose what the program neither reads again nor hands on
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   bring back early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them

@@ -34,10 +34,9 @@ std::vector<std::vector<Touch>> touches_of(const Trace& trace) {
 
 class Finder {
  public:
-  Finder(const Trace& trace, bool repeats, CopyFrom from)
+  Finder(const Trace& trace, bool repeats)
       : trace_{trace},
         repeats_{repeats},
-        from_{from},
         n_{static_cast<std::int64_t>(trace.ops().size())},
         more_(trace.ops().size() + 1) {}
 
@@ -103,13 +102,11 @@ class Finder {
     count(buffer.size, absence.first, absence.last);
     absence.buffer = trace_.version(absence.version).buffer;
     if (absence.copied_from != Absence::kAlways) ++absence.copied_from;  // when that op has ended
-    if (from_ == CopyFrom::kLastUse) absence.copied_from = absence.first;
     result_.absences.push_back(absence);
   }
 
   const Trace& trace_;
   const bool repeats_;
-  const CopyFrom from_;
   const std::int64_t n_;
   std::vector<Bytes> more_;  // by op: how much more is needed from it on
   Absences result_;
@@ -117,6 +114,6 @@ class Finder {
 
 }  // namespace
 
-Absences find_absences(const Trace& trace, bool repeats, CopyFrom from) { return Finder{trace, repeats, from}.run(); }
+Absences find_absences(const Trace& trace, bool repeats) { return Finder{trace, repeats}.run(); }
 
 }  // namespace tidepool

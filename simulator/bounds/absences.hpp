@@ -9,12 +9,6 @@
 
 namespace tidepool {
 
-/// From when on a copy of content to the host may be made.
-enum class CopyFrom : std::uint8_t {
-  kMade,    ///< once it is complete, also while ops read it; and what the host has already needs no copy
-  kLastUse  ///< after the last use before it goes, every time anew, as schedulers in the literature have it
-};
-
 /// A stretch between two uses of a buffer whose content is still needed. Positions count ops; in a step that is
 /// repeated they go on past its end: position n + k is op k of the next iteration, -1 the last of the one before.
 struct Absence {
@@ -25,7 +19,8 @@ struct Absence {
   Bytes size = {};
   std::int64_t first = 0;  ///< it may be away during the ops [first, last)
   std::int64_t last = 0;
-  std::int64_t copied_from = 0;  ///< a copy to the host may begin where this op would; kAlways: the host has one
+  std::int64_t copied_from = 0;  ///< a copy to the host may begin where this op would, once the content is
+                                 ///< complete, also while ops read it; kAlways: the host has one
   std::int64_t due = 0;          ///< needed again by this op (the number of ops: at the end); kNever: not any more
   OpId producer = {};            ///< made its content; none for content from before the step
   BufferId buffer = {};
@@ -44,6 +39,6 @@ struct Absences {
 /// Of a trace with one stream. With `repeats`, what is there before the step and after it is carried over from each
 /// iteration to the next; without, what was there before may have begun on the host, and what the step leaves behind
 /// must be back at its end unless it was there before. O(uses log uses).
-Absences find_absences(const Trace& trace, bool repeats, CopyFrom from);
+Absences find_absences(const Trace& trace, bool repeats);
 
 }  // namespace tidepool

@@ -14,7 +14,7 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
   if (trace.data().streams.size() > 1 || query.assume.copy_on_write || !iterations_are_apart(query) ||
       query.capacity >= trace.ideal_peak())
     return std::nullopt;
-  const Absences step = find_absences(trace, query.steady, CopyFrom::kMade);
+  const Absences step = find_absences(trace, query.steady);
   const FluidBound found = fluid_bound(step,
                                        {.capacity = query.capacity,
                                         .out_rate = fastest_out(query.machine, step.absences),

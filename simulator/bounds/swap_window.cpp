@@ -13,7 +13,7 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
   if (trace.data().streams.size() > 1 || query.assume.copy_on_write || !iterations_are_apart(query) ||
       trace.ops().empty())
     return std::nullopt;
-  const Absences step = find_absences(trace, query.steady, CopyFrom::kMade);
+  const Absences step = find_absences(trace, query.steady);
   const WindowBound found = window_bound(step, {.capacity = query.capacity,
                                                 .out_rate = fastest_out(query.machine, step.absences),
                                                 .in_rate = fastest_in(query.machine, step.absences),

@@ -4,8 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/hybrid/improve.hpp"
-
 namespace tidepool {
 
 void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& start, std::int64_t most) {
@@ -26,9 +24,7 @@ void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& sta
     std::optional<MixedPlan> mixed = schedule_mixed(planning, less, copies_of(start));
     if (!mixed) continue;
     mixed->plan.drops_on_demand = start.drops_on_demand;
-    const auto run = [&](const GapPlan& plan) {
-      return trials.realise(draft_of(planning.gaps, plan, planning.circle.size()));
-    };
+    const auto run = [&](const GapPlan& plan) { return trials.realise(trials.draft(planning.gaps, plan)); };
     if (!time) time = run(start).totals.makespan;
     const Result result = run(mixed->plan);
     if (result.outcome != Outcome::kOk || result.totals.makespan >= *time) continue;

@@ -32,7 +32,7 @@ void min_cut(benchmark::State& state) {
 /// The bound by itself: absences are found once for all capacities.
 void swap_window(benchmark::State& state) {
   const Trace trace = tests::training_trace(static_cast<int>(state.range(0)));
-  const Absences step = find_absences(trace, false, CopyFrom::kMade);
+  const Absences step = find_absences(trace, false);
   const WindowQuery query{.capacity = trace.ideal_peak() / 2, .out_rate = 12, .in_rate = 12};
   WindowBound bound;
   for (auto _ : state) bound = window_bound(step, query);

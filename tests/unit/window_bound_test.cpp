@@ -136,8 +136,8 @@ TEST_CASE("content from before the step needs no copy out, and in a repeated ste
     build.run({.duration = 10_us}, {{b, Access::kWrite}});
     build.free(b);
     const Trace trace = build.finish();
-    const Absences once = find_absences(trace, false, CopyFrom::kMade);
-    const Absences repeated = find_absences(trace, true, CopyFrom::kMade);
+    const Absences once = find_absences(trace, false);
+    const Absences repeated = find_absences(trace, true);
     REQUIRE(repeated.absences.size() == 1);
     const Absence& absence = repeated.absences[0];
     CHECK(absence.first == 1);
@@ -164,7 +164,7 @@ TEST_CASE("content that is overwritten before it is read again needs no place in
   build.run({.duration = 10_us}, {{a, Access::kRead}});
   build.free(a);
   const Trace trace = build.finish();
-  const Absences step = find_absences(trace, false, CopyFrom::kMade);
+  const Absences step = find_absences(trace, false);
   CHECK(step.absences.empty());
   CHECK(step.load == std::vector<Bytes>{1'000'000_B, 0_B, 1'000'000_B, 1'000'000_B});
 }
