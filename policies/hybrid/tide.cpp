@@ -50,9 +50,9 @@ namespace {
 /// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
-/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback), then without
-/// each copy in turn (see give_up_copies); changes count from the times of that run; and what is read again last is
-/// copied on demand. With with=remat only 4 is left.
+/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback), then, by counted
+/// bytes, without each copy in turn (see give_up_copies); changes count from the times of that run; and what is read
+/// again last is copied on demand. With with=remat only 4 is left.
 ///
 /// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
 ///
@@ -235,7 +235,7 @@ class Tide final : public Answering {
     const std::optional<Bytes> granule = granule_of(spec.pool);
     if (!granule) {
       Trials trials{trace, limited(spec), tries, room_maker(), kept(), drops};
-      find_plan(trials, planning, costs);
+      find_plan(trials, planning, costs, !recomputes_);
       offer_draft(best, trials.best_result(), trials.best_draft(), spec);
       keep_others(best, trials, spec);
       judged_ += trials.judged();
@@ -308,7 +308,9 @@ class Tide final : public Answering {
     for (const Judged& one : trials.kept()) best.others.push_back(answer_of(one.draft, spec));
   }
 
-  void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
+  /// @param gives_up  copies that it can do without: where plans need no places, which other plans may not find
+  void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
+                 bool gives_up = false) const {
     Bytes largest;
     for (const Gap& gap : planning.gaps) largest = std::max(largest, gap.size);
     if (fold_) try_classes(trials, planning, costs, trials.left() / (recomputes_ ? 2 : 4));
@@ -316,7 +318,7 @@ class Tide final : public Answering {
       mix(trials, planning, costs, largest);
     else
       copy_only(trials, planning, largest);
-    improve_best(trials, planning, costs);
+    improve_best(trials, planning, costs, gives_up);
   }
 
   /// Plans copies for less than the capacity, as much less as the pool itself makes best use of.
@@ -339,22 +341,17 @@ class Tide final : public Answering {
   }
 
   /// Without recomputation ops start when they did in the run of the best so far.
-  void improve_best(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs) const {
+  void improve_best(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, bool gives_up) const {
     StepCircle circle = planning.circle;
     if (!recomputes_ && !trials.over())
       if (const Result run = trials.realise(trials.best_draft()); run.outcome == Outcome::kOk)
         circle = realised_step(planning.trace, trials.spec(), planning.circle, run.realised).circle;
-    const Planning realised{planning.trace,
-                            circle,
-                            planning.gaps,
-                            planning.reruns,
-                            planning.machine,
-                            planning.capacity,
-                            planning.leaving_takes_room};
+    const auto& [trace, unhindered, gaps, reruns, machine, capacity, leaving_takes_room] = planning;
+    const Planning realised{trace, circle, gaps, reruns, machine, capacity, leaving_takes_room};
     const GapPlan start = trials.best_plan();
     const std::int64_t runs = trials.left() / 8;
     improve(trials, realised, costs, start, seed_);
-    if (!recomputes_ && trials.best_result().outcome == Outcome::kOk) give_up_copies(trials, realised, start, runs);
+    if (gives_up && trials.best_result().outcome == Outcome::kOk) give_up_copies(trials, realised, start, runs);
   }
 
   /// Decides for all like layers at once.
