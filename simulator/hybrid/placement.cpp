@@ -23,9 +23,13 @@ Placer::Counted Placer::count(const GapDraft& draft, Bytes limit, std::optional<
   return {std::move(result), std::move(log)};
 }
 
-FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
+bool Placer::searches(const PlaceLog& log) {
   constexpr std::size_t kMany = 8'000;  // lives: a search takes seconds, and one pass is a few per mille above it
-  if (log.lives.size() > kMany) return find_places(log, granule_, spec_.capacity, 0);
+  return log.lives.size() <= kMany;
+}
+
+FoundPlaces Placer::pack(const PlaceLog& log, Packing packing) const {
+  if (!searches(log)) return find_places(log, granule_, spec_.capacity, 0);
   // Few large lives are hard to pack and quick to search.
   const double few = 8'000.0 / static_cast<double>(log.lives.size() + 1);
   const double effort = packing == Packing::kQuick      ? std::clamp(few / 20, 0.5, 1.5)
@@ -49,7 +53,7 @@ Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& dr
   if (counted.result.outcome != Outcome::kOk) return placement;
   FoundPlaces found = placer.pack(*counted.log, Placer::Packing::kThorough);
   const Bytes little = spec.capacity / 200;
-  if (found.height > spec.capacity && found.height <= spec.capacity + little)
+  if (found.height > spec.capacity && found.height <= spec.capacity + little && Placer::searches(*counted.log))
     found = placer.pack(*counted.log, Placer::Packing::kHard);
   placement.height = found.height;
   if (found.height <= spec.capacity) placement.placed = placer.follow(draft, *counted.log, found);

@@ -39,6 +39,8 @@ class Placer {
   /// @param overhead_limit  ends the run
   Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
 
+  /// Whether so many lives are searched for low places; of more, each way of packing makes one pass.
+  static bool searches(const PlaceLog& log);
   /// How much is done to find low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
   FoundPlaces pack(const PlaceLog& log, Packing packing) const;
