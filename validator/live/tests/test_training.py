@@ -49,8 +49,10 @@ class Training(unittest.TestCase):
             self.assertGreater(report["peak_bytes"], 0.95 * peak)
         else:
             self.assertEqual(report["peak_bytes"], peak)
-        last = report["each"][-1]
-        self.assertLessEqual(last["swap_out_bytes"], planned.program.predicted["swap_out_bytes"])
+        # What a single planned step finds on the host has to get there in the step before it.
+        parked = sum(planned.program.sizes[planned.program.buffer_of[version]] for version in planned.program.parked)
+        self.assertLessEqual(report["each"][-1]["swap_out_bytes"],
+                             planned.program.predicted["swap_out_bytes"] + parked)
 
     def test_an_mlp_under_recomputation(self):
         self.check("mlp", "dtr", "0.6x", verbs=("drop", "run"))
