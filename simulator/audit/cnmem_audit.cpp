@@ -6,7 +6,7 @@
 #include <cmath>
 #include <variant>
 
-#include "simulator/audit/pieces.hpp"
+#include "simulator/audit/memory_pieces.hpp"
 #include "simulator/pools/cnmem.hpp"
 #include "traces/error.hpp"
 
@@ -64,7 +64,7 @@ class LoggedDevice final : public Device {
   std::span<const LoggedSegment> segments_;
   std::size_t given_ = 0;
   DeviceAudit& audit_;
-  Pieces<std::monostate> held_;  // segments
+  MemoryPieces<std::monostate> held_;  // segments
   std::string wrong_;
 };
 

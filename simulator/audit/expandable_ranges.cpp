@@ -43,7 +43,7 @@ class RangeWalk {
  public:
   RangeWalk(const CachingConfig& config, Bytes longest) : config_{config}, longest_{longest} {}
 
-  void begin(const Pieces<MappedFor>& start) {
+  void begin(const MemoryPieces<MappedFor>& start) {
     std::vector<StartPiece> pieces;
     for (const auto& [address, piece] : start) pieces.push_back({{address, piece.size}, piece.about});
     settle(pieces);
@@ -113,7 +113,7 @@ class RangeWalk {
     if (place.size <= Bytes{}) return kNative;
     const auto piece = mapped_.add(place, kNative);
     if (piece == mapped_.end()) return kNative;
-    using Piece = Pieces<std::size_t>::Map::const_iterator;
+    using Piece = MemoryPieces<std::size_t>::Map::const_iterator;
     const Piece lower = piece == mapped_.begin() ? mapped_.end() : Piece{std::prev(piece)}, upper = std::next(piece);
     const std::size_t below = lower == mapped_.end() ? kNative : lower->second.about;
     const std::size_t above = upper == mapped_.end() ? kNative : upper->second.about;
@@ -137,7 +137,7 @@ class RangeWalk {
 
   const CachingConfig& config_;
   Bytes longest_;
-  Pieces<std::size_t> mapped_;  // the range of each piece
+  MemoryPieces<std::size_t> mapped_;  // the range of each piece
   std::vector<Found> found_;
 };
 
@@ -154,7 +154,7 @@ MappedFor pages_for(const SnapshotEvent& event, const CachingConfig& config) {
 
 MappedFor native_for(const SnapshotEvent& event) { return {key_of(event, event.size <= kCachingSmallSegment)}; }
 
-std::vector<ExpandableRange> find_ranges(const Pieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
+std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest) {
   RangeWalk walk{config, longest};
   walk.begin(start);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/audit/pieces.hpp"
+#include "simulator/audit/memory_pieces.hpp"
 #include "simulator/pools/caching_allocator.hpp"
 #include "traces/import/torch_snapshot.hpp"
 
@@ -37,7 +37,7 @@ struct ExpandableRange {
 /// @param start  what is mapped when the log begins
 /// @param maps   what the pages of each kSegmentMap are for, in order
 /// @return       in the order of their begins, those at the begin of the log in address order
-std::vector<ExpandableRange> find_ranges(const Pieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
+std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
 /// All ranges are equally long, and drivers reserve one next to the other: the least distance from the begin of one to

@@ -59,7 +59,7 @@ class SnapshotScript final : public Device {
   DeviceAudit* audit_;
   CachingAllocator* model_ = nullptr;
   std::size_t position_ = 0;
-  Pieces<std::monostate> held_;  // mapped memory
+  MemoryPieces<std::monostate> held_;  // mapped memory
   CachingAllocator::Key key_;
   std::map<CachingAllocator::Key, std::deque<const ExpandableRange*>> later_;  // ranges that no one has asked for yet
   std::int64_t unseen_ranges_ = 0;

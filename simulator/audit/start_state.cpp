@@ -203,7 +203,7 @@ class Rewind {
   int device_;
   const TorchSnapshot& snapshot_;
   std::map<std::int64_t, Used> used_;
-  Pieces<MappedFor> mapped_;
+  MemoryPieces<MappedFor> mapped_;
   std::vector<MappedFor> maps_;  // what the pages of each kSegmentMap are for
   bool small_follow_ = false;    // what the same release gives back from here on includes the first small pages
   StartState state_;

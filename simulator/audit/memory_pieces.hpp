@@ -14,7 +14,7 @@ namespace tidepool {
 /// What is mapped or held, each piece with what is known about it. All calls take O(log pieces), and take() what it
 /// takes.
 template <typename T>
-class Pieces {
+class MemoryPieces {
  public:
   struct Piece {
     Bytes size;
