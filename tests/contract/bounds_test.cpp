@@ -61,7 +61,7 @@ Bytes part_of(Bytes peak, double fraction) {
 
 TEST_CASE("no run on random traces is better than its bounds") {
   int strong = 0;
-  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 3); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 2); ++seed) {
     const Trace trace = random_trace(seed, 30 + static_cast<int>(seed) * 12);
     for (const int iterations : {1, 3}) {
       Judge judge{trace};
