@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "simulator/swap/peak_selection.hpp"
 #include "simulator/swap/priced_selection.hpp"
 #include "simulator/swap/realised_step.hpp"
 

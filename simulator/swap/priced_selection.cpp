@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 
-#include "simulator/swap/range_tree.hpp"
-#include "simulator/swap/schedule.hpp"
-
 namespace tidepool {
-
 namespace {
 
 /// Gaps by which content from before the step begins on the host: of all, in the order in which they are due, those
@@ -51,8 +46,8 @@ std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>
   const auto period = static_cast<double>(std::max<std::int64_t>(circle.period().count(), 1));
   std::vector<double> prices;
   for (const Gap& gap : gaps) {
-    const auto exposed_from = [&](std::size_t op) { return op < n && step.exposed_out[op] ? 1.0 : 0.0; };
-    double price = step.exposed_in[gap.due % n] ? 1 : 0;
+    const auto exposed_from = [&](std::size_t op) { return op < n && step.exposed_out[op] ? kWaitedFor : 0.0; };
+    double price = step.exposed_in[gap.due % n] ? kWaitedFor : 0.0;
     if (gap.renewed.valid())
       price += exposed_from(gap.renewed_by + std::size_t{1});
     else if (gap.made != Gap::kUnchanged && !beginnings.of(gap))
@@ -78,46 +73,6 @@ std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const st
     selected.push_back(*begun);
   }
   return selected;
-}
-
-Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
-                           const SlotLimits& limits) {
-  const std::size_t n = circle.size();
-  const auto lasts = [n](const Gap& gap, std::size_t slot) {
-    return (gap.release < slot && slot < gap.due) || slot + n < gap.due;
-  };
-  std::vector<std::uint32_t> open(gaps.size());  // not picked, cheapest first
-  std::iota(open.begin(), open.end(), 0u);
-  std::stable_sort(open.begin(), open.end(), [&](std::uint32_t a, std::uint32_t b) { return prices[a] < prices[b]; });
-  std::vector<Bytes> above = circle.load;
-  for (std::size_t k = 0; k < n; ++k) above[k] -= limits[k];
-  RangeTree excess{above};
-  Selection selection;
-  selection.fits = true;
-  const auto peak_slot = [&] {
-    std::size_t first = 0;  // the first with the most
-    for (std::size_t last = n; first + 1 < last;) {
-      const std::size_t middle = first + (last - first) / 2;
-      excess.most(first, middle) >= excess.most(middle, last) ? last = middle : first = middle;
-    }
-    return first;
-  };
-  while (excess.most() > Bytes{}) {
-    const std::size_t slot = peak_slot();
-    const auto found = std::find_if(open.begin(), open.end(), [&](std::uint32_t i) { return lasts(gaps[i], slot); });
-    if (found == open.end()) {  // nothing helps there
-      selection.fits = false;
-      excess.add(slot, slot + 1, -excess.most(slot, slot + 1));
-      continue;
-    }
-    const Gap& gap = gaps[*found];
-    for_each_range(n, gap.release + std::size_t{1}, gap.due,
-                   [&](std::size_t first, std::size_t last) { excess.add(first, last, -gap.size); });
-    selection.gaps.push_back(*found);
-    open.erase(found);
-  }
-  selection.peak = peak_without(circle, gaps, selection.gaps);
-  return selection;
 }
 
 }  // namespace tidepool

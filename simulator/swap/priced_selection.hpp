@@ -1,4 +1,4 @@
-// Selection by what copies cost where links are busy: for steps that cannot wait for all of them.
+// What copies cost where links are busy: for steps that cannot wait for all of them.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,18 @@
 
 #include "simulator/swap/gap.hpp"
 #include "simulator/swap/realised_step.hpp"
-#include "simulator/swap/selection.hpp"
 
 namespace tidepool {
 
 /// Of gaps of the same price, which is picked first: the one that lasts longest, or the one that is released first.
 enum class AmongLike : std::uint8_t { kLongest, kFirstReleased };
 
-/// By gap: in which order a selection prefers it, small numbers first. A copy that ops wait for costs the time of a
-/// byte, others next to nothing: content that the host has, or that can be copied after it was renewed, in the
-/// iteration before, while nobody waits, leaves for free. `step` says where ops waited.
+/// The price of a copy that ops wait for: the time of a byte.
+inline constexpr double kWaitedFor = 1;
+
+/// By gap: in which order a selection prefers it, small numbers first. A copy that ops wait for costs kWaitedFor, or
+/// twice that if both ways, others next to nothing: content that the host has, or that can be copied after it was
+/// renewed, in the iteration before, while nobody waits, leaves for free. `step` says where ops waited.
 std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
                                 AmongLike like);
 
@@ -23,11 +25,5 @@ std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>
 /// the host, for a gap that crosses the boundary, where it comes back in time.
 std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const std::vector<Gap>& gaps,
                                               const Machine& machine, std::vector<std::uint32_t> selected);
-
-/// Picks for the slot that is furthest above its limit the gap with the least price that lasts there, until the load is
-/// nowhere above the limits or nothing lasts where it is. What is picked is needed at a peak, so that no copy is spent
-/// on slots that others relieve anyway. O(gaps log gaps + picks * (gaps + log slots)).
-Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
-                           const SlotLimits& limits);
 
 }  // namespace tidepool

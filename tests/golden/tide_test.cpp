@@ -68,11 +68,15 @@ TEST_CASE("tide is within 0.2 % of what swapping costs at best on G10's BERT if 
       CHECK(in_seconds(result->totals.makespan) <= point.bound * 1.002 + 0.0005);
 }
 
-TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 512 in 30 GiB") {
-  if (const std::optional<Result> result = run_bert({512, 30, 0}, "tide(with=swap)")) {
-    constexpr double kSwapFluid = 10'625'542'420;  // ns, of that bound
-    CHECK(static_cast<double>(result->totals.makespan.count()) <= 1.002 * kSwapFluid);
-  }
+TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 512") {
+  struct Line {
+    int gibibytes;
+    Nanos swap_fluid;  // of that bound on steps that are repeated
+  };
+  for (const Line& line : {Line{40, 9'990'649'665_ns}, Line{30, 10'625'542'420_ns}, Line{20, 11'260'435'178_ns}})
+    if (const std::optional<Result> result = run_bert({512, line.gibibytes, 0}, "tide(with=swap)"))
+      CHECK(static_cast<double>(result->totals.makespan.count()) <=
+            1.002 * static_cast<double>(line.swap_fluid.count()));
 }
 
 TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT, which counts what the host has as free") {

@@ -1,6 +1,7 @@
 // Closed forms of planning again for what a plan led to.
 #include <algorithm>
 
+#include "simulator/swap/peak_selection.hpp"
 #include "simulator/swap/priced_selection.hpp"
 #include "simulator/swap/realised_step.hpp"
 #include "simulator/swap/schedule.hpp"
@@ -90,6 +91,26 @@ TEST_CASE("a selection for peaks relieves the highest slot by what costs least t
   CHECK(all.peak == 20_B);
   CHECK(all.fits);
   CHECK_FALSE(select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 5_B)).fits);
+}
+
+TEST_CASE("a selection for peaks gives up what is waited for where less is enough") {
+  const StepCircle circle = circle_of({10, 40, 60, 40, 10});
+  const auto picked = [&](const std::vector<Gap>& gaps, const std::vector<double>& prices) {
+    const Selection selection = select_for_peaks(circle, gaps, prices, SlotLimits(5, 40_B));
+    CHECK(selection.fits);
+    CHECK(selection.peak <= 40_B);
+    return selection.gaps;
+  };
+  using Gaps = std::vector<std::uint32_t>;
+  // 20 bytes are enough, at a higher price for each, but not at 1.5 times the price.
+  const std::vector<Gap> gaps{gap(1, 3, 30, 0), gap(1, 3, 20, 1)};
+  CHECK(picked(gaps, {1, 1.4}) == Gaps{1});
+  CHECK(picked(gaps, {1, 1.5}) == Gaps{0});
+  // What was picked first is not needed besides what was picked then.
+  const std::vector<Gap> both{gap(1, 3, 10, 0), gap(1, 3, 20, 1)};
+  CHECK(picked(both, {1, 1.1}) == Gaps{1});
+  // What nobody waits for is not given up.
+  CHECK(picked(both, {0.001, 1.1}) == Gaps{0, 1});
 }
 
 TEST_CASE("content from before the step begins on the host where it is back in time") {
