@@ -90,7 +90,8 @@ class Tide final : public Answering {
   std::int64_t cost_evaluations() const override { return judged_ + Answering::cost_evaluations(); }
 
  private:
-  static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kEffortForRivals = 50;
+  static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
+  static constexpr std::int64_t kEffortForRivals = 50;
   static constexpr int kRounds = 5, kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts that are looked at again where robust ones are wanted
 
@@ -193,8 +194,8 @@ class Tide final : public Answering {
 
   /// As many as a search of that many ops has time for.
   std::int64_t most_tries(const Trace& trace, const RunSpec& spec) const {
-    const std::int64_t simulated = static_cast<std::int64_t>(trace.ops().size() + 1) * spec.iterations;
-    return (recomputes_ ? kMostOps : kMostOpsOfCopies) / simulated;
+    const auto planned = static_cast<std::int64_t>(trace.ops().size() + 1), simulated = planned * spec.iterations;
+    return recomputes_ ? kMostOps / simulated : std::min(kMostOpsOfCopies / simulated, kMostOpsSelected / planned);
   }
 
   /// What is dropped when it is dead: all that is, if it is in the way somewhere; nothing where a paper's assumptions

@@ -12,8 +12,9 @@
 
 namespace tidepool {
 
-/// Answers what LoadCurve does of its limits. Nothing that is taken comes back, so a slot that is no longer above its
-/// limit is done with, and one that never was is left out: everything is O(log slots), take() amortised over the slots.
+/// Bytes live by slot, as of LoadArea, against limits. Nothing that is taken comes back, so a slot that is no longer
+/// above its limit is done with, and one that never was is left out: everything is O(log slots), take() amortised over
+/// the slots.
 class ExcessTree {
  public:
   enum class Asked : std::uint8_t { kWhether, kHowMuch };

@@ -15,7 +15,7 @@ namespace tidepool {
 /// Whole gaps leave more room than is needed. So each that is waited for is given up again, the dearest first, where
 /// that room, gaps that nobody waits for, or some that cost less in all make up for it.
 /// @param prices  by gap, as of copy_prices()
-/// O(gaps log gaps + picks * (gaps + log slots)); giving up takes as long once more for each gap that fills a place.
+/// O(gaps (log gaps + log slots) + picks log slots); giving up ends behind a few million looks at others.
 Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
                            const SlotLimits& limits);
 

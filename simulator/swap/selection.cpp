@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simulator/swap/excess_tree.hpp"
+#include "simulator/swap/load_area.hpp"
 #include "simulator/swap/schedule.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
@@ -28,7 +29,8 @@ GapScore find_gap_score(std::string_view name) {
 
 std::vector<double> gap_scores(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,
                                GapScore score, const SlotLimits& limits) {
-  const LoadCurve curve{circle, limits};
+  const LoadArea area{circle};
+  const ExcessTree excess{circle, limits, ExcessTree::Asked::kHowMuch};
   std::vector<double> scores;
   scores.reserve(gaps.size());
   for (const Gap& gap : gaps) {
@@ -43,10 +45,10 @@ std::vector<double> gap_scores(const StepCircle& circle, const std::vector<Gap>&
         break;
       case GapScore::kWdoa:
       case GapScore::kSwdoa:
-        scores.push_back(curve.area(gap));
+        scores.push_back(area.of(gap));
         break;
       case GapScore::kExcess:
-        scores.push_back(curve.excess(gap));
+        scores.push_back(excess.excess(gap));
         break;
     }
   }
@@ -73,9 +75,11 @@ Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps
 
 Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& gaps, GapScore score,
                             const SlotLimits& limits, const std::vector<bool>& allowed) {
-  LoadCurve curve{circle, limits};
+  constexpr std::uint32_t kExact = 64;
+  LoadArea area{circle};
+  ExcessTree excess{circle, limits, ExcessTree::Asked::kHowMuch};
   const auto value = [&](std::uint32_t i) {
-    return score == GapScore::kExcess ? curve.excess(gaps[i]) : curve.area(gaps[i]);
+    return score == GapScore::kExcess ? excess.excess(gaps[i]) : area.of(gaps[i]);
   };
   struct Entry {
     double value;
@@ -86,20 +90,21 @@ Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& ga
   for (std::uint32_t i = 0; i < gaps.size(); ++i)
     if (considered(allowed, i)) queue.push({value(i), i, 0});
   Selection selection;
-  while (!queue.empty() && !curve.fits()) {
+  while (!queue.empty() && !excess.fits()) {
     Entry best = queue.top();
     queue.pop();
-    if (!curve.relieves(gaps[best.gap])) continue;  // nor will it later
+    if (!excess.relieves(gaps[best.gap])) continue;  // nor will it later
     const auto picks = static_cast<std::uint32_t>(selection.gaps.size());
-    if (best.picks != picks) {
+    if (best.picks + (picks < kExact ? 0 : best.picks / 16) < picks) {  // what it is worth was found too early
       queue.push({value(best.gap), best.gap, picks});
       continue;
     }
     selection.gaps.push_back(best.gap);
-    curve.take(gaps[best.gap]);
+    area.take(gaps[best.gap]);
+    excess.take(gaps[best.gap]);
   }
-  selection.peak = curve.peak();
-  selection.fits = curve.fits();
+  selection.peak = peak_without(circle, gaps, selection.gaps);
+  selection.fits = excess.fits();
   return selection;
 }
 

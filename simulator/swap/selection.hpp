@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "simulator/swap/gap.hpp"
-#include "simulator/swap/load_curve.hpp"
 #include "simulator/swap/step_circle.hpp"
 
 namespace tidepool {
@@ -41,7 +40,8 @@ struct Selection {
 Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& scores,
                           const SlotLimits& limits, const std::vector<bool>& allowed = {});
 
-/// The same with scores that earlier picks lower: kSwdoa or kExcess. Exact, by lazy evaluation: a score never rises.
+/// The same with scores that earlier picks lower: kSwdoa or kExcess. By lazy evaluation: a score never rises. Exact for
+/// the first 64 picks; scores of those behind may be from a sixteenth of the picks before.
 Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& gaps, GapScore score,
                             const SlotLimits& limits, const std::vector<bool>& allowed = {});
 

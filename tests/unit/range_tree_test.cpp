@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/swap/excess_tree.hpp"
+#include "simulator/swap/load_area.hpp"
 #include "simulator/swap/schedule.hpp"
 #include "simulator/swap/selection.hpp"
 #include "tests/catch.hpp"
@@ -67,29 +68,41 @@ TEST_CASE("a tree of ranges answers as a list of slots does") {
   }
 }
 
-TEST_CASE("what gaps take off the load is looked up as on a curve") {
+TEST_CASE("what gaps take off the load is looked up as slot by slot") {
   Random random{4};
   StepCircle circle;
-  for (int i = 0; i <= 40; ++i) circle.start.emplace_back(10 * i);
-  for (int i = 0; i < 40; ++i) circle.load.emplace_back(static_cast<std::int64_t>(500 + random.below(500)));
-  const SlotLimits limits(40, 600_B);
-  LoadCurve curve{circle, limits};
-  ExcessTree tree{circle, limits, ExcessTree::Asked::kHowMuch};
+  circle.start.emplace_back(0);
+  for (int i = 0; i < 40; ++i) {
+    circle.start.push_back(circle.start.back() + Nanos{static_cast<std::int64_t>(1 + random.below(20))});
+    circle.load.emplace_back(static_cast<std::int64_t>(500 + random.below(500)));
+  }
+  const Bytes limit = 600_B;
+  ExcessTree tree{circle, SlotLimits(40, limit), ExcessTree::Asked::kHowMuch};
+  LoadArea area{circle};
+  std::vector<Bytes> load = circle.load;
   int relieving = 0;
   for (int i = 0; i < 200; ++i) {
-    const auto release = static_cast<std::uint32_t>(random.below(38));
+    const auto release = static_cast<std::uint32_t>(random.below(39));
     const Gap gap{.out = {},
                   .in = {},
                   .size = Bytes{static_cast<std::int64_t>(random.below(60))},
                   .release = release,
                   .due = release + 2 + static_cast<std::uint32_t>(random.below(38))};
-    REQUIRE(tree.relieves(gap) == curve.relieves(gap));
-    REQUIRE(tree.fits() == curve.fits());
-    REQUIRE(tree.excess(gap) == curve.excess(gap));  // whole numbers below 2^53
-    if (!curve.relieves(gap)) continue;
+    std::int64_t all = 0, above = 0;
+    for (std::uint32_t p = gap.release + 1; p < gap.due; ++p) {
+      const Nanos time = circle.start[p % 40 + 1] - circle.start[p % 40];
+      all += load[p % 40].count() * time.count();
+      above += std::max(load[p % 40] - limit, Bytes{}).count() * time.count();
+    }
+    REQUIRE(tree.relieves(gap) == (above > 0));
+    REQUIRE(tree.fits() == std::all_of(load.begin(), load.end(), [&](Bytes bytes) { return bytes <= limit; }));
+    REQUIRE(tree.excess(gap) == static_cast<double>(above));  // whole numbers below 2^53
+    REQUIRE(area.of(gap) == static_cast<double>(all));
+    if (above == 0) continue;
     ++relieving;
-    curve.take(gap);
+    for (std::uint32_t p = gap.release + 1; p < gap.due; ++p) load[p % 40] -= gap.size;
     tree.take(gap);
+    area.take(gap);
   }
   CHECK(relieving > 20);
   CHECK(tree.fits());
