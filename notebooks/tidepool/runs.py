@@ -53,8 +53,8 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
 def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
           output: str | os.PathLike | None = None, threads: int | None = None, **run) -> pandas.DataFrame:
     """Every combination of the options for every trace, on all cores. `output` keeps the results: what it has already
-    is not run again, and a sweep that was interrupted goes on, here or, where no policy in
-    Python is registered, with `tidepool resume`. Returns what read_results(output) does.
+    is not run again, and a sweep that was interrupted goes on, here or, where no policy in Python is registered, with
+    `tidepool resume`. Returns what read_results(output) does.
     """
     if isinstance(traces, (str, os.PathLike, Trace)):
         traces = [traces]
