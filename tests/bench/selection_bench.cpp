@@ -1,0 +1,55 @@
+// What one selection of gaps costs by the number of ops, at half of the peak.
+#include <benchmark/benchmark.h>
+
+#include "simulator/swap/peak_selection.hpp"
+#include "simulator/swap/priced_selection.hpp"
+#include "simulator/swap/selection.hpp"
+#include "tests/bench/training_trace.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// The gaps of a step, and limits on its load.
+struct Step {
+  explicit Step(std::int64_t ops)
+      : trace{tests::training_trace(static_cast<int>(ops))},
+        circle{step_circle(trace)},
+        gaps{find_gaps(trace, 0_B)},
+        limits(circle.size(), circle.peak() / 2) {}
+
+  Trace trace;
+  StepCircle circle;
+  std::vector<Gap> gaps;
+  SlotLimits limits;
+};
+
+void count(benchmark::State& state, const Step& step, const Selection& selection) {
+  state.counters["gaps"] = static_cast<double>(step.gaps.size());
+  state.counters["picked"] = static_cast<double>(selection.gaps.size());
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+/// Every copy is waited for, as where links are busy all the time: what was picked is looked at again.
+void for_peaks(benchmark::State& state) {
+  const Step step{state.range(0)};
+  std::vector<double> prices;
+  for (const Gap& gap : step.gaps) prices.push_back(kWaitedFor + 1e-6 * gap.release);
+  Selection selection;
+  for (auto _ : state) selection = select_for_peaks(step.circle, step.gaps, prices, step.limits);
+  count(state, step, selection);
+}
+
+template <GapScore score>
+void submodular(benchmark::State& state) {
+  const Step step{state.range(0)};
+  Selection selection;
+  for (auto _ : state) selection = select_submodular(step.circle, step.gaps, score, step.limits);
+  count(state, step, selection);
+}
+
+}  // namespace
+
+BENCHMARK(for_peaks)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(submodular<GapScore::kSwdoa>)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(submodular<GapScore::kExcess>)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
