@@ -106,14 +106,15 @@ class Search {
   WindowBound run() {
     WindowBound result;
     Sum most{.stall = -1, .count = 1, .lost = {}};
-    for (const std::int64_t p : instants()) {
+    const auto consider = [&](std::int64_t p) {
       const LostTime alone = at(p);
       if (alone.total() > most.stall) most = {alone.total(), 1, alone}, result.at = p;
-      if (alone.total() == kForEver) {
-        result.feasible = false;
-        return result;
-      }
-    }
+      result.feasible = result.feasible && alone.total() != kForEver;
+    };
+    for (const std::int64_t p : instants()) consider(p);
+    if (most.stall > 0)
+      for (const std::int64_t p : around(result.at)) consider(p);
+    if (!result.feasible) return result;
     const Sum sum = most_apart();
     if (sum.stall > most.stall) most = sum;
     result.windows = most.count;
@@ -125,8 +126,7 @@ class Search {
  private:
   /// The op with the largest load of each of equal parts of the step, where that is more than fits.
   std::vector<std::int64_t> instants() const {
-    const std::int64_t affordable = 6'400'000 / (static_cast<std::int64_t>(step_.absences.size()) + 1);
-    const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable, 8, 64));
+    const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable(), 8, kMostInstants));
     std::vector<std::int64_t> peaks;
     for (std::int64_t part = 0; part < count; ++part) {
       const auto begin = step_.load.begin() + n_ * part / count, end = step_.load.begin() + n_ * (part + 1) / count;
@@ -136,6 +136,20 @@ class Search {
     }
     return peaks;
   }
+
+  /// Those of the largest loads near one, where there is time for them: the largest load costs most often, not always.
+  std::vector<std::int64_t> around(std::int64_t p) const {
+    const std::int64_t reach = n_ / kMostInstants + 1, count = std::min(affordable() - kMostInstants, kMostInstants);
+    std::vector<std::int64_t> near;
+    for (std::int64_t k = std::max<std::int64_t>(p - reach, 0); k <= std::min(p + reach, n_ - 1); ++k)
+      if (k != p && step_.load[static_cast<std::size_t>(k)] > query_.capacity) near.push_back(k);
+    std::stable_sort(near.begin(), near.end(), [&](std::int64_t a, std::int64_t b) {
+      return step_.load[static_cast<std::size_t>(a)] > step_.load[static_cast<std::size_t>(b)];
+    });
+    if (std::ssize(near) > count) near.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+    return near;
+  }
+  std::int64_t affordable() const { return 6'400'000 / (static_cast<std::int64_t>(step_.absences.size()) + 1); }
 
   double time(std::int64_t position) const {
     std::int64_t turn = position / n_, op = position % n_;
@@ -250,6 +264,7 @@ class Search {
     return best.back();
   }
 
+  static constexpr std::int64_t kMostInstants = 64;
   const Absences& step_;
   const WindowQuery& query_;
   const std::int64_t n_;

@@ -45,7 +45,8 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences);
 /// best z. Bounds of stretches that do not overlap add up.
 ///
 /// Exact arithmetic is replaced by doubles; one ns and a millionth part are taken off for it. O(ops + absences) for
-/// each of at most 64 instants, fewer where there are more than 10^5 absences; with recomputation O(absences log) each.
+/// each of at most 128 instants, the last 64 of them around the one that costs most; fewer where there are more than
+/// 10^5 absences. With recomputation O(absences log) each.
 WindowBound window_bound(const Absences& step, const WindowQuery& query);
 
 }  // namespace tidepool
