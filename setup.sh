@@ -60,18 +60,36 @@ parallel_jobs() {
   echo $((cores < fit ? cores : fit))
 }
 
+# Passes the build's output on and shows how far it is: in one line on a terminal, else every tenth of the way.
+show_progress() {
+  local line done_so_far total tenth=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    done_so_far=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if [ -t 2 ]; then
+      printf '\r  %d of %d files' "$done_so_far" "$total" >&2
+    elif [ $((done_so_far * 10 / total)) -gt $tenth ]; then
+      tenth=$((done_so_far * 10 / total))
+      say "  $done_so_far of $total files"
+    fi
+  done
+  [ ! -t 2 ] || printf '\n' >&2
+}
+
 # Builds one of CMake's targets: program, or all.
 build() {
-  local log=build/setup.log settings=()
+  local log=build/setup.log settings=() began=$SECONDS
   [ ! -x /usr/bin/python3 ] || settings=(-DPython3_EXECUTABLE=/usr/bin/python3)  # whose packages were just installed
   say "building into $PWD/build (a few minutes the first time)"
   mkdir -p build
-  if ! { cmake --preset release "${settings[@]}" &&
-    cmake --build build -j "$(parallel_jobs)" --target "$1"; } >"$log" 2>&1; then
+  if ! cmake --preset release "${settings[@]}" >"$log" 2>&1 ||
+    ! cmake --build build -j "$(parallel_jobs)" --target "$1" 2>&1 | show_progress >>"$log"; then
     tail -n 40 "$log" >&2
     say "setup.sh: the build failed; $log has everything"
     exit 1
   fi
+  say "built in $((SECONDS - began)) s"
 }
 
 # The headers of NVIDIA's Python packages: of the oldest CUDA that the recorder supports, which later ones understand.
@@ -104,18 +122,32 @@ cuda_headers_for_gpu() {
   ./setup.sh cuda-headers || say "going on without: tidepool record will not see the GPU"
 }
 
+# One sentence for each sample: what 60 % of its memory cost the best policy, and what it must cost.
+conclude() {
+  build/tidepool query "$1" --to jsonl "SELECT printf('%s in %.0f %% of its memory: %+.1f %% time with %s; no plan costs less than %+.1f %%.',
+      replace(replace(best.trace, 'traces/samples/', ''), '.tide', ''), 100 * best.capacity_share,
+      100 * (best.overhead_ratio - 1), best.policy, 100.0 * max(0, runs.bound_ns - runs.baseline_ns) / runs.baseline_ns) AS line
+    FROM best_policy AS best JOIN runs USING (run_key)
+    WHERE best.addresses AND abs(best.capacity_share - 0.6) < 0.01 ORDER BY best.trace" |
+    sed -E 's/^\{"line":"(.*)"\}$/\1/'
+}
+
 demo() {
   local samples=traces/samples out=build/demo
   mkdir -p "$out"
   rm -f "$out"/results.sqlite*  # or the sweep would find everything done
-  build/tidepool sweep "$samples"/{resnet50,unet}.tide --pool best-fit,pytorch,ideal --policy all \
-    --capacity 0.3x..1.0x/8 --machine a100-pcie4 --overhead-limit 4.0 -o "$out/results.sqlite"
+  say "sweeping two training steps over eight policies, two pools and four capacities"
+  build/tidepool sweep "$samples"/{resnet50,unet}.tide --pool best-fit,pytorch \
+    --policy dtr-eq,coop,checkmate,lru-swap,autoswap,capuchin,tide-remat,tide --capacity 0.4x..1.0x/4 \
+    --machine a100-pcie4 --overhead-limit 4.0 -o "$out/results.sqlite" >"$out/table.txt"
   build/tidepool simulate "$samples/resnet50.tide" --pool best-fit --policy dtr-eq --capacity 0.6x \
     --machine a100-pcie4 --plan-out "$out/resnet50.plan"
   build/tidepool validate "$out/resnet50.plan" --trace "$samples/resnet50.tide" --backend host
   build/tidepool report "$out/results.sqlite" "$samples/resnet50.tide" --policy none,dtr-eq,lru-swap,tide \
     --capacity 0.6x --machine a100-pcie4 -o build/report.html
-  say "to look at: $PWD/build/report.html"
+  say ""
+  conclude "$out/results.sqlite"
+  say "the report: $PWD/build/report.html; the whole table: $PWD/$out/table.txt"
 }
 
 case "${1-}" in

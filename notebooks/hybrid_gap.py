@@ -42,14 +42,16 @@ def sweep(arguments, pool, policies):
     return points
 
 
-def best_bounds(arguments, ours):
+def best_bounds(arguments, ours, points):
     """By point: the best of all that `tidepool bound` knows; rows carry what is known within milliseconds."""
+    steady = {point[0] for point, rows in points.items() if any(row["steady"] for row in rows.values())}
     allowed = re.search(r"\bwith=([a-z+]+)", ours)
     names = trace_names(arguments.traces)
     best = {}
     for trace, machine in itertools.product(names, arguments.machine.split(",")):
         command = [arguments.tidepool, "bound", trace, "--machine", machine, "--capacity", arguments.capacity, "--with",
-                   allowed[1].replace("+", ",") if allowed else "swap,remat", "--json"]
+                   allowed[1].replace("+", ",") if allowed else "swap,remat", "--json",
+                   *(["--steady"] if names[trace] in steady else [])]
         for answer in rows_of(command):
             if answer["bounds"]:
                 best[point_of(names, answer)] = answer["bounds"][-1]
@@ -194,7 +196,7 @@ def main():
     ours = next(name for name in policies if name.startswith(arguments.ours.split("(")[0])
                 and (name == arguments.ours or "(" in arguments.ours))
     ideal = sweep(arguments, "ideal", arguments.ours)
-    bounds = best_bounds(arguments, ours)
+    bounds = best_bounds(arguments, ours, points)
     use_bounds(points, bounds, ours)
     use_bounds(ideal, bounds, ours)
     print_points(points, policies, ours)

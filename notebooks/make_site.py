@@ -23,9 +23,12 @@ NAVIGATION = [
     {"Guide": f"{GUIDE}/index.md"},
     {"Tutorial": f"{GUIDE}/tutorial.md"},
     {"How to": [{"Import what you have": f"{GUIDE}/import.md"}, {"Out of memory": f"{GUIDE}/out_of_memory.md"},
-                {"Sweeps": f"{GUIDE}/sweeps.md"}, {"Write a policy": f"{GUIDE}/policy.md"},
+                {"When recording cannot go on": f"{GUIDE}/recording.md"},
+                {"Sweeps": f"{GUIDE}/sweeps.md"}, {"Place memory": f"{GUIDE}/placing.md"}, {"Write a policy": f"{GUIDE}/policy.md"},
                 {"Describe a machine": f"{GUIDE}/machine.md"}]},
-    {"Reference": [{"Commands": "commands.md"}, {"Policies": "policies.md"}]},
+    {"Architecture": f"{GUIDE}/architecture.md"},
+    {"Reference": [{"Commands": "commands.md"}, {"Policies": "policies.md"},
+                   {"What a result says": f"{GUIDE}/results.md"}, {"Glossary": f"{GUIDE}/glossary.md"}]},
 ]
 
 
@@ -66,6 +69,8 @@ def gather(folder, program):
             continue
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(without_links_to_code(path.read_text()))
+    for picture in (ROOT / GUIDE).glob("*.png"):
+        shutil.copy(picture, folder / GUIDE)
     (folder / "commands.md").write_text(commands_page(program))
     (folder / "policies.md").write_text(policies_page(program))
 

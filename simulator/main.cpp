@@ -1,15 +1,22 @@
 // The program: lists the subcommands, runs one, turns errors into exit codes.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <string>
+#include <system_error>
 
 #include "simulator/registry.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/nearest.hpp"
 
 namespace {
 
@@ -29,9 +36,53 @@ void require_command(const char* word) {
     throw tidepool::InputError{tidepool::unknown_name("command", word, known)};
 }
 
+/// The first option among the words of the command line that neither the command nor the program has.
+/// @return "no option named '--polcy', did you mean '--policy'? (tidepool simulate --help lists them)"; "" if none is
+std::string unknown_option(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> known;
+  std::string name = app.get_name();
+  const auto note_options = [&](const CLI::App& of) {
+    for (const CLI::Option* option : of.get_options())
+      for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+  };
+  note_options(app);
+  for (const CLI::App* command : app.get_subcommands()) {
+    note_options(*command);
+    name += " " + command->get_name();
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string word{argv[i], std::strcspn(argv[i], "=")};
+    if (word == "--") break;
+    if (!word.starts_with("--") || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    const std::string near = tidepool::nearest(word, known);
+    return fmt::format("no option named '{}'{} ({} --help lists them)", word,
+                       near.empty() ? "" : fmt::format(", did you mean '{}'?", near), name);
+  }
+  return "";
+}
+
+/// A stream that the caller has closed fails when it is written to; otherwise the next file that is opened would be it.
+void occupy_closed_streams() {
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd)
+    if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
+
+/// @throws std::system_error  if not all that was printed has been written, as printing throws it
+void finish_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::system_error{errno, std::generic_category()};
+}
+
+/// "stdout: not all of it could be written: No space left on device" if that is what went wrong.
+std::string explain(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (!system || std::ferror(stdout) == 0) return error.what();
+  return fmt::format("stdout: not all of it could be written: {}", std::strerror(system->code().value()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_closed_streams();
   CLI::App app{"What would this training step cost, in bytes and in time, under another memory policy?", "tidepool"};
   app.set_version_flag("--version", "tidepool " TIDEPOOL_VERSION);
   app.require_subcommand(1);
@@ -42,20 +93,27 @@ int main(int argc, char** argv) {
   for (const tidepool::Command& command : tidepool::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     sub->fallthrough();  // --plugin is understood behind the subcommand too
-    sub->callback([&chosen, run = command.declare(*sub)] { chosen = run; });
+    sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub})] { chosen = run; });
   }
   try {
     if (argc > 1) require_command(argv[1]);
     app.parse(argc, argv);
     load_plugins(plugins);
-    return chosen();
+    const int code = chosen();
+    finish_output();
+    return code;
+  } catch (const CLI::ExtrasError& error) {
+    const std::string unknown = unknown_option(app, argc, argv);
+    if (unknown.empty()) return app.exit(error), 2;
+    fmt::print(stderr, "tidepool: {}\n", unknown);
+    return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tidepool::InputError& error) {
     fmt::print(stderr, "tidepool: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tidepool: {}\n", error.what());
+    fmt::print(stderr, "tidepool: {}\n", explain(error));
     return 1;
   }
 }

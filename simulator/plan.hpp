@@ -24,8 +24,8 @@ enum class Verb : std::uint8_t {
   kScratch,  ///< the next run writes `subject` a second time; that copy goes to this place, which ends with the run
   kFree,     ///< the program has no further use for version `subject`: its place ends, and its host copy too
   kRun,      ///< op `subject` runs, for the first time or again
-  kCopy,     ///< version `subject`, which has an empty place, gets a copy of the version that it replaces, so that the
-             ///< next run can update it there
+  kCopy,     ///< version `subject`, which has an empty place, gets a copy of the version that it replaces, on the
+             ///< stream of its op, so that the next run can update it there
   kSwapOut,  ///< version `subject` is copied to the host; it stays on the device
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
   kDrop,     ///< the place of version `subject` ends although it is still of use: it comes back by kSwapIn or kRun
@@ -59,6 +59,8 @@ inline constexpr Bytes kNoAddress{-1};
 /// the run.
 struct Plan {
   std::vector<Action> actions;
+  /// Times and counts of the plan are means over this many iterations, the last ones. Those before lead up to them.
+  int cycle = 1;
   bool operator==(const Plan&) const = default;
 };
 

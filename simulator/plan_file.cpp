@@ -204,6 +204,8 @@ nlohmann::ordered_json header(const PlanFile& file) {
   if (!spec.assume.name.empty()) json["assume"] = spec.assume.name;
   if (spec.overhead_limit) json["overhead_limit"] = fmt::format("{}", *spec.overhead_limit);
   if (spec.iterations != 1) json["iterations"] = spec.iterations;
+  if (spec.steady) json["steady"] = true;
+  if (file.plan.cycle != 1) json["cycle_iterations"] = file.plan.cycle;
   json["predicted"] = to_json(file.predicted);
   json["actions"] = file.plan.actions.size();
   return json;
@@ -248,6 +250,8 @@ std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) 
   if (fields.has("overhead_limit"))
     spec.overhead_limit = read_number("overhead_limit", fields.text("overhead_limit", ""));
   spec.iterations = static_cast<int>(fields.integer("iterations", 1, 1, std::numeric_limits<int>::max()));
+  spec.steady = fields.flag("steady", false);
+  file.plan.cycle = static_cast<int>(fields.integer("cycle_iterations", 1, 1, std::numeric_limits<int>::max()));
   fields.nested("predicted", [&](JsonFields& inner) { file.predicted = read_totals(inner); });
   return static_cast<std::size_t>(fields.required_integer("actions"));
 }

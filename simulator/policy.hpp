@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/pool.hpp"
 #include "simulator/state.hpp"
@@ -41,6 +41,10 @@ class Policy {
 
   /// An iteration begins: every version is in its first state. Called once more for every further iteration.
   virtual void start(const View&) {}
+
+  /// How often it has changed its mind: a policy that learns from iterations counts up with whatever makes it decide
+  /// otherwise in the next one. A run has not settled before that ends.
+  virtual std::int64_t changes_of_mind() const { return 0; }
 
   /// Online: `request` does not fit. Appends what should go; called again while it still does not fit. Appending
   /// nothing means "no answer": the next policy of the chain is asked, then the run is out of memory.

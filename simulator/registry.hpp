@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulator/options.hpp"
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 

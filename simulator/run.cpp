@@ -5,13 +5,34 @@
 #include <algorithm>
 #include <charconv>
 
-#include "simulator/checker.hpp"
-#include "simulator/driver.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/confirmation.hpp"
+#include "simulator/engine/driver.hpp"
+#include "simulator/engine/plan_costs.hpp"
+#include "simulator/engine/timeline.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/timeline.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
+
+namespace {
+
+/// What existed before the step gets places of no size, which are in nobody's way.
+void begin_unhindered(const Trace& trace, Timeline& timeline, bool first) {
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (const Buffer& buffer = trace.buffers()[i]; buffer.born_before && (first || !buffer.outlives))
+      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{i}).value(), Bytes{}, Bytes{}});
+}
+
+void run_unhindered(const Trace& trace, Timeline& timeline) {
+  for (const Step& step : trace.steps())
+    if (step.kind == StepKind::kRun)
+      timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
+    else if (step.kind == StepKind::kAlloc)
+      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
+}
+
+}  // namespace
 
 Nanos baseline_time(const Trace& trace, Nanos launch) {
   if (trace.data().streams.size() == 1 && launch == Nanos{}) {
@@ -23,14 +44,8 @@ Nanos baseline_time(const Trace& trace, Nanos launch) {
   Machine machine;
   machine.launch = launch;
   Timeline timeline{trace, machine, {}, states};
-  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
-    if (trace.buffers()[i].born_before)
-      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{i}).value(), Bytes{}, Bytes{}});
-  for (const Step& step : trace.steps())
-    if (step.kind == StepKind::kRun)
-      timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
-    else if (step.kind == StepKind::kAlloc)
-      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
+  begin_unhindered(trace, timeline, true);
+  run_unhindered(trace, timeline);
   return timeline.totals().makespan;
 }
 
@@ -113,13 +128,37 @@ Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
 
 namespace {
 
+/// The step's time without policy and limit, in the steady state where that is asked for.
+Nanos baseline_of(const Trace& trace, const RunSpec& spec) {
+  const Nanos launch = spec.machine.launch;
+  if (!spec.steady || (trace.data().streams.size() == 1 && launch == Nanos{})) return baseline_time(trace, launch);
+  std::vector<VersionState> states;
+  Machine machine;
+  machine.launch = launch;
+  Timeline timeline{trace, machine, {}, states};
+  begin_unhindered(trace, timeline, true);
+  std::vector<Boundary> boundaries{timeline.boundary()};
+  std::vector<Totals> iterations;
+  for (std::uint32_t i = 1;; ++i) {
+    run_unhindered(trace, timeline);
+    iterations.push_back(timeline.totals());
+    timeline.apply({Verb::kNext, OpId{}, i, {}, {}});
+    begin_unhindered(trace, timeline, false);
+    boundaries.push_back(timeline.boundary());
+    int cycle = cycle_of(boundaries, iterations);
+    if (cycle == 0 && static_cast<int>(i) < spec.iterations) continue;
+    if (cycle == 0) cycle = static_cast<int>(i + 1) / 2;
+    return mean_of_last(iterations, cycle).makespan;
+  }
+}
+
 Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies, bool may_swap,
              bool keep_plan, std::optional<Shortage>& shortage) {
   const Spec pool_spec = parse_spec(spec.pool);
   const PoolInfo& info = find_pool(pool_spec.name);
   const Options pool_options{info.name, info.options, pool_spec.options, spec.seed};
   const std::unique_ptr<Pool> pool = info.make(pool_options);
-  Driver driver{trace, spec, baseline_time(trace, spec.machine.launch), *pool, policies, may_swap, keep_plan};
+  Driver driver{trace, spec, baseline_of(trace, spec), *pool, policies, may_swap, keep_plan};
   Result result = driver.run();
   shortage = driver.shortage();
   return result;
@@ -140,16 +179,19 @@ std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec) {
   return shortage;
 }
 
+std::vector<Totals> costs_of_iterations(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  Replay replay{trace, spec};
+  replay.apply(plan.actions);
+  return replay.finish();
+}
+
+Totals whole_cost(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  return sum_of(costs_of_iterations(trace, spec, plan));
+}
+
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan) {
-  Checker checker{trace, spec};
-  std::vector<VersionState> states;
-  Timeline timeline{trace, spec.machine, spec.assume, states};
-  for (const Action& action : plan.actions) {
-    checker.check(action);
-    timeline.apply(action);
-  }
-  checker.finish();
-  return timeline.totals();
+  const std::vector<Totals> iterations = costs_of_iterations(trace, spec, plan);
+  return mean_of_last(iterations, std::clamp(plan.cycle, 1, static_cast<int>(iterations.size())));
 }
 
 Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
@@ -189,15 +231,19 @@ Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
   return peak;
 }
 
+std::optional<double> parse_share(std::string_view text) {
+  if (!text.ends_with('x') && !text.ends_with('%')) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, number);
+  const double share = text.ends_with('%') ? number / 100 : number;
+  if (error == std::errc{} && end == text.data() + text.size() - 1 && share > 0 && share < 1e6) return share;
+  throw InputError{fmt::format("'{}' is not a share of the peak; expected a number and x or %, as in 0.5x", text)};
+}
+
 Bytes parse_capacity(std::string_view text, Bytes ideal_peak) {
   if (text == "none") return kNoLimit;
-  if (!text.empty() && text.back() == 'x') {
-    double fraction = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, fraction);
-    if (error == std::errc{} && end == text.data() + text.size() - 1 && fraction > 0 && fraction < 1e6)
-      return Bytes{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * fraction)};
-    throw InputError{fmt::format("'{}' is not a fraction of the peak; expected a number and x, as in 0.5x", text)};
-  }
+  if (const std::optional<double> share = parse_share(text))
+    return Bytes{static_cast<std::int64_t>(static_cast<double>(ideal_peak.count()) * *share)};
   try {
     return parse_bytes(text);
   } catch (const InputError& error) {

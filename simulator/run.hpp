@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 
@@ -37,10 +37,13 @@ struct RunSpec {
   Machine machine = {};
   std::uint64_t seed = 1;
   Assumptions assume = {};
-  /// Ends the run when recomputation and stalls exceed (limit - 1) * baseline; none: never. A policy that thrashes can
-  /// recompute without end, so there is a limit unless it is taken away.
+  /// Ends the run when recomputation and stalls exceed (limit - 1) * baseline; none: only more than 10^6 + ops^2 runs
+  /// again in one iteration end it. A policy that thrashes recomputes for ages, so there is a limit unless taken away.
   std::optional<double> overhead_limit = 10.0;
-  int iterations = 1;         ///< the step is run this often, one after the other; times are of the last
+  /// Whether times and counts are those of the steady state: means over the cycle that the run settles into when the
+  /// step is repeated, see Cycle. Otherwise they are of the last of `iterations`.
+  bool steady = false;
+  int iterations = 1;  ///< the step is run this often, one after the other; if `steady`, at most, to find the cycle
   bool count_search = false;  ///< measure what policies take to decide during the run, see Result::search
 };
 
@@ -58,7 +61,9 @@ struct Stall {
   bool operator==(const Stall&) const = default;
 };
 
-/// What a plan costs. The simulated timeline computes it from the actions alone.
+/// What a plan costs. The simulated timeline computes it from the actions alone. In the steady state, times, copied
+/// bytes and counts are the sums over a cycle of iterations divided by its length, rounded to the nearest whole number;
+/// peaks and `actions` are those of all iterations that ran.
 struct Totals {
   Nanos makespan;
   Bytes peak;       ///< largest sum of bytes held by versions
@@ -75,19 +80,30 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
+/// Iterations that a run has come to, and those that its times and counts are means of: the cycle between two equal
+/// states, see Boundary. If only addresses differ and costs do, too, it is the longest such cycle in the last half.
+struct Cycle {
+  int iterations = 1;     ///< times and counts are means over the last so many, as Totals says
+  int lead_in = 0;        ///< iterations before those
+  bool settled = true;    ///< the state has come back; false: it has not, these are the last half, two at least
+  Nanos first_iteration;  ///< time of the first iteration
+  Bytes start_on_host;    ///< content from before the step that the first iteration found on the host only
+};
+
 struct Result {
   Outcome outcome = Outcome::kOk;
   std::string message;  ///< why, unless ok
   Totals totals;        ///< up to where the run came; complete only if ok
   Nanos baseline;       ///< time of the step without policy and limit
+  Cycle cycle;          ///< what the totals are means over
   Plan realised;        ///< empty unless asked for
   std::int64_t cost_evaluations = 0;
-  Nanos plan_time;                        ///< wall time of planning and running
+  Nanos plan_time;                        ///< wall time of planning and running, without the replay
   std::int64_t evicting_allocations = 0;  ///< places for which policies had to make room
   /// What of the capacity lay free when such a place had been found, without the place itself, on average: what Coop's
   /// authors call fragmentation. 0 without such places.
   double eviction_fragmentation = 0;
-  /// Wall time of the policies' answers and bookkeeping in the last iteration, if asked for. The host decides while the
+  /// Wall time of the policies' answers and bookkeeping in an iteration, if asked for. The host decides while the
   /// device waits, so a step takes totals.makespan + search. Plans made before the step are not counted.
   std::optional<Nanos> search;
 };
@@ -103,7 +119,7 @@ struct SpecNames {
 /// @throws InputError  for an unknown pool, policy or option
 SpecNames names_of(const RunSpec& spec);
 
-/// Runs `trace` under `spec`. Deterministic. Out of memory and time limit are outcomes.
+/// Runs `trace` under `spec`; what is ok has passed replay(). Deterministic. Out of memory, time limit are outcomes.
 /// @param keep_plan  whether Result::realised is wanted
 /// @throws InputError  for an unknown pool, policy or option
 /// @throws PlanError   if a policy asks for what cannot be done
@@ -127,7 +143,11 @@ Nanos baseline_time(const Trace& trace, Nanos launch);
 /// The trace's peak under the assumptions: ideal_peak() unless in-place writes are copies.
 Bytes ideal_peak(const Trace& trace, const Assumptions& assume);
 
-/// Reads "16GiB", "0.5x" (of `ideal_peak`) or "none".
+/// Reads "0.5x" or "50%", a share of the peak; none if the text has neither unit.
+/// @throws InputError  "'-1x' is not a share of the peak; expected a number and x or %, as in 0.5x"
+std::optional<double> parse_share(std::string_view text);
+
+/// Reads "16GiB", "0.5x" or "50%" (of `ideal_peak`), or "none".
 Bytes parse_capacity(std::string_view text, Bytes ideal_peak);
 
 }  // namespace tidepool

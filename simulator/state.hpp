@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -1,7 +1,7 @@
 // Machines made up for tests: round numbers, so that closed forms are short.
 #pragma once
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 
 namespace tidepool::tests {
 

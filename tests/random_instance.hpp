@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "tests/random_trace.hpp"
 
 namespace tidepool::tests {

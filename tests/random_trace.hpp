@@ -35,9 +35,28 @@ class Random {
 /// outputs of one op, updates and overwrites in place, views and reads through them, random ops, sources, several
 /// streams with the orders they need, buffers freed at once, never used or read before they are written, and forgotten
 /// versions.
+///
+/// A small step has no phases: each op may do all of that at once, above all update and overwrite in place and make
+/// further outputs, and any buffer may end behind any op.
 class RandomProgram {
  public:
   RandomProgram(std::uint64_t seed, int ops) : random_{seed}, ops_{ops}, timed_{seed % 2 == 0} {}
+
+  Trace make_small() {
+    small_ = true;
+    two_streams_ = random_.chance(30);
+    for (std::size_t i = random_.below(4); i > 0; --i)
+      add_existing(i == 1 ? BufferKind::kInput : i == 2 ? BufferKind::kOptimizerState : BufferKind::kParameter);
+    for (int i = 0; i < ops_; ++i) {
+      make_small_op();
+      for (std::size_t b = 0; b < live_.size(); ++b) {
+        if (live_[b].dead || live_[b].persistent || !random_.chance(20)) continue;
+        live_[b].dead = true;
+        builder_.free(live_[b].id);
+      }
+    }
+    return builder_.finish();
+  }
 
   Trace make() {
     builder_.meta()["source"] = "random";
@@ -87,6 +106,7 @@ class RandomProgram {
 
   Bytes size() {
     if (random_.chance(1)) return Bytes{};
+    if (small_) return 512_B * static_cast<std::int64_t>(1 + random_.below(4));
     return Bytes{static_cast<std::int64_t>(1 + random_.below(16)) << (6 + random_.below(5))};
   }
   std::int64_t address() {
@@ -186,6 +206,38 @@ class RandomProgram {
     run(op, touches);
   }
 
+  std::optional<std::size_t> pick_live() {
+    std::vector<std::size_t> live;
+    for (std::size_t i = 0; i < live_.size(); ++i)
+      if (!live_[i].dead) live.push_back(i);
+    if (live.empty()) return std::nullopt;
+    return live[random_.below(live.size())];
+  }
+
+  void make_small_op() {
+    Op op{.name = builder_.text("op"),
+          .stream = builder_.stream(two_streams_ && random_.chance(40) ? "7" : "0"),
+          .duration = Nanos{static_cast<std::int64_t>(1'000 * (1 + random_.below(5)))}};
+    std::vector<Touch> touches;
+    const auto touch_some = [&](std::size_t most, Access access) {
+      for (std::size_t n = random_.below(most + 1); n > 0; --n)
+        if (const std::optional<std::size_t> live = pick_live()) touches.push_back(touch(*live, access));
+    };
+    const bool source = random_.chance(8);
+    if (source) {
+      op.kind = OpKind::kSource;
+    } else {
+      op.random = random_.chance(10);
+      touch_some(2, Access::kRead);
+      if (random_.chance(50)) touch_some(2, Access::kReadWrite);
+      if (random_.chance(15)) touch_some(2, Access::kWrite);
+      if (random_.chance(12)) touch_some(1, Access::kView);
+    }
+    const std::size_t outputs = random_.below(3) + (source ? 1 : 0);
+    for (std::size_t n = 0; n < outputs; ++n) touches.push_back(touch(add_alloc(op.stream), Access::kWrite));
+    run(op, touches);
+  }
+
   void run(const Op& op, const std::vector<Touch>& touches) {
     const OpId id{streams_.size()};
     std::vector<OpId> before;
@@ -245,7 +297,7 @@ class RandomProgram {
 
   Random random_;
   int ops_;
-  bool timed_;
+  bool timed_, small_ = false, two_streams_ = false;
   TraceBuilder builder_;
   std::vector<Live> live_;
   std::vector<std::size_t> index_;   ///< in live_, by buffer
@@ -258,5 +310,8 @@ class RandomProgram {
 
 /// A random but valid trace of `ops` ops. Sizes are small (at most 16 KiB each), so that the bytes can be real.
 inline Trace random_trace(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make(); }
+
+/// A random step of a few ops and buffers of 512 B to 2 KiB, in which everything may happen in one op.
+inline Trace small_step(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make_small(); }
 
 }  // namespace tidepool::tests

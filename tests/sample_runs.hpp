@@ -12,7 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/quick_spec.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool::tests {
 

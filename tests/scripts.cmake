@@ -4,8 +4,20 @@ add_test(NAME "a sweep by a real Slurm gives the same results"
 set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES
   SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 300)
 if(Python3_Interpreter_FOUND)
+  # The Python that has PyTorch, if it is another one.
+  set(torch_python ${Python3_EXECUTABLE})
+  if(DEFINED ENV{TIDEPOOL_TORCH_PYTHON})
+    set(torch_python $ENV{TIDEPOOL_TORCH_PYTHON})
+  endif()
   add_test(NAME "the PyTorch recorder records what it should"
-    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
+    COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)
+  foreach(way Record Run Dry)
+    add_test(NAME "whole PyTorch jobs: ${way}" COMMAND ${torch_python} -m unittest -v matrix_test.${way}
+      WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
+  endforeach()
+  add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1
+    TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool> ${torch_python} -m unittest discover -v
+    -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p matrix_test.py)
   if(TARGET tidepool_python)
     add_test(NAME "the Python package says what the program says"
       COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/python -p "*_test.py")
@@ -29,11 +41,10 @@ if(Python3_Interpreter_FOUND)
     --program $<TARGET_FILE:tidepool> -o ${CMAKE_CURRENT_BINARY_DIR}/site)
   set_tests_properties("the documents make a site" PROPERTIES SKIP_REGULAR_EXPRESSION "mkdocs is not installed")
   add_test(NAME "a plan is carried out on a live PyTorch job"
-    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
-  set_tests_properties("a plan is carried out on a live PyTorch job" PROPERTIES
-    ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>")
+    COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
   set_tests_properties("the PyTorch recorder records what it should" "a plan is carried out on a live PyTorch job"
-    PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
+    "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry" PROPERTIES
+    SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 600)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
   set_tests_properties("reports show in a browser what they should" PROPERTIES

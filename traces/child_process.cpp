@@ -122,6 +122,12 @@ int run_child(const std::vector<std::string>& command, ChildOptions options) {
   return exit_status(status);
 }
 
+std::string how_it_ended(int status) {
+  if (status <= 128) return fmt::format("ended with exit status {}", status);
+  const char* const name = sigabbrev_np(status - 128);
+  return name != nullptr ? fmt::format("was killed by SIG{}", name) : fmt::format("ended with exit status {}", status);
+}
+
 std::string prepended(const std::string& name, const std::string& added) {
   const char* before = std::getenv(name.c_str());
   return before && *before ? added + ":" + before : added;

@@ -34,6 +34,9 @@ int exit_status(int status);
 /// @throws InputError  "train.py: cannot be run: Permission denied"
 int run_child(const std::vector<std::string>& command, ChildOptions options = {});
 
+/// How a command ended, from what run_child() returned: "was killed by SIGKILL", "ended with exit status 3".
+std::string how_it_ended(int status);
+
 /// `added` in front of the list of folders that variable `name` holds already, separated by colons.
 std::string prepended(const std::string& name, const std::string& added);
 

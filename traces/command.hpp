@@ -5,18 +5,16 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "traces/command_line.hpp"
 
 namespace tidepool {
 
-/// One subcommand. `declare` adds its options to the given CLI11 subcommand and returns what to run after parsing:
+/// One subcommand. `declare` adds its options to the command line and returns what to run after parsing:
 /// a function that returns the exit code (0 done, 1 a run or a check failed) or throws InputError (exit code 2).
 struct Command {
   std::string name;
   std::string summary;
-  std::function<std::function<int()>(CLI::App&)> declare;
+  std::function<std::function<int()>(const CommandLine&)> declare;
 };
 
 /// A namespace-scope object of this type makes a subcommand known.

@@ -8,6 +8,9 @@
 
 namespace tidepool {
 
+/// Bytes at the front of an input from which its form is recognised.
+inline constexpr std::size_t kSniffBytes = 4096;
+
 /// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end).
 class Input {
  public:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -13,13 +14,20 @@ namespace {
 
 using Unit = std::pair<std::string_view, std::int64_t>;
 
-constexpr std::array<Unit, 7> kSizeUnits{{{"B", 1},
-                                          {"kB", 1'000},
-                                          {"MB", 1'000'000},
-                                          {"GB", 1'000'000'000},
-                                          {"KiB", 1 << 10},
-                                          {"MiB", 1 << 20},
-                                          {"GiB", 1 << 30}}};
+/// "16G" is what other tools for GPUs and batch systems take for 16 GiB.
+constexpr std::array<Unit, 13> kSizeUnits{{{"B", 1},
+                                           {"kB", 1'000},
+                                           {"MB", 1'000'000},
+                                           {"GB", 1'000'000'000},
+                                           {"TB", 1'000'000'000'000},
+                                           {"KiB", 1 << 10},
+                                           {"MiB", 1 << 20},
+                                           {"GiB", 1 << 30},
+                                           {"TiB", std::int64_t{1} << 40},
+                                           {"K", 1 << 10},
+                                           {"M", 1 << 20},
+                                           {"G", 1 << 30},
+                                           {"T", std::int64_t{1} << 40}}};
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 constexpr std::array<Unit, 6> kRateUnits{{{"kB/s", 1'000},
                                           {"MB/s", 1'000'000},
@@ -46,6 +54,19 @@ std::int64_t parse_whole(const std::array<Unit, N>& units, std::string_view text
   return product;
 }
 
+/// The same for a text "<decimal number>[ ]<unit>", as scaled_text() writes it; less than a byte is left out.
+std::int64_t parse_size(std::string_view text) {
+  if (const std::int64_t whole = parse_whole(kSizeUnits, text); whole >= 0) return whole;
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count, std::chars_format::fixed);
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::int64_t scale = scale_of(kSizeUnits, unit);
+  const double product = count * static_cast<double>(scale);
+  const bool is_size = error == std::errc{} && scale != 0 && count >= 0 && product < 9e18;
+  return is_size && (scale > 1 || product == std::floor(product)) ? static_cast<std::int64_t>(product) : -1;
+}
+
 template <std::size_t N>
 std::string scaled_text(double value, const std::array<const char*, N>& units, double step) {
   std::size_t unit = 0;
@@ -56,10 +77,10 @@ std::string scaled_text(double value, const std::array<const char*, N>& units, d
 }  // namespace
 
 Bytes parse_bytes(std::string_view text) {
-  const std::int64_t size = parse_whole(kSizeUnits, text);
+  const std::int64_t size = parse_size(text);
   if (size < 0)
-    throw InputError{fmt::format(
-        "'{}' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB", text)};
+    throw InputError{
+        fmt::format("'{}' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB", text)};
   return Bytes{size};
 }
 

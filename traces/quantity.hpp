@@ -58,8 +58,8 @@ constexpr Nanos operator""_us(unsigned long long n) { return Nanos{static_cast<s
 constexpr Nanos operator""_ms(unsigned long long n) { return Nanos{static_cast<std::int64_t>(n) * 1'000'000}; }
 }  // namespace literals
 
-/// Reads "512MiB", "80GB" or "0B". The unit is required: a bare number is refused.
-/// @throws InputError  "'1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB"
+/// Reads "512MiB", "12.5 GiB", "16G" (2^30 each), "80GB" or "0B". The unit is required: a bare number is refused.
+/// @throws InputError  "'1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB"
 Bytes parse_bytes(std::string_view text);
 
 /// Reads "10us", "1500ns", "2ms" or "3s"; whole numbers only.
@@ -71,7 +71,7 @@ Nanos parse_nanos(std::string_view text);
 /// in 12.5GB/s"
 BytesPerSecond parse_rate(std::string_view text);
 
-/// For people: "647.7 MiB", "83.97 ms". Not for reading back.
+/// For people: "647.7 MiB", "83.97 ms", four digits. parse_bytes() reads such sizes.
 std::string to_text(Bytes size);
 std::string to_text(Nanos time);
 

@@ -186,7 +186,7 @@ do_live() {
   local model=$1 script=$root/tracer/gpu_day/$1.py
   "$program" run --help >/dev/null 2>&1 || nothing "this tidepool has no run"
   if [ ! -f "$script" ] || [ ! -s "$out/$model.tide" ]; then nothing "$model was not captured"; fi
-  "$program" simulate "$out/$model.tide" --policy autoswap --capacity 0.7x --machine "$(machine)" \
+  "$program" simulate "$out/$model.tide" --first --policy autoswap --capacity 0.7x --machine "$(machine)" \
     --plan-out "$out/live-$model.plan" &&
     "$program" run --plan "$out/live-$model.plan" --trace "$out/$model.tide" -- "$python" "$script"
 }

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "simulator/plan_executor.hpp"
+#include <algorithm>
+
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/plan_costs.hpp"
+#include "simulator/engine/plan_executor.hpp"
 #include "traces/error.hpp"
 #include "validator/cuda/backend.hpp"
-#include "validator/device_program.hpp"
-#include "validator/host_backend.hpp"
-#include "validator/host_timing.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/host/host_backend.hpp"
+#include "validator/host/host_timing.hpp"
 
 namespace tidepool {
 
@@ -92,6 +96,7 @@ std::vector<MeasuredRun> measured_runs(const Validation& validation, const std::
   MeasuredRun run{.run_key = {}, .backend = backend, .device = validation.device};
   run.outcome = validation.outcome;
   run.message = validation.message;
+  if (validation.outcome == "ok") run.predicted = validation.predicted.makespan;
   if (validation.checked) {
     run.peak = validation.checked->peak;
     run.corrupt = validation.checked->corrupt;
@@ -149,7 +154,10 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
       result.timed.push_back(backend_->execute(trace, file, true));
       if (!ended(result.timed.back())) return result;
     }
-    if (const Totals replayed = replay(trace, file.spec, file.plan); replayed != file.predicted) {
+    const std::vector<Totals> iterations = costs_of_iterations(trace, file.spec, file.plan);
+    result.predicted = sum_of(iterations);
+    const int cycle = std::clamp(file.plan.cycle, 1, static_cast<int>(iterations.size()));
+    if (const Totals replayed = mean_of_last(iterations, cycle); replayed != file.predicted) {
       result.outcome = "error";
       result.message = fmt::format("its actions take {} ns and {} bytes; the plan predicts {} ns and {} bytes",
                                    replayed.makespan.count(), replayed.peak.count(), file.predicted.makespan.count(),
@@ -157,7 +165,7 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
       return result;
     }
     if (!result.timed.empty())
-      result.comparison = compare_times(trace, file.spec.machine, file.predicted, median_run(result.timed));
+      result.comparison = compare_times(trace, file.spec.machine, result.predicted, median_run(result.timed));
   } catch (const PlanError& error) {
     result.outcome = "error";
     result.message = error.what();

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/database.hpp"
 #include "simulator/plan_file.hpp"
+#include "simulator/sweep/database.hpp"
 #include "traces/trace.hpp"
-#include "validator/execution_report.hpp"
-#include "validator/time_comparison.hpp"
+#include "validator/execution/execution_report.hpp"
+#include "validator/execution/time_comparison.hpp"
 
 namespace tidepool {
 
@@ -31,7 +31,7 @@ struct ValidationOptions {
 struct Validation {
   std::string outcome = "ok", message;
   std::string device;                      ///< what it was executed on, if that has a name
-  Totals predicted;                        ///< on the machine of the plan
+  Totals predicted;                        ///< of all its iterations, on the machine of the plan
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;

@@ -10,11 +10,11 @@
 #include "notebooks/native/parts.hpp"
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/plan_file.hpp"
-#include "simulator/result_json.hpp"
-#include "simulator/sweep_request.hpp"
+#include "simulator/sweep/result_json.hpp"
+#include "simulator/sweep/sweep_request.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
-#include "validator/host_backend.hpp"
+#include "traces/import/importer.hpp"
+#include "validator/host/host_backend.hpp"
 
 namespace tidepool::python {
 namespace {
@@ -26,6 +26,7 @@ GridText grid_of(const py::kwargs& given) {
   for_each_text(text, [&](const char* name, std::string& into) {
     if (given.contains(name)) into = given[name].cast<std::string>();
   });
+  if (given.contains("first")) text.first = given["first"].cast<bool>();
   return text;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "notebooks/native/parts.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/names.hpp"
 #include "traces/trace.hpp"
 

@@ -31,11 +31,12 @@ def flat(row: dict) -> dict:
 
 def axes(given: dict) -> dict[str, str]:
     """Arguments as the command line has them: lists become comma-separated texts."""
-    known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations")
+    known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
             raise TypeError(f"{name!r} is not an option of a run; expected one of {', '.join(known)}")
-    return {name: ",".join(map(str, value)) if isinstance(value, (list, tuple, range)) else str(value)
+    return {name: value if isinstance(value, bool)
+            else ",".join(map(str, value)) if isinstance(value, (list, tuple, range)) else str(value)
             for name, value in given.items()}
 
 
@@ -43,7 +44,8 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
     """What a step costs: one row for each combination of the options, with the columns of `tidepool simulate --json`.
 
     Options, as on the command line, texts or lists: pool, policy, capacity, machine, seed, assume, overhead_limit,
-    iterations. `plan_out` keeps the plan of a single run, for `tidepool validate`.
+    iterations; first=True asks for one first step alone instead of the steady state. `plan_out` keeps the plan of a
+    single run, for `tidepool validate`.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
     rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
@@ -67,7 +69,7 @@ def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trac
 
 
 def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
-    """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ... (simulator/DATABASE.md)."""
+    """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ... (simulator/sweep/DATABASE.md)."""
     with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
         known = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         if table not in known:

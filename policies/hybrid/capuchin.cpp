@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "policies/planning/eviction/victims.hpp"
+#include "policies/planning/gaps/gap.hpp"
+#include "policies/planning/gaps/step_circle.hpp"
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/lineage.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/draft.hpp"
-#include "simulator/remat/lineage.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/gap.hpp"
-#include "simulator/swap/step_circle.hpp"
-#include "simulator/victims.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -103,6 +103,8 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
                      [](const Swapped& a, const Swapped& b) { return a.trigger < b.trigger; });
   }
 
+  std::int64_t changes_of_mind() const override { return (guided_ ? 1 : 0) + moved_; }
+
   void before_run(const View& view, OpId op, std::vector<Action>& out) override {
     if (!guided_) return;
     evictions_.due(view, op, out);
@@ -133,7 +135,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     const Trace& trace = view.trace();
     if (op.value() == asked_.value() + 1 && trace.op(op).stream == trace.op(asked_).stream &&
         view.now() - asked_at_ > trace.op(asked_).duration)
-      for (Swapped* each : on_their_way_) each->lead += scaled(each->time, lead_);
+      for (Swapped* each : on_their_way_) come_earlier(*each);
     on_their_way_.clear();
     asked_ = op;
     asked_at_ = view.now();
@@ -142,10 +144,16 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
       const VersionState& state = view.state(back.version);
       if (back.due != op.value()) continue;
       if (!state.filled)
-        back.lead += scaled(back.time, lead_);
+        come_earlier(back);
       else if (state.from_host && state.ready + back.time > asked_at_)  // it may have been slowed down
         on_their_way_.push_back(&back);
     }
+  }
+
+  void come_earlier(Swapped& late) {
+    const Nanos by = scaled(late.time, lead_);
+    if (by > Nanos{} && trigger_of(late) > earliest_trigger(late)) ++moved_;
+    late.lead += by;
   }
 
   static Nanos scaled(Nanos time, double factor) {
@@ -155,6 +163,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
   Plan passive_iteration(const Trace& trace, const RunSpec& spec) const {
     RunSpec one = spec;
     one.iterations = 1;
+    one.steady = false;
     if (find_pool(parse_spec(spec.pool).name).plan) one.pool = "best-fit";  // it would plan for this iteration alone
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::make_unique<SwapOutLeast<OldestFirst>>());
@@ -260,13 +269,17 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
   std::uint32_t trigger_of(const Swapped& swapped) const {
     const auto next = std::upper_bound(circle_.start.begin(), circle_.start.end() - 1, swapped.start - swapped.lead);
     const auto op = next == circle_.start.begin() ? 0 : static_cast<std::uint32_t>(next - circle_.start.begin()) - 1;
-    return std::min(std::max({op, peak_end_, swapped.release + 2}), swapped.due);
+    return std::max(std::min(op, swapped.due), earliest_trigger(swapped));
+  }
+  std::uint32_t earliest_trigger(const Swapped& swapped) const {
+    return std::min(std::max(peak_end_, swapped.release + 2), swapped.due);
   }
 
   double lead_;
   Bytes least_;
   int passive_ = 0;  // iterations to come
   bool guided_ = false;
+  std::int64_t moved_ = 0;  // how often an in-trigger that can still move has been asked to
   StepCircle circle_;
   std::uint32_t peak_begin_ = 0, peak_end_ = 0;  // ops [begin, end)
   PromisedLane out_, in_;

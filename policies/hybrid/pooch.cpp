@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/furthest_use.hpp"
-#include "simulator/hybrid/exposed_copies.hpp"
+#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/gaps/feature_maps.hpp"
+#include "policies/planning/gaps/schedule_early.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/lineage.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/exposed_copies.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/draft.hpp"
-#include "simulator/remat/lineage.hpp"
-#include "simulator/swap/feature_maps.hpp"
-#include "simulator/swap/schedule_early.hpp"
-#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {
@@ -58,7 +59,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     std::optional<Result> best;
     for (int i = 0; i < rooms_ && !(best && free(*best)); ++i) {
       const std::int64_t most =
-          std::min(effort_, kMostOps / (static_cast<std::int64_t>(trace.ops().size()) * spec.iterations));
+          std::min(effort_, kMostOps / (static_cast<std::int64_t>(trace.ops().size()) * likely_iterations(spec)));
       const std::int64_t effort = std::max<std::int64_t>((most - judged_) / (rooms_ - i), 1);
       Search search{trace, spec, gaps_, maps, spec.capacity / 10 * (10 - i), effort};
       search.keep_combinations(exhaustive_);

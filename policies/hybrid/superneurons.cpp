@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "policies/planning/eviction/victims.hpp"
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/layers.hpp"
+#include "policies/planning/remat/segments.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/draft.hpp"
-#include "simulator/remat/segments.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/copy_draft.hpp"
-#include "simulator/swap/layers.hpp"
-#include "simulator/victims.hpp"
 
 namespace tidepool {
 namespace {

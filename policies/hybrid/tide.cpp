@@ -9,21 +9,22 @@
 #include <string>
 #include <utility>
 
-#include "simulator/answering.hpp"
-#include "simulator/hybrid/fluid_shares.hpp"
-#include "simulator/hybrid/give_up.hpp"
-#include "simulator/hybrid/improve.hpp"
-#include "simulator/hybrid/improve_placed.hpp"
-#include "simulator/hybrid/limit_search.hpp"
-#include "simulator/hybrid/placement.hpp"
-#include "simulator/hybrid/rivals.hpp"
+#include "policies/planning/gaps/feedback.hpp"
+#include "policies/planning/gaps/realised_step.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/fluid_shares.hpp"
+#include "policies/planning/search/give_up.hpp"
+#include "policies/planning/search/improve.hpp"
+#include "policies/planning/search/improve_placed.hpp"
+#include "policies/planning/search/limit_search.hpp"
+#include "policies/planning/search/placement.hpp"
+#include "policies/planning/search/rivals.hpp"
+#include "policies/planning/search/run_places.hpp"
+#include "policies/planning/search/tied_search.hpp"
+#include "simulator/engine/boundary.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/robustness.hpp"
-#include "simulator/structure/tied_search.hpp"
-#include "simulator/swap/feedback.hpp"
-#include "simulator/swap/realised_step.hpp"
-#include "simulator/swap/trials.hpp"
-#include "simulator/tide_remat/places.hpp"
+#include "simulator/sweep/robustness.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -64,7 +65,7 @@ namespace {
 ///
 /// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
 /// twice as many with robust=, fewer where the step has more ops.
-class Tide final : public Answering {
+class Tide final : public AnsweringPlanner {
  public:
   explicit Tide(const Options& options)
       : effort_{std::llround(options.number("effort"))},
@@ -87,7 +88,7 @@ class Tide final : public Answering {
     return answer_with(best.answer.make, trace, setting);
   }
 
-  std::int64_t cost_evaluations() const override { return judged_ + Answering::cost_evaluations(); }
+  std::int64_t cost_evaluations() const override { return judged_ + AnsweringPlanner::cost_evaluations(); }
 
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
@@ -194,7 +195,8 @@ class Tide final : public Answering {
 
   /// As many as a search of that many ops has time for.
   std::int64_t most_tries(const Trace& trace, const RunSpec& spec) const {
-    const auto planned = static_cast<std::int64_t>(trace.ops().size() + 1), simulated = planned * spec.iterations;
+    const auto planned = static_cast<std::int64_t>(trace.ops().size() + 1),
+               simulated = planned * likely_iterations(spec);
     return recomputes_ ? kMostOps / simulated : std::min(kMostOpsOfCopies / simulated, kMostOpsSelected / planned);
   }
 

@@ -3,11 +3,11 @@
 #include <optional>
 #include <utility>
 
-#include "simulator/answering.hpp"
-#include "simulator/hybrid/reruns.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/reruns.hpp"
+#include "policies/planning/search/tied_search.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/structure/tied_search.hpp"
-#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 ///
 /// Deterministic. Cost: at most `effort` simulations at any depth, O(ops log ops) for each; fewer where the best costs
 /// no time or a step is so small that nothing else is left to try.
-class TideFold final : public Answering {
+class TideFold final : public AnsweringPlanner {
  public:
   explicit TideFold(const Options& options)
       : fold_{options.flag("fold")},

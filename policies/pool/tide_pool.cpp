@@ -1,4 +1,11 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "simulator/packing/minimise.hpp"
 #include "simulator/packing/planned_pool.hpp"
@@ -7,21 +14,46 @@
 namespace tidepool {
 namespace {
 
+constexpr const char* kName = "tide-pool";
+
 /// The least height, proved, or the best found with the gap to the best bound: see minimise(). Gaps in lifetimes, fixed
-/// offsets and alignments are part of the problem.
+/// offsets and alignments are part of the problem. Where an early part of the search does not settle the height, every
+/// other registered planner is asked with its defaults, so that no answer is higher than theirs. One that makes a
+/// number of attempts (option "attempts") makes fewer in instances that are large for the effort.
 class TidePool final : public Planner {
  public:
   explicit TidePool(const Options& options) : effort_{options.number("effort")} {}
 
   Layout plan(const Instance& instance, const PackingLimits& limits) override {
-    return minimise(instance, limits, effort_);
+    return minimise(instance, limits, effort_, others(instance));
   }
 
  private:
+  /// One-pass is left out: the search begins with all of its orders.
+  std::vector<std::unique_ptr<Planner>> others(const Instance& instance) const {
+    std::vector<std::unique_ptr<Planner>> planners;
+    for (const PoolInfo* info : all_pools())
+      if (info->plan && info->name != kName && info->name != "one-pass")
+        planners.push_back(info->plan({info->name, info->options, fewer_attempts(*info, instance)}));
+    return planners;
+  }
+
+  /// What differs from the defaults of a planner.
+  std::map<std::string, std::string> fewer_attempts(const PoolInfo& info, const Instance& instance) const {
+    constexpr double kAlways = 50'000, kForOneEffort = 5'000;  // items placed: some 50 ms and 5 ms
+    for (const OptionInfo& option : info.options) {
+      if (option.name != "attempts") continue;
+      const double items = std::max<double>(1, static_cast<double>(instance.items.size()));
+      const double affordable = std::floor(std::max(kAlways, effort_ * kForOneEffort) / items);
+      if (affordable < std::stod(option.default_value)) return {{option.name, fmt::format("{:.0f}", affordable + 1)}};
+    }
+    return {};
+  }
+
   double effort_;
 };
 
-const RegisterPool kRegister{{.name = "tide-pool",
+const RegisterPool kRegister{{.name = kName,
                               .summary = "searches for the least height and proves it, or says how far it may be away",
                               .paper = "ours: bottom-up complete search; compare Moffitt, MiniMalloc, ASPLOS 2023",
                               .options = {{"effort", std::to_string(kDefaultEffort), "number",

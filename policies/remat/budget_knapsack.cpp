@@ -2,10 +2,10 @@
 #include <memory>
 #include <string>
 
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/knapsack.hpp"
+#include "policies/planning/remat/saved.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/draft.hpp"
-#include "simulator/remat/knapsack.hpp"
-#include "simulator/remat/saved.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

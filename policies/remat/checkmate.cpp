@@ -1,11 +1,11 @@
-#include "simulator/remat/checkmate.hpp"
+#include "policies/planning/remat/checkmate.hpp"
 
 #include <memory>
 
+#include "policies/planning/remat/chain_policy.hpp"
+#include "policies/planning/remat/condense.hpp"
+#include "policies/planning/remat/draft.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/chain_policy.hpp"
-#include "simulator/remat/condense.hpp"
-#include "simulator/remat/draft.hpp"
 
 namespace tidepool {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "policies/planning/remat/chain_policy.hpp"
+#include "policies/planning/remat/revolve.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/chain_policy.hpp"
-#include "simulator/remat/revolve.hpp"
 
 namespace tidepool {
 namespace {

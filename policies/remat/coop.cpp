@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "simulator/evicted_classes.hpp"
-#include "simulator/pieces.hpp"
+#include "policies/planning/eviction/contiguous_window.hpp"
+#include "policies/planning/eviction/evicted_classes.hpp"
+#include "policies/planning/eviction/places_by_address.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/window.hpp"
 
 namespace tidepool {
 namespace {

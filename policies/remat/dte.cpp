@@ -1,8 +1,8 @@
 #include <limits>
 #include <memory>
 
-#include "simulator/evicted_classes.hpp"
-#include "simulator/pieces.hpp"
+#include "policies/planning/eviction/evicted_classes.hpp"
+#include "policies/planning/eviction/places_by_address.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

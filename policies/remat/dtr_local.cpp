@@ -1,8 +1,8 @@
 #include <memory>
 
-#include "simulator/cost_victims.hpp"
+#include "policies/planning/eviction/cost_victims.hpp"
+#include "policies/planning/eviction/staleness_index.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/staleness_index.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,10 +1,10 @@
 #include <limits>
 #include <memory>
 
-#include "simulator/quotient.hpp"
-#include "simulator/region_victims.hpp"
+#include "policies/planning/eviction/exact_division.hpp"
+#include "policies/planning/eviction/region_victims.hpp"
+#include "policies/planning/eviction/tournament.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/tournament.hpp"
 
 namespace tidepool {
 namespace {

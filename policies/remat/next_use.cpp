@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "simulator/next_use_victims.hpp"
+#include "policies/planning/eviction/next_use_victims.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {

@@ -1,9 +1,9 @@
-#include "simulator/remat/revolve.hpp"
+#include "policies/planning/remat/revolve.hpp"
 
 #include <memory>
 
+#include "policies/planning/remat/chain_policy.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/chain_policy.hpp"
 
 namespace tidepool {
 namespace {

@@ -1,9 +1,9 @@
-#include "simulator/remat/rotor.hpp"
+#include "policies/planning/remat/rotor.hpp"
 
 #include <memory>
 
+#include "policies/planning/remat/chain_policy.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/chain_policy.hpp"
 
 namespace tidepool {
 namespace {

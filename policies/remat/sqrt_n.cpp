@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/saved.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/draft.hpp"
-#include "simulator/remat/saved.hpp"
 
 namespace tidepool {
 namespace {

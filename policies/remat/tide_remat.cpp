@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/answering.hpp"
+#include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/early_drops.hpp"
+#include "policies/planning/search/pooled_policy.hpp"
+#include "policies/planning/search/remat_search.hpp"
+#include "policies/planning/search/run_places.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/tide_remat/early_drops.hpp"
-#include "simulator/tide_remat/places.hpp"
-#include "simulator/tide_remat/search.hpp"
-#include "simulator/tide_remat/stand_in.hpp"
 
 namespace tidepool {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 ///
 /// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
 /// the program repeats itself.
-class TideRemat final : public Answering {
+class TideRemat final : public AnsweringPlanner {
  public:
   explicit TideRemat(const Options& options)
       : effort_{options.number("effort") / 100}, places_{options.flag("places")}, learns_{options.flag("learn")} {}
@@ -72,8 +72,8 @@ class TideRemat final : public Answering {
 
     std::unique_ptr<Policy> answer() const {
       const auto served = std::make_shared<std::size_t>();
-      return std::make_unique<StandIn>(std::make_unique<ScriptedDrops>(drops, served),
-                                       std::make_unique<FollowedPool>(places, served));
+      return std::make_unique<PooledPolicy>(std::make_unique<ScriptedDrops>(drops, served),
+                                            std::make_unique<FollowedPool>(places, served));
     }
   };
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "simulator/furthest_use.hpp"
+#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/gaps/combined_score.hpp"
+#include "policies/planning/gaps/trials.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/combined_score.hpp"
-#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {

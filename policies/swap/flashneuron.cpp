@@ -2,13 +2,13 @@
 #include <memory>
 #include <vector>
 
+#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/gaps/feature_maps.hpp"
+#include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/remat/saved.hpp"
 #include "simulator/bounds/working_set.hpp"
-#include "simulator/furthest_use.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/remat/saved.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/feature_maps.hpp"
-#include "simulator/swap/schedule.hpp"
 
 namespace tidepool {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/furthest_use.hpp"
+#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/gaps/bandwidth_ledger.hpp"
+#include "policies/planning/gaps/schedule.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/bandwidth_ledger.hpp"
-#include "simulator/swap/schedule.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

@@ -2,9 +2,9 @@
 #include <memory>
 #include <vector>
 
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/remat/layers.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/copy_draft.hpp"
-#include "simulator/swap/layers.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,10 +7,10 @@
 #include <tuple>
 #include <vector>
 
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/gaps/step_circle.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/copy_draft.hpp"
-#include "simulator/swap/schedule.hpp"
-#include "simulator/swap/step_circle.hpp"
 
 namespace tidepool {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/remat/layers.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/copy_draft.hpp"
-#include "simulator/swap/layers.hpp"
-#include "simulator/swap/trials.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

@@ -1,7 +1,7 @@
 #include <memory>
 
+#include "policies/planning/eviction/victims.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/victims.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/furthest_use.hpp"
-#include "simulator/pools/slot_pool.hpp"
+#include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/tournament.hpp"
+#include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/gaps/schedule_early.hpp"
+#include "policies/planning/gaps/slot_demand.hpp"
+#include "policies/planning/gaps/slot_pool.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/schedule.hpp"
-#include "simulator/swap/schedule_early.hpp"
-#include "simulator/swap/slot_demand.hpp"
-#include "simulator/tournament.hpp"
 
 namespace tidepool {
 namespace {

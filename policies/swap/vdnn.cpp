@@ -3,10 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/remat/layers.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/copy_draft.hpp"
-#include "simulator/swap/layers.hpp"
-#include "simulator/swap/trials.hpp"
 
 namespace tidepool {
 namespace {

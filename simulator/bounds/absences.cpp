@@ -1,6 +1,7 @@
 #include "simulator/bounds/absences.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace tidepool {
 namespace {
@@ -72,6 +73,11 @@ class Finder {
     if (carried)
       for (const Touch& touch : touches)
         if (touch.writes) written = touch.op - n_;
+    std::optional<std::size_t> beginning;
+    if (buffer.born_before && !repeats_ && touches.front().reads) {
+      beginning = result_.beginnings.size();
+      result_.beginnings.push_back({buffer.size, touches.front().op});
+    }
     VersionId content = trace_.first_version(id);
     const auto as_it_came = [&] {
       return !buffer.born_before && trace_.version(content).kind == VersionKind::kInitial;
@@ -82,7 +88,15 @@ class Finder {
       count(buffer.size, touch.op, touch.op + 1);
       const bool from_before = i == 0;
       if (touch.reads && !as_it_came() && (!from_before || (buffer.born_before && !carried)))
-        add(buffer, {content, buffer.size, free_from, touch.op, written, touch.op, producer});
+        add(buffer, {content,
+                     buffer.size,
+                     free_from,
+                     touch.op,
+                     written,
+                     touch.op,
+                     producer,
+                     {},
+                     clean_from(beginning, written)});
       if (touch.writes) written = touch.op, producer = OpId{static_cast<std::size_t>(touch.op)};
       content = touch.after;
       free_from = touch.op + 1;
@@ -90,11 +104,25 @@ class Finder {
     const Touch& first = touches.front();
     if (carried) {
       // From the last use to the first of the next iteration; what has never been written stays clean for ever.
-      if (first.reads) add(buffer, {content, buffer.size, free_from, n_ + first.op, written, n_ + first.op, producer});
+      if (first.reads)
+        add(buffer, {content, buffer.size, free_from, n_ + first.op, written, n_ + first.op, producer, {}, {}});
     } else if (handed_on && !as_it_came()) {
       const bool may_end_on_host = repeats_ || buffer.born_before;
-      add(buffer, {content, buffer.size, free_from, n_, written, may_end_on_host ? Absence::kNever : n_, producer});
+      add(buffer, {content,
+                   buffer.size,
+                   free_from,
+                   n_,
+                   written,
+                   may_end_on_host ? Absence::kNever : n_,
+                   producer,
+                   {},
+                   beginning});
     }
+  }
+
+  /// What content that was there before the step may owe to where it began.
+  static std::optional<std::size_t> clean_from(std::optional<std::size_t> beginning, std::int64_t written) {
+    return written == Absence::kAlways ? beginning : std::nullopt;
   }
 
   void add(const Buffer& buffer, Absence absence) {

@@ -15,7 +15,8 @@ std::vector<BoundInfo>& registry() {
 /// Whether `b` says more than `a`.
 bool worse(const Bound& a, const Bound& b) {
   if (a.feasible != b.feasible) return a.feasible;
-  if (a.feasible && a.makespan != b.makespan) return a.makespan < b.makespan;
+  if (!a.feasible) return a.name < b.name;  // of several proofs, "working-set" is the plainest
+  if (a.makespan != b.makespan) return a.makespan < b.makespan;
   return a.name > b.name;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/bounds/resource.hpp"
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "simulator/machine_file.hpp"
+#include "simulator/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -49,15 +49,16 @@ BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
           .swap = swap,
           .remat = remat,
           .assume = spec.assume,
-          .iterations = spec.iterations};
+          .iterations = spec.steady ? 1 : spec.iterations,
+          .steady = spec.steady};
 }
 
 std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {
   const BoundQuery query = query_of(trace, spec);
   // What swaps cost is the machine's; nothing else is.
-  const std::string key =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), query.swap ? machine_file(spec.machine) : "",
-                  spec.capacity.count(), with_text(query.swap, query.remat), spec.assume.name, spec.iterations);
+  const std::string key = fmt::format(
+      "{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), query.swap ? machine_file(spec.machine) : "", spec.capacity.count(),
+      with_text(query.swap, query.remat), spec.assume.name, query.iterations, query.steady);
   std::promise<std::optional<Bound>> promise;
   std::shared_future<std::optional<Bound>> known;
   {

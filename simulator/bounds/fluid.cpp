@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "simulator/bounds/absent_sets.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -127,13 +129,20 @@ class Program {
     return beyond_[g - step_.absences.size()];
   }
 
+  /// When a copy to the host may begin; kAlways: none is needed.
+  std::int64_t copied_from(const Absence& absence) const { return may_lack_copy(absence) ? 0 : absence.copied_from; }
+  /// Its content existed before the step, and is on the host only if it began there.
+  bool may_lack_copy(const Absence& absence) const {
+    return absence.beginning && absence.copied_from == Absence::kAlways && !from_beginning(absence);
+  }
+
   /// Absences of the same content, by how long after its copy may begin they do; not those that the host has always.
   std::vector<std::vector<std::size_t>> by_content() const {
-    const auto wait = [&](std::size_t g) { return absences_[g].first - absences_[g].copied_from; };
+    const auto wait = [&](std::size_t g) { return absences_[g].first - copied_from(absences_[g]); };
     std::map<std::pair<BufferId, std::size_t>, std::vector<std::size_t>> found;
     for (std::size_t g = 0; g < absences_.size(); ++g)
-      if (const Absence& absence = absences_[g]; absence.copied_from != Absence::kAlways)
-        found[{absence.buffer, slot(absence.copied_from)}].push_back(g);
+      if (const std::int64_t from = copied_from(absences_[g]); from != Absence::kAlways)
+        found[{absences_[g].buffer, slot(from)}].push_back(g);
     std::vector<std::vector<std::size_t>> groups;
     for (auto& [content, group] : found) {
       std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return wait(a) < wait(b); });
@@ -142,65 +151,140 @@ class Program {
     return groups;
   }
 
+  /// What is away in an absence and did not come from the host: it has to be copied there.
+  std::uint32_t leaves(std::size_t g) {
+    const Absence& absence = absences_[g];
+    if (!may_lack_copy(absence)) return copied_[g];
+    const std::uint32_t left = program_.variable(0, mebibytes(absence.size), 0);
+    program_.add(at_most(copied_[g], 1, left), began_[*absence.beginning], -1);
+    return left;
+  }
+
+  /// What begins on the host comes in; what ends there began there, or is brought back.
+  void begin_and_end(const Column& ahead) {
+    for (std::size_t b = 0; b < step_.beginnings.size(); ++b)
+      program_.add(ahead[slot(step_.beginnings[b].due)], began_[b], 1);
+    for (std::size_t g = 0; g < absences_.size(); ++g) {
+      const Absence& absence = absences_[g];
+      if (!absence.beginning || absence.due != Absence::kNever) continue;
+      const std::uint32_t back = program_.variable(0, mebibytes(absence.size), 0);
+      program_.add(at_most(copied_[g], 1, back), began_[*absence.beginning], -1);
+      program_.add(ahead[slot(n_)], back, 1);
+    }
+  }
+
   /// What is copied out for absences of one content: for each, what it has more than those before it.
-  void copy_out(const std::vector<std::size_t>& group, const Column& queue, const Column& early) {
+  void copy_out(const std::vector<std::size_t>& group) {
     const Absence& last = absences_[group.back()];
-    const auto begins = [&](std::size_t g) { return last.copied_from + absences_[g].first - absences_[g].copied_from; };
-    std::uint32_t so_far = copied_[group[0]];
+    const Queue& queue = may_lack_copy(last) ? queues_.back() : queues_.front();
+    const std::int64_t from = copied_from(last);
+    const auto begins = [&](std::size_t g) { return from + absences_[g].first - copied_from(absences_[g]); };
+    std::uint32_t so_far = leaves(group[0]);
     for (std::size_t i = 1; i < group.size(); ++i) {
       const std::uint32_t most = program_.variable(0, mebibytes(last.size), 0);
       at_most(so_far, 1, most);
-      const std::uint32_t row = at_most(copied_[group[i]], 1, most);
+      const std::uint32_t row = at_most(leaves(group[i]), 1, most);
       if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // other bytes
-      during(early, begins(group[i - 1]), begins(group[i]), so_far, -1);
+      during(queue.early_changes, begins(group[i - 1]), begins(group[i]), so_far, -1);
       so_far = most;
     }
-    program_.add(queue[slot(last.copied_from)], so_far, -1);
-    during(early, last.copied_from, last.first, so_far);
+    program_.add(queue.changes[slot(from)], so_far, -1);
+    during(queue.early_changes, from, last.first, so_far);
+  }
+
+  /// It lasts from before the step to the first use.
+  bool from_beginning(const Absence& absence) const {
+    return absence.beginning && absence.first == 0 && absence.due == step_.beginnings[*absence.beginning].due;
+  }
+
+  /// Contents that wait for their copies to the host. Those from before the step have a queue of their own, so that
+  /// what could leave long before it does hides nothing of what others have in flight.
+  struct Queue {
+    Column out, waiting, early;     // by slot
+    Column changes, early_changes;  // rows
+  };
+  void add_queue() {
+    const auto all = [&](std::size_t) { return total_; };
+    const auto most = [&](std::size_t k) { return std::min(total_, out_rate_ * duration(k)); };
+    Queue queue{.out = variables(most), .waiting = {}, .early = {}, .changes = {}, .early_changes = {}};
+    const Column wait_out = variables(all);
+    queue.waiting = variables(all), queue.early = variables(all);
+    queue.changes = changes(queue.waiting), queue.early_changes = changes(queue.early, true);
+    for (std::size_t k = 0; k < slots_; ++k) {
+      if (queues_.empty()) {
+        out_rows_.push_back(at_most(wait_out[k], out_rate_, wait_[k]));
+      } else {
+        program_.add(out_rows_[k], wait_out[k], 1);
+        const std::uint32_t both = program_.row(-kNone, most(k));
+        program_.add(both, queues_[0].out[k], 1);
+        program_.add(both, queue.out[k], 1);
+      }
+      at_most(queue.out[k], 1, queue.waiting[k]);
+      program_.add(queue.changes[k], wait_out[k], 1);
+      if (k > 0 || query_.repeats) program_.add(queue.changes[k], queue.out[before(k)], 1);
+    }
+    queues_.push_back(std::move(queue));
   }
 
   void copies() {
     const auto all = [&](std::size_t) { return total_; };
     for (const Absence& absence : absences_) copied_.push_back(program_.variable(0, mebibytes(absence.size), 0));
     wait_ = variables([&](std::size_t) { return longest_; }, 1);
-    out_ = variables([&](std::size_t k) { return std::min(total_, out_rate_ * duration(k)); });
     in_ = variables([&](std::size_t k) { return std::min(total_, in_rate_ * duration(k)); });
-    const Column wait_out = variables(all), wait_in = variables(all);
-    queue_ = variables(all), early_ = variables(all), ahead_ = variables(all), away_ = variables(all);
-    const Column queue = changes(queue_), ahead = changes(ahead_), early = changes(early_, true);
+    const Column wait_in = variables(all);
+    ahead_ = variables(all), away_ = variables(all);
+    const Column ahead = changes(ahead_);
     away_changes_ = changes(away_, true);
     for (std::size_t k = 0; k < slots_; ++k) {
-      out_rows_.push_back(at_most(wait_out[k], out_rate_, wait_[k]));
       in_rows_.push_back(at_most(wait_in[k], in_rate_, wait_[k]));
-      at_most(out_[k], 1, queue_[k]);
-      program_.add(queue[k], wait_out[k], 1);
       program_.add(ahead[k], wait_in[k], -1);
-      if (k == 0 && !query_.repeats) continue;
-      program_.add(queue[k], out_[before(k)], 1);
-      program_.add(ahead[k], in_[before(k)], -1);
+      if (k > 0 || query_.repeats) program_.add(ahead[k], in_[before(k)], -1);
     }
-    for (const std::vector<std::size_t>& group : by_content()) copy_out(group, queue, early);
+    const bool two =
+        std::any_of(absences_.begin(), absences_.end(), [&](const Absence& absence) { return may_lack_copy(absence); });
+    for (int i = 0; i < (two ? 2 : 1); ++i) add_queue();
+    for (const Beginning& beginning : step_.beginnings)
+      began_.push_back(program_.variable(0, mebibytes(beginning.size), 0));
+    for (const std::vector<std::size_t>& group : by_content()) copy_out(group);
+    begin_and_end(ahead);
     for (std::size_t g = 0; g < absences_.size(); ++g) {
       const Absence& absence = absences_[g];
-      if (absence.due != Absence::kNever) program_.add(ahead[slot(absence.due)], copied_[g], 1);
+      if (from_beginning(absence))
+        at_most(copied_[g], 1, began_[*absence.beginning]);
+      else if (absence.due != Absence::kNever)
+        program_.add(ahead[slot(absence.due)], copied_[g], 1);
       during(away_changes_, absence.first, absence.last, copied_[g]);
     }
   }
 
+  /// Bytes that are left of the capacity during op k, or negative: that must be away.
+  Bytes room_at(std::size_t k) const {
+    constexpr std::size_t kMost = 32;  // more have sums close to any excess
+    const Bytes excess = step_.load[k] - query_.capacity;
+    if (!query_.whole || excess <= Bytes{}) return -excess;
+    std::vector<Bytes> sizes;
+    for (const Absence& absence : step_.absences)
+      for (const std::int64_t turn : {std::int64_t{0}, n_})
+        if (const auto at = static_cast<std::int64_t>(k) + turn; absence.first <= at && at < absence.last)
+          sizes.push_back(absence.size);
+    return sizes.size() > kMost ? -excess : -least_sum(sizes, excess);
+  }
+
   void memory() {
     for (std::size_t k = 0; k < step_.load.size(); ++k) {
-      const double room = mebibytes(query_.capacity - step_.load[k]);
+      const double room = mebibytes(room_at(k));
       if (room >= total_) continue;  // whatever comes back early fits
       for (const bool behind : {false, true})
-        for (const bool copying : {false, true}) {
+        for (std::size_t queues = 0; queues <= queues_.size(); ++queues) {
           const std::uint32_t row = program_.row(-kNone, room);
           program_.add(row, away_[k], -1);
           program_.add(row, ahead_[k], 1);
           if (behind) program_.add(row, in_[k], 1);
-          if (!copying) continue;
-          program_.add(row, queue_[k], 1);
-          program_.add(row, early_[k], -1);
-          if (behind) program_.add(row, out_[k], -1);
+          for (std::size_t q = 0; q < queues; ++q) {
+            program_.add(row, queues_[q].waiting[k], 1);
+            program_.add(row, queues_[q].early[k], -1);
+            if (behind) program_.add(row, queues_[q].out[k], -1);
+          }
         }
     }
   }
@@ -246,8 +330,10 @@ class Program {
   const double out_rate_, in_rate_;
   double total_ = 0, longest_ = 0;
   LinearProgram program_;
-  Column copied_, recomputed_;                             // by absence
-  Column wait_, out_, in_, queue_, early_, ahead_, away_;  // by slot
+  Column copied_, recomputed_;       // by absence
+  Column began_;                     // by beginning
+  Column wait_, in_, ahead_, away_;  // by slot
+  std::vector<Queue> queues_;
   Column away_changes_;
   Column out_rows_, in_rows_, work_rows_;  // by slot: what is done while time is lost
 };

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "simulator/bounds/absences.hpp"
+#include "simulator/bounds/linear_program.hpp"
 #include "simulator/bounds/resource.hpp"
-#include "simulator/linear_program.hpp"
 
 namespace tidepool {
 
@@ -14,6 +14,7 @@ struct FluidQuery {
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
   bool remat = false;                ///< content may be computed again instead
   bool repeats = false;              ///< the step is repeated for ever: the mean of an iteration
+  bool whole = false;                ///< what is absent at an instant is a sum of whole buffers
 };
 
 struct FluidBound {
@@ -32,9 +33,13 @@ struct FluidBound {
 ///            absences that begin later
 ///   z_c      bytes of content c that are copied out: no less than y_g of any of its absences, each of which adds to
 ///            it what it has more than those before it, and to E_k until it begins
+///   h_b      bytes of a buffer from before the step that begin on the host, if the step is not repeated: they come in
+///            until the first op that reads it, which is all that may be away before that; its first content needs no
+///            copy of them, z_c >= y_g - h_b; and of what is away at the end all but h_b comes in before that
 /// with  Q_k = Q_(k-1) - o_(k-1) + (sum of z_c that may be copied from k on) - O_k,
 ///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
 ///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise behind it, with o_k and i_k,
+///       where load_k - capacity, if positive and `whole`, is rounded up to the least sum of sizes that may be away,
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
 /// Computing again takes r_g / size of the producer's time, or less where it makes more than g, between the beginning
 /// of the absence and its end, or that of the iteration: where an absence goes on beyond it, x_g <= r_g of what is

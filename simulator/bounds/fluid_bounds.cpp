@@ -20,7 +20,8 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                         .out_rate = fastest_out(query.machine, step.absences),
                                         .in_rate = fastest_in(query.machine, step.absences),
                                         .remat = remat,
-                                        .repeats = query.steady},
+                                        .repeats = query.steady,
+                                        .whole = true},
                                        {.time = kLongest});
   if (!found.feasible || found.stall <= 0) return std::nullopt;  // infeasible only by the solver's word: not certain
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},

@@ -13,7 +13,7 @@
 #include "simulator/bounds/bound.hpp"
 #include "simulator/bounds/critical_path.hpp"
 #include "simulator/bounds/knapsack.hpp"
-#include "simulator/linear_program.hpp"
+#include "simulator/bounds/linear_program.hpp"
 
 namespace tidepool {
 namespace {

@@ -19,7 +19,8 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                                 .in_rate = fastest_in(query.machine, step.absences),
                                                 .swap = true,
                                                 .remat = remat,
-                                                .repeats = query.steady});
+                                                .repeats = query.steady,
+                                                .whole = true});
   const std::string op =
       fmt::format("op {} ({})", found.at, trace.text(trace.ops()[static_cast<std::size_t>(found.at)].name));
   if (!found.feasible)

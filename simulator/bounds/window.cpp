@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "simulator/bounds/absent_sets.hpp"
 
 namespace tidepool {
 namespace {
@@ -43,6 +46,16 @@ struct Ramp {
   }
 };
 
+/// What is lost in front of an instant: the larger of what copies out cost, and of what these cost together with copies
+/// in of content that began on the host.
+struct Before {
+  Ramp out, both;
+  double operator()(double bytes) const { return std::max(out(bytes), both(bytes)); }
+  std::int64_t reach(double bytes) const {
+    return both(bytes) > out(bytes) ? std::min(both.reach, out.reach) : out.reach;
+  }
+};
+
 /// Time to compute z bytes again: cheapest time per byte first.
 class Recompute {
  public:
@@ -57,7 +70,7 @@ class Recompute {
 
   /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be computed again, where at most
   /// `swappable` bytes may be copied. The function is linear between its corners, and convex: the least is at a corner.
-  LostTime least(double excess, double swappable, const Ramp& before, const Ramp& after) const {
+  LostTime least(double excess, double swappable, const Before& before, const Ramp& after) const {
     LostTime best{.recompute = kForEver};
     const auto consider = [&](double z, double time) {
       if (z < 0 || z > excess || excess - z > swappable) return;
@@ -74,7 +87,10 @@ class Recompute {
       };
       within(excess);
       within(excess - swappable);
-      within(excess - before.slack * before.rate);
+      for (const Ramp& ramp : {before.out, before.both}) within(excess - ramp.slack * ramp.rate);
+      // Where one of the two becomes the larger.
+      if (const double rates = 1 / before.out.rate - 1 / before.both.rate; rates > 0)
+        within(excess - (before.out.slack - before.both.slack) / rates);
       within(excess - after.slack * after.rate);
       // after(E - z) = C(z), on this piece
       within((excess / after.rate - after.slack - time + z * per_byte) / (per_byte + 1 / after.rate));
@@ -164,6 +180,8 @@ class Search {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
+    std::vector<Beginning> began;  // of what is on the host only if it began there
+    std::vector<Bytes> sizes;
   };
   AwayThen away_at(std::int64_t p) {
     AwayThen away;
@@ -178,6 +196,10 @@ class Search {
       }
       const double size = to_double(absence.size);
       away.all += size;
+      away.sizes.push_back(absence.size);
+      if (absence.beginning && absence.copied_from == Absence::kAlways)
+        if (const Beginning& beginning = step_.beginnings[*absence.beginning]; beginning.due < p)
+          away.began.push_back(beginning);
       if (absence.copied_from == Absence::kAlways)
         away.on_host += size;
       else
@@ -196,40 +218,63 @@ class Search {
 
   /// The bound of one instant; infinite if more has to be away than may be.
   LostTime at(std::int64_t p) {
-    const double excess = to_double(step_.load[static_cast<std::size_t>(p)] - query_.capacity);
     const AwayThen away = away_at(p);
+    const double excess = to_double(excess_of(step_.load[static_cast<std::size_t>(p)] - query_.capacity, away));
     if (away.all < excess) return {.recompute = kForEver};
     const Recompute again{away.lost, step_.starts};
-    const auto least = [&](const Ramp& out, const Ramp& in) {
+    const auto least = [&](const Before& out, const Ramp& in) {
       if (!query_.remat) return LostTime{.d2h = out(excess), .h2d = in(excess)};
       return again.least(excess, query_.swap ? away.all : 0, out, in);
     };
     const std::int64_t end = first_ + static_cast<std::int64_t>(due_.size());
-    const Ramp out = before(p, away, first_), in = behind(p, away, end);
+    const Before out = before(p, away, first_);
+    const Ramp in = behind(p, away, end);
     if (query_.remat) {
       const std::int64_t last = std::max(away.last_due, in.reach);
-      if (const LostTime lost = least(out, in); lost.total() > 0) note({out.reach, last, lost});
+      if (const LostTime lost = least(out, in); lost.total() > 0) note({out.reach(excess), last, lost});
     } else {
-      if (out(excess) > 0) note({out.reach, p, {.d2h = out(excess)}});
+      if (out(excess) > 0) note({out.reach(excess), p, {.d2h = out(excess)}});
       if (in(excess) > 0) note({p + 1, in.reach, {.h2d = in(excess)}});
     }
     if (!query_.repeats) return least(out, in);
     // What is lost behind p must not be what is lost before it an iteration later: either reaches less far.
-    const Ramp late = before(p, away, std::max(away.last_due, in.reach) - n_ + 1);
-    const Ramp later = before(p, away, away.last_due - n_ + 1);
-    const LostTime one = least(late, in), other = least(later, behind(p, away, later.reach + n_));
+    const Before late = before(p, away, std::max(away.last_due, in.reach) - n_ + 1);
+    const Before later = before(p, away, away.last_due - n_ + 1);
+    const LostTime one = least(late, in), other = least(later, behind(p, away, later.out.reach + n_));
     return one.total() >= other.total() ? one : other;
   }
 
+  Bytes excess_of(Bytes excess, const AwayThen& away) const {
+    constexpr std::size_t kMost = 32;           // more have sums close to any excess
+    constexpr std::int64_t kMostWork = 10'000;  // some 10 us
+    if (!query_.whole || away.sizes.size() > kMost || excess > Bytes{static_cast<std::int64_t>(away.all)})
+      return excess;
+    return least_sum(away.sizes, excess, kMostWork);
+  }
+
   /// What is lost before position p, from copies out that begin at `from` or later.
-  Ramp before(std::int64_t p, const AwayThen& away, std::int64_t from) const {
+  Before before(std::int64_t p, const AwayThen& away, std::int64_t from) const {
     Ramp out{.rate = query_.out_rate, .reach = p};
     double sum = away.on_host;
     for (std::int64_t k = first_; k <= p; ++k) {
       if (ready_[index(k)] > 0 && k >= from) out.consider(sum, time(p) - time(k), k);
       sum += ready_[index(k)];
     }
-    return out;
+    return {out, with_beginnings(p, away)};
+  }
+  /// Copies out and, of what began on the host, in: both in front of position p.
+  Ramp with_beginnings(std::int64_t p, const AwayThen& away) const {
+    Ramp both{.rate = query_.out_rate + query_.in_rate, .reach = p};
+    double later = 0, all = 0;
+    for (const Beginning& beginning : away.began) all += to_double(beginning.size);
+    std::map<std::int64_t, double, std::greater<>> by_due;
+    for (const Beginning& beginning : away.began) by_due[beginning.due] += to_double(beginning.size);
+    for (const auto& [due, size] : by_due) {
+      const double time_of_both = query_.in_rate * time(due) + query_.out_rate * time(p);
+      both.consider(away.on_host - all + later, time_of_both / both.rate, 0);
+      later += size;
+    }
+    return both;
   }
   /// What is lost behind position p, by copies back that are due in front of `end`.
   Ramp behind(std::int64_t p, const AwayThen& away, std::int64_t end) const {

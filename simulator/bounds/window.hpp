@@ -7,7 +7,7 @@
 
 #include "simulator/bounds/absences.hpp"
 #include "simulator/bounds/resource.hpp"
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 
 namespace tidepool {
 
@@ -17,6 +17,7 @@ struct WindowQuery {
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
   bool swap = true, remat = false;
   bool repeats = false;  ///< bounds the mean of many iterations
+  bool whole = false;    ///< what is away at an instant is a sum of whole buffers
 };
 
 struct WindowBound {
@@ -39,6 +40,11 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences);
 /// leave within [a, t_p], which takes (E - bytes complete before a) / rate and lengthens that stretch by whatever is
 /// missing. Coming back likewise: what is due at time b or earlier must come within [t_p, b]. As a function of E both
 /// are max(0, E / rate - m), where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
+///
+/// Of a step that is not repeated, content from before it that was read before p is on the host only if it began there,
+/// and then it came in before that use. Whatever part x of it that was, x bytes came in and E - x went out, each within
+/// its time: with the best x, both links have moved E bytes together, which is a third expression of the same form.
+/// `whole` rounds E up to the least sum of sizes that may be away, where those are few.
 ///
 /// Content that is computed again need not be copied: for z bytes of it the ops that made them run for at least C(z),
 /// a knapsack by time per byte. Ours: the sum of the waits before p and the larger of C and the waits behind p, at the

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "simulator/frontier.hpp"
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/frontier.hpp"
+#include "simulator/sweep/result_json.hpp"
 
 namespace tidepool {
 namespace {

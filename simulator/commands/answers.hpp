@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "simulator/find.hpp"
+#include "simulator/sweep/least_capacity.hpp"
 
 namespace tidepool {
 

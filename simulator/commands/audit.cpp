@@ -1,7 +1,6 @@
 // tidepool audit: is the model of an allocator right about a log that was recorded on a device?
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +10,7 @@
 #include "simulator/registry.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -115,10 +114,10 @@ int run(const Arguments& arguments) {
 }
 
 const RegisterCommand kRegister{
-    {"audit", "replay an allocator's log and compare every recorded address", [](CLI::App& app) {
+    {"audit", "replay an allocator's log and compare every recorded address", [](const CommandLine& app) {
        auto arguments = std::make_shared<Arguments>();
        app.add_option("log", arguments->path, "a PyTorch memory snapshot, or a malloc/free log with addresses")
-           ->required();
+           .required();
        app.add_option("--pool", arguments->pool,
                       "pytorch or cnmem, with options if they differ from what the log says or from the defaults");
        app.add_option("--segments", arguments->segments, "addresses and MiB that the device handed out to cnmem");

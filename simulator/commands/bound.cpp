@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,12 +10,11 @@
 
 #include "simulator/bounds/critical_path.hpp"
 #include "simulator/bounds/free_capacity.hpp"
-#include "simulator/frontier.hpp"
-#include "simulator/grid.hpp"
-#include "simulator/options.hpp"
+#include "simulator/commands/plan_freedom.hpp"
+#include "simulator/sweep/frontier.hpp"
+#include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
-#include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -24,29 +22,11 @@ namespace {
 struct Arguments {
   std::string trace;
   std::string with = "swap,remat";
-  GridText grid{.pool = "best-fit", .policy = "none", .capacity = ""};
+  GridText grid{.pool = "best-fit", .policy = "none", .capacity = "", .first = true};
+  std::string iterations = "1";
   bool steady = false;
   bool json = false;
 };
-
-struct Freedom {
-  bool swap = false, remat = false;
-};
-
-/// Reads "swap,remat", either of them, or "none".
-Freedom parse_with(const std::string& text) {
-  Freedom freedom;
-  for (const std::string& word : split_list(text)) {
-    if (word == "swap")
-      freedom.swap = true;
-    else if (word == "remat")
-      freedom.remat = true;
-    else if (text != "none")
-      throw InputError{
-          fmt::format("--with: '{}' is not what plans may do; expected swap, remat, swap,remat or none", word)};
-  }
-  return freedom;
-}
 
 void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak, Bytes free_from,
                 const BoundQuery& query, const std::vector<Bound>& bounds) {
@@ -89,16 +69,17 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
 
 int run(const Arguments& arguments) {
   const Trace trace = load_trace(arguments.trace);
-  const Freedom freedom = parse_with(arguments.with);
+  const PlanFreedom freedom = parse_with(arguments.with);
   const Grid grid{arguments.grid, trace};
+  const int iterations = parse_iterations(arguments.iterations);
   const std::vector<Nanos> ends = earliest_ends(trace);
   const Nanos free = ends.empty() ? Nanos{} : *std::max_element(ends.begin(), ends.end());
   std::optional<Machine> machine;
   Bytes free_from;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    const BoundQuery query{trace,         spec.machine, spec.capacity,   freedom.swap,
-                           freedom.remat, spec.assume,  spec.iterations, arguments.steady};
+    const BoundQuery query{trace,         spec.machine, spec.capacity, freedom.swap,
+                           freedom.remat, spec.assume,  iterations,    arguments.steady};
     const bool new_machine = machine != spec.machine;
     if (new_machine) free_from = least_free_capacity(query);
     machine = spec.machine;
@@ -123,19 +104,19 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "bound",
      .summary = "certified lower bounds: times that no plan can beat, and capacities that no plan can run in",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        app.add_option("--capacity", arguments->grid.capacity,
-                      "16GiB, 0.5x (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
-           ->required();
+                      "16GiB, 0.5x or 50% (of the trace's peak), 0.3x..1.0x/8, none (no limit) or machine (its memory)")
+           .required();
        app.add_option("--machine", arguments->grid.machine, "NAME (tidepool machines lists them) or a machine file")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--with", arguments->with, "what plans may do: swap, remat, swap,remat or none")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--assume", arguments->grid.assume, "what one paper's own simulator assumed: simrd");
-       app.add_option("--iterations", arguments->grid.iterations, "the step is run this often; bounds are on the last")
-           ->capture_default_str();
+       app.add_option("--iterations", arguments->iterations, "the step is run this often; bounds are on the last")
+           .capture_default_str();
        app.add_flag("--steady", arguments->steady,
                     "bound the mean time of an iteration when the step is repeated for ever");
        app.add_flag("--json", arguments->json, "one JSON object for each capacity, on a line");

@@ -1,17 +1,16 @@
 // tidepool compare: what moved between two sets of results.
-#include "simulator/compare.hpp"
+#include "simulator/sweep/compare.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/frontier.hpp"
-#include "simulator/numbers.hpp"
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/frontier.hpp"
+#include "simulator/sweep/result_json.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -137,14 +136,14 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "compare",
      .summary = "what moved between two result sets, policies, machines or versions; exit code 0 if nothing did",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("a", arguments->a,
                       "what sweep -o wrote, or some of its runs: FILE:COLUMN=VALUE,... as in r.sqlite:policy=dtr or "
                       "r.sqlite:run=1f00")
-           ->required();
-       app.add_option("b", arguments->b, "the same, to compare with")->required();
-       app.add_option("--show", arguments->show, "how many of the most changed runs are named")->capture_default_str();
+           .required();
+       app.add_option("b", arguments->b, "the same, to compare with").required();
+       app.add_option("--show", arguments->show, "how many of the most changed runs are named").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

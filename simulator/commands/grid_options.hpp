@@ -1,16 +1,13 @@
 // The options that simulate and sweep share.
 #pragma once
 
-#include "simulator/grid.hpp"
-
-namespace CLI {
-class App;
-}
+#include "simulator/sweep/grid.hpp"
+#include "traces/command_line.hpp"
 
 namespace tidepool {
 
 /// Declares --pool, --policy, --capacity, --machine, --seed, --assume, --overhead-limit, --iterations and
 /// --count-search. `text` must live until the command line is parsed.
-void declare_grid_options(CLI::App& app, GridText& text);
+void declare_grid_options(const CommandLine& app, GridText& text);
 
 }  // namespace tidepool

@@ -1,12 +1,11 @@
 // tidepool machines: the machines with a fixed name, and files to start one's own from.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine.hpp"
-#include "simulator/machine_file.hpp"
+#include "simulator/machine/machine.hpp"
+#include "simulator/machine/machine_file.hpp"
 #include "traces/command.hpp"
 
 namespace tidepool {
@@ -78,11 +77,11 @@ int list(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "machines",
      .summary = "machines with a fixed name, or the content of a machine file",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("name", arguments->name, "a fixed name or a machine file");
        app.add_flag("--json", arguments->json, "one JSON array");
-       app.add_flag("--file", arguments->file, "as a machine file, to change and use")->needs("name");
+       app.add_flag("--file", arguments->file, "as a machine file, to change and use").needs("name");
        return std::function<int()>{[arguments] { return list(*arguments); }};
      }}};
 

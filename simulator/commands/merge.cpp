@@ -1,12 +1,11 @@
 // tidepool merge: one database out of those of several workers.
-#include "simulator/merge.hpp"
+#include "simulator/sweep/merge.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
-#include "simulator/numbers.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 
 namespace tidepool {
@@ -30,12 +29,12 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "merge",
      .summary = "put the databases of several workers together; two results of one run are an error",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("results", arguments->sources, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("results", arguments->sources, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("-o,--output", arguments->output, "the database to add to, or a new one")
-           ->required()
-           ->type_name("FILE");
+           .required()
+           .type_name("FILE");
        app.add_flag("--any-version", arguments->any_version,
                     "take runs of different versions of tidepool, which are different runs");
        return std::function<int()>{[arguments] { return run(*arguments); }};

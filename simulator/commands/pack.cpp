@@ -1,9 +1,8 @@
 // tidepool pack: how much memory do the lifetimes of a trace take under a pool?
-#include "simulator/pack.hpp"
+#include "simulator/packing/pack.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,13 +13,13 @@
 
 #include "simulator/audit/cnmem_audit.hpp"
 #include "simulator/commands/pack_periodic.hpp"
-#include "simulator/grid.hpp"
-#include "simulator/numbers.hpp"
 #include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/packing/repeat.hpp"
+#include "simulator/sweep/grid.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 
 namespace tidepool {
@@ -169,16 +168,18 @@ int run(const Arguments& arguments) {
 }
 
 const RegisterCommand kRegistered{
-    {.name = "pack", .summary = "place the lifetimes of a trace and nothing else", .declare = [](CLI::App& app) {
+    {.name = "pack",
+     .summary = "place the lifetimes of a trace and nothing else",
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->traces,
                       "traces in any form that import reads, or tables with the columns id,lower,upper,size and, for "
                       "planners, alignment, offset (fixed), gaps (3-5 8-9) and hint (ignored)")
-           ->required();
+           .required();
        app.add_option("--pool", arguments->pools, "pools, as in best-fit,cnmem(init=1MiB), or all")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--capacity", arguments->capacities, "16GiB, 1.1x (of the load) or none; lists and ranges too")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--time-limit", arguments->time_limit,
                       "30s: how long a planner may search; without it, by its own option of effort");
        app.add_option(
@@ -186,7 +187,7 @@ const RegisterCommand kRegistered{
            "writes the layout of the last planner in --pool; --pool 'layout(file=...)' serves another step by it");
        app.add_option("--iterations", arguments->iterations,
                       "packs the lifetimes of this many iterations of the step; what exists before and after it stays")
-           ->check(CLI::PositiveNumber);
+           .positive();
        app.add_flag("--periodic", arguments->periodic,
                     "finds the loop in a recording of several iterations; planners place one iteration on a circle, so "
                     "that the places serve all; pools serve the whole recording");

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "simulator/numbers.hpp"
-#include "simulator/pack_loop.hpp"
+#include "simulator/packing/pack_loop.hpp"
 #include "simulator/packing/repeat.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {

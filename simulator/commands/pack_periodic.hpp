@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 
 namespace tidepool {
 

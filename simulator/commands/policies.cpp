@@ -1,7 +1,6 @@
 // tidepool policies: every pool and policy that this program knows, plug-ins included.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -92,13 +91,14 @@ int list(const Arguments& arguments) {
   return 0;
 }
 
-const RegisterCommand kRegistered{
-    {.name = "policies", .summary = "pools and policies: summary, paper, options", .declare = [](CLI::App& app) {
-       const auto arguments = std::make_shared<Arguments>();
-       app.add_option("name", arguments->name, "show one with its options");
-       app.add_flag("--json", arguments->json, "one JSON array");
-       return std::function<int()>{[arguments] { return list(*arguments); }};
-     }}};
+const RegisterCommand kRegistered{{.name = "policies",
+                                   .summary = "pools and policies: summary, paper, options",
+                                   .declare = [](const CommandLine& app) {
+                                     const auto arguments = std::make_shared<Arguments>();
+                                     app.add_option("name", arguments->name, "show one with its options");
+                                     app.add_flag("--json", arguments->json, "one JSON array");
+                                     return std::function<int()>{[arguments] { return list(*arguments); }};
+                                   }}};
 
 }  // namespace
 }  // namespace tidepool

@@ -1,7 +1,6 @@
 // tidepool query: a view or any query of a database of results, for people, spreadsheets and data frames.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -10,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "simulator/database.hpp"
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/database.hpp"
+#include "simulator/sweep/result_json.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -117,16 +116,16 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "query",
      .summary = "a view or a query of a sweep's database, as a table, CSV or JSON lines",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("results", arguments->database, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("results", arguments->database, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("query", arguments->sql,
                       "one SELECT, or a view or table: frontier, best_policy, gap_to_bound, predicted_vs_measured, "
                       "failures, runs, run_columns, measurements, sweeps")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--to", arguments->format, "table, csv or jsonl (for data frames and Parquet: typed, complete)")
-           ->capture_default_str();
-       app.add_option("-o,--output", arguments->output, "write there instead of to stdout")->type_name("FILE");
+           .capture_default_str();
+       app.add_option("-o,--output", arguments->output, "write there instead of to stdout").type_name("FILE");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

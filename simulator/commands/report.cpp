@@ -1,7 +1,6 @@
 // tidepool report: one HTML file to look at.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -9,13 +8,14 @@
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
-#include "simulator/database.hpp"
-#include "simulator/frontier_rows.hpp"
 #include "simulator/launch/process.hpp"
+#include "simulator/report/cycle_history.hpp"
 #include "simulator/report/page.hpp"
+#include "simulator/sweep/database.hpp"
+#include "simulator/sweep/frontier_rows.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 
 namespace tidepool {
@@ -46,6 +46,7 @@ std::string command_of(const Arguments& arguments) {
   add("--assume", grid.assume, standard.assume);
   add("--overhead-limit", grid.overhead_limit, standard.overhead_limit);
   add("--iterations", grid.iterations, standard.iterations);
+  if (grid.first) text += " --first";
   if (grid.count_search) text += " --count-search";
   return text + " -o " + shell_word(arguments.output);
 }
@@ -75,11 +76,12 @@ ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index
   const Result result = try_simulate(trace.trace, run.spec, true);
   if (result.outcome != Outcome::kError) {
     run.bound = bounds.find(trace.trace, run.spec);
-    run.history = history_of(trace.trace, run.spec, result.realised);
+    run.history = last_iterations(history_of(trace.trace, run.spec, result.realised), result.cycle.iterations);
     if (result.outcome == Outcome::kOutOfMemory || result.outcome == Outcome::kInfeasible)
       run.autopsy = autopsy_of(trace.trace, run.spec, *run.history);
   }
   run.row = make_row(trace, grid.ideal_peak(), run.spec, result, run.bound);
+  if (std::holds_alternative<std::monostate>(at(run.row, "bound_kind"))) run.bound.reset();
   return run;
 }
 
@@ -123,15 +125,15 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "report",
      .summary = "one HTML file, to be opened without a network: frontiers, memory over time, addresses, lanes",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option(
               "inputs", arguments->inputs,
               "databases of sweep results, whose frontiers are drawn, and at most one trace, which is run again "
               "as the options say and shown in full")
-           ->required();
+           .required();
        declare_grid_options(app, arguments->grid);
-       app.add_option("-o,--output", arguments->output, "the file to write")->type_name("FILE")->capture_default_str();
+       app.add_option("-o,--output", arguments->output, "the file to write").type_name("FILE").capture_default_str();
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

@@ -1,7 +1,6 @@
 // tidepool resume: goes on with every sweep that a database was made for, without their command lines.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -52,9 +51,9 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "resume",
      .summary = "go on with an interrupted sweep: does the runs that its database lacks",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("results", arguments->database, "what sweep -o wrote")->required()->type_name("FILE");
+       app.add_option("results", arguments->database, "what sweep -o wrote").required().type_name("FILE");
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
        declare_show_options(app, arguments->show);
        return std::function<int()>{[arguments] { return run(*arguments); }};

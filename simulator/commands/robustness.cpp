@@ -1,9 +1,8 @@
 // tidepool robustness: what does a plan cost where ops and links are not as fast as it was made for?
-#include "simulator/robustness.hpp"
+#include "simulator/sweep/robustness.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,7 +12,7 @@
 #include "simulator/plan_file.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -77,14 +76,14 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "robustness",
      .summary = "what a plan costs where ops and links are not as fast as it was made for",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out")->required();
-       app.add_option("--trace", arguments->trace, "the trace that the plan is for")->required();
+       app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();
+       app.add_option("--trace", arguments->trace, "the trace that the plan is for").required();
        app.add_option("--by", arguments->by,
                       "links are slower by up to this share, and ops faster or slower: 0 to 0.99")
-           ->capture_default_str();
-       app.add_option("--seed", arguments->seed, "of the noise")->capture_default_str();
+           .capture_default_str();
+       app.add_option("--seed", arguments->seed, "of the noise").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

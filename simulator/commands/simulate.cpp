@@ -1,17 +1,16 @@
 // tidepool simulate: one run in full, or a few one after the other.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
-#include "simulator/numbers.hpp"
 #include "simulator/plan_file.hpp"
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/result_json.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -43,6 +42,32 @@ void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const R
                text_at(row, "pool"), grouped(result.evicting_allocations));
 }
 
+std::string count_text(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+/// What the numbers are means of, and how the run began.
+void print_iterations(const Row& row, const Cycle& cycle) {
+  const std::string began = cycle.start_on_host == Bytes{}
+                                ? "with nothing on the host only"
+                                : fmt::format("with {} of its state on the host only, which no copy is counted for",
+                                              to_text(cycle.start_on_host));
+  if (!std::get<bool>(at(row, "steady"))) {
+    fmt::print("step        one step alone, which began {}\n", began);
+    return;
+  }
+  if (std::holds_alternative<std::monostate>(at(row, "cycle_iterations"))) {
+    fmt::print("iteration   the one in which it ended, after {}; the first began {}\n",
+               count_text(cycle.lead_in, "other"), began);
+    return;
+  }
+  fmt::print("iteration   the mean of {}{}; the first took {} and began {}\n",
+             cycle.settled ? fmt::format("a cycle of {}", cycle.iterations)
+                           : fmt::format("the last {}, which do not repeat", cycle.iterations),
+             cycle.lead_in == 0 ? "" : fmt::format(" after {}", count_text(cycle.lead_in, "iteration")),
+             to_text(cycle.first_iteration), began);
+}
+
 void print_costs(const Row& row, const Result& result) {
   const Totals& totals = result.totals;
   const auto* overhead = std::get_if<double>(&at(row, "overhead_ratio"));
@@ -51,7 +76,9 @@ void print_costs(const Row& row, const Result& result) {
              to_text(totals.makespan + search), to_text(result.baseline));
   if (overhead && result.outcome == Outcome::kOk) fmt::print(": {:+.2f} %", (*overhead - 1) * 100);
   if (result.search) fmt::print("; {} of it the policies' own, measured", to_text(search));
-  fmt::print("\nevicted     {} versions", grouped(totals.eviction_count));
+  fmt::print("\n");
+  print_iterations(row, result.cycle);
+  fmt::print("evicted     {} versions", grouped(totals.eviction_count));
   if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
     fmt::print("; {:.1f} % of the memory lay free where one had to go", *share * 100);
   fmt::print("\n");
@@ -67,13 +94,14 @@ void print_costs(const Row& row, const Result& result) {
 
 /// What no plan can beat that may do what this run may.
 void print_bound(const Row& row, const Bound& bound) {
+  const std::string_view what = std::get<bool>(at(row, "steady")) ? "repeats the step in less" : "is faster";
   const std::string plan = bound.with.empty() ? "that keeps everything" : fmt::format("with {}", bound.with);
   if (!bound.feasible) {
     fmt::print("bound       no plan {} exists ({}: {})\n", plan, bound.name, bound.proof);
     return;
   }
   const auto* gap = std::get_if<double>(&at(row, "gap"));
-  fmt::print("bound       {}: no plan {} is faster ({}, limited by {}){}\n", to_text(bound.makespan), plan, bound.name,
+  fmt::print("bound       {}: no plan {} {} ({}, limited by {}){}\n", to_text(bound.makespan), plan, what, bound.name,
              to_text(bound.limited_by), gap ? fmt::format("; this one takes {:+.2f} %", *gap * 100) : "");
 }
 
@@ -87,7 +115,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
   if (!spec.assume.name.empty()) fmt::print("assuming    what {} assumes\n", spec.assume.name);
   print_memory(row, spec, ideal_peak, result);
   print_costs(row, result);
-  if (bound) print_bound(row, *bound);
+  if (bound && !std::holds_alternative<std::monostate>(at(row, "bound_kind"))) print_bound(row, *bound);
   const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
   fmt::print("{} actions in {}{}\n", grouped(result.totals.actions), to_text(result.plan_time),
              rate ? fmt::format(", {}/s", short_number(*rate)) : "");
@@ -125,6 +153,9 @@ int run(const Arguments& arguments) {
       if (i > 0) fmt::print("\n");
       print_run(row, spec, grid.ideal_peak(), result, bound);
     }
+    if (!result.cycle.settled)
+      fmt::print(stderr, "{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n",
+                 spec.policy, result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
     if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
   }
   return failed ? 1 : 0;
@@ -133,12 +164,12 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "simulate",
      .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        declare_grid_options(app, arguments->grid);
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
-           ->type_name("FILE");
+           .type_name("FILE");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "traces/command.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -65,9 +64,9 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "structure",
      .summary = "find what is repeated in a step: micro-batches, layers, blocks",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads")->required();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return run(*arguments); };
      }}};

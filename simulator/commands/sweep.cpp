@@ -1,7 +1,6 @@
 // tidepool sweep: many runs into a database, then a table and a plot of what memory costs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,11 +10,11 @@
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/sweep_run.hpp"
 #include "simulator/commands/sweep_validate.hpp"
-#include "simulator/find.hpp"
-#include "simulator/interruptible.hpp"
 #include "simulator/launch/farm.hpp"
-#include "simulator/numbers.hpp"
 #include "simulator/options.hpp"
+#include "simulator/sweep/least_capacity.hpp"
+#include "simulator/text/interruptible.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -147,12 +146,12 @@ const RegisterCommand kRegistered{
     {.name = "sweep",
      .summary =
          "every combination of pools, policies, capacities, machines and seeds; resumes where it was interrupted",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("traces", arguments->traces, "traces, in any form that import reads")->required();
+       app.add_option("traces", arguments->traces, "traces, in any form that import reads").required();
        declare_grid_options(app, arguments->grid);
        app.add_option("-j,--threads", arguments->threads, "runs at a time; all cores if not given");
-       app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results")->type_name("FILE");
+       app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results").type_name("FILE");
        app.add_option("--shard", arguments->shard,
                       "do only one of several shares of the runs, as in 2/8; merge puts the databases together");
        app.add_option("--find", arguments->find,
@@ -166,7 +165,7 @@ const RegisterCommand kRegistered{
                       "have these hosts do the runs, by way of GNU parallel and ssh: a,b,c or a file; : is this one");
        app.add_option("--shards", arguments->shards,
                       "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
-           ->check(CLI::Range(1, 100'000));
+           .range(std::int64_t{1}, std::int64_t{100'000});
        app.add_option("--validate", arguments->validate,
                       "then execute plans on real memory and keep what was measured: all of them, or for each trace "
                       "and machine, of the fastest run at each capacity, so many with the least memory");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -11,13 +10,13 @@
 #include <thread>
 
 #include "simulator/commands/answers.hpp"
-#include "simulator/frontier_rows.hpp"
-#include "simulator/interruptible.hpp"
-#include "simulator/numbers.hpp"
-#include "simulator/plot.hpp"
-#include "simulator/result_json.hpp"
-#include "simulator/table.hpp"
-#include "simulator/terminal.hpp"
+#include "simulator/sweep/frontier_rows.hpp"
+#include "simulator/sweep/result_json.hpp"
+#include "simulator/text/interruptible.hpp"
+#include "simulator/text/numbers.hpp"
+#include "simulator/text/plot.hpp"
+#include "simulator/text/table.hpp"
+#include "simulator/text/terminal.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -40,6 +39,9 @@ void print_summary(const SweepProgress& end, const Database& database) {
              short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
   if (end.present > 0) fmt::print(stderr, "; {} were there already", grouped(static_cast<std::int64_t>(end.present)));
   fmt::print(stderr, "{}\n", kept ? "; all are in " + database.path() : "; nothing is kept without -o FILE");
+  if (end.unsettled > 0)
+    fmt::print(stderr, "{} did not settle within their iterations: their times are means over the last half of them\n",
+               grouped(static_cast<std::int64_t>(end.unsettled)));
   if (end.failed > 0)
     fmt::print(stderr, "{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
 }
@@ -74,7 +76,7 @@ std::string kept(const SweepProgress& progress, const Database& database) {
 
 }  // namespace
 
-void declare_show_options(CLI::App& app, SweepShow& show) {
+void declare_show_options(const CommandLine& app, SweepShow& show) {
   app.add_flag("--json", show.json, "one JSON object for each run, on a line, instead of tables and plots");
   app.add_flag("--no-plot", show.no_plot, "tables only");
 }

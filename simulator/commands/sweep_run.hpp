@@ -3,12 +3,9 @@
 
 #include <string>
 
-#include "simulator/database.hpp"
-#include "simulator/sweep_request.hpp"
-
-namespace CLI {
-class App;
-}
+#include "simulator/sweep/database.hpp"
+#include "simulator/sweep/sweep_request.hpp"
+#include "traces/command_line.hpp"
 
 namespace tidepool {
 
@@ -18,7 +15,7 @@ struct SweepShow {
 };
 
 /// Declares --json and --no-plot.
-void declare_show_options(CLI::App& app, SweepShow& show);
+void declare_show_options(const CommandLine& app, SweepShow& show);
 
 /// Reads -j. "": all cores. @throws InputError  "-j: '0' is not a number of threads; expected 1 to 1024"
 int parse_threads(const std::string& text);

@@ -66,14 +66,15 @@ const MeasuredRun& typical(std::vector<MeasuredRun>& runs) {
   return *middle;
 }
 
-/// measured / predicted - 1 of one iteration.
-std::optional<double> error_of(const MeasuredRun& run, const RunSpec& spec, Nanos predicted) {
-  if (!run.measured || spec.iterations != 1 || predicted <= Nanos{}) return {};
-  return static_cast<double>(run.measured->count()) / static_cast<double>(predicted.count()) - 1;
+/// measured / predicted - 1 of the whole plan.
+std::optional<double> error_of(const MeasuredRun& run) {
+  if (!run.measured || !run.predicted || *run.predicted <= Nanos{}) return {};
+  return static_cast<double>(run.measured->count()) / static_cast<double>(run.predicted->count()) - 1;
 }
 
-void print_row(const MeasuredRun& run, const RunSpec& spec, Nanos predicted) {
-  const std::optional<double> error = error_of(run, spec, predicted);
+void print_row(const MeasuredRun& run, const RunSpec& spec, Nanos step) {
+  const std::optional<double> error = error_of(run);
+  const Nanos predicted = run.predicted.value_or(step);
   fmt::print("{:<28}{:<14}{:>14}{:>14}{:>14}{:>12}  {}{}\n", spec.policy, spec.pool, to_text(spec.capacity),
              to_text(predicted), run.measured ? to_text(*run.measured) : "-",
              error ? fmt::format("{:+.2f} %", 100 * *error) : "-", run.outcome,
@@ -110,7 +111,7 @@ int validate_runs(std::span<const SweepPart> parts, std::optional<int> count, co
         const MeasuredRun& run = typical(runs);
         print_row(run, spec, result.totals.makespan);
         if (run.outcome != "ok") code = 1;
-        const std::optional<double> error = error_of(run, spec, result.totals.makespan);
+        const std::optional<double> error = error_of(run);
         if (error && copies(result.realised)) errors.push_back(std::abs(*error));
       }
     }

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "simulator/database.hpp"
-#include "simulator/plan_executor.hpp"
-#include "simulator/sweep.hpp"
+#include "simulator/engine/plan_executor.hpp"
+#include "simulator/sweep/database.hpp"
+#include "simulator/sweep/sweep.hpp"
 
 namespace tidepool {
 

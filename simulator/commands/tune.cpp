@@ -1,18 +1,17 @@
 // tidepool tune: the allocator settings that would have reserved the least, or avoided an out-of-memory error.
-#include "simulator/tune.hpp"
+#include "simulator/audit/tune.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/numbers.hpp"
+#include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {
@@ -128,17 +127,17 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "tune",
      .summary = "find the PyTorch allocator settings that would have reserved the least",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("snapshot", arguments->path,
                       "a PyTorch memory snapshot with recorded events, or any other trace; what exists when it begins "
                       "is placed first on an empty device")
-           ->required();
+           .required();
        app.add_option("--capacity", arguments->capacity,
                       "16GiB, 1.1x (of the load) or none: what the program may have; by default what it could have "
                       "had when a recorded request failed");
        app.add_option("--show", arguments->show, "how many settings the table shows, the best first")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

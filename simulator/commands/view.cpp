@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "simulator/commands/grid_options.hpp"
-#include "simulator/result_row.hpp"
-#include "simulator/terminal.hpp"
+#include "simulator/report/cycle_history.hpp"
+#include "simulator/sweep/result_row.hpp"
+#include "simulator/text/terminal.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -34,7 +34,11 @@ int run(const Arguments& arguments) {
              to_text(result.outcome));
   if (!result.message.empty()) fmt::print("{}\n", result.message);
   if (result.outcome == Outcome::kError) return 1;
-  const History history = history_of(trace, spec, result.realised);
+  if (spec.steady && result.outcome == Outcome::kOk)
+    fmt::print("{} of {} after {}; the step takes {}\n", result.cycle.settled ? "a cycle" : "the last",
+               result.cycle.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", result.cycle.iterations),
+               result.cycle.lead_in, to_text(result.totals.makespan));
+  const History history = last_iterations(history_of(trace, spec, result.realised), result.cycle.iterations);
   fmt::print("\n{}", view_text(trace, history, spec.capacity,
                                {.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()}));
   for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
@@ -44,9 +48,9 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "view",
      .summary = "a run in the terminal: memory over time, what the peak is made of, how busy the lanes are",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->trace, "a trace, in any form that import reads")->required();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
        declare_grid_options(app, arguments->grid);
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/checker.hpp"
-#include "simulator/timeline.hpp"
+#include "simulator/engine/checker.hpp"
+#include "simulator/engine/timeline.hpp"
 #include "traces/error.hpp"
-#include "traces/exporter.hpp"
+#include "traces/export/exporter.hpp"
 
 namespace tidepool {
 namespace {
@@ -60,6 +60,7 @@ class PlanRecorder {
       case Verb::kRun:
         return run(OpId{action.subject});
       case Verb::kNext:
+        rename_outliving();
         sync_all();
         return iteration_begins(action.subject);
       case Verb::kSwapIn:
@@ -144,6 +145,15 @@ class PlanRecorder {
     if (before) memory(RecordedAction::kFree, *before, v);
     if (now) memory(RecordedAction::kAlloc, *now, v);
     before = now;
+  }
+
+  /// What outlives the step stays where it is, under the name of the version that existed before it.
+  void rename_outliving() {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const VersionId before = trace_.first_version(trace_.version(VersionId{i}).buffer);
+      if (places_[i] && !place_now(VersionId{i}) && place_now(before) == places_[i])
+        places_[before.index()] = *std::exchange(places_[i], std::nullopt);
+    }
   }
 
   void sync_all() {

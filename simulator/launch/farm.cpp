@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "simulator/launch/process.hpp"
-#include "simulator/merge.hpp"
+#include "simulator/sweep/merge.hpp"
 
 namespace tidepool {
 namespace {
@@ -79,6 +79,7 @@ std::string command_line(const std::string& program, const SweepOrder& order) {
   add("--assume", order.grid.assume);
   add("--overhead-limit", order.grid.overhead_limit);
   add("--iterations", order.grid.iterations);
+  if (order.grid.first) line += " --first";
   return line + (order.grid.count_search ? " --count-search" : "");
 }
 

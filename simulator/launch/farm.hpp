@@ -6,7 +6,7 @@
 #include <string>
 
 #include "simulator/launch/launcher.hpp"
-#include "simulator/sweep_request.hpp"
+#include "simulator/sweep/sweep_request.hpp"
 
 namespace tidepool {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <optional>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 
 namespace tidepool {
 

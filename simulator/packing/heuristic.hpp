@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "simulator/packing/end_of_time.hpp"
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 
 namespace tidepool {
 

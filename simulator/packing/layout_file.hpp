@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "traces/input.hpp"
 
 namespace tidepool {

@@ -43,11 +43,14 @@ std::uint64_t luby(std::uint64_t turn) {
 
 class Minimiser {
  public:
-  Minimiser(const Instance& instance, const PackingLimits& limits, double effort)
+  Minimiser(const Instance& instance, const PackingLimits& limits, double effort,
+            std::span<const std::unique_ptr<Planner>> others)
       : instance_{instance},
         limits_{limits},
         effort_{effort},
+        others_{others},
         end_{limits},
+        early_{first_part(limits)},
         sections_{instance},
         problem_{reduce(instance, sections_)} {}
 
@@ -63,6 +66,7 @@ class Minimiser {
     low_ = std::max(proved_, limits_.enough.count() / problem_.unit);
     one_pass();
     if (high_ > low_ && !end_.reached()) search();
+    ask_others();
     layout_.lower_bound = std::min(Bytes{proved_ * problem_.unit}, layout_.height);
     if (layout_.height <= limits_.capacity)
       layout_.outcome = Outcome::kOk;
@@ -73,7 +77,13 @@ class Minimiser {
 
  private:
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kManyCells = 1'000'000;  // a run takes a tenth of a second
+  static constexpr std::int64_t kFirstPart = 8, kPartOfOthers = 4;  // an eighth, and a quarter for each at most
+  static constexpr std::uint64_t kManyCells = 1'000'000;            // a run takes a tenth of a second
+
+  static PackingLimits first_part(PackingLimits limits) {
+    if (limits.time) limits.time = *limits.time / kFirstPart;
+    return limits;
+  }
 
   void keep(std::vector<Bytes> offsets) {
     const Bytes height = height_of(instance_, offsets);
@@ -84,16 +94,27 @@ class Minimiser {
   }
 
   void one_pass() {
-    constexpr std::size_t kMany = 200'000;  // items: a pass takes seconds
     for (const PackingOrder order : kPackingOrders) {
       const std::vector<std::uint32_t> sorted = in_order(instance_, order);
       for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
         keep(place_in_order(instance_, sections_, sorted, fit));
         if (high_ <= low_ || end_.reached()) return;
-        if (instance_.items.size() > kMany) break;
       }
-      if (instance_.items.size() > kMany && order == PackingOrder::kSizeLife) return;
     }
+  }
+
+  /// Once.
+  void ask_others() {
+    for (const std::unique_ptr<Planner>& other : std::exchange(others_, {})) {
+      if (high_ <= low_ || end_.reached()) return;
+      PackingLimits limits = limits_;
+      if (limits.time) limits.time = *limits.time / kPartOfOthers;
+      keep(other->plan(instance_, limits).offsets);
+    }
+  }
+  /// Where the search has had its first part of what it may spend: an easy instance needs no other planner.
+  void ask_others_in_time(const ExactSearch& search) {
+    if (limits_.time ? early_.reached() : static_cast<double>(search.work()) > most_work() / kFirstPart) ask_others();
   }
 
   /// What is to be searched: pieces on top of others that live in all sections.
@@ -142,6 +163,7 @@ class Minimiser {
     const std::vector<SearchRule> all = rules();
     std::uint64_t proofs = 0;  // work
     for (std::size_t turn = 0; low_ < high_; ++turn) {
+      ask_others_in_time(search);
       const std::size_t cycle = turn / all.size();
       if (const std::uint64_t before = search.work(); cycle > 0 && proofs < before / kShareOfProofs) {
         const Answer answer = attempt(search, rest, offsets, 0, kUnlimited, before / kShareOfProofs, kProof);
@@ -170,6 +192,7 @@ class Minimiser {
       return rule.section == SearchRule::Section::kTight || rule.section == SearchRule::Section::kTightest;
     });
     for (std::size_t turn = 0; low_ < high_ && !over(search); ++turn) {
+      ask_others_in_time(search);
       const std::size_t cycle = turn / all.size();
       SearchRule rule = all[turn % all.size()];
       rule.shuffle = cycle;
@@ -179,9 +202,9 @@ class Minimiser {
     }
   }
 
+  double most_work() const { return effort_ * (1e6 + static_cast<double>(cells_) / 4); }
   bool over(const ExactSearch& search) const {
-    const double most = effort_ * (1e6 + static_cast<double>(cells_) / 4);
-    return end_.reached() || (!limits_.time && static_cast<double>(search.work()) > most);
+    return end_.reached() || (!limits_.time && static_cast<double>(search.work()) > most_work());
   }
 
   /// Looks for a layout of a height `share` eighths of the way from the bound to the best.
@@ -211,7 +234,8 @@ class Minimiser {
   const Instance& instance_;
   const PackingLimits& limits_;
   double effort_;
-  EndOfTime end_;
+  std::span<const std::unique_ptr<Planner>> others_;
+  EndOfTime end_, early_;
   std::uint64_t cells_ = 0;  // pieces by section
   Sections sections_;
   PackingProblem problem_;
@@ -222,8 +246,9 @@ class Minimiser {
 
 }  // namespace
 
-Layout minimise(const Instance& instance, const PackingLimits& limits, double effort) {
-  return Minimiser{instance, limits, effort}.run();
+Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
+                std::span<const std::unique_ptr<Planner>> others) {
+  return Minimiser{instance, limits, effort, others}.run();
 }
 
 }  // namespace tidepool

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 
 namespace tidepool {
 
@@ -13,10 +15,15 @@ inline constexpr int kDefaultEffort = 250;
 /// One-pass orders give a first layout, bounds a first certificate; between the two a complete search from the ground
 /// up (ExactSearch) looks for layouts of lower heights under changing rules: in many short runs, the lower bound's
 /// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends
-/// without a layout and without being cut short proves that there is none of its height. It is anytime: the best layout
-/// so far is valid. A height that is enough is what is looked for where the bound is lower.
+/// without a layout and without being cut short proves that there is none of its height. Where an eighth
+/// of the search has not settled the height, other planners are asked, and it goes on below the lowest layout of all.
+/// It is anytime: the best layout so far is valid. A height that is enough is what is looked for where the bound is
+/// lower.
 /// @param effort  without a time limit: where to stop, in millions of sections looked at; the millions are larger in
 ///                large instances, by a quarter of the sum of sections that the items live in
-Layout minimise(const Instance& instance, const PackingLimits& limits, double effort);
+/// @param others  planners whose layouts the answer is never higher than, unless the time is up before all have been
+///                asked; of a time limit each gets a quarter at most
+Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
+                std::span<const std::unique_ptr<Planner>> others = {});
 
 }  // namespace tidepool

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/options.hpp"
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "simulator/pool.hpp"
 #include "simulator/pools/hole_map.hpp"
 

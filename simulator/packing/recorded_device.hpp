@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "simulator/device.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

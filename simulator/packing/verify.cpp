@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "simulator/packing/events.hpp"
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 
 namespace tidepool {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "simulator/bisection.hpp"
-#include "simulator/result_row.hpp"
+#include "simulator/sweep/bisection.hpp"
+#include "simulator/sweep/result_row.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "simulator/engine/oom_diagnosis.hpp"
 #include "simulator/report/history.hpp"
 #include "simulator/run.hpp"
-#include "simulator/shortage.hpp"
 
 namespace tidepool {
 

@@ -5,8 +5,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "simulator/hybrid/exposed_copies.hpp"
-#include "simulator/timeline.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/exposed_copies.hpp"
+#include "simulator/engine/timeline.hpp"
 
 namespace tidepool {
 namespace {
@@ -29,7 +30,7 @@ class Historian {
   }
 
   void apply(const Action& action);
-  History finish();
+  History finish(int cycle);
 
  private:
   struct LinkPieces {  // of copies_[copy]
@@ -61,6 +62,7 @@ class Historian {
   std::vector<bool> made_before_, ran_;  // by version: had a place before; by op
   std::vector<LinkPieces> pieces_;
   std::map<std::int64_t, std::vector<std::size_t>> open_segments_;
+  std::vector<Totals> totals_;  // of the iterations before
 };
 
 /// Whether an action is an event where those are counted: runs, and what gives places and ends them during the step.
@@ -263,6 +265,7 @@ void Historian::next_iteration(const Action& action) {
     else
       end_stay(stay, action, Leaving::kFreed);
   }
+  totals_.push_back(timeline_.totals());
   timeline_.apply(action);
   if (!out_.counted) clock_ = std::max(clock_, timeline_.now({}));
   out_.iterations.push_back(clock_);
@@ -273,8 +276,9 @@ void Historian::next_iteration(const Action& action) {
   evicted_.clear();
 }
 
-History Historian::finish() {
-  out_.totals = timeline_.totals();
+History Historian::finish(int cycle) {
+  totals_.push_back(timeline_.totals());
+  out_.totals = mean_of_last(totals_, std::clamp(cycle, 1, static_cast<int>(totals_.size())));
   for (const auto& [copy, first, last] : pieces_) {
     CopySpan& span = out_.copies[copy];
     span.begin = timeline_.piece_span(span.direction, first).first;
@@ -295,7 +299,7 @@ History Historian::finish() {
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan) {
   Historian historian{trace, spec};
   for (const Action& action : plan.actions) historian.apply(action);
-  History history = historian.finish();
+  History history = historian.finish(plan.cycle);
   ExposedCopies exposed = exposed_copies(trace, spec, plan);
   history.exposed_in = std::move(exposed.in);
   history.exposed_out = std::move(exposed.out);

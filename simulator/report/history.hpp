@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/links.hpp"
+#include "simulator/engine/links.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
@@ -93,7 +93,7 @@ struct History {
   std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: what its copies made compute wait
   Nanos begin, end;
   bool counted = false;  ///< the trace knows no durations: times count the runs, and the places given and ended
-  Totals totals;         ///< of the last iteration, as simulate() reports them
+  Totals totals;         ///< as simulate() reports them
 };
 
 /// Follows `plan`, which simulate() has realised (complete, or up to where the run ended). O(actions log n).

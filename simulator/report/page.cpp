@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine_file.hpp"
+#include "simulator/machine/machine_file.hpp"
 #include "simulator/report/assets.hpp"
 #include "simulator/report/run_data.hpp"
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/result_json.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
 

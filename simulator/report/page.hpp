@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "simulator/bounds/bound.hpp"
-#include "simulator/frontier.hpp"
 #include "simulator/report/autopsy.hpp"
 #include "simulator/report/history.hpp"
-#include "simulator/result_row.hpp"
+#include "simulator/sweep/frontier.hpp"
+#include "simulator/sweep/result_row.hpp"
 
 namespace tidepool {
 

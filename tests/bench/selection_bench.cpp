@@ -1,9 +1,9 @@
 // What one selection of gaps costs by the number of ops, at half of the peak.
 #include <benchmark/benchmark.h>
 
-#include "simulator/swap/peak_selection.hpp"
-#include "simulator/swap/priced_selection.hpp"
-#include "simulator/swap/selection.hpp"
+#include "policies/planning/gaps/peak_selection.hpp"
+#include "policies/planning/gaps/priced_selection.hpp"
+#include "policies/planning/gaps/selection.hpp"
 #include "tests/bench/training_trace.hpp"
 
 using namespace tidepool;

@@ -1,7 +1,7 @@
 // Runs per second of a sweep over one trace, database and rows included, at two sizes and one and two threads.
 #include <benchmark/benchmark.h>
 
-#include "simulator/sweep.hpp"
+#include "simulator/sweep/sweep.hpp"
 #include "tests/random_trace.hpp"
 
 namespace {

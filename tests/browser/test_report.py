@@ -117,7 +117,12 @@ class Report(unittest.TestCase):
                 peak = Math.max(peak, content.tables.buffer_kinds.reduce((sum, kind) => sum + points[kind][i], 0));
               return peak;
             }})()""")
-            self.assertEqual(peak, row["peak_bytes"])
+            if row.get("lead_in_iterations", 0) == 0:
+                self.assertEqual(peak, row["peak_bytes"])
+            else:  # the page shows the cycle; more may have been in use before it
+                self.assertLessEqual(peak, row["peak_bytes"])
+                self.assertGreater(peak, 0.9 * row["peak_bytes"])
+        self.assertIn(0, [row.get("lead_in_iterations") for row in self.rows])
 
     def test_draws_every_pane(self):
         self.page.run("document.querySelector('#timeline').scrollIntoView()")

@@ -78,7 +78,7 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
   CHECK(capacity.code == 2);
   CHECK(capacity.err ==
-        "tidepool: --capacity: 'half' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in "
+        "tidepool: --capacity: 'half' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
         "512MiB; or a share of the peak, as in 0.5x; or none\n");
 }
 
@@ -106,5 +106,6 @@ TEST_CASE("a run says how far it is from what no plan can beat") {
   const ProgramResult told =
       run_program({"simulate", trace, "--pool", "ideal", "--policy", "dtr", "--capacity", "13kB"});
   CHECK_THAT(told.out,
-             ContainsSubstring("bound       38 us: no plan with remat is faster (knapsack, limited by recompute); "));
+             ContainsSubstring(
+                 "bound       38 us: no plan with remat repeats the step in less (knapsack, limited by recompute); "));
 }

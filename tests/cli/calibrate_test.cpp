@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/standin.hpp"
-#include "validator/calibration.hpp"
 #include "validator/cuda/calibration.hpp"
+#include "validator/host/calibration.hpp"
 
 using namespace tidepool;
 

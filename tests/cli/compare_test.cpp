@@ -90,12 +90,12 @@ TEST_CASE("what compare cannot pair is refused") {
     CHECK(result.out.empty());
     return result.err;
   };
-  CHECK(
-      refused(file + ":polcy=none", file) ==
-      "tidepool: " + file +
-          ":polcy=none: no column named 'polcy', did you mean 'policy'?; known: run, trace, capacity, trace_hash, "
-          "pool, "
-          "policy, options, machine, machine_hash, seed, assume, overhead_limit, iterations, count_search, version\n");
+  CHECK(refused(file + ":polcy=none", file) ==
+        "tidepool: " + file +
+            ":polcy=none: no column named 'polcy', did you mean 'policy'?; known: run, trace, capacity, trace_hash, "
+            "pool, "
+            "policy, options, machine, machine_hash, seed, assume, overhead_limit, iterations, steady, count_search, "
+            "version\n");
   CHECK(refused(file + ":policy=", file) == "tidepool: " + file + ":policy=: selects no run\n");
   CHECK(refused(file + ":policy=none,x", file) ==
         "tidepool: " + file + ":policy=none,x: 'x' is no choice; expected COLUMN=VALUE, as in policy=dtr\n");

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 #include "simulator/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"

@@ -4,7 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
 using namespace tidepool;
@@ -45,9 +45,13 @@ TEST_CASE("tidepool record passes the job's exit status on, and says when nothin
   const ScratchFolder folder;
   const ProgramResult failed = run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "exit 7"});
   CHECK(failed.code == 7);
-  CHECK(failed.err.starts_with("tidepool: nothing recorded: "));
-  CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "true"}).code == 1);
-  CHECK(run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "kill -9 $$"}).code == 128 + 9);
+  CHECK(failed.err.starts_with("tidepool: the job ended with exit status 7\ntidepool: nothing recorded: "));
+  const ProgramResult idle = run_program({"record", "-o", folder.file("a.tide"), "--", "true"});
+  CHECK(idle.code == 1);
+  CHECK(idle.err.starts_with("tidepool: nothing recorded: "));
+  const ProgramResult killed = run_program({"record", "-o", folder.file("a.tide"), "--", "sh", "-c", "kill -9 $$"});
+  CHECK(killed.code == 128 + 9);
+  CHECK(killed.err.starts_with("tidepool: the job was killed by SIGKILL\n"));
 }
 
 TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there is NVIDIA's driver") {
@@ -62,14 +66,91 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
     const int status = std::system(line.c_str());
     return std::pair{WEXITSTATUS(status), content_of(folder.file("err"))};
   };
-  const std::string none = "tidepool: nothing recorded: no process of the job imported torch and ended ";
-  CHECK(record("--torch") == std::pair{1, none + "a step of an optimizer\n"});
-  CHECK(record("--torch --skip 2") == std::pair{1, none + "more than 2 steps of an optimizer\n"});
+  CHECK(record("--torch") ==
+        std::pair{1, std::string{"tidepool: nothing recorded: PyTorch's hook was not loaded: no Python of the job "
+                                 "imported torch, or it did not look into PYTHONPATH (python -I, python -E, or a "
+                                 "PYTHONPATH that the job sets itself)\n"}});
   CHECK(
       record("") ==
       std::pair{2, fmt::format("tidepool: record: no libtidepool_inject.so in {}; it is built where cuda.h and cupti.h "
                                "are found (./setup.sh cuda-headers fetches them)\n",
                                std::filesystem::canonical(folder.file(".")).string())});
+}
+
+namespace {
+
+/// A job that writes what PyTorch's hook would: `records` behind a header, into the folder that it is told.
+std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vector<std::string>& options,
+                                    const std::string& records, const std::string& end = "") {
+  std::ofstream{folder.file("records")}
+      << R"({"tidepool_raw":1,"process":1,"source":"torch","clock":"monotonic_raw","time":1,"monotonic_raw":1})" << '\n'
+      << records;
+  std::vector<std::string> arguments{"record", "--torch", "--no-gpu", "-o", folder.file("a.tide")};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"--", "sh", "-c",
+                                     "mkdir -p $TIDEPOOL_RAW && cp " + folder.file("records") +
+                                         " $TIDEPOOL_RAW/1.torch.jsonl" + (end.empty() ? "" : "; " + end)});
+  return arguments;
+}
+
+const std::string kAlloc = R"({"kind":"framework_memory","time":2,"action":"existing","address":4096,"size":64})"
+                           "\n";
+/// Step `id` of one op: begun, and ended or not.
+std::string step(int id, bool whole) {
+  const int time = 10 * id;
+  return fmt::format(
+      R"({{"kind":"range","time":{},"action":"begin","id":{},"meaning":"iteration","name":"{}"}})"
+      "\n"
+      R"({{"kind":"framework_op","start":{},"end":{},"name":"aten::relu_","uses":[["read_write",4096]]}})"
+      "\n{}",
+      time, id, id - 1, time + 1, time + 2,
+      whole ? fmt::format(R"({{"kind":"range","time":{},"action":"end","id":{}}})"
+                          "\n",
+                          time + 3, id)
+            : "");
+}
+
+}  // namespace
+
+TEST_CASE("a step of PyTorch that did not end is no step: nothing is recorded, unless the job died in it") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(hooked_job(folder, {"--iterations", "1"}, kAlloc + step(1, false)));
+  CHECK(result.code == 1);
+  CHECK(result.err ==
+        "tidepool: nothing recorded: the job ended before a recorded step was complete; expected more steps of its "
+        "optimizer, or a smaller --skip\n");
+  CHECK_FALSE(std::filesystem::exists(folder.file("a.tide")));
+  CHECK_FALSE(std::filesystem::exists(folder.file("a.raw")));
+  CHECK(run_program(hooked_job(folder, {}, kAlloc + step(1, false), "exit 4")).code == 4);
+  CHECK(summarize(load_trace(folder.file("a.tide"))).ops == 1);
+}
+
+TEST_CASE("fewer complete steps of PyTorch than asked for are recorded, said and no success") {
+  const ScratchFolder folder;
+  const std::string two = kAlloc + step(1, true) + step(2, true);
+  CHECK(run_program(hooked_job(folder, {"--iterations", "2"}, two)).code == 0);
+  const ProgramResult result = run_program(hooked_job(folder, {"--iterations", "3"}, two));
+  CHECK(result.code == 1);
+  CHECK(result.err == folder.file("a.tide") +
+                          ": 2 kernels, 0 copies, 1 buffers, 2 iterations\n"
+                          "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
+}
+
+TEST_CASE("what the job said before it died is in the message about its end") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(
+      hooked_job(folder, {}, kAlloc + step(1, true), "echo 'ValueError: bad data' > $TIDEPOOL_RAW/1.said; exit 1"));
+  CHECK(result.code == 1);
+  CHECK(result.err.starts_with("tidepool: the job ended with exit status 1 (ValueError: bad data)\n"));
+  CHECK(summarize(load_trace(folder.file("a.tide"))).iterations == 1);
+}
+
+TEST_CASE("a file that was begun on a full disk is no reason to keep the raw files") {
+  const ScratchFolder folder;
+  const ProgramResult result = run_program(
+      hooked_job(folder, {}, kAlloc + step(1, true), "printf '{\"tidepool_raw\"' > $TIDEPOOL_RAW/2.torch.jsonl"));
+  CHECK(result.code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder.file("a.raw")));
 }
 
 #ifdef TIDEPOOL_INJECT

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simulator/database.hpp"
+#include "simulator/sweep/database.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"

@@ -17,8 +17,58 @@ TEST_CASE("run says what it needs") {
   CHECK(refusal({"run", "--plan", "a.plan", "--", "true"}) ==
         "tidepool: run: --plan and --trace belong together; expected both or neither\n");
   CHECK(refusal({"run", "--layout", "a.layout", "--fallback", "7", "--", "true"}) ==
-        "tidepool: --fallback: '7' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, "
+        "tidepool: --fallback: '7' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, "
         "as in 512MiB\n");
+}
+
+TEST_CASE("run limits a job to a plan only where there is one") {
+  const ProgramResult result = run_program({"run", "--layout", "a.layout", "--enforce", "--", "true"});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: run: --enforce limits the job to a plan's capacity; expected --plan\n");
+}
+
+TEST_CASE("run says in one sentence which promise was not kept, and ends with 1") {
+  // A step of one op that writes 512 B; the plan needs as much.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 512_B});
+  const VersionId version = build.run({.duration = 1_us}, {{a, Access::kWrite, Evidence::kSchema}})[0];
+  const Trace trace = build.finish();
+  PlanFile file{trace.hash(), {}, {}, tests::PlanWriter{trace}.alloc(version, 0_B).run(OpId{0}).plan()};
+  file.spec.capacity = 1_KiB;
+  file.predicted.peak = 512_B;
+  const ScratchFolder folder;
+  write_file(folder.file("a.jsonl"), to_jsonl(trace));
+  write_plan(folder.file("a.plan"), file);
+  const auto said = [&](const std::string& report, int code) {
+    std::ofstream{folder.file("report")} << report;
+    const ProgramResult result =
+        run_program({"run", "--plan", folder.file("a.plan"), "--trace", folder.file("a.jsonl"), "--", "sh", "-c",
+                     "cp " + folder.file("report") + " $TIDEPOOL_LIVE_REPORT"});
+    CHECK(result.code == code);
+    const std::size_t at = result.err.find("tidepool: ");
+    return at == std::string::npos ? "" : result.err.substr(at);
+  };
+  const std::string followed = R"("iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[])";
+  CHECK(said("{" + followed + R"(,"peak_bytes":1024,"left_out":{}})", 0) == "");
+  CHECK(said("{" + followed + R"(,"peak_bytes":1025,"left_out":{}})", 1) ==
+        "tidepool: the step used 1.001 KiB, more than the 1 KiB that the plan promises\n");
+  CHECK(said("{" + followed + R"(,"peak_bytes":1024,"between_peak_bytes":2048,"left_out":{}})", 1) ==
+        "tidepool: between its steps the job used 2 KiB, more than the 1 KiB that the plan promises\n");
+  CHECK(said("{" + followed + R"(,"peak_bytes":512,"left_out":{"drop":7,"swap_in":1}})", 1) ==
+        "tidepool: not carried out in full: in 3 iterations these actions could not be done: drop 7, swap_in 1\n");
+  CHECK(said(R"({"iterations":2,"deviations":0,"measured":0,"counts":{},"lost":[]})", 1) ==
+        "tidepool: nothing measured: 2 iterations were as recorded; expected more, the first two in a row learn which "
+        "tensors go on from one step to the next\n");
+  const std::string lost = R"("lost":[{"op":1,"expected":"aten::embedding","saw":"aten::mm"}])";
+  CHECK(said(R"({"iterations":0,"deviations":5,"measured":0,"counts":{},)" + lost + "}", 1) ==
+        "tidepool: not carried out: no iteration was as recorded: op 1: saw aten::mm; expected aten::embedding\n");
+  CHECK(said(R"({"iterations":3,"deviations":8,"measured":1,"gave_up":true,"counts":{},)" + lost + "}", 1) ==
+        "tidepool: not carried out: too many iterations in a row were not as recorded: op 1: saw aten::mm; expected "
+        "aten::embedding\n");
+  CHECK(said("{" + followed + R"(,"stopped":"RuntimeError: bad"})", 1) ==
+        "tidepool: not carried out: RuntimeError: bad\n");
+  CHECK(said("{" + followed + R"(,"out_of_memory_bytes":2048})", 1) ==
+        "tidepool: out of memory: the job used 2 KiB; --enforce limits it to 1 KiB\n");
 }
 
 TEST_CASE("run passes on a command's exit status, and says if the plan was not carried out") {

@@ -5,7 +5,7 @@
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -43,11 +43,27 @@ TEST_CASE("tidepool simulate --json prints every key with its type") {
   for (const char* key : {"trace", "trace_hash", "pool", "policy", "options", "machine", "machine_hash", "assume",
                           "version", "outcome", "bound_kind"})
     check_key(run, key, Json::value_t::string);
-  check_key(run, "count_search", Json::value_t::boolean);
-  for (const char* key :
-       {"capacity_bytes", "seed", "iterations", "ideal_peak_bytes", "peak_bytes", "footprint_bytes", "baseline_ns",
-        "makespan_ns", "recompute_ns", "recompute_count", "eviction_count", "evicting_allocations", "swap_out_bytes",
-        "swap_in_bytes", "cost_evaluations", "plan_ns", "actions", "bound_ns"})
+  for (const char* key : {"count_search", "steady"}) check_key(run, key, Json::value_t::boolean);
+  for (const char* key : {"capacity_bytes",
+                          "seed",
+                          "iterations",
+                          "ideal_peak_bytes",
+                          "peak_bytes",
+                          "footprint_bytes",
+                          "baseline_ns",
+                          "makespan_ns",
+                          "recompute_ns",
+                          "recompute_count",
+                          "eviction_count",
+                          "evicting_allocations",
+                          "swap_out_bytes",
+                          "swap_in_bytes",
+                          "first_iteration_ns",
+                          "start_on_host_bytes",
+                          "cost_evaluations",
+                          "plan_ns",
+                          "actions",
+                          "bound_ns"})
     check_key(run, key, Json::value_t::number_unsigned);
   for (const char* key : {"overhead_limit", "fragmentation", "overhead_ratio", "actions_per_second", "gap"})
     check_key(run, key, Json::value_t::number_float);
@@ -71,7 +87,7 @@ TEST_CASE("what has no meaning is absent") {
                                             "--overhead-limit", "none", "--json"});
   const Json run = Json::parse(result.out);
   for (const char* key : {"capacity_bytes", "footprint_bytes", "fragmentation", "eviction_fragmentation", "search_ns",
-                          "overhead_limit", "message"})
+                          "overhead_limit", "message", "cycle_iterations", "lead_in_iterations", "settled"})
     CHECK_FALSE(run.contains(key));
   CHECK(run["addresses"] == false);
 }
@@ -127,6 +143,7 @@ TEST_CASE("people get a table of what happened and the rate") {
       "outcome     ok\n"
       "memory      peak 200 MiB, footprint 200 MiB, fragmentation 0.0 %\n"
       "time        3 ms, 3 ms without policy and limit: +0.00 %\n"
+      "step        one step alone, which began with nothing on the host only\n"
       "evicted     0 versions\n"
       "recomputed  0 ns in 0 runs\n"
       "swapped     0 B out, 0 B in\n"
@@ -168,6 +185,113 @@ TEST_CASE("a step that fits by its sum but not by its places is told apart, and 
   const std::string late = told("autoswap");
   CHECK(late.find(note) == std::string::npos);
   CHECK(late.find("policy and limit: +0.00 %") != std::string::npos);
+}
+
+namespace {
+
+/// A weight of 100 MiB that op 0 updates; op 1 needs as much room. Peak 200 MiB.
+std::string repeated_trace(const ScratchFolder& scratch) {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{weight, Access::kReadWrite}});
+  const BufferId room = build.alloc({.size = 100_MiB});
+  build.run({.duration = 1_ms}, {{room, Access::kWrite}});
+  build.free(room);
+  return tests::write_trace(scratch, "repeated", build.finish());
+}
+
+}  // namespace
+
+TEST_CASE("a step that hands something on is shown in its steady state, whatever the number of iterations tried") {
+  const ScratchFolder scratch;
+  const std::string trace = repeated_trace(scratch);
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"simulate", trace, "--policy", "lru-swap", "--capacity", "0.5x", "--machine", "g10-a100", "--json"});
+    const ProgramResult result = run_program(more);
+    CHECK(result.code == 0);
+    CHECK(result.err.empty());
+    return Json::parse(result.out);
+  };
+  const std::int64_t copy = find_machine("g10-a100").d2h.time(100_MiB).count();  // the same either way
+  std::vector<Json> runs{run({})};
+  for (const char* tried : {"1", "2", "3", "8", "16", "40"}) runs.push_back(run({"--iterations", tried}));
+  for (const Json& one : runs) {
+    CHECK(one["steady"] == true);
+    CHECK(one["first_iteration_ns"] == 2'000'000 + copy);  // out; it may stay there
+    CHECK(one["makespan_ns"] == 2'000'000 + 2 * copy);
+    CHECK(one["cycle_iterations"] == 1);
+    CHECK(one["lead_in_iterations"] == 1);
+    CHECK(one["settled"] == true);
+    CHECK(one["start_on_host_bytes"] == 0);
+    CHECK(one["swap_out_bytes"] == 100 << 20);
+    CHECK(one["swap_in_bytes"] == 100 << 20);
+    CHECK(one["bound_ns"] > 2'000'000 + copy);
+    CHECK(one["bound_ns"] <= one["makespan_ns"]);
+  }
+  // Alone, the step has to have it back when it ends.
+  const Json first = run({"--first"});
+  CHECK(first["steady"] == false);
+  CHECK(first["makespan_ns"] == 2'000'000 + 2 * copy);
+  CHECK_FALSE(first.contains("cycle_iterations"));
+  CHECK(first["start_on_host_bytes"] == 0);
+}
+
+TEST_CASE("a run that does not settle says so on stderr") {
+  const ScratchFolder scratch;
+  // Nothing makes stream a wait for b, which falls behind by 1 ms in each iteration.
+  TraceBuilder build{{"a", "b"}};
+  const BufferId weight = build.existing({.size = 100_MiB});
+  build.run({.stream = StreamId{0}, .duration = 1_ms}, {{weight}});
+  build.run({.stream = StreamId{1}, .duration = 2_ms}, {});
+  const std::string trace = tests::write_trace(scratch, "apart", build.finish());
+  const auto simulate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"simulate", trace, "--capacity", "1.0x", "--json"});
+    return run_program(more);
+  };
+  const ProgramResult result = simulate({});
+  CHECK(result.code == 0);
+  CHECK(result.err == "none: no iteration of 16 begins as an earlier one did; times are means over the last 8\n");
+  const Json run = Json::parse(result.out);
+  CHECK(run["settled"] == false);
+  CHECK(run["cycle_iterations"] == 8);
+  CHECK(run["makespan_ns"] == 2'000'000);
+  CHECK(simulate({"--iterations", "1"}).err == result.err);
+  CHECK(simulate({"--iterations", "30"}).err ==
+        "none: no iteration of 30 begins as an earlier one did; times are means over the last 15\n");
+}
+
+TEST_CASE("people are told what the times are means of, and how the first iteration began") {
+  const ScratchFolder scratch;
+  const std::string trace = repeated_trace(scratch);
+  const auto told = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"simulate", trace, "--policy", "lru-swap", "--machine", "g10-a100"});
+    return run_program(more).out;
+  };
+  CHECK(
+      told({"--capacity", "0.5x"}).find("\niteration   the mean of a cycle of 1 after 1 iteration; the first took ") !=
+      std::string::npos);
+  CHECK(told({"--capacity", "1.0x"})
+            .find("\niteration   the mean of a cycle of 1; the first took 2 ms and began with nothing on the host "
+                  "only\n") != std::string::npos);
+  CHECK(told({"--capacity", "0.5x"}).find("no plan with swap repeats the step in less") != std::string::npos);
+  CHECK(told({"--capacity", "0.5x", "--first"})
+            .find("\nstep        one step alone, which began with nothing on the host only\n") != std::string::npos);
+}
+
+TEST_CASE("a step that begins with some of its state on the host says how much") {
+  // Two weights of 100 and 60 MiB of which one finds a place.
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  const BufferId a = build.existing({.size = 100_MiB}), b = build.existing({.size = 60_MiB});
+  build.run({.duration = 1_ms}, {{a}});
+  build.run({.duration = 1_ms}, {{b}});
+  const std::string trace = tests::write_trace(scratch, "two", build.finish());
+  const ProgramResult result = run_program(
+      {"simulate", trace, "--policy", "lru-swap", "--capacity", "100MiB", "--machine", "g10-a100", "--first"});
+  CHECK(result.code == 0);
+  CHECK(result.out.find("\nstep        one step alone, which began with 60 MiB of its state on the host only, which no "
+                        "copy is counted for\n") != std::string::npos);
 }
 
 TEST_CASE("the plan of a run is written as the run went") {
@@ -213,7 +337,7 @@ TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message"
     CHECK(result.err == "tidepool: " + message + "\n");
   };
   refused({"--capacity", "1xb"},
-          "--capacity: '1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; "
+          "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; "
           "or a share of the peak, as in 0.5x; or none");
   refused({"--pool", "best-fit(alignmnt=1B)"},
           "best-fit: unknown option 'alignmnt', did you mean 'alignment'? (tidepool policies best-fit lists them)");

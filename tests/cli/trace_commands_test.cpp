@@ -5,7 +5,7 @@
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
@@ -102,7 +102,15 @@ TEST_CASE("what import and export cannot do is refused with exit code 2") {
           ": --with p.json: a folder knows no second file\n");
   refused({"info", scratch.file("nothing")}, "nothing: cannot be opened: No such file or directory\n");
   write_file(scratch.file("text"), "neither this nor that\n");
-  refused({"info", scratch.file("text")}, "text: in no form that tidepool reads; known: ");
+  refused({"info", scratch.file("text")}, "text: text in no form that tidepool reads; known: ");
+  write_file(scratch.file("binary"), std::string_view{"\x7f"
+                                                      "ELF\0\1",
+                                                      6});
+  refused({"info", scratch.file("binary")}, "binary: binary data in no form that tidepool reads; known: ");
+  write_file(scratch.file("empty"), "");
+  refused({"info", scratch.file("empty")}, "empty: is empty; expected a trace; known: ");
+  write_file(scratch.file("utf16"), std::string_view{"\xff\xfe{\0\n\0", 6});
+  refused({"info", scratch.file("utf16")}, "utf16: is text in UTF-16; expected UTF-8; known: ");
   refused({"import", file, "-o", scratch.file("no/folder")},
           "no/folder: cannot be written: No such file or directory\n");
 }

@@ -15,7 +15,7 @@
 #include "tests/machines.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using tidepool::tests::kOptimised;

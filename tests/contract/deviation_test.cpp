@@ -5,11 +5,11 @@
 #include <functional>
 #include <string>
 
-#include "simulator/pack.hpp"
+#include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "simulator/engine/timeline.hpp"
 #include "simulator/run.hpp"
-#include "simulator/timeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/random_trace.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tests::Random;

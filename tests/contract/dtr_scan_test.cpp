@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
-#include "simulator/driver.hpp"
-#include "simulator/evicted_regions.hpp"
-#include "simulator/quotient.hpp"
+#include "policies/planning/eviction/evicted_regions.hpp"
+#include "policies/planning/eviction/exact_division.hpp"
+#include "simulator/engine/driver.hpp"
 #include "simulator/registry.hpp"
 #include "tests/bench/training_trace.hpp"
 #include "tests/catch.hpp"

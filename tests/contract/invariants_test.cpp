@@ -1,14 +1,18 @@
 // What holds for every registered pool and policy, on every trace, at every capacity.
 #include <fmt/format.h>
 
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/plan_costs.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"
 #include "tests/quick_spec.hpp"
 #include "tests/random_trace.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tidepool::tests::kOptimised;
@@ -117,6 +121,85 @@ TEST_CASE("every policy keeps the invariants over several iterations") {
         check_run(trace, spec);
       }
   }
+}
+
+TEST_CASE("every policy keeps the invariants in the steady state, and its bounds") {
+  int settled = 0, runs = 0;
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 2); ++seed) {
+    const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 10);
+    BoundCache bounds;
+    for (const PolicyInfo* policy : all_policies())
+      for (const char* pool : {"ideal", "best-fit", "pytorch"})
+        for (const double fraction : {0.5, 0.8, 1.2}) {
+          INFO(fmt::format("seed {} policy {} pool {} capacity {}x", seed, policy->name, pool, fraction));
+          RunSpec spec{.pool = pool,
+                       .policy = tests::quick_spec(*policy),
+                       .machine = kMachine,
+                       .steady = true,
+                       .iterations = 12};
+          spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
+          check_run(trace, spec);
+          const Result result = simulate(trace, spec);
+          if (result.outcome != Outcome::kOk) continue;
+          ++runs;
+          if (!result.cycle.settled) continue;
+          ++settled;
+          const std::optional<Bound> bound = bounds.find(trace, spec);
+          if (!bound) continue;
+          CHECK(bound->feasible);
+          CHECK(bound->makespan <= result.totals.makespan);
+        }
+  }
+  INFO(settled << " of " << runs << " settled");
+  CHECK(settled * 10 > runs * 9);
+}
+
+namespace {
+
+/// The plan with the iterations of its cycle once more at its end. Some iteration comes before the cycle.
+Plan with_cycle_again(Plan plan) {
+  auto begin = plan.actions.end();
+  for (int left = plan.cycle; left > 0;)
+    if ((--begin)->verb == Verb::kNext) --left;
+  const std::vector<Action> cycle(begin, plan.actions.end());
+  plan.actions.insert(plan.actions.end(), cycle.begin(), cycle.end());
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("the cycle that a run settles into can be carried out again, and costs the same again") {
+  int settled = 0, longer = 0;
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 24 : 2); ++seed) {
+    const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 5);
+    for (const PolicyInfo* policy : all_policies())
+      for (const double fraction : {0.5, 0.8}) {
+        INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
+        RunSpec spec{.pool = "ideal",
+                     .policy = tests::quick_spec(*policy),
+                     .machine = kMachine,
+                     .steady = true,
+                     .iterations = kUsualIterations};
+        spec.capacity = Bytes{static_cast<std::int64_t>(fraction * static_cast<double>(trace.ideal_peak().count()))};
+        const Result result = simulate(trace, spec, true);
+        if (result.outcome != Outcome::kOk || !result.cycle.settled || result.cycle.lead_in == 0) continue;
+        ++settled;
+        const int cycle = result.cycle.iterations, before = result.cycle.lead_in;
+        longer += cycle > 1 ? 1 : 0;
+        const std::vector<Totals> costs = costs_of_iterations(trace, spec, with_cycle_again(result.realised));
+        REQUIRE(std::ssize(costs) == before + 2 * cycle);
+        const std::span again = std::span{costs}.last(static_cast<std::size_t>(cycle));
+        const Totals mean = mean_of_last(again, cycle);
+        CHECK(mean.makespan == result.totals.makespan);
+        CHECK(mean.stall == result.totals.stall);
+        CHECK(mean.swap_out == result.totals.swap_out);
+        CHECK(mean.swap_in == result.totals.swap_in);
+        CHECK(mean.recompute == result.totals.recompute);
+        CHECK(mean.peak == result.totals.peak);
+      }
+  }
+  INFO(settled << " runs settle after a first iteration, " << longer << " of them into more than one");
+  CHECK(settled > (kOptimised ? 100 : 5));
 }
 
 TEST_CASE("every pool keeps the invariants over several iterations") {

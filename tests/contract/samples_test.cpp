@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/sample_runs.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 

@@ -6,7 +6,7 @@
 #include "tests/effort.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 

@@ -10,8 +10,8 @@
 
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
-#include "validator/device_program.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/host/host_backend.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "simulator/compare.hpp"
-#include "simulator/merge.hpp"
+#include "simulator/sweep/compare.hpp"
+#include "simulator/sweep/merge.hpp"
 
 using namespace tidepool;
 

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "simulator/compare.hpp"
-#include "simulator/find.hpp"
-#include "simulator/shard.hpp"
-#include "simulator/sweep_request.hpp"
+#include "simulator/sweep/compare.hpp"
+#include "simulator/sweep/least_capacity.hpp"
+#include "simulator/sweep/shard.hpp"
+#include "simulator/sweep/sweep_request.hpp"
 #include "traces/error.hpp"
 
 using namespace tidepool;

@@ -3,7 +3,7 @@
 #include "simulator/audit/snapshot_audit.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

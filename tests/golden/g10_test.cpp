@@ -9,7 +9,7 @@
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using tidepool::tests::shared_data;

@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using tests::shared_data;

@@ -4,8 +4,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/torch_et.hpp"
-#include "traces/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "simulator/pack.hpp"
+#include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

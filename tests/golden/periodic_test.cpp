@@ -1,9 +1,9 @@
 // The loops that SmartPool's authors recorded: CnMem's reserved bytes, SmartPool's, and one iteration on a circle.
 #include "simulator/audit/cnmem_audit.hpp"
-#include "simulator/pack_loop.hpp"
+#include "simulator/packing/pack_loop.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -1,12 +1,12 @@
 // Heights of published planners on published instances.
 #include <fmt/format.h>
 
-#include "simulator/pack.hpp"
 #include "simulator/packing/lifetime_instance.hpp"
+#include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

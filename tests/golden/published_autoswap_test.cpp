@@ -1,5 +1,5 @@
 // What AutoSwap's authors printed of their predictions, to the last bit.
-#include "simulator/swap/published_autoswap.hpp"
+#include "policies/planning/gaps/published_autoswap.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 
 using namespace tidepool;
 using tidepool::tests::shared_data;

@@ -3,7 +3,7 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -15,7 +15,7 @@
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -1,12 +1,11 @@
 // SmartPool on the malloc strings that its authors recorded, against what they report for them: usage over load 1.001
 // (AlexNet) and 1.051 (VGG).
-#include "simulator/pools/smartpool.hpp"
-
-#include "simulator/device.hpp"
+#include "policies/pool/smartpool/smartpool_pool.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

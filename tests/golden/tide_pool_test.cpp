@@ -1,9 +1,9 @@
 // Least heights of published instances, found and proved with the effort that is the default.
-#include "simulator/pack.hpp"
+#include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -14,7 +14,7 @@
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

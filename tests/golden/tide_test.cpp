@@ -9,7 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 
 using namespace tidepool;

@@ -1,5 +1,5 @@
 // What the allocator of a real program reserved, and what other settings would have made of it.
-#include "simulator/tune.hpp"
+#include "simulator/audit/tune.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"

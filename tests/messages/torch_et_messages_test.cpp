@@ -1,7 +1,7 @@
 // What the reader of PyTorch's execution traces says, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 
 using namespace tidepool;

@@ -4,8 +4,8 @@
 #include "tests/sample_runs.hpp"
 #include "tests/standin.hpp"
 #include "validator/cuda/backend.hpp"
-#include "validator/device_program.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "validator/cuda/kernels.hpp"
-#include "validator/mix.hpp"
+#include "validator/execution/mix.hpp"
 
 namespace tidepool::cuda {
 

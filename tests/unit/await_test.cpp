@@ -5,7 +5,7 @@
 #include "tests/plan_writer.hpp"
 #include "tests/scripted_policy.hpp"
 #include "traces/builder.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tests::PlanWriter;

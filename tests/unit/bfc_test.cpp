@@ -1,8 +1,7 @@
 // TensorFlow's and XLA's allocator, rule by rule.
-#include "simulator/pools/bfc.hpp"
-
 #include <vector>
 
+#include "policies/pool/bfc/bfc_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
 

@@ -1,8 +1,8 @@
 // Static planners for chains, in the engine: what a step costs under them is what their papers say.
 #include <fmt/format.h>
 
-#include "simulator/remat/revolve.hpp"
-#include "simulator/remat/trace_chain.hpp"
+#include "policies/planning/remat/revolve.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"

@@ -1,5 +1,5 @@
 // Orders that reverse a chain: closed forms, and the dynamic program against all orders of its kind.
-#include "simulator/remat/chain.hpp"
+#include "policies/planning/remat/chain.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "simulator/remat/revolve.hpp"
-#include "simulator/remat/rotor.hpp"
+#include "policies/planning/remat/revolve.hpp"
+#include "policies/planning/remat/rotor.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "tests/shared_data.hpp"

@@ -1,10 +1,10 @@
 // Checkmate against all schedules on small graphs, and in the engine on a chain.
-#include "simulator/remat/checkmate.hpp"
+#include "policies/planning/remat/checkmate.hpp"
 
 #include <cmath>
 #include <optional>
 
-#include "simulator/remat/revolve.hpp"
+#include "policies/planning/remat/revolve.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"

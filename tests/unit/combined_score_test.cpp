@@ -1,4 +1,4 @@
-#include "simulator/swap/combined_score.hpp"
+#include "policies/planning/gaps/combined_score.hpp"
 
 #include <cmath>
 

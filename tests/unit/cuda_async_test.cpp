@@ -1,8 +1,7 @@
 // CUDA's stream-ordered pool: what is documented, on both sides of every rule.
-#include "simulator/pools/cuda_async.hpp"
-
 #include <fmt/format.h>
 
+#include "policies/pool/cuda_async/cuda_async_pool.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"

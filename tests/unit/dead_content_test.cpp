@@ -1,8 +1,8 @@
 // What nobody reads any more, but the program has not freed yet.
-#include "simulator/swap/dead_content.hpp"
+#include "policies/planning/gaps/dead_content.hpp"
 
+#include "policies/planning/gaps/step_circle.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/step_circle.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"

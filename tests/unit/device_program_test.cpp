@@ -1,5 +1,5 @@
 // Plans as programs for a device, executed by the stand-in driver in orders that only events restrain.
-#include "validator/device_program.hpp"
+#include "validator/execution/device_program.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include "tests/three_ops.hpp"
 #include "traces/builder.hpp"
 #include "validator/cuda/backend.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tests::PlanWriter;

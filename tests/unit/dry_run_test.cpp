@@ -7,7 +7,7 @@
 #include "tests/program.hpp"
 #include "tests/skip.hpp"
 #include "tracer/raw/reader.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 
 namespace tidepool {

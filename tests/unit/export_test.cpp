@@ -14,8 +14,8 @@
 #include "tests/shared_data.hpp"
 #include "tests/skip.hpp"
 #include "traces/builder.hpp"
-#include "traces/exporter.hpp"
-#include "traces/importer.hpp"
+#include "traces/export/exporter.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
 using namespace tidepool;

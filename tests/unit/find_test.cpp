@@ -1,9 +1,8 @@
-#include "simulator/find.hpp"
-
 #include <cmath>
 #include <map>
 
-#include "simulator/bisection.hpp"
+#include "simulator/sweep/bisection.hpp"
+#include "simulator/sweep/least_capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/error.hpp"

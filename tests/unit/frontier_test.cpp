@@ -1,9 +1,9 @@
-#include "simulator/frontier.hpp"
+#include "simulator/sweep/frontier.hpp"
 
 #include <limits>
 
-#include "simulator/plot.hpp"
-#include "simulator/table.hpp"
+#include "simulator/text/plot.hpp"
+#include "simulator/text/table.hpp"
 #include "tests/catch.hpp"
 
 using namespace tidepool;

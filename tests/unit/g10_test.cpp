@@ -1,8 +1,8 @@
 // Closed forms of what G10 plans, and of the ledger that it plans with.
 #include <algorithm>
 
+#include "policies/planning/gaps/bandwidth_ledger.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/bandwidth_ledger.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"

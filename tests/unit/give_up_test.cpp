@@ -1,7 +1,7 @@
 // Closed forms of doing without copies that a plan does not need.
-#include "simulator/hybrid/give_up.hpp"
+#include "policies/planning/search/give_up.hpp"
 
-#include "simulator/swap/step_circle.hpp"
+#include "policies/planning/gaps/step_circle.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"

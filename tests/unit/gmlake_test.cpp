@@ -1,17 +1,16 @@
 // GMLake, rule by rule, and that no memory has two owners whatever it does.
-#include "simulator/pools/gmlake.hpp"
-
 #include <fmt/format.h>
 
 #include <tuple>
 #include <vector>
 
+#include "policies/pool/gmlake/gmlake_pool.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/random_trace.hpp"
 #include "tests/unit/pool_fixture.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tidepool::testing::PoolUnderTest;

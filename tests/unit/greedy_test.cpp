@@ -5,7 +5,7 @@
 #include <optional>
 #include <random>
 
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "tests/catch.hpp"
 
 using namespace tidepool;

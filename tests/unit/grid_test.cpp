@@ -1,9 +1,9 @@
-#include "simulator/grid.hpp"
+#include "simulator/sweep/grid.hpp"
 
 #include <set>
 
 #include "simulator/registry.hpp"
-#include "simulator/result_row.hpp"
+#include "simulator/sweep/result_row.hpp"
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("a grid is every combination, the seed varying fastest") {
                    .seed = "1..2",
                    .assume = "simrd",
                    .overhead_limit = "2.0",
-                   .iterations = "3"},
+                   .iterations = "30"},
                   small_trace()};
   REQUIRE(grid.size() == 32);
   std::set<std::string> keys;
@@ -74,15 +74,17 @@ TEST_CASE("a grid is every combination, the seed varying fastest") {
     CHECK(spec.machine.name == (i / 16 == 0 ? "g10-a100" : "a100-pcie4"));
     CHECK(spec.assume.name == "simrd");
     CHECK(spec.overhead_limit == 2.0);
-    CHECK(spec.iterations == 3);
+    CHECK(spec.iterations == 30);
+    CHECK(spec.steady);
     keys.insert(run_key(trace, spec));
   }
   CHECK(keys.size() == 32);
 }
 
 TEST_CASE("what is written in two ways is run once") {
-  const Grid grid{{.pool = "best-fit,best-fit(),ideal", .capacity = "0.5x,500B,none"}, small_trace()};
+  const Grid grid{{.pool = "best-fit,best-fit(),ideal", .capacity = "0.5x,50%,500B,none"}, small_trace()};
   CHECK(grid.size() == 2 * 2);
+  CHECK(Grid{{.capacity = "50%..100%/3,0.5x,75%"}, small_trace()}.size() == 3);
 }
 
 TEST_CASE("without a capacity a run has the memory of its machine") {
@@ -98,17 +100,15 @@ TEST_CASE("all names every pool and every policy") {
 }
 
 TEST_CASE("what a list does not mean is refused by name, value and expectation") {
-  CHECK(
-      refusal({.capacity = "1xb"}) ==
-      "--capacity: '1xb' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; or a "
-      "share of the peak, as in 0.5x; or none");
+  CHECK(refusal({.capacity = "1xb"}) ==
+        "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; or a "
+        "share of the peak, as in 0.5x; or none");
   CHECK(refusal({.capacity = "-1x"}) ==
-        "--capacity: '-1x' is not a fraction of the peak; expected a number and x, as in 0.5x");
+        "--capacity: '-1x' is not a share of the peak; expected a number and x or %, as in 0.5x");
   for (const std::string range : {"0.3x..1.0x", "0.3x..1.0x/1", "0.3x..1.0x/10001", "0.3x..1GiB/8", "0.3x..1.0x/8.5"})
-    CHECK(refusal({.capacity = range}) ==
-          "--capacity: '" + range +
-              "' is not a range; expected FIRST..LAST/COUNT, two fractions or two sizes "
-              "and a whole number from 2 to 10000, as in 0.3x..1.0x/8");
+    CHECK(refusal({.capacity = range}) == "--capacity: '" + range +
+                                              "' is not a range; expected FIRST..LAST/COUNT, two shares or two sizes "
+                                              "and a whole number from 2 to 10000, as in 0.3x..1.0x/8");
   CHECK(refusal({.capacity = "1GiB,,2GiB"}) ==
         "--capacity: '1GiB,,2GiB' is not a list; expected values with commas between them");
   for (const std::string seed : {"-1", "x", "1..x", "3..1", "1..10001", ""})

@@ -1,4 +1,4 @@
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"

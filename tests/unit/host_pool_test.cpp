@@ -1,5 +1,5 @@
 // What copies to the host take there.
-#include "simulator/host_pool.hpp"
+#include "simulator/engine/host_pool.hpp"
 
 #include "tests/catch.hpp"
 

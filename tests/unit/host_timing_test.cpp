@@ -1,4 +1,4 @@
-#include "validator/host_timing.hpp"
+#include "validator/host/host_timing.hpp"
 
 #include <algorithm>
 #include <memory>

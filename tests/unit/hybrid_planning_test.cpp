@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulator/hybrid/exposed_copies.hpp"
-#include "simulator/hybrid/mixed_plan.hpp"
-#include "simulator/remat/lineage.hpp"
-#include "simulator/swap/feature_maps.hpp"
-#include "simulator/swap/schedule_early.hpp"
+#include "policies/planning/gaps/feature_maps.hpp"
+#include "policies/planning/gaps/schedule_early.hpp"
+#include "policies/planning/remat/lineage.hpp"
+#include "policies/planning/search/mixed_plan.hpp"
+#include "simulator/engine/exposed_copies.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/machines.hpp"

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/program.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using tidepool::tests::program;

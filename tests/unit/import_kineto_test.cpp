@@ -3,7 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 

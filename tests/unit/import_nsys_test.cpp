@@ -10,7 +10,7 @@
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/shared_data.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/summary.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
 using namespace tidepool;

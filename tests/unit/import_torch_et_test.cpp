@@ -3,8 +3,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/torch_schema.hpp"
-#include "traces/importer.hpp"
 #include "traces/summary.hpp"
 
 using namespace tidepool;

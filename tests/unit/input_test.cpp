@@ -8,7 +8,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

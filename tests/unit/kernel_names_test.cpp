@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tracer/lower/kernel_name.hpp"
 
 using namespace tidepool::cupti;
 using Types = std::vector<ParameterType>;
@@ -38,4 +39,13 @@ TEST_CASE("brackets in a demangled name are matched before parameters are split"
   CHECK(declared_parameter_types("f(float const (*) [3], float*) [clone .kd]") == Types{kValue, kPointer});
   CHECK(declared_parameter_types("f(a>b)").empty());
   CHECK(declared_parameter_types("nothing").empty());
+}
+
+TEST_CASE("kernels are named as people know them") {
+  CHECK(tidepool::kernel_name("_ZN2at6native13reduce_kernelILi512EfEEvPf") == "at::native::reduce_kernel");
+  CHECK(tidepool::kernel_name("_ZN12_GLOBAL__N_16kernelEv") == "(anonymous namespace)::kernel");
+  CHECK(tidepool::kernel_name("_Z5scalePfi") == "scale");
+  CHECK(tidepool::kernel_name("ncclDevKernel_AllReduce") == "ncclDevKernel_AllReduce");
+  CHECK(tidepool::kernel_name("_Z99x") == "_Z99x");
+  CHECK(tidepool::kernel_name("_ZN") == "_ZN");
 }

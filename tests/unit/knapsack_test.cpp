@@ -1,5 +1,5 @@
 // The knapsack behind a memory budget: its solvers against each other, and what it does to the peak.
-#include "simulator/remat/knapsack.hpp"
+#include "policies/planning/remat/knapsack.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
-#include "traces/importer.hpp"
-#include "validator/host_backend.hpp"
+#include "traces/import/importer.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 

@@ -1,5 +1,5 @@
 // Closed forms of layers: where they are cut, what they keep, and which backward ops are theirs.
-#include "simulator/swap/layers.hpp"
+#include "policies/planning/remat/layers.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/layer_trace.hpp"

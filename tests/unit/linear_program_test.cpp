@@ -1,4 +1,4 @@
-#include "simulator/linear_program.hpp"
+#include "simulator/bounds/linear_program.hpp"
 
 #include <algorithm>
 #include <atomic>

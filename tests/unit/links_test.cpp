@@ -1,5 +1,5 @@
 // The link by hand: who slows whom, from when to when.
-#include "simulator/links.hpp"
+#include "simulator/engine/links.hpp"
 
 #include <algorithm>
 

@@ -48,6 +48,27 @@ TEST_CASE("a live program keeps what the framework has not done already") {
   CHECK_FALSE(json["ops"][1].contains("recipe"));
 }
 
+TEST_CASE("what comes in from the host first thing is there when the step begins, unless an op of the step made it") {
+  // w exists before | op0 updates w | op1 reads w. After op0, w is the version that op0 made: it needs no new place.
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 512_B});
+  const VersionId updated = build.run({.duration = 1_us}, {{w, Access::kReadWrite, Evidence::kSchema}})[0];
+  build.run({.duration = 1_us}, {{w, Access::kRead, Evidence::kSchema}});
+  const Trace trace = build.finish();
+  const VersionId before = trace.first_version(w);
+  const auto lowered = [&](const std::vector<Action>& actions) {
+    const PlanFile file{trace.hash(), {}, {}, Plan{actions}};
+    return nlohmann::json::parse(live_program(trace, file, "run.plan"));
+  };
+  const std::uint32_t old_w = before.value(), new_w = updated.value();
+  CHECK(lowered({{Verb::kSwapIn, OpId{0}, old_w, 0_B}})["parked"] == nlohmann::json{old_w});
+  const auto json = lowered({{Verb::kSwapOut, OpId{1}, new_w, 0_B},
+                             {Verb::kDrop, OpId{1}, new_w, 0_B},
+                             {Verb::kSwapIn, OpId{1}, new_w, 0_B}});
+  CHECK(json["parked"].empty());
+  CHECK(json["actions"].size() == 3);
+}
+
 TEST_CASE("what a live job cannot carry out is refused with the op and the reason") {
   const auto refusal = [](const ThreeOps& step, const PlanFile& file) {
     try {
@@ -63,8 +84,10 @@ TEST_CASE("what a live job cannot carry out is refused with the op and the reaso
   CHECK(refusal(guessed, guessed.recomputing()) ==
         "run.plan: the trace does not say what op 0 () reads and writes; expected a trace recorded by tidepool_torch");
   PlanFile file = plain.recomputing();
-  file.spec.iterations = 3;
-  CHECK(refusal(plain, file) == "run.plan: runs the step 3 times; expected a plan for one iteration");
+  file.plan.actions.insert(file.plan.actions.end(),
+                           {{Verb::kNext, OpId{}, 1, {}, {}}, {Verb::kNext, OpId{}, 2, {}, {}}});
+  CHECK(refusal(plain, file) ==
+        "run.plan: runs the step 3 times; expected a plan for one iteration, as simulate --first --plan-out writes it");
   file = plain.recomputing();
   file.spec.assume = Assumptions::find("simrd");
   file.spec.assume.copy_on_write = true;

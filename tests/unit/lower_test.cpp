@@ -13,9 +13,8 @@
 #include "tests/raw_log.hpp"
 #include "tests/refusal.hpp"
 #include "tracer/lower/clock_fit.hpp"
-#include "tracer/lower/kernel_name.hpp"
 #include "tracer/lower/process_log.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/summary.hpp"
 
 using namespace tidepool;
@@ -455,6 +454,23 @@ TEST_CASE("kernels of several processes use their own memory") {
   CHECK(uses(trace, 0) != uses(trace, 1));
 }
 
+TEST_CASE("the last iteration of a job of several processes ends when each has ended it") {
+  const auto step = [](int process, int begin, int op, int end) {
+    return raw_log(
+        fmt::format(
+            "{{'kind': 'framework_memory', 'time': 1, 'action': 'existing', 'address': 4096, 'size': 64}}\n"
+            "{{'kind': 'range', 'time': {}, 'action': 'begin', 'id': 1, 'meaning': 'iteration', 'name': '0'}}\n"
+            "{{'kind': 'framework_op', 'name': 'relu', 'start': {}, 'end': {}, 'uses': [['read_write', 4096]]}}\n"
+            "{{'kind': 'range', 'time': {}, 'action': 'end', 'id': 1}}\n",
+            begin, op, op + 1, end),
+        fmt::format("'process': {}, 'source': 'torch', 'clock': 'monotonic_raw'", process));
+  };
+  // The second process runs its op after the first one's step: within the same step, or in one of its own.
+  const auto iterations = [](const std::vector<raw::Log>& logs) { return summarize(lower(logs)).iterations; };
+  CHECK(iterations({step(1, 10, 11, 13), step(2, 10, 14, 16)}) == 1);
+  CHECK(iterations({step(1, 10, 11, 13), step(2, 20, 24, 26)}) == 2);
+}
+
 TEST_CASE("a folder of capture files is imported as one trace") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("run.raw");
@@ -480,13 +496,4 @@ TEST_CASE("a folder of capture files is imported as one trace") {
   } catch (const InputError& error) {
     CHECK(error.what() == folder + ": no device 3; the capture has 0");
   }
-}
-
-TEST_CASE("kernels are named as people know them") {
-  CHECK(kernel_name("_ZN2at6native13reduce_kernelILi512EfEEvPf") == "at::native::reduce_kernel");
-  CHECK(kernel_name("_ZN12_GLOBAL__N_16kernelEv") == "(anonymous namespace)::kernel");
-  CHECK(kernel_name("_Z5scalePfi") == "scale");
-  CHECK(kernel_name("ncclDevKernel_AllReduce") == "ncclDevKernel_AllReduce");
-  CHECK(kernel_name("_Z99x") == "_Z99x");
-  CHECK(kernel_name("_ZN") == "_ZN");
 }

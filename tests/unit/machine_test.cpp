@@ -1,11 +1,11 @@
-#include "simulator/machine.hpp"
+#include "simulator/machine/machine.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
-#include "simulator/machine_file.hpp"
+#include "simulator/machine/machine_file.hpp"
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 
@@ -115,7 +115,7 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
       "box.json: h2d.rate: '12.5' is not a rate; expected a number and kB/s, MB/s, GB/s, KiB/s, MiB/s or GiB/s, as in "
       "12.5GB/s");
   CHECK(refusal(with("24GiB", "-1GiB")) ==
-        "box.json: capacity: '-1GiB' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or GiB, as in "
+        "box.json: capacity: '-1GiB' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
         "512MiB");
   CHECK(refusal(with("\"1500ns\"", "1500")) ==
         "box.json: d2h.latency: 1500; expected a text with its unit, as in \"10us\"");
@@ -124,15 +124,16 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
   CHECK(refusal(with("\"latency\": \"10us\"", "\"latancy\": \"10us\"")) ==
         "box.json: unknown key 'h2d.latancy', did you mean 'latency'?; known: rate, latency, times, duplex, slowdown");
   CHECK(refusal(with("\"capacity\": \"24GiB\",", "")) ==
-        "box.json: key 'capacity' is missing; expected every key that simulator/MACHINES.md lists");
+        "box.json: key 'capacity' is missing; expected every key that simulator/machine/MACHINES.md lists");
   CHECK(refusal(with("{\"rate\": \"12.5GB/s\", \"latency\": \"10us\"}", "[]")) ==
         "box.json: h2d: not an object; expected an object with rate, latency, times, duplex, slowdown");
   CHECK(refusal("7") ==
         "box.json: not an object; expected an object with name, capacity, h2d, d2h, device_copy, segment_alloc, "
         "segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==
-        "box.json:4: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");
-  CHECK(refusal("") == "box.json:1: this is not JSON; expected a machine file, as simulator/MACHINES.md describes");
+        "box.json:4: this is not JSON; expected a machine file, as simulator/machine/MACHINES.md describes");
+  CHECK(refusal("") ==
+        "box.json:1: this is not JSON; expected a machine file, as simulator/machine/MACHINES.md describes");
 }
 
 TEST_CASE("AutoSwap's machine and G10's copy as their papers assume: nothing disturbs anything") {

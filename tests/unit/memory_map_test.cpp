@@ -1,5 +1,5 @@
 // Windows of addresses that show memory which has its addresses elsewhere, in every executor.
-#include "simulator/memory_map.hpp"
+#include "simulator/engine/memory_map.hpp"
 
 #include <utility>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tidepool::tests::PlanWriter;

@@ -168,8 +168,10 @@ TEST_CASE("what runs again beside the busiest stream costs nothing") {
     build.run({.duration = 1_us}, {{a}});
     const Trace trace = build.finish();
     const Machine machine;
-    const auto bound = best_bound({.trace = trace, .machine = machine, .capacity = Bytes{100}, .remat = true});
-    CHECK(bound->makespan == (apart ? 8_us : Nanos{11'000 + 1'800}));
+    const BoundQuery query{.trace = trace, .machine = machine, .capacity = Bytes{100}, .remat = true};
+    for (const Bound& bound : compute_bounds(query, BoundEffort::kQuick))
+      if (bound.name == "min-cut") CHECK(bound.makespan == Nanos{11'000 + 1'800});  // a part of a is enough for it
+    CHECK(best_bound(query)->makespan == (apart ? 8_us : 14_us));
   }
 }
 

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
+#include "simulator/policy.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
 #include "tests/standin.hpp"
 #include "traces/builder.hpp"
 #include "validator/cuda/backend.hpp"
-#include "validator/device_program.hpp"
-#include "validator/host_backend.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
 using tests::PlanWriter;
@@ -82,6 +85,58 @@ DeviceProgram without_waits(DeviceProgram program, std::uint32_t stream, std::ui
   return program;
 }
 
+/// op0 writes a | op1 updates a, writes b | op2 writes c, which ends | op3 reads a and b. All have the same size.
+struct MixedOp {
+  VersionId a0, a1, b, c;
+  Trace trace = make();
+
+  Trace make() {
+    TraceBuilder build;
+    const BufferId first = build.alloc({.size = 4096_B}), second = build.alloc({.size = 4096_B});
+    a0 = build.run({.duration = 1_ms}, {{first, Access::kWrite}})[0];
+    const std::vector<VersionId> made =
+        build.run({.duration = 1_ms}, {{first, Access::kReadWrite}, {second, Access::kWrite}});
+    a1 = made[0], b = made[1];
+    const BufferId third = build.alloc({.size = 4096_B});
+    c = build.run({.duration = 1_ms}, {{third, Access::kWrite}})[0];
+    build.free(third);
+    build.run({.duration = 1_ms}, {{first}, {second}});
+    build.free(first), build.free(second);
+    return build.finish();
+  }
+
+  RunSpec spec() const { return {.pool = "best-fit", .capacity = 8192_B}; }
+
+  /// b is dropped for c and made again by op0 and op1, for which a1 goes too.
+  /// @param early  a0 goes before op1 updates it in place, to make room for b
+  Plan recomputed(bool early) const {
+    PlanWriter plan{trace};
+    plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(b).alloc(c, 4096_B).run(OpId{2}).free(c);
+    plan.alloc(a0, 4096_B).run(OpId{0}).drop(a1);
+    if (early) plan.drop(a0);
+    plan.alloc(b, early ? 4096_B : 0_B).run(OpId{1});
+    plan.run(OpId{3}).free(a1).free(b);
+    return plan.plan();
+  }
+};
+
+/// Drops a1 or b for c, as it may. When that is to be made again, it takes from the driver the lock on what op1 is
+/// about to replace in place, and drops that: the driver's own state is what is wrong.
+class LetsTheParentGo final : public Policy {
+ public:
+  LetsTheParentGo(const MixedOp& step, VersionId first) : step_{step}, first_{first} {}
+
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    const VersionId victim = request.version == step_.c ? first_ : step_.a0;
+    const_cast<VersionState&>(view.state(victim)).locks = 0;
+    out.push_back({Verb::kDrop, {}, victim.value(), {}, {}});
+  }
+
+ private:
+  const MixedOp& step_;
+  VersionId first_;
+};
+
 }  // namespace
 
 TEST_CASE("without mutants nothing is found") {
@@ -130,6 +185,26 @@ TEST_CASE("mutant: a version that was replaced is recomputed from what replaced 
   stale.alloc(step.b, 4096_B).run(OpId{1});
   CHECK_THROWS_WITH(execute_on_host(step.trace, stale.plan()),
                     "run op 1 before op 3: version 0 has no place to be read from");
+}
+
+TEST_CASE("mutant: the lock on what a run replaces in place is let go before all its outputs have places") {
+  const MixedOp step;
+  CHECK_NOTHROW(replay(step.trace, step.spec(), step.recomputed(false)));
+  CHECK(found_on_host(step.trace, step.recomputed(false)) == "");
+  const std::string found = "run op 1 before op 3: its input, version 0 of buffer 0, is not there";
+  CHECK_THROWS_WITH(replay(step.trace, step.spec(), step.recomputed(true)), found);
+  CHECK_THROWS_WITH(execute_on_host(step.trace, step.recomputed(true)),
+                    "run op 1 before op 3: version 1 has no place to be written to");
+
+  for (const VersionId first : {step.b, step.a1}) {
+    std::vector<std::unique_ptr<Policy>> mutant;
+    mutant.push_back(std::make_unique<LetsTheParentGo>(step, first));
+    RunSpec spec = step.spec();
+    spec.overhead_limit.reset();
+    const Result result = simulate_under(step.trace, spec, std::move(mutant), false);
+    CHECK(result.outcome == Outcome::kError);
+    CHECK(result.message == "the plan of this run cannot be executed: " + found);
+  }
 }
 
 TEST_CASE("mutant: an event between a copy and the op that needs it is lost") {

@@ -1,5 +1,5 @@
 // Finding gaps by slot, against looking at all of them.
-#include "simulator/swap/open_gaps.hpp"
+#include "policies/planning/gaps/open_gaps.hpp"
 
 #include <algorithm>
 #include <numeric>

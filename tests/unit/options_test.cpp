@@ -47,7 +47,7 @@ TEST_CASE("options refuse unknown names and values with what they expect") {
   CHECK_THROWS_WITH(given({{"threshold", "inf"}}), "coop: option 'threshold' is 'inf'; expected a number");
   CHECK_THROWS_WITH(given({{"fit", "worst"}}), "coop: option 'fit' is 'worst'; expected first, best");
   CHECK_THROWS_WITH(given({{"window", "2"}}),
-                    "coop: option 'window': '2' is not a size; expected a whole number and B, kB, MB, GB, KiB, MiB or "
+                    "coop: option 'window': '2' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or "
                     "GiB, as in 512MiB");
   CHECK_THROWS_WITH(
       given({{"wait", "2"}}),

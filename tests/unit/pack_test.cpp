@@ -1,4 +1,4 @@
-#include "simulator/pack.hpp"
+#include "simulator/packing/pack.hpp"
 
 #include <cmath>
 

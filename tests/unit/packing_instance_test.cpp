@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "simulator/packing/instance.hpp"
-#include "simulator/packing/planner.hpp"
+#include "simulator/planner.hpp"
 #include "tests/catch.hpp"
 #include "traces/error.hpp"
 

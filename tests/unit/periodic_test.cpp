@@ -1,7 +1,7 @@
 #include "simulator/packing/periodic.hpp"
 
-#include "simulator/packing/planner.hpp"
 #include "simulator/packing/repeat.hpp"
+#include "simulator/planner.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_instance.hpp"
 #include "traces/builder.hpp"

@@ -1,13 +1,13 @@
 // Plans by counted bytes that are to have places.
-#include "simulator/hybrid/placement.hpp"
+#include "policies/planning/search/placement.hpp"
 
 #include <string>
 
-#include "simulator/hybrid/improve_placed.hpp"
-#include "simulator/hybrid/limit_search.hpp"
+#include "policies/planning/search/improve_placed.hpp"
+#include "policies/planning/search/limit_search.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -51,6 +51,8 @@ PlanFile full_file(const Trace& trace) {
   file.spec.assume = Assumptions::find("simrd");
   file.spec.overhead_limit = 0.1;
   file.spec.iterations = 2;
+  file.spec.steady = true;
+  file.plan.cycle = 2;
   file.predicted = {1_ns, 2_B, 3_B, 4_ns, 5, 6, 7_B, 8_B, {9_ns, 10_ns, 11_ns, 12_ns}, 13, 14_ns, 15_B, 16_B};
   return file;
 }
@@ -72,6 +74,7 @@ TEST_CASE("a plan file gives back all that was written") {
   CHECK(read.spec.seed == file.spec.seed);
   CHECK(read.spec.overhead_limit == file.spec.overhead_limit);
   CHECK(read.spec.iterations == file.spec.iterations);
+  CHECK(read.spec.steady);
   CHECK(read.spec.assume.name == "simrd");
   CHECK(read.spec.assume.copy_on_write);
   CHECK(read.spec.machine == file.spec.machine);

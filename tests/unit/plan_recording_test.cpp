@@ -13,10 +13,10 @@
 #include "tests/plan_writer.hpp"
 #include "tests/program.hpp"
 #include "traces/builder.hpp"
+#include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
 #include "traces/file/writer.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using namespace tidepool::literals;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/device.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "simulator/registry.hpp"
 #include "traces/builder.hpp"
 

@@ -1,6 +1,6 @@
 // Closed forms of drafts that bring content back early, within a step and across the boundary between two.
+#include "policies/planning/gaps/copy_draft.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/copy_draft.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/scripted_policy.hpp"

@@ -1,12 +1,12 @@
 // Ranges of slots, and schedules made with them, against going through every slot.
-#include "simulator/swap/range_tree.hpp"
+#include "policies/planning/gaps/range_tree.hpp"
 
 #include <algorithm>
 
-#include "simulator/swap/excess_tree.hpp"
-#include "simulator/swap/load_area.hpp"
-#include "simulator/swap/schedule.hpp"
-#include "simulator/swap/selection.hpp"
+#include "policies/planning/gaps/excess_tree.hpp"
+#include "policies/planning/gaps/load_area.hpp"
+#include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/gaps/selection.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "simulator/device.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "simulator/pools/caching_allocator.hpp"
 #include "traces/import/torch_snapshot.hpp"
 

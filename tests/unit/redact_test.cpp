@@ -7,7 +7,7 @@
 #include "tests/program.hpp"
 #include "tests/raw_log.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using namespace tidepool::literals;

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "simulator/frontier_rows.hpp"
 #include "simulator/report/data_blocks.hpp"
 #include "simulator/report/page.hpp"
+#include "simulator/sweep/frontier_rows.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 

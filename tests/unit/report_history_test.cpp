@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

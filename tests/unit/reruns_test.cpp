@@ -1,5 +1,5 @@
 // Closed forms of what it brings with it that content is dropped and made again.
-#include "simulator/hybrid/reruns.hpp"
+#include "policies/planning/search/reruns.hpp"
 
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"

@@ -1,5 +1,5 @@
 // Plans where ops and links are not as fast as they were made for.
-#include "simulator/robustness.hpp"
+#include "simulator/sweep/robustness.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // How a device's addresses become words of a small arena.
-#include "validator/scale.hpp"
+#include "validator/execution/scale.hpp"
 
 #include <array>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"
 #include "traces/builder.hpp"
-#include "validator/words.hpp"
+#include "validator/execution/words.hpp"
 
 using namespace tidepool;
 using tidepool::tests::PlanWriter;

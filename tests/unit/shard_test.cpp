@@ -1,7 +1,7 @@
-#include "simulator/shard.hpp"
+#include "simulator/sweep/shard.hpp"
 
-#include "simulator/merge.hpp"
-#include "simulator/sweep_request.hpp"
+#include "simulator/sweep/merge.hpp"
+#include "simulator/sweep/sweep_request.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"

@@ -1,11 +1,11 @@
 // Closed forms of slots of fixed sizes and of swapping between them.
-#include "simulator/pools/slot_pool.hpp"
+#include "policies/planning/gaps/slot_demand.hpp"
+#include "policies/planning/gaps/slot_pool.hpp"
 #include "simulator/run.hpp"
-#include "simulator/swap/slot_demand.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 

@@ -1,6 +1,5 @@
-#include "simulator/pools/smartpool.hpp"
-
-#include "simulator/device.hpp"
+#include "policies/pool/smartpool/smartpool_pool.hpp"
+#include "simulator/engine/segment_device.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"

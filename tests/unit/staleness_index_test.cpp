@@ -1,5 +1,5 @@
 // The staleness index against its definition, and division against exact arithmetic.
-#include "simulator/staleness_index.hpp"
+#include "policies/planning/eviction/staleness_index.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/quotient.hpp"
+#include "policies/planning/eviction/exact_division.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 

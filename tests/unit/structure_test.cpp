@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kRoot{TIDEPOOL_SOURCE_DIR};
-const std::set<std::string> kParts{"traces", "simulator", "policies", "tracer", "validator", "tests"};
+const std::set<std::string> kParts{"traces", "simulator", "policies", "tracer", "validator", "notebooks", "tests"};
 
 struct Source {
   std::string path;  ///< below the root
@@ -45,31 +45,82 @@ const std::vector<Source>& sources() {
   return kSources;
 }
 
-/// The first folder of the file that a line includes, if it is one of the parts; else "".
-std::string included_part(const std::string& line) {
+/// The file that a line includes, if it is one of this project; else "".
+std::string included_file(const std::string& line) {
   const std::string start = "#include \"";
   if (!line.starts_with(start)) return "";
-  const std::string part = line.substr(start.size(), line.find('/') - start.size());
-  return kParts.contains(part) ? part : "";
+  std::string path = line.substr(start.size(), line.find('"', start.size()) - start.size());
+  return kParts.contains(path.substr(0, path.find('/'))) ? path : "";
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+/// A folder of `part`, or the part itself for a file at its top.
+std::string room_of(const std::string& path) {
+  const std::size_t first = path.find('/'), second = path.find('/', first + 1);
+  return path.substr(0, second == std::string::npos ? first : second);
+}
+
+/// A file that registers a pool or a policy: everything in policies/ that is neither planning nor a command.
+bool registers(const std::string& path) {
+  if (!path.starts_with("policies/") || !path.ends_with(".cpp")) return false;
+  if (path.starts_with("policies/planning/") || path.starts_with("policies/commands/")) return false;
+  const fs::path file{path};
+  const bool has_folder = std::count(path.begin(), path.end(), '/') > 2;  // policies/pool/gmlake/gmlake.cpp
+  return !has_folder || file.stem() == file.parent_path().filename();
 }
 
 }  // namespace
 
-TEST_CASE("each part includes only what it may see, and nothing includes a policy") {
+TEST_CASE("each part includes only what it may see") {
   const std::map<std::string, std::set<std::string>> may_see{
       {"traces", {"traces"}},
       {"simulator", {"traces", "simulator"}},
-      {"policies", {"traces", "simulator"}},
+      {"policies", {"traces", "simulator", "policies"}},
       {"tracer", {"traces", "tracer"}},
       {"validator", {"traces", "simulator", "validator"}},
-      {"tests", {"traces", "simulator", "tracer", "validator", "tests"}}};
+      {"notebooks", {"traces", "simulator", "validator", "notebooks"}},
+      {"tests", {"traces", "simulator", "policies", "tracer", "validator", "tests"}}};
   REQUIRE(sources().size() > 20);
   for (const Source& source : sources())
     for (const std::string& line : source.lines)
-      if (const std::string part = included_part(line); !part.empty()) {
+      if (const std::string file = included_file(line); !file.empty()) {
         INFO(source.path << ": " << line);
-        CHECK(may_see.at(source.part).contains(part));
+        CHECK(may_see.at(source.part).contains(file.substr(0, file.find('/'))));
       }
+}
+
+TEST_CASE("nothing includes a policy, and only its own folder what a pool is made of") {
+  for (const Source& source : sources())
+    for (const std::string& line : source.lines)
+      if (const std::string file = included_file(line); file.starts_with("policies/")) {
+        INFO(source.path << ": " << line);
+        CHECK(file.ends_with(".hpp"));
+        const bool shared = file.starts_with("policies/planning/");
+        CHECK((shared || source.part == "tests" || folder_of(source.path) == folder_of(file)));
+      }
+}
+
+TEST_CASE("the folders of a part include each other in one direction") {
+  std::map<std::string, std::set<std::string>> sees;  // by room
+  for (const Source& source : sources())
+    for (const std::string& line : source.lines)
+      if (const std::string file = included_file(line);
+          file.starts_with(source.part + "/") && room_of(file) != room_of(source.path))
+        sees[room_of(source.path)].insert(room_of(file));
+  const std::set<std::string> tops{"simulator", "validator"};  // they hold contracts, and what composes the folders
+  for (const auto& [room, others] : sees)
+    for (const std::string& other : others) {
+      if (tops.contains(room) || tops.contains(other)) continue;
+      INFO(room << " and " << other);
+      CHECK_FALSE((sees.contains(other) && sees.at(other).contains(room)));
+    }
+}
+
+TEST_CASE("the top of the simulator is a reading list") {
+  const auto loose = std::count_if(fs::directory_iterator{kRoot / "simulator"}, fs::directory_iterator{},
+                                   [](const fs::directory_entry& entry) { return entry.is_regular_file(); });
+  CHECK(loose <= 20);
 }
 
 TEST_CASE("every include of this project starts at the root of the tree") {
@@ -77,7 +128,7 @@ TEST_CASE("every include of this project starts at the root of the tree") {
     for (const std::string& line : source.lines)
       if (line.starts_with("#include \"")) {
         INFO(source.path << ": " << line);
-        CHECK_FALSE(included_part(line).empty());
+        CHECK_FALSE(included_file(line).empty());
       }
 }
 
@@ -91,7 +142,7 @@ TEST_CASE("every header is included once") {
 
 TEST_CASE("every policy registers itself") {
   for (const Source& source : sources())
-    if (source.part == "policies" && source.path.ends_with(".cpp")) {
+    if (registers(source.path)) {
       INFO(source.path);
       CHECK(std::any_of(source.lines.begin(), source.lines.end(), [](const std::string& line) {
         return line.starts_with("const RegisterPool ") || line.starts_with("const RegisterPolicy ");
@@ -107,9 +158,25 @@ TEST_CASE("no file is longer than 500 lines") {
 }
 
 TEST_CASE("the top of the tree has the agreed entries and no other") {
-  const std::set<std::string> agreed{".ci",      ".clang-format",     ".git",      ".gitignore", "CMakeLists.txt",
-                                     "LICENSE",  "CMakePresets.json", "README.md", "notebooks",  "policies",
-                                     "setup.sh", "simulator",         "tests",     "tracer",     "traces",
+  const std::set<std::string> agreed{".ci",
+                                     ".clang-format",
+                                     ".clang-tidy",
+                                     ".git",
+                                     ".github",
+                                     ".gitignore",
+                                     "CHANGELOG.md",
+                                     "CMakeLists.txt",
+                                     "CMakePresets.json",
+                                     "CONTRIBUTING.md",
+                                     "LICENSE",
+                                     "README.md",
+                                     "notebooks",
+                                     "policies",
+                                     "setup.sh",
+                                     "simulator",
+                                     "tests",
+                                     "tracer",
+                                     "traces",
                                      "validator"};
   const std::set<std::string> made_by_tools{".cache", "__pycache__", "compile_commands.json"};  // as in .gitignore
   for (const fs::directory_entry& entry : fs::directory_iterator{kRoot}) {

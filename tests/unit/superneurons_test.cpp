@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "simulator/remat/segments.hpp"
+#include "policies/planning/remat/segments.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"

@@ -1,11 +1,11 @@
 // Closed forms of planning again for what a plan led to.
 #include <algorithm>
 
-#include "simulator/swap/peak_selection.hpp"
-#include "simulator/swap/priced_selection.hpp"
-#include "simulator/swap/realised_step.hpp"
-#include "simulator/swap/schedule.hpp"
-#include "simulator/swap/trials.hpp"
+#include "policies/planning/gaps/peak_selection.hpp"
+#include "policies/planning/gaps/priced_selection.hpp"
+#include "policies/planning/gaps/realised_step.hpp"
+#include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/gaps/trials.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"

@@ -1,11 +1,11 @@
-#include "simulator/sweep.hpp"
+#include "simulator/sweep/sweep.hpp"
 
 #include <sqlite3.h>
 
 #include <functional>
 #include <set>
 
-#include "simulator/result_json.hpp"
+#include "simulator/sweep/result_json.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
@@ -163,6 +163,7 @@ TEST_CASE("a run is told apart by everything that may change its result") {
   add([](RunSpec& s) { s.assume = Assumptions::find("simrd"); });
   add([](RunSpec& s) { s.overhead_limit = 2.0; });
   add([](RunSpec& s) { s.iterations = 2; });
+  add([](RunSpec& s) { s.steady = true; });
   CHECK(std::set<std::string>(keys.begin(), keys.end()).size() == keys.size());
   RunSpec same = spec;
   same.pool = " best-fit ( ) ";
@@ -181,7 +182,9 @@ TEST_CASE("a file that holds something else is left alone") {
   CHECK(refusal(foreign) == foreign + ": not a database of sweep results; expected a new file or one that sweep wrote");
   { const Database made{later}; }
   run_sql(later, "PRAGMA user_version = 7");
-  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 4");
+  CHECK(refusal(later) == later + ": schema version 7; this tidepool reads and writes version 5");
+  run_sql(later, "PRAGMA user_version = 4");  // times of first steps, which are not mixed with those of steady states
+  CHECK(refusal(later) == later + ": schema version 4; this tidepool reads and writes version 5");
   const std::string nowhere = scratch.file("no/such/folder.sqlite");
   CHECK(refusal(nowhere) == nowhere + ": unable to open database file");
 }

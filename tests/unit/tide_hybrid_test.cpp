@@ -4,13 +4,13 @@
 #include <memory>
 #include <utility>
 
-#include "simulator/answering.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/answering_planner.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/swap/trials.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "traces/builder.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 using namespace tidepool;
 using tidepool::tests::optimised;
@@ -36,7 +36,7 @@ TEST_CASE("what a planner has answered with repeats its run without being planne
     INFO(name);
     const PolicyInfo& info = find_policy(name);
     std::unique_ptr<Policy> planner = info.make(Options{info.name, info.options, {{"effort", "2"}}, 1});
-    const auto maker = dynamic_cast<const Answering&>(*planner).maker();
+    const auto maker = dynamic_cast<const AnsweringPlanner&>(*planner).maker();
     CHECK_FALSE(*maker);
     const Result planned = judge(trace, spec, std::move(planner), true);
     REQUIRE(*maker);

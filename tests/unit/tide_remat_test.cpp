@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "policies/planning/search/early_drops.hpp"
+#include "policies/planning/search/run_places.hpp"
 #include "simulator/run.hpp"
-#include "simulator/tide_remat/early_drops.hpp"
-#include "simulator/tide_remat/places.hpp"
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 

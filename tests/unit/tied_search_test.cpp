@@ -1,14 +1,14 @@
 // Decisions by class: what classes there are, and what form plans have.
-#include "simulator/structure/tied_search.hpp"
+#include "policies/planning/search/tied_search.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <random>
 #include <set>
 
-#include "simulator/hybrid/reruns.hpp"
+#include "policies/planning/search/reruns.hpp"
 #include "tests/catch.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/synthetic/gpt.hpp"
 
 using namespace tidepool;

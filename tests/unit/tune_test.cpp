@@ -1,4 +1,4 @@
-#include "simulator/tune.hpp"
+#include "simulator/audit/tune.hpp"
 
 #include <set>
 

@@ -1,5 +1,4 @@
-#include "simulator/window.hpp"
-
+#include "policies/planning/eviction/contiguous_window.hpp"
 #include "tests/catch.hpp"
 
 using namespace tidepool;

@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,15 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/commands/recorded.hpp"
 #include "tracer/cupti/options.hpp"
 #include "tracer/dry/dry_run.hpp"
 #include "tracer/framework_environment.hpp"
-#include "tracer/raw/reader.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
@@ -41,6 +40,12 @@ struct Arguments {
   bool is_dry = false, keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
   std::vector<std::string> command;
 };
+
+constexpr int kHookIterations = 5;  // recorded by PyTorch's hook alone if nobody says how many: it slows each op down
+
+constexpr const char* kNoHook =
+    "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH "
+    "(python -I, python -E, or a PYTHONPATH that the job sets itself)";
 
 /// The number of a signal: USR1, SIGUSR1 or 10.
 int signal_number(const std::string& name) {
@@ -84,6 +89,11 @@ std::string injection_library(const std::string& given, bool torch) {
 
 bool records_torch(const Arguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
 
+/// Whether PyTorch's hook is all that records.
+bool without_gpu(const Arguments& arguments) {
+  return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
+}
+
 std::map<std::string, std::string> environment(const Arguments& arguments, const fs::path& raw) {
   std::map<std::string, std::string> set{{variable::kFolder, fs::absolute(raw).string()}};
   const auto put = [&](const char* name, const std::string& value) {
@@ -100,7 +110,10 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   put(variable::kIterationRange, arguments.iteration_range);
   put(variable::kIterationKernel, arguments.iteration_kernel);
   if (arguments.skip) set[variable::kSkip] = std::to_string(*arguments.skip);
-  if (arguments.iterations) set[variable::kIterations] = std::to_string(*arguments.iterations);
+  if (arguments.iterations)
+    set[variable::kIterations] = std::to_string(*arguments.iterations);
+  else if (records_torch(arguments) && without_gpu(arguments))
+    set[variable::kIterations] = std::to_string(kHookIterations);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
   if (arguments.wait) set[variable::kWait] = "1";
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
@@ -114,29 +127,42 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
 }
 
 /// Why there is nothing to make a trace of; empty if there is something.
-std::string nothing_recorded(const fs::path& raw, const Arguments& arguments) {
-  std::error_code ignored;
-  const bool any = fs::exists(raw) && !fs::is_empty(raw, ignored);
-  const bool without_gpu = arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty());
-  if (!any && arguments.is_dry) return "no process of the job used the CUDA runtime, or all that did have it linked in";
-  if (!any && without_gpu) {
+std::string nothing_recorded(const Recorded& recorded, const Arguments& arguments, int status) {
+  if (!recorded.files && arguments.is_dry)
+    return "no process of the job used the CUDA runtime, or all that did have it linked in";
+  if (!recorded.work && without_gpu(arguments)) {
     const std::uint64_t skip = arguments.skip.value_or(0);
-    return "no process of the job imported torch and ended " +
-           (skip == 0 ? "a step of an optimizer"
-                      : fmt::format("more than {} step{} of an optimizer", skip, skip == 1 ? "" : "s"));
+    return recorded.hooked ? fmt::format(
+                                 "no step of PyTorch; what its hook said above tells why, or the job ended no "
+                                 "more than {} step{} of an optimizer",
+                                 skip + 1, skip == 0 ? "" : "s")
+                           : kNoHook;
   }
-  if (!any) {
+  if (!recorded.files) {
     if (const std::string missing = driver_missing(); !missing.empty())
       return fmt::format("there is no NVIDIA driver here ({}); --torch records PyTorch without one", missing);
     return "no process of the job used CUDA; expected one that calls cuInit, and does not clear its environment";
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
-    const Input input = read_input(entry.path().string());
-    if (!raw::has_header(input.bytes())) continue;
-    const raw::Log log = raw::read_raw(input);
-    if (!log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty()) return "";
-  }
-  return "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
+  if (!recorded.work)
+    return "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
+  // Without the hook, what the driver hands out is not what the framework's tensors are.
+  if (records_torch(arguments) && !recorded.hooked && !arguments.is_dry) return kNoHook;
+  if (status == 0 && recorded.steps && recorded.whole_steps == 0)
+    return "the job ended before a recorded step was complete; expected more steps of its optimizer, or a smaller "
+           "--skip";
+  return "";
+}
+
+/// Which promise a recording does not keep, as a sentence; empty if it keeps all.
+std::string broken_promise(const Recorded& recorded, const Arguments& arguments) {
+  if (records_torch(arguments) && !recorded.hooked)
+    return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
+  if (records_torch(arguments) && !recorded.steps)
+    return "no step of a PyTorch optimizer was recorded; the trace has no operators, modules and roles from PyTorch";
+  if (!arguments.is_dry && recorded.steps && arguments.iterations && recorded.whole_steps < *arguments.iterations)
+    return fmt::format("{} of {} iterations are recorded: the job had no more", recorded.whole_steps,
+                       *arguments.iterations);
+  return "";
 }
 
 /// @throws InputError  where a dry run is told to record a part of the job
@@ -162,10 +188,15 @@ int record(const Arguments& arguments) {
     refuse("--no-gpu: nothing would be recorded; expected --torch too");
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
+  int result = status;
   try {
-    if (const std::string reason = nothing_recorded(raw, arguments); !reason.empty()) {
+    const Recorded recorded = look_at_recorded(raw);
+    if (status != 0)
+      fmt::print(stderr, "tidepool: the job {}{}\n", how_it_ended(status),
+                 recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
+    std::error_code ignored;
+    if (const std::string reason = nothing_recorded(recorded, arguments, status); !reason.empty()) {
       fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
-      std::error_code ignored;
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
       return status != 0 ? status : 1;
     }
@@ -175,26 +206,32 @@ int record(const Arguments& arguments) {
     fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iterations\n", output.string(), sum.kernels,
                sum.copies, sum.buffers, sum.iterations);
     for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output.string(), line);
+    if (const std::string broken = broken_promise(recorded, arguments); !broken.empty()) {
+      fmt::print(stderr, "tidepool: {}\n", broken);
+      if (result == 0) result = 1;
+    }
   } catch (const InputError& error) {
     fmt::print(stderr, "tidepool: {}\ntidepool: {} has what was recorded; `tidepool import` makes a trace of it\n",
                error.what(), raw.string());
     return status != 0 ? status : 1;
   }
   if (!arguments.keep_raw) fs::remove_all(raw);
-  return status;
+  return result;
 }
 
 const RegisterCommand kRegistered{
     {.name = "record",
      .summary = "run a job, record what it does on the GPU, and make a trace of it",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("-o,--output", arguments->output,
                       "the trace; what is recorded goes to a folder RUN.raw beside it")
-           ->capture_default_str();
+           .capture_default_str();
        app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
        app.add_option("--iterations", arguments->iterations,
-                      "iterations to record; the job then goes on at full speed");
+                      fmt::format("iterations to record; the job then goes on at full speed (all; {} with --torch and "
+                                  "no GPU)",
+                                  kHookIterations));
        app.add_option("--iteration-range", arguments->iteration_range,
                       "an iteration begins where an NVTX range begins whose name begins so (iteration)");
        app.add_option("--iteration-kernel", arguments->iteration_kernel,
@@ -213,15 +250,15 @@ const RegisterCommand kRegistered{
            app.add_flag("--dry", arguments->is_dry,
                         "stand in for the GPU: nothing is computed, times are estimates (tracer/dry/README.md)");
        app.add_option("--device", arguments->dry.device, "for --dry: " + dry::device_names())
-           ->capture_default_str()
-           ->needs(dry);
+           .capture_default_str()
+           .needs(dry);
        app.add_option("--capacity", arguments->dry.capacity,
                       "for --dry: the device's memory, if not its own, as in 24GiB")
-           ->needs(dry);
+           .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
        app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");
-       app.add_option("command", arguments->command, "the job, behind --")->required();
+       app.add_option("command", arguments->command, "the job, behind --").required();
        return [arguments] { return record(*arguments); };
      }}};
 

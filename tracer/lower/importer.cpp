@@ -1,5 +1,5 @@
 // tidepool import of raw captures: one file, or the folder of a run.
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 #include <algorithm>
 #include <filesystem>

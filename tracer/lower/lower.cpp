@@ -3,10 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tracer/lower/framework_calls.hpp"
 #include "tracer/lower/kernel_name.hpp"
@@ -14,8 +17,8 @@
 #include "tracer/lower/process_log.hpp"
 #include "tracer/lower/ranges.hpp"
 #include "traces/buffer_kinds.hpp"
-#include "traces/import/op_names.hpp"
 #include "traces/names.hpp"
+#include "traces/op_names.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -45,7 +48,23 @@ class Assembly {
     }
     if (timeline_.ops.size() == before) calls.add_as_ops(timeline_);
     for (GpuMemory& event : memory_events(process)) timeline_.memory.push_back(std::move(event));
-    for (GpuRange& range : ranges(process)) timeline_.ranges.push_back(std::move(range));
+    add_ranges(process);
+  }
+
+  /// Of several processes the first one that says so tells the iterations. The last one ends when it has ended in all
+  /// processes that are in it then.
+  void add_ranges(const ProcessLog& process) {
+    std::vector<GpuRange> found = ranges(process);
+    const auto is_iteration = [](const GpuRange& range) { return range.meaning == RangeMeaning::kIteration; };
+    const auto last = std::find_if(timeline_.ranges.rbegin(), timeline_.ranges.rend(), is_iteration);
+    if (last != timeline_.ranges.rend()) {
+      std::optional<std::int64_t> end = last->end;
+      for (const GpuRange& range : found)
+        if (is_iteration(range) && range.end && last->end && range.start < *last->end) end = std::max(end, range.end);
+      last->end = end;
+      std::erase_if(found, is_iteration);
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(timeline_.ranges));
   }
 
   /// Launches whose parameters were not read, and the profiler's own time.

@@ -1,15 +1,14 @@
 // tidepool export: a trace in another form.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "traces/command.hpp"
-#include "traces/exporter.hpp"
-#include "traces/importer.hpp"
+#include "traces/export/exporter.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -63,12 +62,14 @@ int export_trace(const Arguments& arguments) {
 }
 
 const RegisterCommand kRegistered{
-    {.name = "export", .summary = "write a trace, or a plan as a run, in another form", .declare = [](CLI::App& app) {
+    {.name = "export",
+     .summary = "write a trace, or a plan as a run, in another form",
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads; or RUN.plan")->required();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads; or RUN.plan").required();
        app.add_option("--trace", arguments->trace, "of a plan: the trace that it is for");
-       app.add_option("--to", arguments->form, forms())->required();
-       app.add_option("-o,--output", arguments->output, "file to write; - is standard output")->capture_default_str();
+       app.add_option("--to", arguments->form, forms()).required();
+       app.add_option("-o,--output", arguments->output, "file to write; - is standard output").capture_default_str();
        return [arguments] { return export_trace(*arguments); };
      }}};
 

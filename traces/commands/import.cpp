@@ -1,7 +1,6 @@
 // tidepool import: a trace in any known form becomes a trace file.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,7 +8,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/redact.hpp"
 #include "traces/summary.hpp"
@@ -54,16 +53,16 @@ int import_trace(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "import",
      .summary = "make a trace file of a log, a snapshot or another program's trace",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are")->required();
+       app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are").required();
        app.add_option("--format", arguments->format, formats());
        app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
        app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_flag("!--no-redact,--redact", arguments->redact,
                     "take folders out of paths, mail addresses, command line and environment (default)");
-       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
+       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
        return [arguments] { return import_trace(*arguments); };
      }}};
 

@@ -1,13 +1,12 @@
 // tidepool info: what is in a trace.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "traces/command.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
 
@@ -99,10 +98,10 @@ int inform(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "info",
      .summary = "what is in a trace: buffers, ops, peak, evidence, losses",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads")->required();
-       app.add_option("--format", arguments->format, "as for import")->capture_default_str();
+       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();
+       app.add_option("--format", arguments->format, "as for import").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return inform(*arguments); };
      }}};

@@ -1,7 +1,6 @@
 // tidepool make: a synthetic training step of a model of any size.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "traces/command.hpp"
@@ -50,31 +49,31 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "make",
      .summary = "make a synthetic training step of a GPT- or ResNet-like model of any depth",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        GptShape& gpt = arguments->gpt;
        ResnetShape& resnet = arguments->resnet;
        const auto count = [&](const std::string& flag, std::int64_t& value, const std::string& what) {
-         return app.add_option(flag, value, what)->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+         return app.add_option(flag, value, what).range(std::int64_t{1}, std::int64_t{1'000'000});
        };
-       app.add_option("model", arguments->model, "gpt or resnet")->required();
+       app.add_option("model", arguments->model, "gpt or resnet").required();
        count("--layers", arguments->layers, "gpt: 12 by default; resnet: 6 n + 2, 110 by default");
        count("--batch", arguments->batch, "sequences or images; 8 and 128 by default");
-       count("--hidden", gpt.hidden, "gpt: width")->capture_default_str();
-       count("--heads", gpt.heads, "gpt: attention heads")->capture_default_str();
-       count("--sequence", gpt.sequence, "gpt: tokens of a sequence")->capture_default_str();
-       count("--vocabulary", gpt.vocabulary, "gpt: tokens that there are")->capture_default_str();
+       count("--hidden", gpt.hidden, "gpt: width").capture_default_str();
+       count("--heads", gpt.heads, "gpt: attention heads").capture_default_str();
+       count("--sequence", gpt.sequence, "gpt: tokens of a sequence").capture_default_str();
+       count("--vocabulary", gpt.vocabulary, "gpt: tokens that there are").capture_default_str();
        count("--micro-batches", gpt.micro_batches, "gpt: of --batch sequences each; gradients are summed")
-           ->capture_default_str();
-       count("--width", resnet.width, "resnet: channels of the first stage")->capture_default_str();
-       count("--image", resnet.image, "resnet: pixels a side, a multiple of 4")->capture_default_str();
+           .capture_default_str();
+       count("--width", resnet.width, "resnet: channels of the first stage").capture_default_str();
+       count("--image", resnet.image, "resnet: pixels a side, a multiple of 4").capture_default_str();
        app.add_option("--teraflops", arguments->teraflops,
                       "what the device computes, 10^12 operations a second; by default half of an A100's nominal rate")
-           ->check(CLI::Range(1e-3, 1e6))
-           ->capture_default_str();
+           .range(1e-3, 1e6)
+           .capture_default_str();
        app.add_option("--memory-rate", arguments->memory_rate,
                       "what the device reads and writes; 1548GB/s by default, four fifths of an A100's nominal rate");
-       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide")->required();
+       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
        return [arguments] { return run(*arguments); };
      }}};
 

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
 
 namespace tidepool {
 namespace {

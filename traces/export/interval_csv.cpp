@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "traces/exporter.hpp"
+#include "traces/export/exporter.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
 
 namespace tidepool {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {

@@ -3,8 +3,8 @@
 
 #include <iterator>
 
+#include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {

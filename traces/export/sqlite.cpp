@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
-#include "traces/import/op_names.hpp"
+#include "traces/op_names.hpp"
 
 namespace tidepool {
 namespace {

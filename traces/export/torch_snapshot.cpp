@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "traces/export/exporter.hpp"
 #include "traces/export/pickle_writer.hpp"
 #include "traces/export/recording.hpp"
-#include "traces/exporter.hpp"
 
 namespace tidepool {
 namespace {

@@ -10,7 +10,7 @@
 #include "traces/file/columns.hpp"
 #include "traces/file/decode.hpp"
 #include "traces/file/frame.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 
 namespace tidepool {
 namespace {

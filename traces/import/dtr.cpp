@@ -3,9 +3,9 @@
 
 #include "traces/builder.hpp"
 #include "traces/import/dtr_values.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/importer.hpp"
 
 namespace tidepool {
 namespace {

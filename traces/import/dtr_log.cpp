@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "traces/import/dtr_log.hpp"
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 

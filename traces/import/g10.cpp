@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "traces/builder.hpp"
-#include "traces/import/lines.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/importer.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "traces/builder.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/lifetimes.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/importer.hpp"
 
 namespace tidepool {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {

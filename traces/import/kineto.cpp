@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "traces/builder.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
 #include "traces/import/kineto_lifetimes.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
-#include "traces/importer.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {

@@ -8,8 +8,8 @@
 
 #include "traces/import/json_walk.hpp"
 #include "traces/import/kineto.hpp"
-#include "traces/import/lines.hpp"
-#include "traces/import/op_names.hpp"
+#include "traces/lines.hpp"
+#include "traces/op_names.hpp"
 
 namespace tidepool {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

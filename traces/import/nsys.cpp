@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/nsys_report.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/importer.hpp"
 
 namespace tidepool {
 namespace {

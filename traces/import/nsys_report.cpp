@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "traces/import/lines.hpp"
-#include "traces/import/op_names.hpp"
 #include "traces/import/sqlite_tables.hpp"
+#include "traces/lines.hpp"
+#include "traces/op_names.hpp"
 
 namespace tidepool {
 namespace {

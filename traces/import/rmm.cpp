@@ -15,11 +15,11 @@
 
 #include "traces/builder.hpp"
 #include "traces/import/blocks.hpp"
-#include "traces/import/lines.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
-#include "traces/importer.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

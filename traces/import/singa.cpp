@@ -15,10 +15,10 @@
 #include <unordered_map>
 
 #include "traces/builder.hpp"
-#include "traces/import/lines.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/period.hpp"
 #include "traces/import/readers.hpp"
-#include "traces/importer.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "traces/import/lines.hpp"
+#include "traces/lines.hpp"
 #include "traces/quantity.hpp"
 
 namespace tidepool {

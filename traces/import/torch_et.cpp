@@ -8,13 +8,13 @@
 #include <unordered_map>
 
 #include "traces/builder.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
 #include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
 #include "traces/import/torch_et_program.hpp"
 #include "traces/import/torch_schema.hpp"
-#include "traces/importer.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "traces/import/json_walk.hpp"
-#include "traces/import/lines.hpp"
 #include "traces/import/torch_et.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

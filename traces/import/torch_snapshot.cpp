@@ -3,8 +3,8 @@
 #include <limits>
 #include <utility>
 
-#include "traces/import/lines.hpp"
 #include "traces/import/pickle.hpp"
+#include "traces/lines.hpp"
 
 namespace tidepool {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
 #include "traces/import/torch_snapshot.hpp"
-#include "traces/importer.hpp"
 
 namespace tidepool {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/jsonl/json_lines.hpp"
 #include "traces/jsonl/jsonl.hpp"
 #include "traces/jsonl/relabel.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "traces/builder.hpp"
-#include "traces/exporter.hpp"
+#include "traces/export/exporter.hpp"
 #include "traces/jsonl/jsonl.hpp"
 #include "traces/names.hpp"
 

@@ -12,6 +12,6 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 [ $# -gt 0 ] || set -- bert_large bilstm gpt2 gpt2_xl inception_v3 resnet50 swin_t unet vgg16
 for name in "$@"; do
-  "$python" "$here/generators/$name.py" "$scratch/$name.jsonl"
+  "$python" "$root/tracer/torch/samples/$name.py" "$scratch/$name.jsonl"
   "$tidepool" import "$scratch/$name.jsonl" -o "$here/$name.tide"
 done

@@ -1,16 +1,15 @@
 // tidepool calibrate: a machine file of what this machine was measured to be.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "simulator/machine_file.hpp"
+#include "simulator/machine/machine_file.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/input.hpp"
-#include "validator/calibration.hpp"
 #include "validator/cuda/calibration.hpp"
+#include "validator/host/calibration.hpp"
 
 namespace tidepool {
 namespace {
@@ -88,9 +87,9 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "calibrate",
      .summary = "measure this machine's links, allocator and launch costs, and write a machine file",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("-o,--output", arguments->output, "the machine file, for --machine")->required();
+       app.add_option("-o,--output", arguments->output, "the machine file, for --machine").required();
        app.add_option("--backend", arguments->backend,
                       "cuda: a GPU (default); host: this machine's memory, for validate --backend host --move");
        app.add_option("--name", arguments->name, "what results call the machine (default: what the device says)");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +17,7 @@
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 #include "validator/live/live_program.hpp"
 
@@ -31,7 +30,7 @@ namespace fs = std::filesystem;
 struct Arguments {
   std::string plan, trace, program_out, layout, fallback = "64MiB";
   std::vector<std::string> command;
-  bool json = false;
+  bool json = false, enforce = false;
 };
 
 /// A folder for what goes to the job and comes back from it.
@@ -62,6 +61,11 @@ Json read_report(const std::string& path) {
   return file ? Json::parse(file, nullptr, false) : Json{};
 }
 
+/// The memory in which the plan promises that the step runs: its capacity, or its peak where it was made without one.
+Bytes limit_of(const PlanFile& file) {
+  return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
+}
+
 Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, int status, const Json& report) {
   Json json{{"exit_status", status}};
   if (file) {
@@ -69,13 +73,22 @@ Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, in
     json["plan"] = arguments.plan;
     json["predicted_ns"] = file->predicted.makespan.count();
     json["predicted_peak_bytes"] = file->predicted.peak.count();
+    json["limit_bytes"] = limit_of(*file).count();
   }
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
   if (report.contains("peak_bytes")) json["measured_peak_bytes"] = report["peak_bytes"];
-  for (const char* key : {"iterations", "deviations", "gave_up", "counts", "lost", "allocator"})
+  for (const char* key : {"between_peak_bytes", "iterations", "measured", "deviations", "gave_up", "stopped", "counts",
+                          "left_out", "out_of_memory_bytes", "lost", "allocator"})
     if (report.contains(key)) json[key] = report[key];
   return json;
+}
+
+/// Where the job first was not as recorded.
+std::string deviation(const Json& json) {
+  const Json& first = json["lost"][0];
+  return fmt::format("op {}: saw {}; expected {}", first["op"].dump(), first["saw"].get<std::string>(),
+                     first["expected"].get<std::string>());
 }
 
 /// Rows of a name and a value on stderr: standard output is the command's.
@@ -95,30 +108,59 @@ void print(const Json& json) {
   quantity("measured time", "measured_ns", Nanos{});
   quantity("predicted peak", "predicted_peak_bytes", Bytes{});
   quantity("measured peak", "measured_peak_bytes", Bytes{});
+  quantity("peak between steps", "between_peak_bytes", Bytes{});
   for (const char* list : {"counts", "allocator"})
     if (json.contains(list)) counts(json[list]);
-  if (json.contains("lost") && !json["lost"].empty()) {
-    const Json& first = json["lost"][0];
-    row("first deviation", fmt::format("op {}: saw {}; expected {}", first["op"].dump(),
-                                       first["saw"].get<std::string>(), first["expected"].get<std::string>()));
-  }
-  if (json.value("gave_up", false)) row("note", "too many iterations deviated in a row; the rest ran without the plan");
+  if (json.contains("lost") && !json["lost"].empty()) row("first deviation", deviation(json));
 }
 
-/// Whether all that was asked for was done, at least once.
-bool carried_out(const Arguments& arguments, const Json& report) {
-  if (!report.is_object()) return false;
-  return (arguments.plan.empty() || report.value("iterations", 0) > 0) &&
-         (arguments.layout.empty() || report.contains("allocator"));
+/// Which promise was not kept, as a sentence; empty if all were.
+std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<PlanFile>& file) {
+  const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
+  if (!arguments.layout.empty() && !json.contains("allocator"))
+    return "not carried out: no process of the command used PyTorch on a GPU and ended in order";
+  if (!file) return "";
+  if (json.contains("out_of_memory_bytes"))
+    return fmt::format("out of memory: the job used {}; --enforce limits it to {}",
+                       to_text(Bytes{number("out_of_memory_bytes")}), to_text(limit_of(*file)));
+  if (json.contains("stopped")) return "not carried out: " + json["stopped"].get<std::string>();
+  if (json.value("gave_up", false))
+    return fmt::format("not carried out: too many iterations in a row were not as recorded: {}", deviation(json));
+  if (number("iterations") == 0)
+    return json.contains("lost") && !json["lost"].empty()
+               ? fmt::format("not carried out: no iteration was as recorded: {}", deviation(json))
+               : "not carried out: no process of the command stepped a PyTorch optimizer as in the trace and ended in "
+                 "order";
+  if (number("measured") == 0)
+    return fmt::format(
+        "nothing measured: {} iteration{} as recorded; expected more, the first two in a row learn which tensors go on "
+        "from one step to the next",
+        number("iterations"), number("iterations") == 1 ? " was" : "s were");
+  if (json.contains("left_out") && !json["left_out"].empty()) {
+    std::string list;
+    for (const auto& [verb, count] : json["left_out"].items())
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", verb, count.dump());
+    return fmt::format("not carried out in full: in {} iterations these actions could not be done: {}",
+                       number("measured"), list);
+  }
+  if (const Bytes peak{number("measured_peak_bytes")}; peak > limit_of(*file))
+    return fmt::format("the step used {}, more than the {} that the plan promises", to_text(peak),
+                       to_text(limit_of(*file)));
+  if (const Bytes peak{number("between_peak_bytes")}; peak > limit_of(*file))
+    return fmt::format("between its steps the job used {}, more than the {} that the plan promises", to_text(peak),
+                       to_text(limit_of(*file)));
+  return "";
 }
 
 /// What the attached process must know.
-std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange) {
+std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange,
+                                            const std::optional<PlanFile>& file) {
   const std::string packages = python_folder();
   std::map<std::string, std::string> environment{
       {"TIDEPOOL_LIVE_REPORT", exchange.report()},
       {"PYTHONPATH", prepended("PYTHONPATH", packages + "/inject:" + packages)}};
-  if (!arguments.plan.empty()) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
+  if (file) environment["TIDEPOOL_LIVE_PROGRAM"] = exchange.program();
+  if (file && arguments.enforce) environment["TIDEPOOL_LIMIT"] = std::to_string(limit_of(*file).count());
   if (!arguments.layout.empty()) {
     read_layout(arguments.layout);  // refuse it here rather than within the job
     environment["TIDEPOOL_LAYOUT"] = fs::absolute(arguments.layout).string();
@@ -131,6 +173,8 @@ std::map<std::string, std::string> settings(const Arguments& arguments, const Ex
 int run(const Arguments& arguments) {
   if (arguments.plan.empty() && arguments.layout.empty())
     throw InputError{"run: expected --plan with --trace, or --layout"};
+  if (arguments.enforce && arguments.plan.empty())
+    throw InputError{"run: --enforce limits the job to a plan's capacity; expected --plan"};
   if (arguments.plan.empty() != arguments.trace.empty())
     throw InputError{"run: --plan and --trace belong together; expected both or neither"};
   try {
@@ -153,32 +197,33 @@ int run(const Arguments& arguments) {
   }
   const Exchange exchange;
   if (file) write_file(exchange.program(), program);
-  const int status = run_child(
-      arguments.command, {.environment = settings(arguments, exchange), .output = arguments.json ? STDERR_FILENO : -1});
+  const int status = run_child(arguments.command, {.environment = settings(arguments, exchange, file),
+                                                   .output = arguments.json ? STDERR_FILENO : -1});
   const Json report = read_report(exchange.report());
   const Json json = to_json(arguments, file, status, report);
   if (arguments.json)
     fmt::print("{}\n", json.dump());
   else
     print(json);
-  const bool done = carried_out(arguments, report);
-  if (!done)
-    fmt::print(stderr, "tidepool: not carried out: no process of the command {} and ended in order\n",
-               arguments.plan.empty() ? "used PyTorch on a GPU" : "stepped a PyTorch optimizer as in the trace");
-  return status != 0 ? status : done ? 0 : 1;
+  const std::string broken = broken_promise(arguments, json, file);
+  if (!broken.empty()) fmt::print(stderr, "tidepool: {}\n", broken);
+  return status != 0 ? status : broken.empty() ? 0 : 1;
 }
 
 const RegisterCommand kRegistered{
     {.name = "run",
      .summary = "carry a plan or a layout out on a live PyTorch job, and compare with the prediction",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("--plan", arguments->plan, "a plan, from simulate --plan-out");
        app.add_option("--trace", arguments->trace, "the trace that the plan is for, recorded by tidepool_torch");
        app.add_option("--layout", arguments->layout,
                       "a layout, from pack --layout-out, for a pluggable allocator of PyTorch (needs a GPU)");
        app.add_option("--fallback", arguments->fallback, "memory above the layout for what is not in it")
-           ->capture_default_str();
+           .capture_default_str();
+       app.add_flag("--enforce", arguments->enforce,
+                    "end the job with PyTorch's OutOfMemoryError where it uses more than the plan's capacity, once the "
+                    "whole plan is carried out");
        app.add_flag("--json", arguments->json, "one JSON object; the command's output goes to stderr");
        app.add_option("--program-out", arguments->program_out, "write what tidepool_live is told to this file");
        app.add_option("command", arguments->command, "after --: the training script, unmodified");

@@ -1,7 +1,6 @@
 // tidepool validate: a plan on real memory, compared with what was predicted for it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,7 +8,7 @@
 #include "simulator/plan_file.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
-#include "traces/importer.hpp"
+#include "traces/import/importer.hpp"
 #include "validator/validation.hpp"
 
 namespace tidepool {
@@ -107,7 +106,7 @@ Json to_json(const Subject& subject) {
   json["outcome"] = result.outcome;
   if (!result.message.empty()) json["message"] = result.message;
   if (result.checked) json["corrupt_bytes"] = result.checked->corrupt.count();
-  json["predicted_ns"] = file.predicted.makespan.count();
+  json["predicted_ns"] = result.predicted.makespan.count();
   if (result.comparison) {
     const TimeComparison& comparison = *result.comparison;
     const auto [least, most] = std::minmax_element(
@@ -117,11 +116,9 @@ Json to_json(const Subject& subject) {
     json["measured_min_ns"] = least->measured->count();
     json["measured_max_ns"] = most->measured->count();
     json["repeats"] = result.timed.size();
-    if (file.spec.iterations == 1) {
-      json["error"] = comparison.error;
-      json["predicted_stall_ns"] = comparison.predicted_stall.count();
-      json["measured_stall_ns"] = comparison.measured_stall.count();
-    }
+    json["error"] = comparison.error;
+    json["predicted_stall_ns"] = comparison.predicted_stall.count();
+    json["measured_stall_ns"] = comparison.measured_stall.count();
     if (comparison.copy_error) json["copy_error"] = *comparison.copy_error;
     if (comparison.worst) {
       const TaskComparison& worst = comparison.tasks[*comparison.worst];
@@ -156,11 +153,9 @@ void print_comparison(const Subject& subject) {
     measured += fmt::format(", the median of {} runs from {} to {}", runs.size(), to_text(*least->measured),
                             to_text(*most->measured));
   print_row("measured time", measured);
-  if (subject.file.spec.iterations == 1) {
-    print_row("error", fmt::format("{:+.2f} %", comparison.error * 100));
-    print_row("stall", fmt::format("{} predicted, {} measured", to_text(comparison.predicted_stall),
-                                   to_text(comparison.measured_stall)));
-  }
+  print_row("error", fmt::format("{:+.2f} %", comparison.error * 100));
+  print_row("stall", fmt::format("{} predicted, {} measured", to_text(comparison.predicted_stall),
+                                 to_text(comparison.measured_stall)));
   if (comparison.copy_error)
     print_row("copies", fmt::format("{:.2f} % from their prediction, in the median", *comparison.copy_error * 100));
   if (!comparison.worst) return;
@@ -191,7 +186,7 @@ void print(const Subject& subject) {
   if (!result.message.empty()) print_row("because", result.message);
   if (!result.device.empty()) print_row("device", result.device);
   print_row("plan", fmt::format("{} on {}, {} actions", file.spec.policy, file.spec.pool, file.plan.actions.size()));
-  print_row("predicted time", fmt::format("{} on {}", to_text(file.predicted.makespan), file.spec.machine.name));
+  print_row("predicted time", fmt::format("{} on {}", to_text(result.predicted.makespan), file.spec.machine.name));
   if (result.comparison) print_comparison(subject);
   print_row("predicted peak", to_text(file.predicted.peak));
   if (shown(result) == nullptr) return;
@@ -227,18 +222,18 @@ int run(const Arguments& arguments) {
 const RegisterCommand kRegistered{
     {.name = "validate",
      .summary = "re-execute a plan on real memory and compare every byte, and its cost with the prediction",
-     .declare = [](CLI::App& app) {
+     .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        ValidationOptions& options = arguments->options;
-       app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out")->required();
-       app.add_option("--trace", arguments->trace, "the trace that the plan is for")->required();
+       app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();
+       app.add_option("--trace", arguments->trace, "the trace that the plan is for").required();
        app.add_option("--backend", options.backend, "host: this machine's memory, one thread per lane; cuda: a GPU");
        app.add_flag("--json", arguments->json, "one JSON object");
        app.add_flag("--detail", options.detail, "also each lane and each transfer");
        app.add_option("--machine", arguments->machine,
                       "predict for this machine instead of the one that the plan was made for, see tidepool calibrate");
        app.add_option("--results", arguments->results, "keep what was measured in this database, which sweep wrote")
-           ->type_name("FILE");
+           .type_name("FILE");
        app.add_option(
            "--repeat", options.repeat,
            "measure time so often; the median counts (default 1; 0 with --backend cuda: only compare bytes)");

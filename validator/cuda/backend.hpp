@@ -6,8 +6,8 @@
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 #include "validator/cuda/device.hpp"
-#include "validator/device_program.hpp"
-#include "validator/execution_report.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/execution/execution_report.hpp"
 
 namespace tidepool::cuda {
 

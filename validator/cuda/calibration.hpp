@@ -1,8 +1,8 @@
 // What a machine file needs, measured on a GPU.
 #pragma once
 
-#include "validator/calibration.hpp"
 #include "validator/cuda/device.hpp"
+#include "validator/host/calibration.hpp"
 
 namespace tidepool::cuda {
 

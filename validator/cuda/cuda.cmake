@@ -6,7 +6,7 @@ if(TIDEPOOL_NVCC)
     COMMAND ${TIDEPOOL_NVCC} -std=c++20 -fatbin --expt-relaxed-constexpr -Werror all-warnings -I ${CMAKE_SOURCE_DIR}
       -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90
       -o ${kernels} ${kernel_source}
-    DEPENDS ${kernel_source} ${CMAKE_SOURCE_DIR}/validator/cuda/kernels.hpp ${CMAKE_SOURCE_DIR}/validator/mix.hpp)
+    DEPENDS ${kernel_source} ${CMAKE_SOURCE_DIR}/validator/cuda/kernels.hpp ${CMAKE_SOURCE_DIR}/validator/execution/mix.hpp)
   set_property(SOURCE validator/cuda/kernel_image.cpp APPEND PROPERTY OBJECT_DEPENDS ${kernels})
   set_property(SOURCE validator/cuda/kernel_image.cpp APPEND PROPERTY COMPILE_DEFINITIONS TIDEPOOL_KERNELS="${kernels}")
 endif()

@@ -1,6 +1,6 @@
 // The kernels of the CUDA backend: they read and write contents as words.hpp does, and take as long as they should.
 #include "validator/cuda/kernels.hpp"
-#include "validator/mix.hpp"
+#include "validator/execution/mix.hpp"
 
 using tidepool::cuda::Found;
 using tidepool::cuda::Span;
@@ -127,7 +127,8 @@ extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, Word dura
   stamps[step].end = now();
 }
 
-/// Eight chains of multiply-adds in each thread. The result is written where it is wanted by nobody, so that it is made.
+/// Eight chains of multiply-adds in each thread. The result is written where it is wanted by nobody, so that it is
+/// made.
 extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
   float sums[8];
   for (int i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);

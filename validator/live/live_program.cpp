@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -57,8 +58,11 @@ class Lowering {
   std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
 
   void require_possible() const {
-    if (file_.spec.iterations != 1)
-      refuse("runs the step {} times; expected a plan for one iteration", file_.spec.iterations);
+    const auto iterations = 1 + std::count_if(file_.plan.actions.begin(), file_.plan.actions.end(),
+                                              [](const Action& action) { return action.verb == Verb::kNext; });
+    if (iterations != 1)
+      refuse("runs the step {} times; expected a plan for one iteration, as simulate --first --plan-out writes it",
+             iterations);
     if (file_.spec.assume.copy_on_write)
       refuse("assumes that writes in place are copies (--assume {}); expected a plan of the strict model",
              file_.spec.assume.name);
@@ -117,7 +121,8 @@ class Lowering {
     for (const Action& action : file_.plan.actions)
       if (action.verb == Verb::kAlloc)
         met[action.subject] = true;
-      else if (action.verb == Verb::kSwapIn && !met[action.subject]) {
+      else if (action.verb == Verb::kSwapIn && !met[action.subject] &&
+               !trace_.version(VersionId{action.subject}).producer.valid()) {
         met[action.subject] = true;  // on the host when the step begins
         copied[action.subject] = true;
         parked_.push_back(action.subject);

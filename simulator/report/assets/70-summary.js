@@ -5,6 +5,7 @@ function runsSection() {
   const columns = [
     ['outcome', run => h('span', {class: run.ok ? '' : 'alarm'}, OUTCOMES[run.row.outcome] ?? run.row.outcome)],
     ['time', run => run.row.makespan_ns === undefined ? '' : (run.ok ? '' : 'until ') + timeText(run.row.makespan_ns)],
+    ['mean of', run => run.row.cycle_iterations === undefined ? 'one step' : `${run.row.settled ? 'cycle of' : 'last'} ${run.row.cycle_iterations}`],
     ['overhead', run => run.ok && run.row.overhead_ratio !== undefined ? percentText(run.row.overhead_ratio - 1) : ''],
     ['bound', run => run.bound ? run.bound.feasible ? percentText(run.bound.makespan_ns / run.row.baseline_ns - 1) : 'no plan' : ''],
     ['limited by', run => run.bound?.limited_by ?? ''],

@@ -67,7 +67,8 @@ raw::Writer* Recorder::writer() {
 
 void Recorder::open(const std::string& folder) {
   raw::FileHeader header;
-  header.process = static_cast<std::uint32_t>(getpid());
+  process_ = getpid();
+  header.process = static_cast<std::uint32_t>(process_);
   header.source = raw::Source::kInterposer;
   header.clock = raw::Clock::kMonotonicRaw;
   header.time = now();
@@ -101,6 +102,18 @@ void Recorder::close() {
   if (!writer_.is_open()) return;
   writer_.append(clocks());
   writer_.close();
+}
+
+void Recorder::flush() {
+  const std::lock_guard lock{mutex_};
+  if (writer_.is_open()) writer_.flush();
+}
+
+void Recorder::close_at_exit() {
+  if (const std::unique_lock lock{mutex_, std::try_to_lock}; lock && writer_.is_open() && process_ == getpid()) {
+    writer_.append(clocks());
+    writer_.close();
+  }
 }
 
 void Recorder::forget() {
@@ -159,9 +172,7 @@ void Recorder::unmapped(std::uint64_t address, std::uint64_t bytes) {
 }
 
 void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes) {
-  // PyTorch's hook writes the same into a file of its own, with more about them.
-  static const bool hooked = std::getenv(cupti::variable::kTorch) != nullptr;
-  if (hooked || writer() == nullptr) return;
+  if (writer() == nullptr) return;
   raw::FrameworkMemory record;
   record.time = now();
   record.address = address;

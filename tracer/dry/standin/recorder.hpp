@@ -1,6 +1,8 @@
 // The raw capture of a dry run: what was allocated, launched and copied, with the buffers that each launch was given.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -67,8 +69,13 @@ class Recorder {
   void event_recorded(Stream& stream, Event& event);
   void event_awaited(Stream& stream, const Event& event);
 
+  /// Waits until all that was recorded is in the file.
+  void flush();
   /// Ends the file.
   void close();
+  /// The same for a program that ends at once (_exit), maybe within one of these functions: does nothing in a process
+  /// that borrows this one's memory (vfork), or while another thread is recording.
+  void close_at_exit();
   /// Other threads' calls wait as long as it is kept.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
   /// In the child of a fork, with hold(): the file is the parent's; a new one begins with the next record.
@@ -94,6 +101,7 @@ class Recorder {
   std::vector<std::uint64_t> introduced_;  ///< streams that the file knows
   raw::Writer writer_;
   bool tried_ = false;
+  pid_t process_ = 0;  ///< whose file it is
   std::atomic<std::uint32_t> last_correlation_{0};
 };
 

@@ -1,40 +1,100 @@
 """Records a running script that knows nothing of it: `tidepool record --torch -- python3 train.py`.
 
-What the Recorder sees goes to a raw file, with addresses and times, so that it joins what CUPTI records of the same
-process. On a GPU, allocations come from PyTorch's own history of its allocator, which also has workspaces and segments;
-on the CPU, from the storages of tensors.
+What the recorder sees goes to a raw file, with addresses and times, so that it joins what others record of the same
+process: CUPTI, or the stand-in for a GPU. Allocations of GPU memory are theirs, or come from PyTorch's own history of
+its allocator, which also has workspaces and segments; those on the CPU come from the storages of tensors.
 """
 
 import atexit
+import ctypes
+import json
 import os
 import sys
 import threading
-import time
 
 import torch
+from torch._ops import OpOverload
 
-from .discovery import Discovery
+from .compiled import CompileWatch
+from .discovery import Discovery, outermost_modules
+from .guest import Guest, GuestStorages
+from .history import History
 from .program import Buffer
 from .raw_file import RawFile, now
-from .recorder import Recorder
-from .storages import Storages
-
-# Actions of the allocator's history by their names in raw files.
-_HISTORY = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
-            "segment_unmap", "oom", "snapshot")
+from .schema import OpCall, signature_of
 
 
-class LiveRecorder(Recorder):
-    """Writes to a RawFile while entered. history: whether allocations come from elsewhere."""
+class LiveRecorder(Guest):
+    """Writes to a RawFile while entered: whole iterations, each when it has ended."""
 
-    measures = False
+    work = "the recording of PyTorch"
 
-    def __init__(self, models, optimizers, file, history):
-        self._file, self._history = file, history
+    def __init__(self, models, optimizers, file):
+        self._file = file
         self._told = {}  # live Buffer -> (kind, name) as written
         self._untold = None  # while kinds are found: buffers that are there and have no kind yet
         self._name, self._started, self._ended = "", 0, 0  # of the call that is being recorded
-        super().__init__(models, optimizers, device=None)
+        self._texts = {}  # text -> as JSON
+        self._complete = 0  # iterations
+        self._next = None  # when the next one begins: no op of another process comes between two
+        super().__init__(models, optimizers)
+
+    @property
+    def complete(self):
+        """Iterations that were recorded from end to end."""
+        return self._complete
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        call = None
+        if not (self.lost or self.resting):
+            try:
+                call, given = self._look_at(func, args, kwargs)
+            except Exception as error:
+                self.lose(error)
+        if call is None:
+            return func(*args, **kwargs)
+        started = now()
+        result = func(*args, **kwargs)
+        self._started, self._ended = started, now()
+        try:
+            call.result = result
+            self._name = call.name
+            if given is None:
+                self._bring_in(call)
+            else:
+                self._record(call, given, 0)
+        except Exception as error:
+            self.lose(error)
+        return result
+
+    def _look_at(self, func, args, kwargs):
+        """The call and its tensors before it is made; None if there is nothing to record of it. The tensors are None for
+        one that brings a value from Python."""
+        if not isinstance(func, OpOverload):
+            return None, None
+        signature = signature_of(func)
+        if signature.short_name == "lift_fresh":
+            return OpCall(func, args, kwargs), None
+        if not signature.records:
+            return None, None
+        if signature.views:
+            self._position.now()
+            return None, None
+        call = OpCall(func, args, kwargs)
+        self._started = now()
+        return call, self._given(call)
+
+    def iteration(self):
+        """The next iteration begins. What was recorded of the last one goes to the file."""
+        if self._iterations > 0:
+            self._find_kinds(self._storages.known)
+            moment = now()
+            self._range("end", self._iterations, moment)
+            self._next = moment + 1
+            self._complete += 1
+            self._file.flush()
+        super().iteration()
 
     # What the Recorder asks of a program.
 
@@ -42,74 +102,97 @@ class LiveRecorder(Recorder):
         return self
 
     def _new_storages(self, on_gpu):
+        self._allocates = not on_gpu  # what is on a GPU others tell
         return _PlacedStorages(self, on_gpu)
-
-    def _rest_collector(self):
-        pass  # the job may run for hours
 
     meta = None
 
     def add_existing(self, buffer):
-        if self._untold is None:
+        if self._complete > 0:
+            self.alloc(buffer)
+        elif self._untold is None:
             self._tell("existing", buffer, now())
         else:
             self._untold.append(buffer)
 
     def alloc(self, buffer):
-        if not self._history:
+        if self._allocates:
             self._tell("alloc", buffer, self._started - 2)
+        else:  # others have told of it; what it is for is known here
+            self._tell("existing", buffer, now())
 
-    def free(self, buffer):
+    def free(self, buffer, moment=None):
         self._told.pop(buffer, None)
-        if not self._history:
-            self._file.write(kind="framework_memory", time=now(), action="free_completed", address=buffer.address,
-                             size=buffer.size, device=buffer.device, thread=threading.get_native_id())
+        if self._allocates and not self.lost:
+            moment = moment or now()
+            self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"free_completed","address":'
+                           f'{buffer.address},"size":{buffer.size},"device":{buffer.device},'
+                           f'"thread":{_thread_id()}}}')
 
     def mark(self, kind, name):
         self._file.clock()
-        self._file.write(kind="range", time=now(), action="mark", meaning=kind, name=name,
-                         thread=threading.get_native_id())
+        self._range("begin", self._iterations + 1, self._next or now(), meaning=kind, name=name)
 
     def run(self, op):
-        uses = [[access, buffer.address, buffer.size] for buffer, access in op.uses]
         start, end = self._started, self._ended
         if op.name != self._name:  # one that the trace splits off takes no time, in front of the call or behind it
-            start = end = self._started - 1 if op.name == "aten::empty" else self._ended + 1
-        record = {"start": start, "end": end, "name": op.name, "phase": op.phase,
-                  "thread": threading.get_native_id(), "uses": uses}
-        if op.module:
-            record["module"] = op.module
+            start = end = start - 1 if op.name == "aten::empty" else end + 1
+        uses = ",".join([f'["{access}",{buffer.address},{buffer.size}]' for buffer, access in op.uses])
+        more = f',"module":{self._text(op.module)}' if op.module else ""
         if op.random:
-            record["random"] = 1
-        self._file.write(kind="framework_op", **record)
+            more += ',"random":1'
+        self._file.add(f'{{"kind":"framework_op","start":{start},"end":{end},"name":{self._text(op.name)},'
+                       f'"phase":"{op.phase}","thread":{_thread_id()},"uses":[{uses}]{more}}}')
 
-    def _record(self, call, given, duration_ns):
-        self._ended = now()
-        self._started = self._ended - duration_ns
-        self._name = call.name
-        super()._record(call, given, duration_ns)
+    def _text(self, text):
+        written = self._texts.get(text)
+        if written is None:
+            written = self._texts[text] = json.dumps(text)
+        return written
+
+    def _range(self, action, number, moment, **more):
+        self._file.write(kind="range", time=moment, action=action, id=number, thread=_thread_id(), **more)
+
+    def _resized(self, call, tensor, buffer, size):
+        """The buffer ends; another one begins."""
+        self.free(buffer, self._started - 3)
+        new = self._storages.renew(tensor, buffer.kind)
+        if new is not None:
+            self.alloc(new)
+            self._undefined.add(new)
+        return new
 
     def _find_kinds(self, look_up):
         self._untold = []
         super()._find_kinds(look_up)
         changed = [buffer for buffer, told in self._told.items() if told != (buffer.kind, buffer.name)]
-        for buffer in self._untold + changed:
+        untold, self._untold = self._untold, None
+        for buffer in untold + changed:
             self._tell("existing", buffer, now())
-        self._untold = None
 
     def _tell(self, action, buffer, moment):
         """What is known of a buffer. What the optimizer makes may turn out to be its state: no kind at first."""
         self._told[buffer] = (buffer.kind, buffer.name)
-        record = {"time": moment, "action": action, "address": buffer.address, "size": buffer.size,
-                  "device": buffer.device, "thread": threading.get_native_id()}
-        if buffer.name:
-            record["name"] = buffer.name
-        if action != "alloc" or buffer.kind != "workspace":
-            record["category"] = buffer.kind
-        self._file.write(kind="framework_memory", **record)
+        name = f',"name":{self._text(buffer.name)}' if buffer.name else ""
+        kind = f',"category":"{buffer.kind}"' if action != "alloc" or buffer.kind != "workspace" else ""
+        self._file.add(f'{{"kind":"framework_memory","time":{moment},"action":"{action}","address":{buffer.address},'
+                       f'"size":{buffer.size},"device":{buffer.device},"thread":{_thread_id()}'
+                       f'{name}{kind}}}')
 
 
-class _PlacedStorages(Storages):
+_thread = threading.local()
+
+
+def _thread_id():
+    """The system's number of this thread, which is asked for once: that takes longer than all else of a record."""
+    try:
+        return _thread.number
+    except AttributeError:
+        _thread.number = threading.get_native_id()
+        return _thread.number
+
+
+class _PlacedStorages(GuestStorages):
     """Storages whose buffers say where they are."""
 
     def _follow(self, tensor, buffer):
@@ -117,63 +200,90 @@ class _PlacedStorages(Storages):
             buffer.address = tensor.untyped_storage().data_ptr()
         return super()._follow(tensor, buffer)
 
+    def renew(self, tensor, kind):
+        """Another buffer for a storage whose size has changed; None if it has no bytes now."""
+        new = self.add(tensor, kind)
+        return new if isinstance(new, Buffer) else None
+
 
 class Capture:
     """Records from the first step's end on: `skip` iterations later, and `iterations` of them, or all."""
 
     def __init__(self, folder, skip=0, iterations=None):
-        self._folder, self._skip, self._left = folder, skip, iterations
-        self._file = self._recorder = None
-        self._history = torch.cuda.is_available()
+        self._skip, self._left = skip, iterations
+        self._file = RawFile(folder)  # also says that this process was attached to
+        self._recorder = self._history = None
+        self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
+        if self._flush_standin is None:  # the stand-in for a GPU tells of allocations itself
+            self._history = History(lambda: self._file)
         self._discovery = Discovery(self._stepped)
-        if self._history:
-            torch.cuda.memory._record_memory_history(context=None)
+        self._compile = CompileWatch(self._compiled)
+        os.register_at_fork(after_in_child=self._forked)
         atexit.register(self._end)
 
-    def _stepped(self, models, optimizer):
+    def _stepped(self, optimizer):
+        try:
+            self._step(optimizer)
+        except Exception as error:
+            _say(error)
+            self._stop()
+
+    def _step(self, optimizer):
         if self._recorder is not None:
+            self._recorder.iteration()
+            if self._history is not None:
+                self._history.write()
+            else:
+                self._flush_standin()
             if self._left is not None:
                 self._left -= 1
-                if self._left <= 0:
-                    self._end()
-                    return
-            self._recorder.iteration()
+            if self._left == 0 or self._recorder.lost or not self._file.is_open or self._compile.compiles():
+                self._end()
         elif self._skip > 0:
             self._skip -= 1
+        elif self._compile.compiles():
+            raise RuntimeError(CompileWatch.REASON + " that would be recorded")
         else:
-            try:
-                self._file = RawFile(self._folder)
-            except OSError as error:
-                self._discovery.stop()
-                _say(error)
-                return
-            self._recorder = LiveRecorder(models, [optimizer], self._file, self._history)
+            self._recorder = LiveRecorder(outermost_modules(optimizer), [optimizer], self._file)
             self._recorder.__enter__()
 
-    def _end(self):
-        if self._recorder is None or not self._discovery.in_process():
-            return
-        self._discovery.stop()
-        recorder, self._recorder = self._recorder, None
-        recorder.__exit__(None, None, None)
-        if self._history:
-            self._write_history()
-        self._file.close()
+    def _compiled(self):
+        if self._recorder is not None:
+            self._recorder.lose(RuntimeError(CompileWatch.REASON + " that would be recorded"))
+            self._end()
 
-    def _write_history(self):
-        """The allocator's history, whose times are microseconds since 1970."""
-        offset = now() - time.time_ns()
-        for device, entries in enumerate(torch.cuda.memory._snapshot()["device_traces"]):
-            for entry in entries:
-                if entry["action"] in _HISTORY:
-                    self._file.write(kind="framework_memory", time=entry["time_us"] * 1000 + offset,
-                                     action=entry["action"], address=entry["addr"], size=entry["size"],
-                                     stream=entry["stream"], device=device)
-        torch.cuda.memory._record_memory_history(enabled=None)
+    def _stop(self):
+        self._discovery.stop()
+        self._compile.stop()
+        if self._recorder is not None:
+            self._recorder.forked()
+            self._recorder = None
+
+    def _end(self):
+        """The end of the recording. Of an iteration that is not complete nothing is kept, if others are."""
+        try:
+            self._discovery.stop()
+            self._compile.stop()
+            recorder, self._recorder = self._recorder, None
+            if recorder is not None:
+                recorder.__exit__(None, None, None)
+                if recorder.complete > 0:
+                    self._file.drop()
+            if self._history is not None:
+                self._history.end()
+                self._history = None
+            self._file.close()
+        except Exception as error:
+            _say(error)
+
+    def _forked(self):
+        self._discovery.stop()
+        self._file.abandon()
+        atexit.unregister(self._end)
 
 
 def _say(error):
-    print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr)
+    print(f"tidepool_torch: {type(error).__name__}: {error}; PyTorch is not recorded", file=sys.stderr, flush=True)
 
 
 def attach():

@@ -69,7 +69,8 @@ class Position:
             self._in_optimizer = False
 
     def _leave_module(self, _module, _inputs, _outputs):
-        self._running.pop()
+        if self._running:  # it may have been running before the hooks were there
+            self._running.pop()
 
     def _note_node(self, module):
         node = torch.autograd._get_sequence_nr() - 1  # the node of this op was made just before the op is dispatched

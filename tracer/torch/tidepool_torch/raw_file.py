@@ -1,30 +1,35 @@
 """Raw captures as JSON lines (tracer/raw/FORMAT.md), for a framework's part of what a job does."""
 
 import errno
+import functools
 import json
 import os
 import sys
-import threading
 import time
 
 CLOCK_EVERY_NS = 1_000_000_000
 _MOST_FILES = 999  # of one process in a folder
+_MOST_HELD = 64 << 20  # characters
 
 
-def now():
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
 
 
 class RawFile:
-    """One file of this process in a folder. Times are ns on CLOCK_MONOTONIC_RAW. A full disk is reported once; the job
-    goes on without a recording then."""
+    """One file of this process in a folder. Times are ns on CLOCK_MONOTONIC_RAW.
+
+    Records are held until flush() writes them, in one piece if the system allows: a job that is killed leaves what was
+    written before. A full disk is reported once; the job goes on without a recording then. A process that is forked
+    leaves the file alone (abandon).
+    """
 
     def __init__(self, folder, source="torch"):
         os.makedirs(folder, exist_ok=True)
-        self._file = self._create(folder, source)
-        self._lock = threading.Lock()
+        self._descriptor = self._create(folder, source)
+        self._held, self._characters = [], 0
         self._next_clock = 0
         self.write(tidepool_raw=1, process=os.getpid(), source=source, clock="monotonic_raw", **self._clocks())
+        self.flush()
 
     @staticmethod
     def _create(folder, source):
@@ -32,20 +37,30 @@ class RawFile:
             part = "" if number == 1 else f".{number}"
             path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
             try:
-                return open(path, "x", buffering=1 << 20, encoding="utf-8")
+                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
             except FileExistsError:
                 continue
         raise FileExistsError(errno.EEXIST, f"{_MOST_FILES} files of this process are there; expected fewer", path)
 
+    @property
+    def is_open(self):
+        return self._descriptor is not None
+
     def write(self, **record):
-        line = json.dumps(record, separators=(",", ":")) + "\n"
-        with self._lock:
-            if self._file is None:
-                return
-            try:
-                self._file.write(line)
-            except OSError as error:
-                self._give_up(error)
+        self.add(json.dumps(record, separators=(",", ":")))
+
+    def add(self, line):
+        """A record as a line of JSON."""
+        if self._descriptor is None:
+            return
+        self._held.append(line)
+        self._characters += len(line)
+        if self._characters > _MOST_HELD:
+            self.flush()
+
+    def drop(self):
+        """Forgets what was added since the last flush."""
+        self._held, self._characters = [], 0
 
     def clock(self):
         """A reading of all clocks, if the last one is a second old."""
@@ -53,19 +68,28 @@ class RawFile:
             self._next_clock = now() + CLOCK_EVERY_NS
             self.write(kind="clock", **self._clocks())
 
+    def flush(self):
+        held, self._held, self._characters = self._held, [], 0
+        if self._descriptor is None or not held:
+            return
+        left = memoryview(("\n".join(held) + "\n").encode())
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left):]
+        except OSError as error:
+            self.abandon()
+            print(f"tidepool: the recording of PyTorch ends here: {error}", file=sys.stderr, flush=True)
+
     def close(self):
         self.write(kind="clock", **self._clocks())
-        with self._lock:
-            if self._file is not None:
-                file, self._file = self._file, None
-                try:
-                    file.close()
-                except OSError as error:
-                    self._give_up(error)
+        self.flush()
+        self.abandon()
 
-    def _give_up(self, error):
-        self._file = None
-        print(f"tidepool: the recording of PyTorch ends here: {error}", file=sys.stderr)
+    def abandon(self):
+        """Writes nothing any more."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self._held, self._characters = None, [], 0
 
     def _clocks(self):
         moment = now()

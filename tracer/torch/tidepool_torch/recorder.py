@@ -79,7 +79,7 @@ class Recorder(TorchDispatchMode):
         return super().__enter__()
 
     def __exit__(self, *error):
-        super().__exit__(*error)
+        self._leave_mode(*error)
         self._storages.following = False
         self._find_kinds(self._storages.known)
         self._scope.close()
@@ -102,12 +102,20 @@ class Recorder(TorchDispatchMode):
             call.run()
             self._bring_in(call)
             return call.result
-        given = [(argument, tensor, self._storages.find(tensor)) for argument, tensor in call.tensors()]
+        given = self._given(call)
         started = time.perf_counter_ns()
         call.run()
         elapsed = time.perf_counter_ns() - started
         self._record(call, given, elapsed if self._device is None else estimate_ns(self._device, call))
         return call.result
+
+    def _given(self, call):
+        """(argument, tensor, buffer) of all tensor arguments."""
+        find = self._storages.find
+        return [(argument, tensor, find(tensor)) for argument, tensor in call.tensors()]
+
+    def _leave_mode(self, *error):
+        super().__exit__(*error)
 
     def _rest_collector(self):
         gc.collect()
@@ -125,6 +133,9 @@ class Recorder(TorchDispatchMode):
         return Position(self._models, self._optimizers)
 
     def _record(self, call, given, duration_ns):
+        if call.signature.views:
+            self._position.now()
+            return
         from_host = [tensor for _, tensor, buffer in given if buffer is HOST]
         if given and len(from_host) == len(given) and all(tensor.device.type == "cpu" for tensor in call.outputs):
             for tensor in call.outputs:
@@ -140,7 +151,7 @@ class Recorder(TorchDispatchMode):
             return
         uses += [(buffer, "write") for buffer in made]
         kind = "kernel"
-        if any(tensor.dim() > 0 for tensor in from_host):
+        if from_host and any(tensor.dim() > 0 for tensor in from_host):
             kind = "source"
         elif uses and call.short_name == "_local_scalar_dense":
             kind = "host_wait"
@@ -164,12 +175,18 @@ class Recorder(TorchDispatchMode):
                 continue
             size = tensor.untyped_storage().nbytes()
             if size != buffer.size:
-                raise RecordingError(f"{call.name} changes the size of a buffer from {buffer.size} to {size} bytes; "
-                                     "a trace holds buffers of one size")
+                buffer = self._resized(call, tensor, buffer, size)
+                if buffer is None:
+                    continue
             access = call.access(argument, tensor)
             if access is not None and found.setdefault(buffer, access) != access:
                 found[buffer] = "read_write"
         return list(found.items())
+
+    def _resized(self, call, tensor, buffer, size):
+        """The buffer that a tensor is in after its storage has become larger or smaller."""
+        raise RecordingError(f"{call.name} changes the size of a buffer from {buffer.size} to {size} bytes; "
+                             "a trace holds buffers of one size")
 
     def _new_buffers(self, call, kind):
         """Buffers for the storages that the op made, among them those of `out=` tensors that were empty before."""
@@ -187,11 +204,14 @@ class Recorder(TorchDispatchMode):
                 buffer.kind = "gradient"
         self.program.run(op)
         self._last_op = op
-        self._undefined.difference_update(buffer for buffer, access in op.uses if access != "read")
+        if self._undefined:
+            self._undefined.difference_update(buffer for buffer, access in op.uses if access != "read")
 
     def _define(self, op):
         """Whoever reads what was never written, or writes a part of it, finds arbitrary content there. That is made by
         an op without time, so that it can be made again."""
+        if not self._undefined:
+            return
         for buffer, access in op.uses:
             if buffer in self._undefined and access != "write":
                 self._run(Op("aten::empty", [(buffer, "write")], op.module, op.phase))

@@ -10,7 +10,6 @@ gaps, and kernels that miss the peak are not in it. Relative times of ops are mo
 from dataclasses import dataclass
 
 import torch
-from torch.utils.flop_counter import flop_registry
 
 from .schema import SHAPE_ONLY, distinct_bytes
 
@@ -65,6 +64,8 @@ def estimate_ns(device, call):
 
 def flops(call):
     """Floating-point operations of an op; 0 for those that memory bounds anyway."""
+    from torch.utils.flop_counter import flop_registry  # its import warns of a PyTorch without Triton
+
     packet = call.func._overloadpacket
     if packet in flop_registry:
         return flop_registry[packet](*call.args, **call.kwargs, out_val=call.result)

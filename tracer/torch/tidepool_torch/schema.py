@@ -18,58 +18,125 @@ OVERWRITING = frozenset(
 # Ops that make a storage without putting anything into it: an allocation and no kernel.
 UNINITIALISED = frozenset("empty empty_strided empty_like new_empty new_empty_strided empty_permuted".split())
 
+# Ops that only make a tensor show another memory, or the same in another shape, although their schema does not say so.
+REBINDING = frozenset(["set_", "_unsafe_view"])
+
+
+class TensorArgument:
+    """An argument that may be a tensor or a list of tensors. `access` is None where its content does not matter, and
+    "depends" where that depends on the call."""
+
+    __slots__ = ("position", "name", "access", "is_out", "written")
+
+    def __init__(self, position, argument, short_name, inplace_view):
+        self.position, self.name, self.is_out = position, argument.name, argument.is_out
+        self.written = argument.alias_info is not None and argument.alias_info.is_write
+        if self.name in ("running_mean", "running_var"):
+            self.access = "depends"
+        elif short_name in SHAPE_ONLY or inplace_view:
+            self.access = None
+        else:
+            self.access = "depends" if self.written else "read"
+
+
+class Signature:
+    """What the schema of an op says about all its calls; looked at once for each op.
+
+    arguments   those of the schema
+    tensors     the TensorArguments among them
+    records     belongs to a program; ops of PyTorch's own tools do not
+    views       the op makes no memory and changes none: a view of its argument, or another shape of the same tensor
+    random      draws random numbers, if its arguments do not switch that off
+    """
+
+    def __init__(self, func):
+        schema = func._schema
+        self.name = schema.name  # "aten::mm"
+        self.short_name = self.name.split("::")[-1]  # "mm"
+        self.records = func.namespace not in ("prim", "profiler")
+        self.arguments = schema.arguments
+        self.positions = {argument.name: position for position, argument in enumerate(self.arguments)}
+        inplace_view = torch.Tag.inplace_view in func.tags
+        self.tensors = [TensorArgument(position, argument, self.short_name, inplace_view)
+                        for position, argument in enumerate(self.arguments) if "Tensor" in str(argument.type)]
+        results = schema.returns
+        aliases = bool(results) and all(each.alias_info is not None and not each.alias_info.is_write for each in results)
+        self.views = (self.short_name in REBINDING or aliases or (inplace_view and self.short_name != "resize_"))
+        self.has_statistics = "running_mean" in self.positions
+        self.random = torch.Tag.nondeterministic_seeded in func.tags and not self.short_name.endswith("_backward")
+
+
+_signatures = {}  # op -> Signature
+
+
+def signature_of(func):
+    signature = _signatures.get(func)
+    if signature is None:
+        signature = _signatures[func] = Signature(func)
+    return signature
+
 
 class OpCall:
     """One call of an aten op.
 
-    arguments  list of (schema argument, value), defaults filled in, in schema order
-    result     what it returned, and outputs the tensors in it, lists unrolled; once run() was called
+    result   what it returned, and outputs the tensors in it, lists unrolled; once run() was called
     """
+
+    __slots__ = ("func", "args", "kwargs", "signature", "name", "short_name", "result", "_tensors", "_outputs")
 
     def __init__(self, func, args, kwargs):
         self.func, self.args, self.kwargs = func, args, kwargs
-        self.name = func._schema.name  # "aten::mm"
-        self.short_name = self.name.split("::")[-1]  # "mm"
-        self.arguments = []
-        for position, argument in enumerate(func._schema.arguments):
-            if position < len(args) and not argument.kwarg_only:
-                value = args[position]
-            elif argument.name in kwargs:
-                value = kwargs[argument.name]
-            else:
-                value = argument.default_value if argument.has_default_value() else None
-            self.arguments.append((argument, value))
+        self.signature = signature_of(func)
+        self.name, self.short_name = self.signature.name, self.signature.short_name
+        self._tensors = self._outputs = None
 
     def run(self):
         """Calls the op and gives back its result."""
         self.result = self.func(*self.args, **self.kwargs)
-        self.outputs = [leaf for leaf in tree_leaves(self.result) if isinstance(leaf, torch.Tensor)]
         return self.result
+
+    @property
+    def outputs(self):
+        if self._outputs is None:
+            if isinstance(self.result, torch.Tensor):
+                self._outputs = [self.result]
+            else:
+                self._outputs = [leaf for leaf in tree_leaves(self.result) if isinstance(leaf, torch.Tensor)]
+        return self._outputs
 
     def value(self, name, default=None):
         """The value of an argument, `default` if the op has no such argument."""
-        for argument, value in self.arguments:
-            if argument.name == name:
-                return value
-        return default
+        position = self.signature.positions.get(name)
+        return default if position is None else self._at(position)
 
     def has(self, name):
-        return any(argument.name == name for argument, _ in self.arguments)
+        return name in self.signature.positions
+
+    def _at(self, position):
+        argument = self.signature.arguments[position]
+        if position < len(self.args) and not argument.kwarg_only:
+            return self.args[position]
+        if argument.name in self.kwargs:
+            return self.kwargs[argument.name]
+        return argument.default_value if argument.has_default_value() else None
 
     def tensors(self):
         """(argument, tensor) for every tensor argument, lists of tensors unrolled, in schema order."""
-        for argument, value in self.arguments:
-            if isinstance(value, torch.Tensor):
-                yield argument, value
-            elif isinstance(value, (list, tuple)):
-                for leaf in tree_leaves(value):
-                    if isinstance(leaf, torch.Tensor):
-                        yield argument, leaf
+        if self._tensors is None:
+            found = self._tensors = []
+            given = len(self.args)
+            for argument in self.signature.tensors:
+                value = self.args[argument.position] if argument.position < given else self._at(argument.position)
+                if isinstance(value, torch.Tensor):
+                    found.append((argument, value))
+                elif isinstance(value, (list, tuple)):
+                    found += [(argument, leaf) for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+        return self._tensors
 
     def is_random(self):
         """Draws random numbers: tagged so, and not switched off by its arguments. Backward ops of that tag work with
         the mask or the seed that forward kept."""
-        if torch.Tag.nondeterministic_seeded not in self.func.tags or self.short_name.endswith("_backward"):
+        if not self.signature.random:
             return False
         return self.value("dropout_p", 1) != 0 and self.value("train", True) is not False
 
@@ -78,7 +145,7 @@ class OpCall:
         return self._ignores_running_statistics() and "backward" not in self.short_name
 
     def _ignores_running_statistics(self):
-        if not self.has("running_mean"):
+        if not self.signature.has_statistics:
             return False
         if "backward" in self.short_name:
             return self.value("train", self.value("update", True)) is True
@@ -88,11 +155,11 @@ class OpCall:
         """"read", "write", "read_write", or None where the content of a tensor argument does not matter.
 
         A write that does not cover the storage, or that depends on what was there, is a read_write."""
+        if argument.access != "depends":
+            return argument.access
         if argument.name in ("running_mean", "running_var") and self._ignores_running_statistics():
             return None
-        if self.short_name in SHAPE_ONLY or torch.Tag.inplace_view in self.func.tags:
-            return None
-        if argument.alias_info is None or not argument.alias_info.is_write:
+        if not argument.written:
             return "read"
         if self.short_name.startswith("_fused_") and argument.name == "grads" and self.value("grad_scale") is None:
             return "read"  # only unscaling changes the gradients

@@ -34,7 +34,9 @@ class Storages:
 
     def find(self, tensor):
         """The buffer of a tensor. A storage that was not seen before was there before the recording."""
-        buffer = self.known(tensor)
+        buffer = self._buffers.get(_storage(tensor)._cdata)
+        if buffer is EMPTY:
+            buffer = self.known(tensor)
         if buffer is None:
             buffer = self.add(tensor, kind="input")
             if isinstance(buffer, Buffer):
@@ -62,11 +64,14 @@ class Storages:
         def ended(_reference):
             del self._buffers[key], self._deaths[key]
             if isinstance(buffer, Buffer) and self.following:
-                self._program.free(buffer)
+                self._end(buffer)
 
         self._buffers[key] = buffer
         self._deaths[key] = weakref.ref(storage, ended)
         return buffer
+
+    def _end(self, buffer):
+        self._program.free(buffer)
 
 
 def _storage(tensor):

@@ -1,6 +1,7 @@
 """Python imports this module when it starts, because `tidepool run` and `tidepool record --torch` put its folder first
 on the path. It waits until the program has imported torch, and attaches then. A sitecustomize of the user's runs, too."""
 
+import atexit
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -35,6 +36,19 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
         return spec
 
 
+def _say_last():
+    """Leaves the exception that ended the program beside what was recorded, for the message about it."""
+    value = getattr(sys, "last_value", None)
+    folder = os.environ["TIDEPOOL_RAW"]
+    if value is None or os.getpid() != _PROCESS or not os.path.isdir(folder):
+        return
+    try:
+        with open(os.path.join(folder, f"{_PROCESS}.said"), "w", encoding="utf-8") as file:
+            file.write(f"{type(value).__name__}: {value}".partition("\n")[0] + "\n")
+    except (OSError, UnicodeError):
+        pass
+
+
 def _attach():
     if "TIDEPOOL_RECORD_TORCH" in os.environ:
         from tidepool_torch.live import attach
@@ -48,6 +62,9 @@ def _attach():
 
 if "TIDEPOOL_RECORD_TORCH" in os.environ or "TIDEPOOL_LIVE_REPORT" in os.environ:
     sys.meta_path.insert(0, _AfterTorch())
+if "TIDEPOOL_RECORD_TORCH" in os.environ and "TIDEPOOL_RAW" in os.environ:
+    _PROCESS = os.getpid()
+    atexit.register(_say_last)
 try:
     _run_users_own()
 except Exception as error:  # as Python's own site module does

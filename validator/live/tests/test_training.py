@@ -200,7 +200,7 @@ class Script(unittest.TestCase):
             trace, plan = os.path.join(folder, "step.tide"), os.path.join(folder, "step.plan")
             script = [sys.executable, os.path.join(HERE, "train.py"), "cnn"]
             tidepool("record", "--torch", "--no-gpu", "--skip", "1", "--iterations", "1", "-o", trace, "--", *script, "3")
-            tidepool("simulate", trace, "--policy", "lru-swap", "--capacity", "0.7x", "--overhead-limit", "none",
+            tidepool("simulate", trace, "--first", "--policy", "lru-swap", "--capacity", "0.7x", "--overhead-limit", "none",
                      "--plan-out", plan)
             plain = subprocess.run([*script, "6"], capture_output=True, text=True, check=True)
             result = subprocess.run([PROGRAM, "run", "--json", "--plan", plan, "--trace", trace, "--", *script, "6"],

@@ -100,7 +100,7 @@ class Contents:
     def swap_out(self, version, buffer):
         storage = self.storage(version, buffer)
         if storage is None:
-            return False
+            return self.only_on_host(version)  # since the step before
         content = self._manage(version, storage)
         if content.host is None:
             size = storage.nbytes()
@@ -112,13 +112,20 @@ class Contents:
 
     def drop(self, version, buffer):
         storage = self.storage(version, buffer)
-        if storage is None or not storage.resizable():
+        if storage is None:
+            return version in self._contents  # it is away already
+        if not storage.resizable():
             return False
         content = self._manage(version, storage)
         self.finish(version)
         self._empty(storage)
         content.place = content.owned = None
         return True
+
+    def resizable(self, version, buffer):
+        """Whether the memory of a version can be given back: not what comes from NumPy or is shared with a loader."""
+        storage = self.storage(version, buffer)
+        return storage is None or storage.resizable()
 
     def swap_in(self, version, buffer):
         content = self._contents.get(version)

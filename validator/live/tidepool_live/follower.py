@@ -3,13 +3,16 @@
 import weakref
 
 import torch
+from tidepool_torch.errors import RecordingError
+from tidepool_torch.guest import Guest
 from tidepool_torch.program import Buffer
-from tidepool_torch.recorder import Recorder
 from tidepool_torch.schema import UNINITIALISED, OpCall
 from tidepool_torch.storages import EMPTY, HOST
+from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .actions import Actions
 from .contents import Contents, Tensors
 from .meter import Meter
 from .program import Matcher, make_signature
@@ -20,37 +23,41 @@ from .storages import LiveStorages
 GIVE_UP_AFTER = 8  # iterations in a row that do not go as recorded; then nothing is followed any more
 
 
-class Follower(Recorder):
+class Follower(Guest):
     """While entered, knows which op of the recorded step each op of the job is, and carries the plan's actions out in
     front of it. Made and entered between two steps, once the optimizer has its state.
 
     plan     a LiveProgram
     report   receives what was measured (Report)
+    limit    bytes that the job may use once the whole plan is carried out; None for any number
 
     An op that the trace does not have there ends the iteration for the plan: what is away comes back first, and nothing
     more is done until the step begins again. So the job computes what it computes without a plan, whatever it does.
     """
 
-    measures = False
+    work = "the plan"
 
-    def __init__(self, plan, models, optimizers, device, report=None):
+    def __init__(self, plan, models, optimizers, device, report=None, limit=None):
         self._meter = Meter()
-        super().__init__(models, optimizers, device=None)
+        super().__init__(models, optimizers)
         self._plan = plan
-        self._device = None
         self._copies = device
         self.report = report or Report(plan)
         self._contents = Contents(device, self._meter)
+        self._actions = Actions(plan, device, self._contents, self.report)
         self._matcher = Matcher([op.signature for op in plan.ops])
         self._whole = False  # the iteration was followed from its first op on
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
         self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
         self._becomes = {}  # trace buffer at the end of an iteration -> the one it is in the next
-        self._recipes = {}
+        self._became, self._lasting = {}, {}  # the same, and _numbers, when the last whole iteration had ended
         self._issued = 0  # actions in front of ops [0, _issued) are done
         self._call = self._state = self._substitutes = None
+        self._between = 0  # ops beside the step since it was last matched
+        self._most_between = max(16, len(plan.ops) // 4)  # within the step
+        self._strange_op = ""  # the first of them
+        self._limit = limit
         self._strange = 0
-        self._bringing = set()
 
     # What the Recorder asks for: the job's memory is counted, and each op is compared with the trace.
 
@@ -62,9 +69,6 @@ class Follower(Recorder):
 
     def _new_position(self):
         return _Anywhere()
-
-    def _rest_collector(self):
-        pass  # a job of any length needs it
 
     meta = None
 
@@ -92,15 +96,30 @@ class Follower(Recorder):
         self._contents.tensors.pop(self._numbers.pop(buffer, None), None)
 
     def run(self, op):
-        expected = self._matcher.expected()
+        index = self._matcher.expected()
         signature = make_signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
+        fits = signature == self._plan.ops[index].signature and self._same_buffers(op, index)
+        if self._whole and not fits and self._beside(op, signature, index):
+            if self._between == 0:
+                self._strange_op = op.name
+            self._between += 1
+            return
         continued = self._matcher.advance(signature)
-        if not continued or not self._same_buffers(op, expected):
-            self._lose(expected, op.name)
+        if not continued or not fits:
+            strange = self._strange_op if self._between > 0 else op.name
+            self._lose(index, strange, signature != self._plan.ops[index].signature)
         if self._matcher.matched == 1:
             self._go_on(op, 0)
         elif self._whole:
-            self._go_on(op, expected)
+            self._go_on(op, index)
+
+    def _beside(self, op, signature, index):
+        """Whether an op that the step does not have there can run beside it: an evaluation between two steps, a look at
+        the loss. It must not change what the step uses, nor be the beginning of another step."""
+        if index == 0:
+            return True
+        return (self._between < self._most_between and signature != self._plan.ops[0].signature and
+                not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
     # In front of an op.
 
@@ -110,26 +129,69 @@ class Follower(Recorder):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self._strange == GIVE_UP_AFTER:
+        if self.lost or self._strange == GIVE_UP_AFTER or not isinstance(func, OpOverload):
             return func(*args, **kwargs)
-        if func.namespace not in ("prim", "profiler"):
-            args, kwargs = self._prepare(OpCall(func, args, kwargs))
-        result = super().__torch_dispatch__(func, types, args, kwargs)
-        if self._substitutes:
-            originals = {id(new): old for old, new in self._substitutes}
-            result = tree_map(lambda leaf: originals.get(id(leaf), leaf), result)
-            self._substitutes = None
+        call = None
+        try:
+            if func.namespace not in ("prim", "profiler"):
+                call = OpCall(func, args, kwargs)
+                args, kwargs = self._prepare(call)
+                if self._substitutes:
+                    call = OpCall(func, args, kwargs)
+                given = None if self.resting or call.short_name == "lift_fresh" else self._given(call)
+        except Exception as error:
+            self.give_up(error)
+        result = func(*args, **kwargs)
+        if call is not None and not self.resting and not self.lost:
+            try:
+                call.result = result
+                if given is None:
+                    self._bring_in(call)
+                else:
+                    self._record(call, given, 0)
+                if self._substitutes:
+                    originals = {id(new): old for old, new in self._substitutes}
+                    result = tree_map(lambda leaf: originals.get(id(leaf), leaf), result)
+            except Exception as error:
+                self.give_up(error)
+        self._substitutes = self._call = None
+        self._require_room()
         return result
+
+    def give_up(self, error):
+        """The job goes on without the plan: something is wrong here, or it does what a plan cannot. Raises what keeps
+        content from being brought back."""
+        self.settle()
+        self.lose(error)
+        self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
+
+    def _require_room(self):
+        """What a device of the limited size would say."""
+        limit = self._limit
+        if limit is None or not self.report.steady:
+            return
+        if self._copies.limit(limit):
+            self._limit = None
+        elif self._meter.now > limit:
+            self._limit = None  # what runs while the job ends may need more
+            self.report.out_of_memory(self._meter.now)
+            raise torch.cuda.OutOfMemoryError(
+                f"tidepool run --enforce: {self._meter.now} bytes are in use; the plan's limit is {limit}")
+
+    def forking(self):
+        self.settle()
 
     def settle(self):
         """All tensors get their content back, for code that reads memory without ops (torch.save)."""
+        if self.lost:
+            return
         with _disable_current_modes(), torch.no_grad():
-            self._settle()
+            self._actions.settle()
 
     def resident(self, tensor):
         """The tensor, or one with the same elements if its own storage is empty: for code that no op shows."""
         buffer = self._storages.known(tensor)
-        if not isinstance(buffer, Buffer) or buffer not in self._numbers or tensor.untyped_storage().nbytes() > 0:
+        if self.lost or not isinstance(buffer, Buffer) or buffer not in self._numbers or tensor.untyped_storage().nbytes() > 0:
             return tensor
         with _disable_current_modes(), torch.no_grad():
             self._issue(self._matcher.expected())
@@ -146,12 +208,18 @@ class Follower(Recorder):
             expected = None
             if call.short_name in UNINITIALISED or self._uses_empty(given):  # for the next op, or a view of what it uses
                 self._issue(self._matcher.expected())
-        if expected is None and self._whole and _changes_something(call, given):
-            self._settle()
+        if expected is None and self._whole and self._disturbs(call, given):
+            self._actions.settle()
         self._state = None
         if expected is not None and expected.random and expected.recipe:
             self._state = self._copies.generator_state()
         return self._with_content(call, expected, given)
+
+    def _disturbs(self, call, given):
+        """Whether an op that is not expected may change what the step uses."""
+        return _changes_something(call, given) and any(
+            call.access(argument, tensor) in ("write", "read_write") for argument, tensor, buffer in given
+            if isinstance(buffer, Buffer) and buffer in self._numbers)
 
     def _uses_empty(self, given):
         return any(isinstance(buffer, Buffer) and tensor.untyped_storage().nbytes() < buffer.size
@@ -208,7 +276,7 @@ class Follower(Recorder):
         storage = self._contents.storage(version, number)
         if storage is None:
             self.report.count("on demand")
-            self._require(version)
+            self._actions.require(version)
             storage = self._contents.storage(version, number)
         self._contents.ready(version)
         if storage is tensor.untyped_storage() or storage._cdata == tensor.untyped_storage()._cdata:
@@ -227,109 +295,7 @@ class Follower(Recorder):
             while self._issued <= index:
                 self._issued += 1
                 for verb, subject in self._plan.actions[self._issued - 1]:
-                    self._do(verb, subject)
-
-    def _do(self, verb, subject):
-        if verb == "run":
-            done = self._run_again(subject)
-        else:
-            buffer = self._plan.buffer_of[subject]
-            done = getattr(self, "_" + verb)(subject, buffer)
-        if verb in ("run", "swap_out", "swap_in", "drop"):
-            self.report.count(verb if done else "left out: " + verb)
-
-    def _swap_out(self, version, buffer):
-        return self._contents.swap_out(version, buffer)
-
-    def _swap_in(self, version, buffer):
-        return self._contents.swap_in(version, buffer)
-
-    def _drop(self, version, buffer):
-        content = self._contents.of(version)
-        if (content is None or content.host is None) and not self._can_compute(version):
-            return False
-        return self._contents.drop(version, buffer)
-
-    def _free(self, version, buffer):
-        self._contents.end(version, buffer)
-
-    def _await(self, version, buffer):
-        self._contents.finish(version)
-
-    def _copy(self, version, buffer):
-        parent = self._plan.parent[version]
-        self._require(parent)
-        self._contents.copy(parent, version, buffer)
-
-    def _can_compute(self, version):
-        producer = self._plan.producer[version]
-        return producer >= 0 and producer in self._recipes
-
-    def _run_again(self, index):
-        """Runs an op of this iteration a second time. What it makes and is there already is not kept twice."""
-        recipe = self._recipes.get(index)
-        if recipe is None:
-            return False
-        for use in recipe.arguments:
-            if use.before is not None:
-                self._require(use.before)
-                self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
-        state = self._copies.generator_state() if recipe.state is not None else None
-        if state is not None:
-            self._copies.set_generator_state(recipe.state)
-        there = {use for use in recipe.arguments
-                 if use.after is not None and self._contents.storage(use.after, use.buffer) is not None}
-        made = recipe.run(self._place_of)
-        if state is not None:
-            self._copies.set_generator_state(state)
-        for use, storage in zip(recipe.made, made):
-            if self._contents.storage(use.after, use.buffer) is None:
-                self._contents.put(use.after, storage)
-        for use in recipe.arguments:
-            if use.after is None or use.before is None:
-                continue
-            if use not in there:
-                self._contents.become(use.before, use.after)
-            elif not self._contents.take_copy(use.after):
-                self._contents.forget(use.before)  # written a second time over its predecessor
-        return True
-
-    def _place_of(self, use):
-        if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
-            return self._contents.storage(use.before, use.buffer)
-        storage = self._contents.storage(use.after, use.buffer)
-        if storage is None:  # it writes over all of a storage that was made without content
-            storage = torch.UntypedStorage(self._plan.sizes[use.buffer], device=self._copies.where)
-            self._contents.put(use.after, storage)
-        return storage
-
-    def _require(self, version):
-        """Brings a version back by whatever way there is."""
-        buffer = self._plan.buffer_of[version]
-        if self._contents.storage(version, buffer) is not None or self._contents.swap_in(version, buffer):
-            return
-        if version in self._bringing or not self._can_compute(version):
-            raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
-                               "please report the plan and the trace")
-        self._bringing.add(version)
-        with torch._C._AutoDispatchBelowAutograd():
-            self._run_again(self._plan.producer[version])
-        self._bringing.discard(version)
-
-    def _settle(self, spared=()):
-        """Everything that the program still has comes back to where its tensors expect it, but for spared versions."""
-        with torch._C._AutoDispatchBelowAutograd():
-            for number, tensors in list(self._contents.tensors.items()):
-                version = tensors.version
-                if version in spared or self._contents.of(version) is None or tensors.home() is None:
-                    continue
-                if self._contents.storage(version, number) is None:
-                    self._require(version)
-                self._contents.restore_home(version, number)
-            for version in self._contents.versions():
-                if version not in spared:
-                    self._contents.forget(version)
-        self._recipes.clear()
+                    self._actions.do(verb, subject)
 
     # After an op.
 
@@ -337,6 +303,9 @@ class Follower(Recorder):
         self._call = call
         super()._record(call, given, duration_ns)
         self._call = None  # autograd only takes over a gradient that nobody else holds
+
+    def _resized(self, call, tensor, buffer, size):
+        raise RecordingError(f"{call.name} finds a buffer of {size} bytes that had {buffer.size}")
 
     def _same_buffers(self, op, index):
         """Whether each buffer is the one that it has been since the iteration began."""
@@ -349,7 +318,8 @@ class Follower(Recorder):
     def _go_on(self, op, index):
         if index == 0:
             self._whole = True
-            self.report.begin(self._meter)
+            self.report.begin(self._meter, self._between > 0)
+            self._between = 0
         expected = self._plan.ops[index]
         by_number = {}
         for (buffer, _), use in zip(op.uses, expected.uses):
@@ -386,7 +356,7 @@ class Follower(Recorder):
             return
         if self._contents.of(expected.version) is not None:
             if expected.home() is not None:
-                self._require(expected.version)
+                self._actions.require(expected.version)
                 self._contents.restore_home(expected.version, number)
             self._contents.forget(expected.version)
         self._numbers = {buffer: bound for buffer, bound in self._numbers.items() if bound != number}
@@ -395,7 +365,7 @@ class Follower(Recorder):
         expected = self._plan.ops[index]
         if op.name != self._call.name:
             storage = self._storages.home(op.uses[0][0])
-            self._recipes[index] = EmptyRecipe(storage, expected)
+            self._actions.recipes[index] = EmptyRecipe(storage, expected)
             return
 
         def use_of(tensor):
@@ -404,22 +374,29 @@ class Follower(Recorder):
             return by_number.get(number)
 
         with torch._C._AutoDispatchBelowAutograd():
-            self._recipes[index] = Recipe(self._call, use_of, expected, self._state)
+            self._actions.recipes[index] = Recipe(self._call, use_of, expected, self._state)
 
-    def _lose(self, index, name):
-        """The job does something else. It was seen coming, so that everything is back in place."""
+    def _lose(self, index, name, other_op):
+        """The job does something else. It was seen coming, so that everything is back in place. other_op: an op is
+        another one, and not only the buffers that it uses are."""
         if self._whole:
-            self._settle()
+            self._actions.settle()
             self.report.lost(index, self._plan.ops[index].name, name)
             self._strange += 1
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
+        if not other_op:  # what goes on from step to step is not what it was taken for
+            self._lasting, self._before, self._became = {}, {}, {}
+            self.report.unlearn()
         self._whole = False
-        self._numbers.clear()
-        self._before.clear()
-        self._becomes.clear()
-        self._contents.tensors.clear()
-        self._issued = 0
+        self._between = self._issued = 0
+        self._becomes = dict(self._became)
+        self._numbers, self._contents.tensors = {}, {}
+        for buffer, number in self._lasting.items():
+            storage = self._storages.home(buffer)
+            if storage is not None:
+                self._numbers[buffer] = number
+                self._contents.tensors[number] = Tensors(storage, self._plan.first_version[number])
 
     def _finish(self):
         """The step is over. All that the program still has comes back, but for what the plan expects on the host when
@@ -430,11 +407,12 @@ class Follower(Recorder):
                 version = self._contents.tensors[number].version
                 if self._contents.only_on_host(version):
                     names[version] = self._plan.first_version[then]
-        self._settle(spared=names)
+        self._actions.settle(spared=names)
         self._contents.rename(names)
         self.report.finish(self._meter, self._copies.clock(), self._contents)
         self._strange = 0
         self._before, self._issued = dict(self._numbers), 0
+        self._between = 0
         held, self._numbers, self._contents.tensors = self._contents.tensors, {}, {}
         for buffer, number in self._before.items():
             then = self._becomes.get(number)
@@ -442,6 +420,7 @@ class Follower(Recorder):
                 self._numbers[buffer] = then
                 self._contents.tensors[then] = held[number]
                 held[number].version = self._plan.first_version[then]
+        self._lasting, self._became = dict(self._numbers), dict(self._becomes)
 
 
 class _Anywhere:

@@ -11,27 +11,43 @@ KEPT = 1000  # iterations and deviations that are reported one by one
 
 
 class Report:
+    """Numbers of the iterations that went as recorded. The first two of them learn which tensors go on from one step to
+    the next; those after them are measured (`steady`)."""
+
     def __init__(self, plan):
         self._plan = plan
-        self._counts = collections.Counter()
+        self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
-        self._times, self._peak = [], 0  # of all steady iterations: ns, bytes
-        self._count = 0
+        self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
+        self._count = self._learnt = 0
         self._pending = collections.deque()  # times that a device has still to tell: entry, number, two events
         self._lost = []
         self._lost_count = 0
-        self._gave_up = False
+        self._gave_up = self._disturbed = False
+        self._stopped = self._out_of_memory = None
         self._started = None
         self._clock = None
         self._before = (0, 0)
 
+    @property
+    def steady(self):
+        return self._learnt >= LEARNING
+
     def count(self, what):
         self._counts[what] += 1
 
-    def begin(self, meter):
-        """The first op of a step has been matched."""
-        if self._started is None:
-            self._started = time.perf_counter_ns()
+    def left_out(self, what):
+        """An action of the plan could not be done. That is no wonder while the tensors are learnt, and in the first step
+        after something else, which may have another tensor where the step begins."""
+        if self.steady and not self._disturbed:
+            self._left_out[what] += 1
+
+    def begin(self, meter, interrupted):
+        """The first op of a step has been matched. interrupted: other ops ran since the last step."""
+        if self._started is None or interrupted:
+            if self.steady:
+                self._between_peak = max(self._between_peak, meter.peak)
+            self._started, self._clock = time.perf_counter_ns(), None
             meter.start()
 
     def finish(self, meter, clock, contents):
@@ -42,12 +58,16 @@ class Report:
                  "swap_in_bytes": back - self._before[1]}
         if len(self._each) < KEPT:
             self._each.append(entry)
-        if self._count >= LEARNING:
+        number = -1
+        if self.steady:
+            number = len(self._times)
             self._times.append(entry["time_ns"])
             self._peak = max(self._peak, meter.peak)
         if clock is not None and self._clock is not None:
-            self._pending.append((entry, self._count - LEARNING, self._clock, clock))
+            self._pending.append((entry, number, self._clock, clock))
         self._count += 1
+        self._learnt += 1
+        self._disturbed = False
         while self._pending and self._pending[0][-1].query():
             self._settle()
         self._started, self._clock, self._before = now, clock, (out, back)
@@ -61,13 +81,26 @@ class Report:
             self._times[number] = entry["time_ns"]
 
     def lost(self, index, expected, saw):
+        self._disturbed = True
         self._started = self._clock = None
         self._lost_count += 1
         if len(self._lost) < KEPT:
             self._lost.append({"op": index, "expected": expected, "saw": saw})
 
+    def unlearn(self):
+        """Which tensors go on from one step to the next has to be learnt again."""
+        self._learnt = 0
+
     def gave_up(self):
         self._gave_up = True
+
+    def stopped(self, reason):
+        """Something went wrong here; the job goes on without the plan."""
+        self._stopped = reason
+
+    def out_of_memory(self, used):
+        """The job was told that there is no more memory."""
+        self._out_of_memory = used
 
     def content(self):
         """The report as one dictionary. The time is a median, the peak the largest, both over the iterations after the
@@ -76,10 +109,17 @@ class Report:
             self._settle()
         content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
                    "iterations": self._count, "deviations": self._lost_count, "gave_up": self._gave_up,
-                   "counts": dict(self._counts), "lost": self._lost}
+                   "counts": dict(self._counts), "left_out": dict(self._left_out), "lost": self._lost,
+                   "measured": len(self._times)}
         if self._times:
             content["time_ns"] = round(statistics.median(self._times))
             content["peak_bytes"] = self._peak
+        if self._between_peak:
+            content["between_peak_bytes"] = self._between_peak
+        if self._stopped is not None:
+            content["stopped"] = self._stopped
+        if self._out_of_memory is not None:
+            content["out_of_memory_bytes"] = self._out_of_memory
         content["each"] = self._each
         return content
 

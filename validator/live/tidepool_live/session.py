@@ -6,7 +6,9 @@ import os
 import sys
 
 import torch
-from tidepool_torch.discovery import Discovery
+from tidepool_torch.compiled import CompileWatch
+from tidepool_torch.discovery import Discovery, outermost_modules
+from tidepool_torch.errors import RecordingError
 
 from .allocator import LayoutAllocator
 from .device import device_for
@@ -17,19 +19,38 @@ from .saved import SavedTensors
 
 
 class Session:
-    """Waits for the first step of an optimizer, which makes its state, and follows the job from its end on."""
+    """Waits for the first step of an optimizer, which makes its state, and follows the job from its end on.
 
-    def __init__(self, plan):
-        self._plan, self._report = plan, Report(plan)
+    limit  bytes that the job may use once the whole plan is carried out; None for any number
+    """
+
+    def __init__(self, plan, limit=None):
+        self._plan, self._limit, self._report = plan, limit, Report(plan)
         self._follower = None
         self._discovery = Discovery(self._stepped)
+        self._compile = CompileWatch(self._compiled)
 
-    def _stepped(self, models, optimizer):
+    def _stepped(self, optimizer):
         self._discovery.stop()
+        try:
+            if self._compile.compiles():
+                raise RecordingError(CompileWatch.REASON + " that the plan is about")
+            self._follow(optimizer)
+        except Exception as error:
+            self._report.stopped(str(error))
+            _say(error)
+
+    def _compiled(self):
+        if self._follower is not None:
+            self._follower.give_up(RecordingError(CompileWatch.REASON + " that the plan is about"))
+
+    def _follow(self, optimizer):
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        self._follower = Follower(self._plan, models, [optimizer], device_for(parameters), self._report)
+        device = device_for(parameters)
+        self._follower = Follower(self._plan, outermost_modules(optimizer), [optimizer], device, self._report, self._limit)
         self._follower.__enter__()
-        SavedTensors(self._follower).__enter__()
+        self._saved = SavedTensors(self._follower)
+        self._saved.__enter__()
         save = torch.save
 
         @functools.wraps(save)
@@ -40,7 +61,11 @@ class Session:
         torch.save = save_settled  # it reads storages by their addresses
 
     def report(self):
-        return self._report.content() if self._follower is not None and self._discovery.in_process() else {}
+        return self._report.content() if self._discovery.in_process() else {}
+
+
+def _say(error):
+    print(f"tidepool_live: {type(error).__name__}: {error}; the job runs without the plan", file=sys.stderr, flush=True)
 
 
 def attach():
@@ -50,13 +75,18 @@ def attach():
         if "TIDEPOOL_ALLOCATOR" in os.environ:
             sources.append(LayoutAllocator(os.environ["TIDEPOOL_ALLOCATOR"]))
         if "TIDEPOOL_LIVE_PROGRAM" in os.environ:
-            sources.append(Session(LiveProgram.load(os.environ["TIDEPOOL_LIVE_PROGRAM"])))
+            limit = os.environ.get("TIDEPOOL_LIMIT")
+            program = LiveProgram.load(os.environ["TIDEPOOL_LIVE_PROGRAM"])
+            sources.append(Session(program, int(limit) if limit else None))
     except Exception as error:
-        print(f"tidepool_live: {type(error).__name__}: {error}; the job runs without the plan", file=sys.stderr)
+        _say(error)
 
     def save():
         content = {key: value for source in sources for key, value in source.report().items()}
-        if content:
-            save_report(content, os.environ["TIDEPOOL_LIVE_REPORT"])
+        try:
+            if content:
+                save_report(content, os.environ["TIDEPOOL_LIVE_REPORT"])
+        except OSError as error:
+            print(f"tidepool_live: {error}; there is no report", file=sys.stderr, flush=True)
 
     atexit.register(save)

@@ -2,11 +2,11 @@
 
 import weakref
 
+from tidepool_torch.guest import GuestStorages
 from tidepool_torch.program import Buffer
-from tidepool_torch.storages import Storages
 
 
-class LiveStorages(Storages):
+class LiveStorages(GuestStorages):
     """Storages that are counted, and that say where a buffer is."""
 
     def __init__(self, program, on_gpu, meter):

@@ -1,0 +1,94 @@
+// Policies that drop the version with the least cost where that counts what was evicted around it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/eviction/evicted_regions.hpp"
+#include "simulator/policy.hpp"
+
+namespace tidepool {
+
+/// Makes room by dropping the droppable version that `Index` finds, of which the cost is its own and that of its
+/// evicted regions on `kSides`. The index holds bounds from below: a version's own cost at first. While the one that
+/// comes first has only a bound, its regions are found; it is the victim if it comes first with its cost too. When that
+/// has taken as long as finding better bounds for all does, these are found, at most once per eviction.
+/// O(uses) per eviction at worst, much less where few regions need to be found.
+/// @tparam Index  as for DropLeastCost; nothing that its order depends on but the cost may have a bound
+template <class Index, EvictedRegions::Side... kSides>
+class DropLeastRegion final : public Policy {
+ public:
+  void start(const View& view) override {
+    regions_.start(view);
+    index_.reset(view.trace().versions().size());
+    entries_.assign(view.trace().versions().size(), Entry{});
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>&) override { regions_.begun(view, op); }
+  bool watches() const override { return true; }
+  void dropped(const View& view, VersionId v) override { regions_.dropped(view, v); }
+  void computed(const View& view, std::span<const VersionId> versions) override { regions_.computed(view, versions); }
+
+  void make_room(const View& view, const Request&, std::vector<Action>& out) override {
+    const auto lower = [&](VersionId v) { set(view, v, view.state(v).cost); };
+    view.drain_changes(lower);
+    regions_.take_cheaper(view, {kSides...}, cheaper_);
+    for (const VersionId v : cheaper_)
+      if (std::exchange(entries_[v.index()].raised, false)) lower(v);
+    ++search_;
+    const auto size = static_cast<std::int64_t>(view.trace().data().uses.size() + view.trace().versions().size());
+    std::int64_t budget = regions_.looked_at() + size;
+    for (;;) {
+      const std::uint32_t first = index_.least(view.now());
+      if (first == Index::kNone) return;
+      if (entries_[first].known_in == search_) return out.push_back({.verb = Verb::kDrop, .subject = first});
+      if (regions_.looked_at() > budget) {
+        raise_all(view);
+        budget = kAlways;
+        continue;
+      }
+      const VersionId v{first};
+      entries_[first].known_in = search_;
+      raise(view, v, view.state(v).cost + (regions_.cost(view, kSides, v) + ...));
+    }
+  }
+
+  std::int64_t cost_evaluations() const override { return index_.evaluations(); }
+
+ private:
+  static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::max();
+
+  struct Entry {
+    std::uint32_t known_in = 0;  // the last search in which the cost was found
+    bool raised = false;         // the index may hold more than the version's own cost
+  };
+
+  void set(const View& view, VersionId v, Nanos cost) {
+    if (!view.droppable(v)) return index_.clear(v.value());
+    const VersionState& state = view.state(v);
+    index_.set(v.value(), cost, view.size(v), state.last_access, state.order);
+  }
+  void raise(const View& view, VersionId v, Nanos cost) {
+    set(view, v, cost);
+    entries_[v.index()].raised = true;
+  }
+  void raise_all(const View& view) {
+    regions_.find_bounds(view);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const VersionId v{i};
+      if (entries_[i].known_in == search_ || !view.droppable(v)) continue;
+      const Nanos around = (regions_.bound(view, kSides, v) + ...);
+      if (around > Nanos{}) raise(view, v, view.state(v).cost + around);
+    }
+  }
+
+  EvictedRegions regions_;
+  Index index_;
+  std::vector<Entry> entries_;  // by version
+  std::vector<VersionId> cheaper_;
+  std::uint32_t search_ = 0;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,55 @@
+// Policies that evict the version with the least key, one at a time.
+#pragma once
+
+#include "policies/planning/eviction/tournament.hpp"
+#include "simulator/policy.hpp"
+
+namespace tidepool {
+
+/// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is read when the version's state
+/// changes, so it may depend on that state but not on time. The index is brought up to date only when room is needed.
+/// @tparam kVerb  kDrop (only what can be recomputed) or kSwapOut (anything)
+template <class Key, Verb kVerb = Verb::kDrop>
+class EvictLeast : public Policy {
+ public:
+  void start(const View& view) override { index_.reset(view.trace().versions().size()); }
+
+  void make_room(const View& view, const Request&, std::vector<Action>& out) override {
+    view.drain_changes([&](VersionId v) {
+      if ((kVerb == Verb::kDrop ? view.droppable(v) : view.evictable(v)) && may_go(view, v))
+        index_.set(v.index(), Key{view, v});
+      else
+        index_.clear(v.index());
+    });
+    ++evaluations_;
+    if (index_.winner() != Tournament<Key>::kNone) out.push_back({.verb = kVerb, .subject = index_.winner()});
+  }
+
+  std::int64_t cost_evaluations() const override { return evaluations_; }
+
+ protected:
+  /// Whether it is among what may be evicted at all; always the same answer for a version.
+  virtual bool may_go(const View&, VersionId) const { return true; }
+
+ private:
+  Tournament<Key> index_;
+  std::int64_t evaluations_ = 0;
+};
+
+/// Key: the version that was used longest ago; of several, the one that became evictable last.
+struct OldestFirst {
+  Nanos last_access;
+  std::uint32_t order = 0;
+  OldestFirst() = default;
+  OldestFirst(const View& view, VersionId v) : last_access{view.state(v).last_access}, order{view.state(v).order} {}
+  bool before(const OldestFirst& other) const {
+    return last_access != other.last_access ? last_access < other.last_access : order > other.order;
+  }
+};
+
+template <class Key>
+using DropLeast = EvictLeast<Key, Verb::kDrop>;
+template <class Key>
+using SwapOutLeast = EvictLeast<Key, Verb::kSwapOut>;
+
+}  // namespace tidepool

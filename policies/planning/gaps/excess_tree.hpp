@@ -1,0 +1,67 @@
+// Where the load of a step is above its limits, while gaps are taken away from it one by one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "policies/planning/gaps/gap.hpp"
+#include "policies/planning/gaps/range_tree.hpp"
+#include "policies/planning/gaps/step_circle.hpp"
+
+namespace tidepool {
+
+/// Bytes live by slot, as of LoadArea, against limits. Nothing that is taken comes back, so a slot that is no longer
+/// above its limit is done with, and one that never was is left out: everything is O(log slots), take() amortised over
+/// the slots.
+class ExcessTree {
+ public:
+  enum class Asked : std::uint8_t { kWhether, kHowMuch };
+  /// @param limits  by slot
+  /// @param asked   excess() only if how much
+  ExcessTree(const StepCircle& circle, const std::vector<Bytes>& limits, Asked asked = Asked::kWhether);
+
+  /// Takes the gap's bytes off the slots behind its release and in front of its due op.
+  void take(const Gap& gap);
+  /// Whether the load is above the limit somewhere while the gap lasts.
+  bool relieves(const Gap& gap) const;
+  /// Integral of what is above the limit over the gap, in bytes * ns.
+  double excess(const Gap& gap) const;
+  /// Whether the load is nowhere above its limit.
+  bool fits() const { return !nodes_[1].any(); }
+
+ private:
+  static constexpr Bytes kNone{std::numeric_limits<std::int64_t>::max()};
+  /// Of the slots below that are above their limits.
+  struct Node {
+    Bytes least = kNone;  ///< above
+    Bytes taken;          ///< off all of them, of which the nodes below do not know
+    bool any() const { return least != kNone; }
+  };
+  struct Area {
+    double bytes_ns = 0, ns = 0;  ///< above; of these slots
+  };
+  /// A node and the leaves [begin, end) below it.
+  struct Place {
+    std::size_t node, begin, end;
+    Place left() const { return {2 * node, begin, begin + (end - begin) / 2}; }
+    Place right() const { return {2 * node + 1, begin + (end - begin) / 2, end}; }
+    bool apart(std::size_t first, std::size_t last) const { return last <= begin || end <= first; }
+    bool within(std::size_t first, std::size_t last) const { return first <= begin && end <= last; }
+  };
+  Place all() const { return {1, 0, nodes_.size() / 2}; }
+  template <class Visit>
+  void for_each_run_of_leaves(const Gap& gap, Visit visit) const;
+  void take_off(std::size_t node, Bytes bytes);
+  void sum_up(std::size_t node);
+  void take(const Place& at, std::size_t first, std::size_t last, Bytes bytes);
+  bool any(const Place& at, std::size_t first, std::size_t last) const;
+  double area(const Place& at, std::size_t first, std::size_t last, Bytes taken) const;
+
+  std::vector<std::uint32_t> leaf_;  // by slot, and behind the last: how many before it are above their limits
+  std::vector<Node> nodes_;          // node i has the children 2 i and 2 i + 1
+  std::vector<Area> areas_;          // by node, if asked
+};
+
+}  // namespace tidepool

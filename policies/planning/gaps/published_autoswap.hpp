@@ -1,0 +1,47 @@
+// What AutoSwap's authors predict of their plans, from a log of block events: their arithmetic, with its mistakes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/planning/gaps/selection.hpp"
+#include "traces/input.hpp"
+
+namespace tidepool {
+
+/// One event of a log "event block size time".
+struct BlockEvent {
+  std::string block;
+  double size = 0;  ///< bytes
+  double time = 0;  ///< ns since the first event
+  bool allocates = false;
+};
+
+/// A log of three iterations of equal length and the load behind each of its events.
+struct BlockLog {
+  std::vector<BlockEvent> events;
+  std::vector<double> load;  ///< bytes, by event
+
+  std::size_t iteration() const { return events.size() / 3; }
+};
+
+/// Reads "Malloc 0x2f38ba0 9437184 1234" and the like, and one number a line for the loads.
+/// @throws InputError  "vec_block.csv:7: 'Malloc 0x1'; expected an event, a block, a size and a time"
+///                     "load.csv: 9515 loads for 9516 events"
+///                     "vec_block.csv: 9515 events; expected three iterations of equal length"
+BlockLog read_block_log(const Input& events, const Input& loads);
+
+/// The overhead in ns that the authors' program (junzhezhang/memInfoSwap, unit_functions.py) predicts for each limit,
+/// for kDoa, kAoa, kWdoa or kSwdoa, with blocks of at least 1 MiB. Sums of doubles in its order: equal to the last bit.
+///
+/// It differs from what its paper says: DOA leaves the copy in out; WDOA adds the load at the *number of the candidate*
+/// instead of that at each event, so that it ranks by length; while copies back are placed, the clock of the iteration
+/// before is compared with, so that hardly any copy waits for another; where a copy out would be over the limit it ends
+/// early and takes its bytes off the load twice there, and a copy back that has no room takes its bytes off where it
+/// would have been instead of adding them later.
+/// @param limits  bytes
+std::vector<double> published_overheads(const BlockLog& log, GapScore score, const std::vector<double>& limits);
+
+}  // namespace tidepool

@@ -1,0 +1,37 @@
+// How many slots of which sizes a step asks for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/planning/gaps/slot_pool.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The sizes of a step's buffers, rounded up, and how many of each are used and live at once. What is said of classes
+/// takes the sizes above the class before up to the slot of each.
+class SlotDemand {
+ public:
+  /// @param granule  sizes are multiples of it
+  SlotDemand(const Trace& trace, const Assumptions& assume, Bytes granule);
+
+  /// Distinct, growing.
+  const std::vector<Bytes>& sizes() const { return sizes_; }
+  /// By class: the most buffers that one op uses at once. Fewer slots cannot do.
+  std::vector<std::uint32_t> least(const SlotClasses& classes) const;
+  /// By class and op: the most buffers live from the end of the op before it to its own end.
+  std::vector<std::vector<Bytes>> live(const SlotClasses& classes) const;
+
+ private:
+  std::vector<std::size_t> classes_of_sizes(const SlotClasses& classes) const;
+
+  const Trace& trace_;
+  std::vector<Bytes> sizes_;
+  std::vector<std::uint32_t> size_of_;  // by buffer: an index of sizes_
+  std::vector<std::uint32_t> used_;     // by op, one after the other: the same, of the buffers that it uses
+  std::vector<std::size_t> first_used_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,132 @@
+// What an order of a chain means for the trace: which version goes when, and which op runs again.
+#include <algorithm>
+#include <utility>
+
+#include "policies/planning/remat/trace_chain.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Turns steps into actions.
+class Scheduler {
+ public:
+  Scheduler(const Trace& trace, const TraceChain& chain)
+      : trace_{trace},
+        stages_{chain.stages},
+        left_{stages_.size()},
+        ran_(stages_.size()),
+        saved_(stages_.size()),
+        needed_(trace.ops().size()),
+        is_saved_(trace.versions().size()),
+        last_use_(trace.versions().size()) {}
+
+  void apply(const ChainStep& step) {
+    const std::size_t i = step.stage;
+    if (step.verb == ChainVerb::kBackward) {
+      --left_;
+      // Without it, what comes next runs with the least memory; the stage before makes it again with what it saves.
+      if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
+      return;
+    }
+    if (ran_[i])
+      run_again(i, step.verb);
+    else
+      run_first(i, step.verb);
+    ran_[i] = true;
+    saved_[i] = step.verb == ChainVerb::kSave;
+  }
+
+  std::vector<Action> take() {
+    std::stable_sort(actions_.begin(), actions_.end(),
+                     [](const Action& a, const Action& b) { return a.before < b.before; });
+    return std::move(actions_);
+  }
+
+ private:
+  void add(Verb verb, std::uint32_t before, std::uint32_t subject) {
+    if (before < trace_.ops().size()) actions_.push_back({.verb = verb, .before = OpId{before}, .subject = subject});
+  }
+  void drop(std::uint32_t before, VersionId v) { add(Verb::kDrop, before, v.value()); }
+
+  void run_first(std::size_t i, ChainVerb verb) {
+    const TraceStage& stage = stages_[i];
+    if (verb == ChainVerb::kSave) return;
+    for (const Saved& saved : stage.saved)
+      if (saved.version != stage.output) drop(saved.last_forward + 1, saved.version);
+    if (verb == ChainVerb::kSweep && i > 0) drop(stage.behind, stages_[i - 1].output);
+  }
+
+  void run_again(std::size_t i, ChainVerb verb) {
+    const TraceStage& stage = stages_[i];
+    const std::uint32_t now = stages_[left_ - 1].window;
+    const bool saves = verb == ChainVerb::kSave;
+    find_needed(stage, saves);
+    std::vector<Saved> open;  // made, and to be dropped when used last
+    std::size_t next = 0;
+    for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
+      bool runs = false;
+      for (; next < stage.saved.size() && stage.saved[next].made == op; ++next) {
+        if (!needed_[op]) continue;
+        runs = true;
+        if (stage.saved[next].version != stage.output) open.push_back(stage.saved[next]);
+      }
+      if (!runs) continue;  // what is between runs when what is saved needs it
+      add(Verb::kRun, now, op);
+      if (saves) continue;
+      std::erase_if(open, [&](const Saved& saved) {
+        if (last_use_[saved.version.index()] > op) return false;
+        drop(now, saved.version);
+        return true;
+      });
+    }
+    if (saves) return;
+    for (const Saved& saved : open) drop(now, saved.version);
+    if (verb == ChainVerb::kSweep && i > 0) drop(now, stages_[i - 1].output);
+  }
+
+  /// Ops of the stage that its output, or all that it saves, is made with; and when a version is used last: by an op
+  /// that is run, or by one between that runs when that one needs it.
+  void find_needed(const TraceStage& stage, bool saves) {
+    for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
+      needed_[op] = false;
+      for (const VersionId made : trace_.made(OpId{op})) last_use_[made.index()] = 0, is_saved_[made.index()] = false;
+    }
+    for (const Saved& saved : stage.saved) {
+      is_saved_[saved.version.index()] = true;
+      if (saves || saved.version == stage.output) needed_[saved.made] = true;
+    }
+    for (std::uint32_t op = stage.behind; op-- > stage.first;) {
+      if (!needed_[op]) continue;
+      std::uint32_t runs = 0;
+      for (const VersionId made : trace_.made(OpId{op}))
+        runs = std::max(runs, is_saved_[made.index()] ? op : last_use_[made.index()]);
+      for (const Use& use : trace_.uses(OpId{op})) {
+        if (!use.in.valid()) continue;
+        const VersionId root = trace_.root(use.in);
+        const OpId producer = trace_.version(root).producer;
+        if (!producer.valid() || producer.value() < stage.first) continue;
+        needed_[producer.index()] = true;
+        last_use_[root.index()] = std::max(last_use_[root.index()], runs);
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<TraceStage>& stages_;
+  std::size_t left_;                     // stages that have not gone backward
+  std::vector<bool> ran_, saved_;        // by stage
+  std::vector<bool> needed_;             // by op, of the stage looked at
+  std::vector<bool> is_saved_;           // by version, likewise
+  std::vector<std::uint32_t> last_use_;  // by version: op
+  std::vector<Action> actions_;
+};
+
+}  // namespace
+
+std::vector<Action> actions_of(const Trace& trace, const TraceChain& chain, const ChainSequence& sequence) {
+  Scheduler scheduler{trace, chain};
+  for (const ChainStep& step : sequence) scheduler.apply(step);
+  return scheduler.take();
+}
+
+}  // namespace tidepool

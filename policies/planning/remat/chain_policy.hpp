@@ -1,0 +1,77 @@
+// Policies that reverse the step as a chain of stages differ in one thing: the order that they choose.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/trace_chain.hpp"
+#include "simulator/options.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+
+/// Cuts the step into at most so many stages (see linearise), lets `choose` find an order for the memory that is there
+/// besides what existed before the step, and carries it out. Where everything fits, everything is kept. Sizes are sums
+/// of bytes: what a pool with addresses cannot place is for the next policy of the chain. O(1) per action.
+class ChainPolicy final : public DraftPolicy {
+ public:
+  using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;
+  ChainPolicy(std::size_t stages, Choose choose) : stages_{stages}, choose_{std::move(choose)} {}
+
+  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+    const TraceChain chain = linearise(trace, stages_);
+    for (const Buffer& buffer : trace.buffers())
+      if (buffer.born_before) capacity -= buffer.size;
+    if (cost_of(chain.chain, save_all(chain.chain))->peak > capacity)
+      draft_ = Draft{actions_of(trace, chain, choose_(chain.chain, std::max(capacity, Bytes{})))};
+    return {};
+  }
+
+ private:
+  std::size_t stages_;
+  Choose choose_;
+};
+
+/// A whole number that an option gives. @throws InputError  "rotor: option 'stages' is '0'; expected 1 to 200"
+inline std::size_t count_of(const std::string& owner, const Options& options, const std::string& name,
+                            std::size_t most) {
+  const double value = options.number(name);
+  if (!(value >= 1 && value <= static_cast<double>(most)))
+    throw InputError{fmt::format("{}: option '{}' is '{}'; expected 1 to {}", owner, name, options.word(name), most)};
+  return static_cast<std::size_t>(value);
+}
+
+/// Keeps the better of two orders: one that fits, else the one with the lower peak; of those that fit, or peak alike,
+/// the one that takes less time.
+class BestOrder {
+ public:
+  BestOrder(const Chain& chain, Bytes room) : chain_{chain}, room_{room} {}
+
+  void offer(ChainSequence sequence) {
+    const ChainCost cost = *cost_of(chain_, sequence);
+    if (!sequence_.empty() && !better(cost, cost_)) return;
+    cost_ = cost;
+    sequence_ = std::move(sequence);
+  }
+  ChainSequence take() { return std::move(sequence_); }
+
+ private:
+  bool better(const ChainCost& a, const ChainCost& b) const {
+    const bool a_fits = a.peak <= room_, b_fits = b.peak <= room_;
+    if (a_fits != b_fits) return a_fits;
+    if (!a_fits && a.peak != b.peak) return a.peak < b.peak;
+    return a.time < b.time;
+  }
+
+  const Chain& chain_;
+  Bytes room_;
+  ChainCost cost_;
+  ChainSequence sequence_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,218 @@
+#include "policies/planning/remat/condense.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/planning/remat/trace_chain.hpp"
+
+namespace tidepool {
+namespace {
+
+class Condenser {
+ public:
+  explicit Condenser(const Trace& trace)
+      : trace_{trace},
+        ops_{static_cast<std::uint32_t>(trace.ops().size())},
+        backward_{std::min(first_backward_op(trace), ops_)} {}
+
+  CondensedTrace take(std::size_t most) {
+    cut_forward(std::max<std::size_t>(most, 1));
+    cut_backward();
+    group_of_.resize(ops_);
+    for (std::size_t g = 0; g < groups().size(); ++g)
+      for (std::uint32_t op = groups()[g].first; op < groups()[g].behind; ++op) group_of_[op] = g;
+    measure();
+    connect();
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<OpGroup>& groups() { return result_.groups; }
+
+  /// The op that makes what connects a stage with the next begins a group, so that this can be kept alone.
+  void cut_forward(std::size_t most) {
+    const std::vector<Saved> all = saved_versions(trace_, backward_);
+    Bytes total;
+    for (const Saved& saved : all) total += trace_.size(saved.version);
+    const Bytes each{total.count() / static_cast<std::int64_t>(most) + 1};
+    for (const TraceStage& stage : linearise(trace_, most).stages) {
+      const std::uint32_t connects =
+          stage.output.valid() ? trace_.version(stage.output).producer.value() : stage.behind;
+      cut_between(all, stage.first, connects, each);
+      cut_between(all, connects, stage.behind, each);
+    }
+    repeatable_ = groups().size();
+  }
+
+  /// Groups of the ops [first, behind) that save about so many bytes each.
+  void cut_between(const std::vector<Saved>& all, std::uint32_t first, std::uint32_t behind, Bytes each) {
+    auto next = std::lower_bound(all.begin(), all.end(), first,
+                                 [](const Saved& saved, std::uint32_t op) { return saved.made < op; });
+    Bytes sum;
+    OpGroup group{.first = first, .behind = first, .saved = {}};
+    for (std::uint32_t op = first; op < behind; ++op) {
+      for (; next != all.end() && next->made == op; ++next) {
+        group.saved.push_back(*next);
+        sum += trace_.size(next->version);
+      }
+      if (op + 1 < behind && sum * 2 < each * 3) continue;
+      sum = Bytes{};
+      group.behind = op + 1;
+      groups().push_back(std::exchange(group, OpGroup{.first = op + 1, .behind = op + 1, .saved = {}}));
+    }
+  }
+
+  void cut_backward() {
+    std::vector<std::uint32_t> starts{backward_};
+    std::uint32_t behind_all = backward_;
+    for (const OpGroup& group : groups()) {
+      std::uint32_t first = ops_;
+      for (const Saved& saved : group.saved) {
+        first = std::min(first, saved.first_again);
+        for (const auto& users : {trace_.readers(saved.version), trace_.viewers(saved.version)})
+          if (!users.empty()) behind_all = std::max(behind_all, users.back().value() + 1);
+      }
+      if (first < ops_) starts.push_back(first);
+    }
+    starts.push_back(std::min(behind_all, ops_));
+    std::sort(starts.begin(), starts.end());
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const std::uint32_t behind = i + 1 < starts.size() ? starts[i + 1] : ops_;
+      if (starts[i] < behind) groups().push_back({.first = starts[i], .behind = behind, .saved = {}});
+    }
+  }
+
+  void connect() {
+    KeepGraph& graph = result_.graph;
+    is_saved_.resize(trace_.versions().size());
+    seen_.assign(ops_, repeatable_);
+    graph.inputs.resize(groups().size());
+    for (std::size_t g = 0; g < repeatable_; ++g) {
+      graph.last.push_back(static_cast<std::uint32_t>(g));
+      for (const Saved& saved : groups()[g].saved) is_saved_[saved.version.index()] = true;
+    }
+    for (std::uint32_t op = 0; op < ops_; ++op)
+      for (const Use& use : trace_.uses(OpId{op})) {
+        if (!use.in.valid() || !is_saved_[trace_.root(use.in).index()]) continue;
+        const auto from = static_cast<std::uint32_t>(group_of(trace_.root(use.in)));
+        const std::size_t to = group_of_[op];
+        if (from >= to) continue;
+        add_once(graph.inputs[to], from);
+        graph.last[from] = std::max(graph.last[from], static_cast<std::uint32_t>(to));
+      }
+    for (std::size_t g = 0; g < repeatable_; ++g) find_again_inputs(g);
+  }
+
+  std::size_t group_of(VersionId v) const { return group_of_[trace_.version(v).producer.index()]; }
+  static void add_once(std::vector<std::uint32_t>& nodes, std::uint32_t node) {
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  }
+
+  /// What it takes to run a group again: all ops behind what it saves, also of earlier groups, back to what those have
+  /// saved. What lies between is no longer there.
+  void find_again_inputs(std::size_t group) {
+    std::vector<std::uint32_t>& inputs = result_.graph.again_inputs.emplace_back();
+    Nanos time;
+    Bytes workspace, size;
+    std::vector<OpId> open;
+    const auto run = [&](OpId op) {
+      if (seen_[op.index()] == group || trace_.op(op).kind == OpKind::kSource) return;
+      seen_[op.index()] = group;
+      time += trace_.op(op).duration;
+      workspace = std::max(workspace, besides_[op.index()] - constant_);
+      open.push_back(op);
+    };
+    for (const Saved& saved : groups()[group].saved) {
+      run(OpId{saved.made});
+      size += trace_.size(saved.version);
+    }
+    while (!open.empty()) {
+      const OpId op = open.back();
+      open.pop_back();
+      for (const Use& use : trace_.uses(op)) {
+        if (!use.in.valid()) continue;
+        const VersionId root = trace_.root(use.in);
+        if (is_saved_[root.index()] && group_of(root) != group)
+          add_once(inputs, static_cast<std::uint32_t>(group_of(root)));
+        else if (trace_.version(root).producer.valid())
+          run(trace_.version(root).producer);
+      }
+    }
+    result_.graph.time.push_back(time);
+    result_.graph.workspace.push_back(workspace);
+    result_.graph.size.push_back(size);
+  }
+
+  /// What is there besides what the forward groups have saved, at each op and before it.
+  void measure() {
+    const std::vector<Bytes> live = live_bytes(trace_), quiet = live_bytes_before(trace_);
+    const std::vector<std::uint32_t> end = ends_of_versions(trace_);
+    std::vector<Bytes> saved(ops_ + 1);  // by op: alive, of all that is saved
+    for (const OpGroup& group : groups())
+      for (const Saved& each : group.saved) {
+        saved[each.made] += trace_.size(each.version);
+        saved[end[each.version.index()]] -= trace_.size(each.version);
+      }
+    for (std::uint32_t op = 1; op <= ops_; ++op) saved[op] += saved[op - 1];
+    for (std::uint32_t op = 0; op < ops_; ++op) besides_.push_back(live[op] - saved[op]);
+    KeepGraph& graph = result_.graph;
+    for (const OpGroup& group : groups()) {
+      Bytes during;
+      for (std::uint32_t op = group.first; op < group.behind; ++op) during = std::max(during, besides_[op]);
+      graph.during.push_back(during);
+      const Bytes kept_before = group.first == 0 ? Bytes{} : saved[group.first - 1];
+      graph.before.push_back(std::max(quiet[group.first] - kept_before, Bytes{}));
+    }
+    for (const Buffer& buffer : trace_.buffers())
+      if (buffer.born_before) constant_ += buffer.size;
+  }
+
+  const Trace& trace_;
+  std::uint32_t ops_, backward_;
+  std::size_t repeatable_ = 0;         // forward groups
+  std::vector<std::size_t> group_of_;  // by op
+  std::vector<Bytes> besides_;         // by op: live, without what is saved
+  Bytes constant_;                     // of it, what existed before the step
+  std::vector<bool> is_saved_;         // by version
+  std::vector<std::size_t> seen_;      // by op: the last group that it was seen for
+  CondensedTrace result_;
+};
+
+}  // namespace
+
+CondensedTrace condense(const Trace& trace, std::size_t most) { return Condenser{trace}.take(most); }
+
+std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule) {
+  std::vector<Action> actions;
+  const auto add = [&](Verb verb, std::uint32_t before, std::uint32_t subject) {
+    if (before < trace.ops().size()) actions.push_back({.verb = verb, .before = OpId{before}, .subject = subject});
+  };
+  const auto drop = [&](std::uint32_t before, std::size_t group) {
+    for (const Saved& saved : condensed.groups[group].saved) add(Verb::kDrop, before, saved.version.value());
+  };
+  for (std::size_t t = 0; t < condensed.groups.size(); ++t) {
+    const OpGroup& now = condensed.groups[t];
+    const std::size_t values = schedule.kept[t].size();
+    std::vector<std::vector<std::size_t>> leaves(values + 1);  // behind which group
+    for (std::size_t i = 0; i < values; ++i)
+      if (const auto last = last_reader(condensed.graph, schedule, t, i))
+        leaves[std::min<std::size_t>(*last, values)].push_back(i);
+    for (std::size_t k = 0; k < values; ++k) {
+      if (schedule.again[t][k])
+        for (const Saved& saved : condensed.groups[k].saved) add(Verb::kRun, now.first, saved.made);
+      for (const std::size_t i : leaves[k]) drop(now.first, i);
+    }
+    for (const std::size_t i : leaves[values])
+      if (t < condensed.graph.last[i]) drop(now.behind, i);
+    const bool is_new = t < condensed.graph.repeatable() && t + 1 < condensed.groups.size();
+    if (is_new && t < condensed.graph.last[t] && !schedule.kept[t + 1][t])
+      for (const Saved& saved : now.saved)
+        add(Verb::kDrop, std::min(saved.last_forward + 1, now.behind), saved.version.value());
+  }
+  std::stable_sort(actions.begin(), actions.end(),
+                   [](const Action& a, const Action& b) { return a.before < b.before; });
+  return actions;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,202 @@
+#include "policies/planning/remat/trace_chain.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+/// Finds stages and measures them.
+class Lineariser {
+ public:
+  Lineariser(const Trace& trace, std::size_t most)
+      : trace_{trace},
+        ops_{static_cast<std::uint32_t>(trace.ops().size())},
+        backward_{std::min(first_backward_op(trace), ops_)},
+        saved_{saved_versions(trace, backward_)} {
+    for (const Saved& saved : saved_) total_ += trace.size(saved.version);
+    std::erase_if(saved_, [&](const Saved& saved) { return trace.size(saved.version) * 1000 < total_; });
+    cut();
+    merge(std::max<std::size_t>(most, 1));
+    find_windows();
+    measure();
+  }
+
+  TraceChain take() { return std::move(result_); }
+
+ private:
+  std::vector<TraceStage>& stages() { return result_.stages; }
+
+  /// Stages between all articulation points.
+  void cut() {
+    // By op: versions made before it and used in the forward phase from it on, and the sum of their ids.
+    std::vector<std::int64_t> crossing(backward_ + 1), ids(backward_ + 1);
+    for (std::uint32_t op = 0; op < backward_; ++op) {
+      if (trace_.op(OpId{op}).kind == OpKind::kSource) continue;
+      for (const VersionId v : trace_.made(OpId{op})) {
+        if (trace_.size(v) * 1000 < total_ || trace_.size(v) == Bytes{}) continue;
+        std::uint32_t last = op;
+        for (const auto& users : {trace_.readers(v), trace_.viewers(v)})
+          for (const OpId user : users)
+            if (user.value() < backward_) last = std::max(last, user.value());
+        for (const auto& [at, sign] : {std::pair{op + 1, 1}, std::pair{last + 1, -1}}) {
+          crossing[at] += sign;
+          ids[at] += sign * static_cast<std::int64_t>(v.value());
+        }
+      }
+    }
+    std::vector<bool> is_saved(trace_.versions().size());
+    for (const Saved& saved : saved_)
+      if (saved.first_again < ops_) is_saved[saved.version.index()] = true;
+    stages().assign(1, {});
+    for (std::uint32_t op = 1; op < backward_; ++op) {
+      crossing[op] += crossing[op - 1];
+      ids[op] += ids[op - 1];
+      if (crossing[op] != 1) continue;
+      const VersionId v{static_cast<std::size_t>(ids[op])};
+      if (!is_saved[v.index()] || trace_.version(v).producer.value() < stages().back().first) continue;
+      stages().back().behind = op;
+      stages().back().output = v;
+      stages().push_back({.first = op, .behind = op, .window = 0, .output = {}, .saved = {}});
+    }
+    stages().back().behind = backward_;
+    std::size_t stage = 0;
+    for (const Saved& saved : saved_) {
+      while (saved.made >= stages()[stage].behind) ++stage;
+      stages()[stage].saved.push_back(saved);
+    }
+  }
+
+  Bytes saved_bytes(const TraceStage& stage) const {
+    Bytes sum;
+    for (const Saved& saved : stage.saved) sum += trace_.size(saved.version);
+    return sum;
+  }
+
+  void merge(std::size_t most) {
+    std::vector<Bytes> sizes;
+    for (const TraceStage& stage : stages()) sizes.push_back(saved_bytes(stage));
+    while (stages().size() > most) {
+      std::size_t least = 0;
+      for (std::size_t i = 1; i + 1 < sizes.size(); ++i)
+        if (sizes[i] + sizes[i + 1] < sizes[least] + sizes[least + 1]) least = i;
+      TraceStage& into = stages()[least];
+      TraceStage& from = stages()[least + 1];
+      into.behind = from.behind;
+      into.output = from.output;
+      into.saved.insert(into.saved.end(), from.saved.begin(), from.saved.end());
+      sizes[least] += sizes[least + 1];
+      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(least) + 1);
+      stages().erase(stages().begin() + static_cast<std::ptrdiff_t>(least) + 1);
+    }
+  }
+
+  /// The backward step of a stage begins where its input, or what only it has saved, is first read again; where there
+  /// is neither, behind the first op that reads its output again; and not before the one of the stage behind it.
+  void find_windows() {
+    std::uint32_t last = backward_;
+    for (std::size_t i = stages().size(); i-- > 0;) {
+      TraceStage& stage = stages()[i];
+      std::uint32_t window = kNever;
+      std::uint32_t output_again = kNever;
+      for (const Saved& saved : stage.saved) {
+        std::uint32_t& again = saved.version == stage.output ? output_again : window;
+        again = std::min(again, saved.first_again);
+      }
+      if (i > 0)
+        for (const Saved& saved : stages()[i - 1].saved)
+          if (saved.version == stages()[i - 1].output) window = std::min(window, saved.first_again);
+      if (window == kNever && output_again != kNever) window = output_again + 1;
+      const bool is_last = i + 1 == stages().size();
+      stage.window = last = is_last || window == kNever ? last : std::max(last, std::min(window, ops_));
+    }
+  }
+
+  /// Time of the ops of a stage with which its output, or what else it saves, is made.
+  Nanos time_again(const TraceStage& stage, bool saves, bool hands_on) const {
+    std::vector<bool> needed(stage.behind - stage.first);
+    for (const Saved& saved : stage.saved)
+      if (saved.version == stage.output ? hands_on : saves) needed[saved.made - stage.first] = true;
+    Nanos time;
+    for (std::uint32_t op = stage.behind; op-- > stage.first;) {
+      if (!needed[op - stage.first]) continue;
+      time += trace_.op(OpId{op}).duration;
+      for (const Use& use : trace_.uses(OpId{op})) {
+        if (!use.in.valid()) continue;
+        const OpId producer = trace_.version(trace_.root(use.in)).producer;
+        if (producer.valid() && producer.value() >= stage.first) needed[producer.value() - stage.first] = true;
+      }
+    }
+    return time;
+  }
+
+  void measure() {
+    const std::vector<Bytes> live = live_bytes(trace_), before = live_bytes_before(trace_);
+    const std::vector<std::uint32_t> end = ends_of_versions(trace_);
+    Bytes constant;
+    for (const Buffer& buffer : trace_.buffers())
+      if (buffer.born_before) constant += buffer.size;
+    // What earlier stages have saved is not counted with a stage.
+    std::vector<Bytes> away(ops_ + 1), dropped(ops_ + 1);
+    for (const TraceStage& stage : stages())
+      for (const Saved& saved : stage.saved) {
+        const Bytes size = trace_.size(saved.version);
+        const std::uint32_t until = std::min(stage.window, end[saved.version.index()]);
+        if (stage.behind < until) away[stage.behind] -= size, away[until] += size;
+        // Nor what a stage that keeps nothing has used last.
+        if (saved.version != stage.output && saved.last_forward + 1 < stage.behind)
+          dropped[saved.last_forward + 1] -= size, dropped[stage.behind] += size;
+      }
+    std::vector<Bytes> kept(ops_), swept(ops_);  // by op: needed when its stage keeps everything, or nothing
+    std::vector<Bytes> ready(ops_);              // by op: there before it, without what it makes
+    Bytes gone, gone_here;
+    for (std::uint32_t op = 0; op < ops_; ++op) {
+      gone += away[op];
+      gone_here += dropped[op];
+      kept[op] = live[op] + gone - constant;
+      swept[op] = kept[op] + gone_here;
+      ready[op] = before[op] + gone - constant;
+    }
+    const auto most = [](const std::vector<Bytes>& values, std::uint32_t first, std::uint32_t behind) {
+      Bytes peak;
+      for (std::uint32_t op = first; op < behind; ++op) peak = std::max(peak, values[op]);
+      return peak;
+    };
+    for (std::size_t i = 0; i < stages().size(); ++i) {
+      const TraceStage& stage = stages()[i];
+      Nanos first, backward;
+      for (std::uint32_t op = stage.first; op < stage.behind; ++op) first += trace_.op(OpId{op}).duration;
+      const bool output_stays = !stage.output.valid() || end[stage.output.index()] > stage.window;
+      const std::uint32_t window_end = i == 0 ? ops_ : stages()[i - 1].window;
+      for (std::uint32_t op = stage.window; op < window_end; ++op) backward += trace_.op(OpId{op}).duration;
+      Bytes gradient;
+      if (stage.window < ops_) {
+        gradient = ready[stage.window];
+        for (const Saved& saved : stage.saved)
+          if (end[saved.version.index()] > stage.window) gradient -= trace_.size(saved.version);
+        gradient = std::max(gradient, Bytes{});
+      }
+      const Bytes output = stage.output.valid() ? trace_.size(stage.output) : Bytes{};
+      result_.chain.stages.push_back(
+          {first,
+           time_again(stage, false, true),
+           output,
+           most(swept, stage.first, stage.behind),
+           gradient,
+           {{first, time_again(stage, true, true), time_again(stage, true, output_stays), backward, saved_bytes(stage),
+             most(kept, stage.first, stage.behind), most(kept, stage.window, window_end)}}});
+    }
+  }
+
+  const Trace& trace_;
+  std::uint32_t ops_, backward_;
+  std::vector<Saved> saved_;
+  Bytes total_;
+  TraceChain result_;
+};
+
+}  // namespace
+
+TraceChain linearise(const Trace& trace, std::size_t most) { return Lineariser{trace, most}.take(); }
+
+}  // namespace tidepool

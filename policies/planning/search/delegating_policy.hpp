@@ -1,0 +1,46 @@
+// Policies that let another policy answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simulator/policy.hpp"
+#include "simulator/pool.hpp"
+
+namespace tidepool {
+
+/// A policy that passes every question of the run on to its target. Derived policies choose the target, and override
+/// the questions that they answer themselves. There must be a target before the first iteration starts.
+class DelegatingPolicy : public Policy {
+ public:
+  std::unique_ptr<Pool> bring_pool() override { return target_->bring_pool(); }
+  void start(const View& view) override { target_->start(view); }
+  std::int64_t changes_of_mind() const override { return target_->changes_of_mind(); }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    target_->make_room(view, request, out);
+  }
+  void before_run(const View& view, OpId op, std::vector<Action>& out) override { target_->before_run(view, op, out); }
+  bool anticipates() const override { return target_->anticipates(); }
+  void before_place(const View& view, const Request& request, std::vector<Action>& out) override {
+    target_->before_place(view, request, out);
+  }
+  bool watches() const override { return true; }  // asked before there may be a target
+  void dropped(const View& view, VersionId v) override {
+    if (target_->watches()) target_->dropped(view, v);
+  }
+  void computed(const View& view, std::span<const VersionId> versions) override {
+    if (target_->watches()) target_->computed(view, versions);
+  }
+  std::int64_t cost_evaluations() const override { return target_ != nullptr ? target_->cost_evaluations() : 0; }
+
+ protected:
+  /// `target` outlives this policy, or the next call.
+  void delegate_to(Policy& target) { target_ = &target; }
+
+ private:
+  Policy* target_ = nullptr;
+};
+
+}  // namespace tidepool

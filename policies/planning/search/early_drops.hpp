@@ -1,0 +1,44 @@
+// A run's drops, each as soon as what goes is not used any more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "policies/planning/search/counted_pool.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/policy.hpp"
+
+namespace tidepool {
+
+/// A version goes before a request for a place.
+struct EarlyDrop {
+  std::uint32_t request = 0;
+  VersionId version;
+};
+
+/// The drops of a realised plan, each moved from where room was needed to the first request behind the last use of what
+/// goes: nobody misses it in between, so all else stays as it is, and memory is free for longer. The lives in the log
+/// of the same run are cut short to match. In the order in which they are due.
+std::vector<EarlyDrop> drop_early(const Trace& trace, const Plan& plan, PlaceLog& log);
+
+/// Drops what is due, on a pool that counts the requests that it has served.
+class ScriptedDrops final : public Policy {
+ public:
+  ScriptedDrops(std::shared_ptr<const std::vector<EarlyDrop>> drops, std::shared_ptr<const std::size_t> served)
+      : drops_{std::move(drops)}, served_{std::move(served)} {}
+
+  bool anticipates() const override { return true; }
+  void before_place(const View& view, const Request&, std::vector<Action>& out) override {
+    for (; next_ < drops_->size() && (*drops_)[next_].request <= *served_; ++next_)
+      if (const VersionId v = (*drops_)[next_].version; view.droppable(v))
+        out.push_back({.verb = Verb::kDrop, .subject = v.value()});
+  }
+
+ private:
+  std::shared_ptr<const std::vector<EarlyDrop>> drops_;
+  std::shared_ptr<const std::size_t> served_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,53 @@
+// A policy that runs on a pool of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/search/counted_pool.hpp"
+#include "policies/planning/search/delegating_policy.hpp"
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// Lets `policy` decide, on `pool` if there is one. In the first iteration `first` decides instead, if there is one.
+/// Counts in `log` how often the run asks for room.
+class PooledPolicy final : public DelegatingPolicy {
+ public:
+  explicit PooledPolicy(std::unique_ptr<Policy> policy, std::unique_ptr<Pool> pool = {},
+                        std::unique_ptr<Policy> first = {}, std::shared_ptr<PlaceLog> log = {})
+      : policy_{std::move(policy)}, first_{std::move(first)}, pool_{std::move(pool)}, log_{std::move(log)} {
+    delegate_to(*policy_);
+  }
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    if (!first_) return policy_->plan_run(trace, spec);
+    policy_->plan_run(trace, spec);  // a draft would be followed from the first iteration on
+    return first_->plan_run(trace, spec);
+  }
+  std::unique_ptr<Pool> bring_pool() override { return std::move(pool_); }
+  void start(const View& view) override {
+    delegate_to(iteration_++ == 0 && first_ ? *first_ : *policy_);
+    DelegatingPolicy::start(view);
+  }
+  std::int64_t changes_of_mind() const override {
+    return (first_ && iteration_ > 1 ? 1 : 0) + DelegatingPolicy::changes_of_mind();
+  }
+  void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
+    if (log_) ++log_->asked;
+    DelegatingPolicy::make_room(view, request, out);
+  }
+  std::int64_t cost_evaluations() const override {
+    return policy_->cost_evaluations() + (first_ ? first_->cost_evaluations() : 0);
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_, first_;
+  std::unique_ptr<Pool> pool_;
+  std::shared_ptr<PlaceLog> log_;
+  int iteration_ = 0;
+};
+
+}  // namespace tidepool

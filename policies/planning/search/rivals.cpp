@@ -1,0 +1,66 @@
+#include "policies/planning/search/rivals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/answering_planner.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+
+/// On what policies can do that do only this.
+std::optional<Bound> Rivals::bound(bool swap, bool recompute) const {
+  return best_bound({.trace = trace_,
+                     .machine = spec_.machine,
+                     .capacity = spec_.capacity,
+                     .swap = swap,
+                     .remat = recompute,
+                     .assume = spec_.assume,
+                     .iterations = spec_.iterations,
+                     .steady = spec_.steady});
+}
+
+bool Rivals::plan_exists() const {
+  const std::optional<Bound> least = bound(may_swap_, may_recompute_);
+  return !least || least->feasible;
+}
+
+/// Whether policies that do only this might beat `best`.
+bool Rivals::may_win(bool swap, bool recompute, const Result& best) const {
+  if (best.outcome != Outcome::kOk) return true;
+  const std::optional<Bound> least = bound(swap, recompute);
+  return !least || (least->feasible && least->makespan < best.totals.makespan);
+}
+
+std::optional<Rivals::Winner> Rivals::beat(Result& best) {
+  std::optional<Winner> winner;
+  const auto kind = [](PolicyKind one) { return static_cast<std::size_t>(one); };
+  std::array<bool, 8> may{};
+  may[kind(PolicyKind::kSwap)] = may_swap_ && may_win(true, false, best);
+  may[kind(PolicyKind::kRemat)] = may_recompute_ && may_win(false, true, best);
+  may[kind(PolicyKind::kHybrid)] = may_swap_ && may_recompute_;
+  for (const PolicyInfo* info : all_policies()) {
+    if (info->name == self_ || !may[kind(info->kind)]) continue;
+    RunSpec spec = spec_;
+    // What a search tries first may be slower than what it ends with.
+    const bool searches = std::any_of(info->options.begin(), info->options.end(),
+                                      [](const OptionInfo& option) { return option.name == "effort"; });
+    spec.overhead_limit = limit_of(trace_, spec_, best, searches ? 2 : 1);
+    const auto make = [info, seed = spec_.seed] { return info->make(Options{info->name, info->options, {}, seed}); };
+    std::unique_ptr<Policy> policy = make();
+    const auto* const answering = dynamic_cast<const AnsweringPlanner*>(policy.get());
+    const std::shared_ptr<const AnsweringPlanner::Maker> found = answering != nullptr ? answering->maker() : nullptr;
+    const Result result = judge(trace_, spec, std::move(policy));
+    ++judged_;
+    if (!better(result, best) || (best.outcome == Outcome::kOk && result.totals.makespan == best.totals.makespan))
+      continue;
+    best = result;
+    winner = Winner{make, spec.overhead_limit};
+    if (found && *found) winner->make = *found;
+  }
+  return winner;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "policies/pool/cuda_async/cuda_async_pool.hpp"
+#include "simulator/registry.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// CUDA's stream-ordered allocator; documented rules, and what is assumed about the rest: class CudaAsync.
+class CudaAsyncPool final : public Pool {
+ public:
+  explicit CudaAsyncPool(const Options& options)
+      : config_{.release_threshold = options.bytes("release_threshold"),
+                .follow_event_dependencies = options.flag("follow_event_dependencies"),
+                .opportunistic = options.flag("allow_opportunistic"),
+                .internal_dependencies = options.flag("allow_internal_dependencies"),
+                .granule = options.bytes("granule")} {
+    if (config_.granule <= Bytes{})
+      throw InputError{
+          fmt::format("cuda-async: option 'granule' is {}; expected at least 1B", options.word("granule"))};
+  }
+
+  void start(const Trace& trace, Bytes capacity, Device& device) override {
+    capacity_ = capacity;
+    memory_.emplace(config_, trace, device, capacity);
+  }
+  std::optional<Block> place(const Request& request) override {
+    if (request.size > capacity_) return {};
+    return memory_->malloc(request);
+  }
+  void release(const Block& block) override { memory_->free(block.offset); }
+  void give_back(const Block& block, const Departure& departure) override {
+    memory_->free_async(block.offset, departure);
+  }
+  void synchronized(OpId, Nanos now) override { memory_->synchronized(now); }
+  Bytes largest_hole() const override { return memory_->largest_hole(); }
+
+ private:
+  CudaAsyncConfig config_;
+  Bytes capacity_;
+  std::optional<CudaAsync> memory_;
+};
+
+const RegisterPool kRegister{
+    {.name = "cuda-async",
+     .summary = "CUDA's stream-ordered pool (cudaMallocAsync) as documented; placement assumed, uncalibrated",
+     .paper = "CUDA programming guide, stream-ordered memory allocator; cudaMemPoolAttr of the runtime API",
+     .options =
+         {{"release_threshold", "0B", "bytes", "what stays reserved, used or not, when the host waits"},
+          {"follow_event_dependencies", "on", "on/off", "reuse what another stream freed once it was waited for"},
+          {"allow_opportunistic", "on", "on/off", "reuse what another stream freed once that has passed the free"},
+          {"allow_internal_dependencies", "on", "on/off", "when the device refuses, reuse and wait for the free"},
+          {"granule", "32MiB", "bytes", "memory is taken from the device in multiples of it (assumed)"}},
+     .make = [](const Options& options) { return std::make_unique<CudaAsyncPool>(options); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,21 @@
+#include "policies/pool/smartpool/smartpool_pool.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+SmartPoolFit fit_of(const Options& options) {
+  return options.word("fit") == "first" ? SmartPoolFit::kFirst : SmartPoolFit::kBest;
+}
+
+/// Rules, source and departures from it: class SmartPool.
+const RegisterPool kRegister{
+    {.name = "smartpool",
+     .summary = "SmartPool: cudaMalloc until an iteration repeats, then planned places in one pool",
+     .paper = "Zhang et al., arXiv 1903.06631, section 3; github.com/junzhezhang/onlineColoring",
+     .options = {{"fit", "best", "first|best",
+                  "which hole a block goes to; best overlooks the lowest one, as published"}},
+     .make = [](const Options& options) { return std::make_unique<SmartPool>(fit_of(options)); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,29 @@
+// Which whole buffers must be absent so that the others fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// The least sum of some of these sizes that is no less than `excess`; `excess` itself, rounded up to a multiple of
+/// what all sizes are multiples of, where a table of all sums would take more work than that.
+/// @param excess     at most the sum of all sizes
+/// @param most_work  words of 64 sums that are looked at; 10^6 take a millisecond
+Bytes least_sum(std::span<const Bytes> sizes, Bytes excess, std::int64_t most_work = 1'000'000);
+
+struct AbsentSets {
+  bool possible = true;  ///< false: all sizes together are less than the excess
+  Bytes least;           ///< least_sum()
+  /// Every set of indices whose sizes add up to the excess or more, and none of which can be spared; none if there are
+  /// more than 64 of them.
+  std::vector<std::vector<std::uint32_t>> sets;
+};
+
+/// @param excess  positive
+AbsentSets absent_sets(std::span<const Bytes> sizes, Bytes excess);
+
+}  // namespace tidepool

@@ -1,0 +1,73 @@
+// Linear and mixed integer programs, solved by COIN-OR's CLP and CBC.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// min sum c_j x_j, subject to lower_i <= sum a_ij x_j <= upper_i and lower_j <= x_j <= upper_j, some x_j integer.
+/// Coefficients should lie within some six orders of magnitude: scale bytes and nanoseconds to the size of the
+/// instance.
+class LinearProgram {
+ public:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  enum class Status : std::uint8_t {
+    kOptimal,     ///< within the solver's tolerances
+    kInfeasible,  ///< by the solver's word
+    kUnbounded,   ///< likewise
+    kLimit        ///< stopped before; `x` is the best known, or empty
+  };
+
+  struct Limits {
+    std::optional<Nanos> time = {};           ///< wall time; none: no limit
+    const std::atomic<bool>* stop = nullptr;  ///< set by another thread to end the search
+    std::optional<int> nodes = {};            ///< of branch and bound, where there are integers; none: no limit
+  };
+
+  struct Solution {
+    Status status = Status::kLimit;
+    double objective = kInfinity;  ///< of `x`
+    double bound = -kInfinity;     ///< no solution is below it. Without integers: weak duality, see dual_bound()
+    std::vector<double> x;         ///< by variable; empty if none was found
+    std::vector<double> duals;     ///< by row: what one unit more on its right side costs; empty with integers
+  };
+
+  /// @return its number, counted from 0
+  std::uint32_t variable(double lower, double upper, double cost);
+  std::uint32_t integer(double lower, double upper, double cost);
+  std::uint32_t row(double lower, double upper);
+  /// Adds to a coefficient.
+  void add(std::uint32_t row, std::uint32_t variable, double coefficient);
+
+  std::uint32_t variables() const { return static_cast<std::uint32_t>(cost_.size()); }
+  std::uint32_t rows() const { return static_cast<std::uint32_t>(row_lower_.size()); }
+
+  Solution solve() const { return solve(Limits{}); }
+  Solution solve(const Limits& limits) const;
+  /// The same where no variable need be an integer.
+  Solution solve_relaxed(const Limits& limits) const;
+
+  /// What any multipliers of the rows prove: no solution, integer or not, costs less. Whatever solver the multipliers
+  /// came from and however rough they are, the bound holds up to the rounding of this one sum, which is taken off
+  /// (Neumaier and Shcherbina 2004, equation 5). Variables without bounds need exact multipliers, or it is -infinity:
+  /// give every variable bounds.
+  double dual_bound(std::span<const double> duals) const;
+
+ private:
+  Solution solve_integer(const Limits& limits) const;
+
+  std::vector<double> lower_, upper_, cost_, row_lower_, row_upper_;
+  std::vector<std::uint32_t> integers_;
+  std::vector<int> entry_row_, entry_variable_;
+  std::vector<double> entry_;
+};
+
+}  // namespace tidepool

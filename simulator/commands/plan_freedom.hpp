@@ -1,0 +1,34 @@
+// The option --with of commands that reason about all plans.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "simulator/options.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+
+/// What plans may do besides running the ops of the program once.
+struct PlanFreedom {
+  bool swap = false, remat = false;
+};
+
+/// Reads "swap,remat", either of them, or "none".
+/// @throws InputError  "--with: 'offload' is not what plans may do; expected swap, remat, swap,remat or none"
+inline PlanFreedom parse_with(const std::string& text) {
+  PlanFreedom freedom;
+  for (const std::string& word : split_list(text)) {
+    if (word == "swap")
+      freedom.swap = true;
+    else if (word == "remat")
+      freedom.remat = true;
+    else if (text != "none")
+      throw InputError{
+          fmt::format("--with: '{}' is not what plans may do; expected swap, remat, swap,remat or none", word)};
+  }
+  return freedom;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,45 @@
+// When a piece of device memory that was given up may be written again.
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "simulator/engine/completion_time.hpp"
+
+namespace tidepool {
+
+/// Ranges of addresses whose last user ends later than the lanes have come. A place that reuses such a range must wait.
+/// Every range is kept until it is past for all lanes, so the map stays as small as what is under way. O(log n).
+class Availability {
+ public:
+  /// [offset, offset + size) may be written from `time` on.
+  void release(Bytes offset, Bytes size, const Moment& time);
+
+  /// The earliest time at which all of [offset, offset + size) may be written; forgets the range.
+  Moment take(Bytes offset, Bytes size);
+
+  /// Forgets ranges for which is_past(const Moment&) says so; looks only when there are many more than last time.
+  template <class IsPast>
+  void forget(IsPast is_past) {
+    if (ranges_.size() < swept_size_) return;
+    std::erase_if(ranges_, [&](const auto& range) { return is_past(range.second.time); });
+    swept_size_ = std::max<std::size_t>(64, 2 * ranges_.size());
+  }
+
+  /// Calls visit(first, end, const Moment&) for every range in address order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [first, range] : ranges_) visit(first, range.end, range.time);
+  }
+  bool empty() const { return ranges_.empty(); }
+
+ private:
+  struct Range {
+    Bytes end;
+    Moment time;
+  };
+  std::map<Bytes, Range> ranges_;  // by first address; disjoint
+  std::size_t swept_size_ = 64;    // forget() walks the map only when it has grown to this
+};
+
+}  // namespace tidepool

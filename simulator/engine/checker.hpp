@@ -1,0 +1,71 @@
+// Refuses actions that could not be carried out. Independent of pools, policies and the driver, and dumber than they
+// are.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "simulator/engine/memory_map.hpp"
+#include "simulator/engine/places_in_use.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Follows a plan action by action with its own idea of what is where. check() throws PlanError for: overlap of live
+/// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out
+/// of program order, outputs without a place, copies of what is not there or has no room on the host, and plans that
+/// end before the program does. It holds a plan to the assumptions that it was made under: where views are replayed, a
+/// view is there only until its base is taken away; where sources are pinned, they stay.
+class Checker {
+ public:
+  Checker(const Trace& trace, const RunSpec& spec);
+  void check(const Action& action);
+  /// After the last action.
+  void finish() const;
+
+ private:
+  /// Off the device: in the host's pool or in the storage beyond it.
+  struct Room {
+    Bytes host{}, storage{};
+    bool none() const { return host + storage == Bytes{}; }
+  };
+  struct Place {
+    Bytes offset{}, size{};
+    bool placed = false, filled = false;
+    bool on_host = false;
+    Room room{};  ///< that its copy takes
+  };
+  void occupy(const Action& action, VersionId v);
+  void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
+  void map(const Action& action);
+  void unmap(const Action& action);
+  void vacate(const Place& place);
+  void check_may_go(const Action& action) const;
+  void lose_views(VersionId base);
+  void copy_to_host(const Action& action, Place& place);
+  void leave_host(Place& place);
+  void run(const Action& action);
+  void next_iteration(const Action& action);
+  void start_places();
+  void check_outputs(bool host_will_do) const;
+  Place& at(const Action& action);
+  [[noreturn]] void refuse(const Action& action, const std::string& reason) const;
+
+  const Trace& trace_;
+  const RunSpec& spec_;
+  std::vector<Place> places_;  // by version
+  PlacesInUse live_;           // memory in use
+  MemoryMap map_;
+  std::map<Bytes, Bytes> segments_;     // by first address: end
+  std::map<VersionId, Place> scratch_;  // for the next run
+  std::vector<bool> ran_;
+  std::vector<bool> defined_;        // by version: whether a view can be read; empty unless views are replayed
+  std::vector<bool> began_on_host_;  // by buffer
+  std::size_t next_op_ = 0;
+  int iterations_ = 1;
+  Bytes counted_{}, reserved_{}, held_on_host_{}, stored_{};
+};
+
+}  // namespace tidepool

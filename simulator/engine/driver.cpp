@@ -1,0 +1,420 @@
+#include "simulator/engine/driver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tidepool {
+namespace {
+
+std::string cannot_be_executed(const PlanError& error) {
+  return fmt::format("the plan of this run cannot be executed: {}", error.what());
+}
+
+}  // namespace
+
+Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
+               std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan)
+    : trace_{trace},
+      spec_{spec},
+      assume_{spec.assume},
+      baseline_{baseline},
+      pool_{&pool},
+      policies_{policies},
+      may_swap_{may_swap},
+      all_stays_{policies.empty() && spec.assume.name.empty()},
+      timeline_{trace, spec.machine, spec.assume, states_},
+      confirmation_{trace, spec, keep_plan},
+      clock_{spec.assume.clock_start},
+      drafts_(policies.size()),
+      next_draft_(policies.size()),
+      begins_on_host_(trace.buffers().size()),
+      current_(trace.buffers().size()),
+      started_on_host_(trace.buffers().size()),
+      users_(trace.data().streams.size() > 1 ? trace.versions().size() : 0),
+      lost_(trace.versions().size()),
+      own_reads_(trace.versions().size()),
+      told_(trace.ops().size()) {
+  if (!all_stays_) count_own_reads();
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    changes_[i].bit = static_cast<std::uint8_t>(1u << i);
+    all_journals_ |= changes_[i].bit;
+    if (policies_[i]->watches()) watching_ |= changes_[i].bit;
+  }
+}
+
+Result Driver::run() {
+  const auto begin_time = std::chrono::steady_clock::now();
+  Result result;
+  result.baseline = baseline_;
+  try {
+    for (std::size_t i = 0; i < policies_.size(); ++i) {
+      drafts_[i] = policies_[i]->plan_run(trace_, spec_);
+      note_what_begins_on_host(drafts_[i]);
+      if (std::unique_ptr<Pool> pool = policies_[i]->bring_pool()) brought_ = std::move(pool), pool_ = brought_.get();
+      if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;
+    }
+    pool_->start(trace_, spec_.capacity, *this);
+    for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
+    spec_.steady ? run_until_settled() : run_iterations();
+  } catch (const Stop& stop) {
+    result.outcome = stop.outcome;
+    result.message = stop.message;
+    count_iteration();
+    cycle_ = {
+        .lead_in = static_cast<int>(totals_.size()) - 1, .first_iteration = {}, .start_on_host = cycle_.start_on_host};
+  }
+  average(result);
+  for (const auto& policy : policies_) result.cost_evaluations += policy->cost_evaluations();
+  result.plan_time = Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin_time}.count()};
+  confirm(result);
+  return result;
+}
+
+void Driver::run_steps() {
+  for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
+}
+
+void Driver::run_iterations() {
+  for (int iteration = 0; iteration < spec_.iterations; ++iteration) {
+    start_iteration(iteration);
+    run_steps();
+    iteration + 1 < spec_.iterations ? finish_iteration() : bring_back_outputs(true);
+    count_iteration();
+  }
+  cycle_.lead_in = spec_.iterations - 1;
+}
+
+/// Runs iterations until one would begin in the state in which an earlier one began. What lies between repeats. Where
+/// addresses never come back, the mean over as many iterations as possible says more than one of them.
+void Driver::run_until_settled() {
+  start_iteration(0);
+  std::vector<Boundary> boundaries{boundary()};
+  for (int iteration = 1;; ++iteration) {
+    run_steps();
+    finish_iteration();
+    count_iteration();
+    confirmation_.hold();
+    start_iteration(iteration);
+    boundaries.push_back(boundary());
+    cycle_.iterations = cycle_of(boundaries, totals_);
+    if (cycle_.iterations == 0 && iteration < spec_.iterations) {
+      confirmation_.accept_held();
+      continue;
+    }
+    confirmation_.drop_held();  // the next iteration is not part of it
+    if (cycle_.iterations == 0) cycle_.iterations = longest_cycle(boundaries);
+    cycle_.settled = cycle_.iterations > 0;
+    if (!cycle_.settled) cycle_.iterations = std::min(std::max((iteration + 1) / 2, 2), iteration);
+    cycle_.lead_in = iteration - cycle_.iterations;
+    return;
+  }
+}
+
+Boundary Driver::boundary() {
+  Boundary boundary = timeline_.boundary();
+  const Totals before_ops =
+      timeline_.totals();  // places of what the iteration begins with may take time, once or always
+  boundary.state.insert(boundary.state.end(), {before_ops.makespan.count(), before_ops.stall.memory.count()});
+  for (const auto& policy : policies_) boundary.state.push_back(policy->changes_of_mind());
+  return boundary;
+}
+
+void Driver::count_iteration() {
+  totals_.push_back(timeline_.totals());
+  costs_.push_back(cost_);
+}
+
+/// Fills in times and counts: means over the cycle.
+void Driver::average(Result& result) const {
+  result.cycle = cycle_;
+  result.totals = mean_of_last(totals_, cycle_.iterations);
+  result.cycle.first_iteration = totals_.front().makespan;
+  IterationCost sum;
+  for (auto cost = costs_.end() - cycle_.iterations; cost != costs_.end(); ++cost) {
+    sum.search += cost->search;
+    sum.evicting_allocations += cost->evicting_allocations;
+    sum.free_shares += cost->free_shares;
+  }
+  result.evicting_allocations = rounded_mean(sum.evicting_allocations, cycle_.iterations);
+  if (sum.evicting_allocations > 0)
+    result.eviction_fragmentation = sum.free_shares / static_cast<double>(sum.evicting_allocations);
+  if (spec_.count_search) result.search = Nanos{rounded_mean(sum.search.count(), cycle_.iterations)};
+}
+
+/// A draft that swaps content from before the step out before the first op wants it to be on the host already.
+void Driver::note_what_begins_on_host(const std::vector<Action>& draft) {
+  if (!may_swap_ || assume_.pin_sources) return;
+  for (const Action& action : draft) {
+    if (action.before.valid() && action.before.value() > 0) break;
+    if (action.verb != Verb::kSwapOut || action.subject >= trace_.versions().size()) continue;
+    const BufferId buffer = trace_.versions()[action.subject].buffer;
+    if (trace_.buffer(buffer).born_before && trace_.first_version(buffer).value() == action.subject)
+      begins_on_host_[buffer.index()] = true;
+  }
+}
+
+void Driver::start_iteration(int iteration) {
+  before_ = trace_.ops().empty() ? OpId{} : OpId{0};
+  op_ = 0;
+  issued_ = 0;
+  cost_ = {};
+  if (iteration > 0) end_iteration(iteration);
+  begun_ = OpId{};
+  for (std::size_t i = 0; i < current_.size(); ++i) {
+    if (!trace_.buffers()[i].born_before) continue;
+    const VersionId v = current_[i] = trace_.first_version(BufferId{i});
+    VersionState& s = state(v);
+    s.created = s.wanted = s.defined = true;
+    s.pinned = assume_.pin_sources;
+    if (iteration > 0) s.last_access = clock_;  // it ages from the beginning of each iteration, not of the run
+    if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // carried over where it was
+    const Request request = request_for(v);
+    if (begins_on_host_[i]) {
+      start_on_host(BufferId{i}, iteration);
+    } else if (const std::optional<Block> block = place(request)) {
+      act(Verb::kAlloc, v.value(), *block);
+      now_evictable(v);
+    } else if (may_swap_) {
+      start_on_host(BufferId{i}, iteration);
+    } else {
+      out_of_memory(request);
+    }
+  }
+}
+
+/// @param iteration  in front of which `buffer` is on the host only
+void Driver::start_on_host(BufferId buffer, int iteration) {
+  started_on_host_[buffer.index()] = true;
+  if (iteration == 0) cycle_.start_on_host += trace_.buffer(buffer).size;
+}
+
+/// Settles what an iteration leaves to the next one.
+void Driver::finish_iteration() {
+  drop_temporaries(0);
+  bring_back_outputs(false);
+  while (!leaving_.empty()) settle_front();
+}
+
+void Driver::end_iteration(int iteration) {
+  std::vector<Ending> ended;  // for the pool, which may give their memory back, only when they have
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const VersionId v{i};
+    const BufferId buffer = trace_.version(v).buffer;
+    const bool stays =
+        trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
+    if (states_[i].placed && !stays) ended.push_back({v, place_of(v), users_of(v)});
+    if (stays && !users_.empty()) users_[trace_.first_version(buffer).index()].swap(users_[i]);
+  }
+  act(Verb::kNext, static_cast<std::uint32_t>(iteration));
+  for (const Ending& each : ended) give_back(each.version, each.block, each.users);
+  std::fill(lost_.begin(), lost_.end(), false);
+  std::fill(next_draft_.begin(), next_draft_.end(), 0);
+  awaited_.clear();
+  for (Changes& changes : changes_) changes.ids.clear();
+  anything_dropped_ = false;
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
+  for (std::size_t i = 0; i < policies_.size(); ++i) search([&] { policies_[i]->start(view(i)); });
+}
+
+void Driver::step(std::size_t position) {
+  const Step& step = trace_.steps()[position];
+  switch (step.kind) {
+    case StepKind::kAlloc:
+      if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) {
+        // An op may read what was allocated for it as it came: that must be there before its inputs are gathered.
+        for (std::size_t i = position; trace_.steps()[i].kind == StepKind::kAlloc; ++i)
+          if (const BufferId b{trace_.steps()[i].id};
+              trace_.version(trace_.first_version(b)).kind == VersionKind::kInitial)
+            alloc_buffer(b);
+        begin(op);
+      }
+      alloc_buffer(BufferId{step.id});
+      break;
+    case StepKind::kFree:
+      free_buffer(BufferId{step.id});
+      break;
+    case StepKind::kRun:
+      if (begun_ != OpId{step.id}) begin(OpId{step.id});
+      if (trace_.op(OpId{step.id}).kind == OpKind::kHostWait) pool_->synchronized(next_op(), clock_);
+      start_prefetches(clock_ + trace_.op(OpId{step.id}).duration);
+      execute(OpId{step.id}, VersionId{}, temporaries_.size());
+      issued_ = step.id + 1;
+      break;
+    case StepKind::kForget:
+      if (assume_.copy_on_write) end_version(VersionId{step.id});
+      break;
+  }
+}
+
+void Driver::begin(OpId op) {
+  begun_ = before_ = op;
+  op_ = op.value();
+  if (all_stays_) return;
+  if (!leaving_.empty()) settle_past();
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    std::vector<Action>& draft = drafts_[i];
+    wishes_.clear();
+    while (next_draft_[i] < draft.size() && draft[next_draft_[i]].before <= op) {
+      const Action& drafted = draft[next_draft_[i]++];
+      if (drafted.verb == Verb::kSwapIn && drafted.subject < trace_.versions().size())
+        awaited_.push_back(VersionId{drafted.subject});
+      else
+        wishes_.push_back(drafted);
+    }
+    search([&] { policies_[i]->before_run(view(i), op, wishes_); });
+    if (wishes_.empty()) continue;
+    std::vector<Action> wishes{wishes_};
+    lose_last(wishes);
+    carry_out(wishes, true);
+  }
+  start_prefetches(clock_);
+  for (const Use& use : trace_.uses(op)) {
+    if (!use.out.valid()) continue;
+    state(use.out).created = true;
+    VersionState& root = state(trace_.root(use.out));
+    if (use.access != Access::kView) root.cost = trace_.op(op).duration;
+  }
+  if (assume_.replay_views) {
+    const std::span uses = trace_.uses(op);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i].access != Access::kView) continue;
+      const VersionId root = trace_.root(uses[i].out);
+      const bool counted = std::any_of(
+          uses.begin(), uses.begin() + static_cast<std::ptrdiff_t>(i),
+          [&](const Use& earlier) { return earlier.access == Access::kView && trace_.root(earlier.out) == root; });
+      if (counted) continue;
+      state(root).cost += trace_.op(op).duration;
+      changed(root);
+    }
+  }
+  enter(op, VersionId{});
+  gather(frames_.size() - 1);
+}
+
+void Driver::alloc_buffer(BufferId buffer) {
+  const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
+  VersionState& s = state(v);
+  if (s.wanted) return;  // done ahead of its step
+  s.wanted = true;
+  act(Verb::kAlloc, v.value(), find_place(v));
+  if (!s.filled) return;
+  s.created = true;
+  s.pinned = assume_.pin_sources;
+  now_evictable(v);
+}
+
+void Driver::free_buffer(BufferId buffer) {
+  VersionId v = current_[buffer.index()];
+  if (!assume_.copy_on_write) return end_version(v);
+  for (; v.valid(); v = trace_.version(v).parent)
+    if (state(v).wanted) end_version(v);
+}
+
+void Driver::end_version(VersionId v) {
+  VersionState& s = state(v);
+  s.wanted = false;
+  changed(v);
+  if (s.pinned) return;
+  s.leaving = false;
+  const bool loses = anchored(v);
+  if (loses) ++loss_, before_loss(v);
+  if (s.placed)
+    take_place_away(v, Verb::kFree);
+  else if (s.on_host)
+    act(Verb::kFree, v.value());
+  if (loses) ++loss_, after_loss(v);
+}
+
+/// What the step hands on must be there when it ends. What was on the host when it began may be there again, and so may
+/// anything if the step is followed by another.
+void Driver::bring_back_outputs(bool last) {
+  before_ = OpId{};
+  for (const VersionId named : trace_.outputs()) {
+    const VersionId root = trace_.root(named);
+    const bool may_stay_on_host =
+        !last || spec_.iterations > 1 || started_on_host_[trace_.version(root).buffer.index()];
+    if (may_stay_on_host && state(root).on_host && !state(root).filled) continue;
+    if (!defined(named)) bring_back(named);
+    if (!may_stay_on_host) state(root).leaving = false;  // a copy under way must not take it away
+    state(root).pinned = true;
+    changed(root);
+  }
+}
+
+/// The time for this is not the policies' nor the engine's: plan_time is without it.
+void Driver::confirm(Result& result) {
+  try {
+    if (result.outcome == Outcome::kOk) confirmation_.finish(totals_);
+  } catch (const PlanError& error) {
+    result.outcome = Outcome::kError;
+    result.message = cannot_be_executed(error);
+  }
+  result.realised = confirmation_.take_plan(cycle_.iterations);
+}
+
+/// Ends the run with an error if what it did so far cannot be executed.
+void Driver::refuse_if_not_executable() {
+  try {
+    confirmation_.execute();
+  } catch (const PlanError& error) {
+    throw Stop{Outcome::kError, cannot_be_executed(error)};
+  }
+}
+
+void Driver::emit(Action action) {
+  if (confirmation_.add(action)) refuse_if_not_executable();
+  timeline_.apply(action);
+  clock_ = timeline_.now(before_);
+}
+
+void Driver::act(Verb verb, std::uint32_t subject, Block block) {
+  emit({verb, before_, subject, block.offset, block.size});
+  if (verb != Verb::kAlloc && verb != Verb::kSwapIn) return;
+  states_[subject].tag = block.tag;
+  if (!users_.empty()) users_[subject].clear();
+}
+
+void Driver::journal(VersionId v) {
+  VersionState& s = state(v);
+  for (std::size_t i = 0; i < policies_.size(); ++i)
+    if ((s.journaled & changes_[i].bit) == 0) {
+      s.journaled |= changes_[i].bit;
+      changes_[i].ids.push_back(v);
+    }
+}
+
+void Driver::tell_dropped(VersionId v) {
+  if (watching_ == 0) return;
+  for (std::size_t i = 0; i < policies_.size(); ++i)
+    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->dropped(view(i), v); });
+}
+
+/// Says that filled_ have content now.
+void Driver::tell_computed() {
+  if (watching_ == 0) return;
+  for (std::size_t i = 0; i < policies_.size(); ++i)
+    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->computed(view(i), filled_); });
+}
+
+void Driver::lock(VersionId v) {
+  VersionState& s = state(v);
+  if (s.locks++ == 0) {
+    s.leaving = false;
+    changed(v);
+  }
+}
+
+void Driver::unlock(VersionId v) {
+  if (--state(v).locks == 0 && state(v).filled) changed(v);
+}
+
+void Driver::now_evictable(VersionId v) {
+  state(v).order = ++last_order_;
+  state(v).defined = true;
+  changed(v);
+}
+
+}  // namespace tidepool

@@ -1,0 +1,238 @@
+// Walks the program, asks pool and policies, and turns their answers into actions.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/confirmation.hpp"
+#include "simulator/engine/oom_diagnosis.hpp"
+#include "simulator/engine/timeline.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/policy.hpp"
+#include "simulator/pool.hpp"
+#include "simulator/run.hpp"
+#include "simulator/state.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked (in argument
+/// order: those that are there first, then the absent ones, each with whatever it needs, recursively); then its outputs
+/// get places; then it runs and the locks are given up. What was brought back only for this and is of no further use to
+/// the program is let go. When a place cannot be found: wait for a copy-out that is under way, else ask the policies in
+/// the order of the chain, else the run is out of memory.
+///
+/// Content that could not be recomputed because something it depends on is about to be lost for good (a source that
+/// ends or is overwritten in place, or what a draft or before_run() drops that is neither read again nor handed on) is
+/// recomputed before that happens.
+///
+/// A run that ends well is executed once more by a Confirmation, which knows nothing but its actions. If that fails or
+/// comes to other totals, the run is an error.
+class Driver final : private Device {
+ public:
+  /// `policies` may be empty. At most 8.
+  Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
+         std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan);
+
+  Result run();
+  /// What the run was short of, if it was out of memory.
+  const std::optional<Shortage>& shortage() const { return shortage_; }
+
+ private:
+  /// An op that waits for its inputs: one level of the recursion, kept on a stack of our own.
+  struct Frame {
+    OpId op;
+    VersionId target;               // what it is run again for; none for the program's own run
+    std::size_t first_pending = 0;  // in pending_inputs_: inputs that were absent at first
+    std::size_t next_pending = 0;
+    std::size_t first_temporary = 0;  // in temporaries_
+  };
+  using Users = std::vector<StreamId>;  // streams other than the buffer's own, sorted
+  struct Ending {
+    VersionId version;
+    Block block;
+    Users users;
+  };
+  struct IterationCost {
+    Nanos search;                           // wall time of policies
+    std::int64_t evicting_allocations = 0;  // places found after policies made room
+    double free_shares = 0;                 // sum over those of what was left free, as a share of the capacity
+  };
+  struct Stop {  // thrown to end a run; caught in run()
+    Outcome outcome;
+    std::string message;
+  };
+
+  // Program.
+  void note_what_begins_on_host(const std::vector<Action>& draft);
+  void run_iterations();
+  void run_until_settled();
+  void run_steps();
+  void start_iteration(int iteration);
+  void step(std::size_t position);
+  void begin(OpId op);
+  void start_on_host(BufferId buffer, int iteration);
+  void finish_iteration();
+  void end_iteration(int iteration);
+  void count_iteration();
+  void average(Result& result) const;
+  Boundary boundary();
+  void bring_back_outputs(bool last);
+  void alloc_buffer(BufferId buffer);
+  void free_buffer(BufferId buffer);
+  void end_version(VersionId v);
+
+  // Bringing back and running.
+  void gather(std::size_t base);
+  void bring_back(VersionId named);
+  void enter(OpId op, VersionId target);
+  void run_again(const Frame& frame);
+  bool advance(Frame& frame);
+  void note_filled(OpId op, VersionId target);
+  void execute(OpId op, VersionId target, std::size_t first_temporary);
+  /// The program, or an alloc for the coming run, has given it one.
+  bool has_empty_place(VersionId v) const { return state(v).placed && !state(v).filled; }
+  /// Whether its copy on the host is all that is left of it: it cannot be recomputed.
+  bool only_on_host(VersionId v) const { return state(v).on_host && !state(v).regenerable; }
+  bool takes_over(VersionId out, bool again) const;
+  void place_outputs(OpId op, bool again);
+  void take_over(VersionId parent, VersionId out);
+  void place_outputs_apart(OpId op);
+  void after_replacing(OpId op);
+  void unlock_inputs(OpId op);
+  void drop_temporaries(std::size_t first);
+  void swap_in(VersionId v);
+  bool defined(VersionId named) const;
+  VersionId handle(VersionId named) const;
+
+  // Memory.
+  std::optional<Block> place(const Request& request);
+  Block find_place(VersionId v);
+  Request request_for(VersionId v) const;
+  /// The op of the program that has not run yet.
+  OpId next_op() const { return issued_ < trace_.ops().size() ? OpId{issued_} : OpId{}; }
+  void give_back(VersionId v, const Block& block, const Users& users);
+  void note_user(Users& users, VersionId v, StreamId stream) const;
+  void note_users(OpId op);
+  Users users_of(VersionId v) const { return users_.empty() ? Users{} : users_[v.index()]; }
+  void anticipate(const Request& request);
+  bool ask_policies(const Request& request);
+  bool drop_rewritten();
+  bool carry_out(const std::vector<Action>& wishes, bool may_lose);
+  void lose_last(std::vector<Action>& wishes) const;
+  void lose_unread(VersionId v);
+  bool prefetch(VersionId v);
+  void start_prefetches(Nanos until);
+  void leave_once_copied(VersionId v);
+  void settle_front();
+  void settle_past();
+  void take_place_away(VersionId v, Verb verb);
+  std::string off_device_text() const;
+  [[noreturn]] void out_of_memory(const Request& request);
+  void check_limit();
+
+  // What is lost cannot be recomputed from.
+  void count_own_reads();
+  bool tell_of_loss(OpId reader);
+  bool anchored(VersionId v) const;
+  void before_loss(VersionId v);
+  void after_loss(VersionId v);
+
+  // Bookkeeping.
+  void emit(Action action);
+  void confirm(Result& result);
+  void refuse_if_not_executable();
+  void act(Verb verb, std::uint32_t subject, Block block = {});
+  /// Notes for every policy that what it may know of `v` is out of date.
+  void changed(VersionId v) {
+    if (state(v).journaled != all_journals_) journal(v);
+  }
+  void journal(VersionId v);
+  /// Calls `ask`, and measures it if that is asked for.
+  template <class Ask>
+  void search(Ask ask) {
+    if (!spec_.count_search) return ask();
+    const auto begin = std::chrono::steady_clock::now();
+    ask();
+    cost_.search += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
+  }
+  void tell_dropped(VersionId v);
+  void tell_computed();
+  void lock(VersionId v);
+  void unlock(VersionId v);
+  void now_evictable(VersionId v);
+  View view(std::size_t policy) { return {trace_, spec_.machine, states_, clock_, op_, changes_[policy]}; }
+  Block place_of(VersionId v) const { return {state(v).offset, state(v).held, state(v).tag}; }
+  VersionState& state(VersionId v) { return states_[v.index()]; }
+  const VersionState& state(VersionId v) const { return states_[v.index()]; }
+
+  // Device: what a pool asks for becomes actions.
+  std::optional<Bytes> reserve(Bytes size) override;
+  void release(Bytes address, Bytes size) override;
+  Bytes reserve_addresses(Bytes size) override;
+  void release_addresses(Bytes, Bytes) override {}  // addresses are not scarce
+  bool map(Bytes address, Bytes size, Bytes page) override;
+  void unmap(Bytes address, Bytes size, Bytes page) override;
+  void show(Bytes address, Bytes size, Bytes memory) override;
+  void hide(Bytes address, Bytes size) override;
+  bool take(Bytes address, Bytes size, std::int64_t pages);
+
+  const Trace& trace_;
+  const RunSpec& spec_;
+  const Assumptions& assume_;
+  const Nanos baseline_;
+  Pool* pool_;
+  std::unique_ptr<Pool> brought_;  // by a policy
+  std::vector<std::unique_ptr<Policy>>& policies_;
+  const bool may_swap_;
+  const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
+  std::vector<VersionState> states_;
+  Timeline timeline_;
+  Confirmation confirmation_;
+  Nanos clock_;             // what policies see as now
+  std::uint32_t op_ = 0;    // the op of the program that is being prepared
+  OpId before_;             // the same, for actions
+  OpId begun_;              // the op whose inputs have been gathered
+  std::size_t issued_ = 0;  // ops of the program that have run in this iteration
+  std::uint32_t last_order_ = 0;
+  std::array<Changes, 8> changes_;
+  std::uint8_t all_journals_ = 0;  // the bits of all policies
+  std::uint8_t anticipating_ = 0;  // bit i: policy i wants before_place()
+  std::uint8_t watching_ = 0;      // bit i: policy i wants dropped() and computed()
+  std::vector<std::vector<Action>> drafts_;
+  std::vector<std::size_t> next_draft_;
+  std::deque<VersionId> awaited_;     // what drafts have asked to bring back early and what did not fit yet, in order
+  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its content from before the step to be there
+  std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
+  std::vector<Frame> frames_;
+  std::vector<std::uint32_t> pending_inputs_;
+  std::vector<VersionId> temporaries_;    // brought back for others, of no further use to the program
+  std::vector<VersionId> filled_;         // newly filled by the op just run
+  std::vector<VersionId> current_;        // by buffer: its content in the program
+  std::vector<bool> started_on_host_;     // by buffer
+  std::vector<VersionId> overwritten_;    // in place, by the op that is about to run
+  std::vector<VersionId> taken_over_;     // by output of the op that is about to run: whose place it gets, if any
+  std::vector<VersionId> scratched_;      // outputs of that op for which a scratch place was found
+  std::vector<Block> blocks_;             // likewise: what is found for it
+  std::vector<Ending> ending_;            // places that end with the op that is about to run
+  std::vector<Users> users_;              // by version, of its place; empty where there is only one stream
+  std::vector<bool> lost_;                // by version: gone and not regenerable
+  std::vector<std::uint32_t> own_reads_;  // by version: how often the op that makes it reads what it replaces
+  std::vector<std::uint32_t> told_;       // by op: the last loss_ that what it made was told of
+  std::uint32_t loss_ = 0;                // counts losses; those by one op at one time are one
+  bool anything_dropped_ = false;
+  Bytes reserved_, next_address_;
+  Bytes placed_;                      // blocks that the pool has given and not got back
+  IterationCost cost_;                // of this iteration
+  std::vector<IterationCost> costs_;  // of the iterations before
+  std::vector<Totals> totals_;        // the same
+  Cycle cycle_;
+  std::optional<Shortage> shortage_;
+  std::vector<Action> wishes_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,443 @@
+// The driver's part that finds places, asks policies and keeps what would be lost for good.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/engine/driver.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Every answer takes something from the device or begins to: a policy that answers more often brings it back.
+constexpr std::size_t kAnswersPerVersion = 4;
+
+/// Runs again in one iteration after which a run ends with or without an overhead limit: besides these, as many as if
+/// every op of the program needed all others again.
+constexpr std::int64_t kRerunsOfSmallSteps = 1'000'000;
+
+/// Refuses `kRun` in the answer to a policy that was asked for a place: it would need places itself, and ask again.
+void refuse_runs(const std::vector<Action>& wishes, OpId before) {
+  for (Action wish : wishes) {
+    if (wish.verb != Verb::kRun) continue;
+    wish.before = before;
+    throw PlanError{fmt::format("{}: a policy cannot decide this while a place is looked for", to_text(wish))};
+  }
+}
+
+/// Whether `v` is read by `op` or a later one, or handed on.
+bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
+  const std::span readers = trace.readers(v);
+  return (!readers.empty() && readers.back().value() >= op) || trace.buffer(trace.version(v).buffer).outlives;
+}
+
+}  // namespace
+
+Request Driver::request_for(VersionId v) const {
+  return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, next_op(), timeline_.now(before_)};
+}
+
+/// Takes a place of `v` back, which `users` besides its own stream have used.
+void Driver::give_back(VersionId v, const Block& block, const Users& users) {
+  const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
+  std::vector<StreamUse> uses;
+  for (const StreamId user : users) uses.push_back({user, timeline_.done(user)});
+  placed_ -= block.size;
+  pool_->give_back(block, {own, next_op(), timeline_.done(own), uses});
+}
+
+/// Adds a stream to those that have used a place of `v` besides its own.
+void Driver::note_user(Users& users, VersionId v, StreamId stream) const {
+  if (trace_.buffer(trace_.version(v).buffer).stream == stream) return;
+  const auto at = std::lower_bound(users.begin(), users.end(), stream);
+  if (at == users.end() || *at != stream) users.insert(at, stream);
+}
+
+void Driver::note_users(OpId op) {
+  const StreamId stream = trace_.op(op).stream;
+  for (const Use& use : trace_.uses(op)) {
+    if (use.in.valid()) note_user(users_[trace_.root(use.in).index()], trace_.root(use.in), stream);
+    if (use.out.valid() && use.access != Access::kView) note_user(users_[use.out.index()], use.out, stream);
+  }
+}
+
+std::optional<Block> Driver::place(const Request& request) {
+  const std::optional<Block> block = pool_->place(request);
+  if (block) placed_ += block->size;
+  return block;
+}
+
+Block Driver::find_place(VersionId v) {
+  Request request = request_for(v);
+  if (anticipating_ != 0) anticipate(request);
+  bool evicted = false;
+  std::size_t left = kAnswersPerVersion * states_.size() + 1;
+  for (;;) {
+    if (const std::optional<Block> block = place(request)) {
+      if (!evicted) return *block;
+      ++cost_.evicting_allocations;
+      cost_.free_shares +=
+          static_cast<double>((spec_.capacity - placed_).count()) / static_cast<double>(spec_.capacity.count());
+      return *block;
+    }
+    if (const std::size_t kept = temporaries_.size(); kept > 0)
+      if (drop_temporaries(0); temporaries_.size() < kept) continue;
+    if (!leaving_.empty())
+      settle_front();  // a copy under way gives memory without a further decision
+    else if (left-- > 0 && ask_policies(request))
+      evicted = true;
+    else if (!drop_rewritten())
+      out_of_memory(request);
+    request.now = timeline_.now(before_);
+  }
+}
+
+/// Drops the other outputs of ops that are about to run again: each run writes all of its outputs, so content that only
+/// waits for such a run costs nothing. False if there is none.
+bool Driver::drop_rewritten() {
+  if (assume_.copy_on_write) return false;
+  bool done = false;
+  for (const Frame& frame : frames_) {
+    if (!frame.target.valid()) continue;
+    for (const VersionId made : trace_.made(frame.op)) {
+      if (!state(made).filled || std::find(scratched_.begin(), scratched_.end(), made) != scratched_.end()) continue;
+      take_place_away(made, Verb::kDrop);
+      done = true;
+    }
+  }
+  return done;
+}
+
+void Driver::anticipate(const Request& request) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    if ((anticipating_ & changes_[i].bit) == 0) continue;
+    wishes_.clear();
+    search([&] { policies_[i]->before_place(view(i), request, wishes_); });
+    refuse_runs(wishes_, before_);
+    carry_out(wishes_, false);
+  }
+}
+
+bool Driver::ask_policies(const Request& request) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    wishes_.clear();
+    search([&] { policies_[i]->make_room(view(i), request, wishes_); });
+    refuse_runs(wishes_, before_);
+    if (!wishes_.empty() && carry_out(wishes_, false)) return true;
+  }
+  return false;
+}
+
+/// Turns what a policy wants into actions. False if nothing came of it.
+/// @param may_lose  whether content may go for good that the program does not read again: what could only be made from
+///                  it is brought back before, which asks for places
+bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose) {
+  bool done = false;
+  for (const Action& wish : wishes) {
+    const auto refuse = [&](std::string_view reason) {
+      Action named = wish;
+      named.before = before_;
+      throw PlanError{fmt::format("{}: {}", to_text(named), reason)};
+    };
+    if (wish.subject >= (wish.verb == Verb::kRun ? trace_.ops().size() : trace_.versions().size()))
+      refuse("no such id");
+    const VersionId v{wish.subject};
+    switch (wish.verb) {
+      case Verb::kDrop:
+      case Verb::kSwapOut: {
+        VersionState& s = state(v);
+        if (!s.filled || s.leaving) break;  // gone already, or on its way
+        if (s.locks > 0 || s.pinned) refuse("it is in use");
+        if (wish.verb == Verb::kSwapOut && !s.on_host) {
+          if (!timeline_.fits_on_host(v)) break;
+          act(Verb::kSwapOut, v.value());
+          leave_once_copied(v);
+        } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
+          leave_once_copied(v);  // the copy was made for later
+        } else {
+          const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
+          if (!loses && !s.on_host && s.wanted && !s.regenerable)
+            refuse("it could not be recomputed and is not on the host");
+          loses ? lose_unread(v) : take_place_away(v, Verb::kDrop);
+        }
+        done = true;
+        break;
+      }
+      case Verb::kSwapIn:
+        done |= prefetch(v);
+        break;
+      case Verb::kAwait:
+        if (!state(v).on_host) break;
+        act(Verb::kAwait, v.value());
+        done = true;
+        break;
+      case Verb::kRun:
+        for (const VersionId made : trace_.made(OpId{wish.subject}))
+          if (state(made).created && state(made).wanted && !state(made).filled) {
+            bring_back(made);
+            done = true;
+          }
+        break;
+      default:
+        refuse("a policy cannot decide this");
+    }
+  }
+  return done;
+}
+
+/// Puts behind all else what drops content for good: until then other content could be made from it, and be dropped.
+void Driver::lose_last(std::vector<Action>& wishes) const {
+  std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
+    return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||
+           is_read_from(trace_, VersionId{wish.subject}, op_);
+  });
+}
+
+/// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
+/// lost any more either.
+void Driver::lose_unread(VersionId v) {
+  state(v).wanted = false;
+  const bool loses = anchored(v);
+  if (loses) ++loss_, before_loss(v);
+  take_place_away(v, Verb::kDrop);
+  if (loses) ++loss_, after_loss(v);
+}
+
+/// Brings a version back early if there is room without asking anybody.
+bool Driver::prefetch(VersionId v) {
+  VersionState& s = state(v);
+  if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it has or gets a place
+  const std::optional<Block> block = place(request_for(v));
+  if (!block) return false;
+  act(Verb::kSwapIn, v.value(), *block);
+  now_evictable(v);
+  filled_.assign(1, v);
+  tell_computed();
+  return true;
+}
+
+/// Brings back what drafts have asked for, in their order, as far as there is room or copies to the host that certainly
+/// end by `until` make it. What does not fit is tried again before and during every later op, until the program needs
+/// it.
+void Driver::start_prefetches(Nanos until) {
+  std::erase_if(awaited_, [&](VersionId v) {
+    if (!state(v).filled) return false;
+    if (state(v).leaving) changed(v);
+    state(v).leaving = false;  // not gone yet: it stays
+    return true;
+  });
+  while (!awaited_.empty()) {
+    const VersionId v = awaited_.front();
+    const VersionState& s = state(v);
+    if (!s.filled && s.on_host && s.created && s.wanted && !prefetch(v)) {
+      if (leaving_.empty() || !timeline_.has_left(leaving_.front(), until)) return;
+      settle_front();
+      continue;
+    }
+    awaited_.pop_front();
+  }
+}
+
+/// Drops `v` when its copy has ended. Copies to storage and to the host do not end in the order of their issue.
+void Driver::leave_once_copied(VersionId v) {
+  const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
+  leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), state(v).host_ready, later), v);
+  state(v).leaving = true;
+  changed(v);
+}
+
+void Driver::settle_front() {
+  const VersionId v = leaving_.front();
+  leaving_.pop_front();
+  if (!state(v).leaving) return;  // it was wanted again before it had left
+  state(v).leaving = false;
+  take_place_away(v, Verb::kDrop);
+}
+
+void Driver::settle_past() {
+  while (!leaving_.empty() && timeline_.has_left(leaving_.front(), clock_)) settle_front();
+}
+
+void Driver::take_place_away(VersionId v, Verb verb) {
+  VersionState& s = state(v);
+  const Block block = place_of(v);
+  const bool had_content = s.filled;
+  s.leaving = false;
+  act(verb, v.value());
+  give_back(v, block, users_of(v));
+  if (assume_.replay_views)
+    for (const OpId viewer : trace_.viewers(v)) {
+      if (viewer.value() > op_) break;
+      for (const Use& use : trace_.uses(viewer))
+        if (use.access == Access::kView && trace_.root(use.out) == v) state(use.out).defined = false;
+    }
+  anything_dropped_ |= verb == Verb::kDrop || s.regenerable;
+  changed(v);
+  if (had_content) tell_dropped(v);
+}
+
+/// What of the room for copies is in use, where it is limited.
+std::string Driver::off_device_text() const {
+  const HostMemory& host = spec_.machine.host;
+  const Storage& storage = spec_.machine.storage;
+  if (host.capacity == HostMemory{}.capacity) return "";
+  std::string text =
+      fmt::format(", {} are in use of {} on the host", to_text(timeline_.held_on_host()), to_text(host.capacity));
+  if (storage.capacity > Bytes{})
+    text += fmt::format(", {} of {} in storage", to_text(timeline_.held_in_storage()), to_text(storage.capacity));
+  return text;
+}
+
+void Driver::out_of_memory(const Request& request) {
+  shortage_ = {before_, request.version, request.size, timeline_.held(), pool_->largest_hole()};
+  const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
+  Bytes needed{};
+  if (before_.valid()) {
+    std::vector<VersionId> working_set;
+    for (const Use& use : trace_.uses(before_)) {
+      if (use.in.valid()) working_set.push_back(trace_.root(use.in));
+      if (use.out.valid() && (assume_.copy_on_write || !trace_.version(use.out).parent.valid()))
+        working_set.push_back(trace_.root(use.out));
+    }
+    std::sort(working_set.begin(), working_set.end());
+    working_set.erase(std::unique(working_set.begin(), working_set.end()), working_set.end());
+    for (const VersionId v : working_set) needed += trace_.size(v);
+  }
+  const bool never = needed > spec_.capacity && assume_.name.empty();
+  throw Stop{never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
+             fmt::format(
+                 "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes room{}",
+                 before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
+                                 : "the end of the step",
+                 to_text(request.size), trace_.version(request.version).buffer.value(),
+                 buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
+                 to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_->largest_hole()), off_device_text(),
+                 never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
+}
+
+void Driver::check_limit() {
+  const auto ops = static_cast<std::int64_t>(trace_.ops().size());
+  if (timeline_.recompute_count() > kRerunsOfSmallSteps + ops * ops)
+    throw Stop{Outcome::kTimeLimit, fmt::format("ops have been run again {} times before op {} of {}",
+                                                timeline_.recompute_count(), op_, trace_.ops().size())};
+  if (!spec_.overhead_limit) return;
+  const double extra = static_cast<double>((timeline_.recompute() + timeline_.stalled()).count());
+  if (extra > (*spec_.overhead_limit - 1) * static_cast<double>(baseline_.count()))
+    throw Stop{Outcome::kTimeLimit,
+               fmt::format("recomputation and stalls exceed {} of the step's {} before op {} of {}",
+                           to_text(timeline_.recompute() + timeline_.stalled()), to_text(baseline_), op_,
+                           trace_.ops().size())};
+}
+
+std::optional<Bytes> Driver::reserve(Bytes size) {
+  const Bytes address = next_address_;
+  if (!take(address, size, 0)) return std::nullopt;
+  next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+Bytes Driver::reserve_addresses(Bytes size) {
+  const Bytes address = next_address_;
+  next_address_ += round_up(size, 2_MiB);
+  return address;
+}
+
+bool Driver::map(Bytes address, Bytes size, Bytes page) { return take(address, size, size / page); }
+
+/// @param pages  0: a segment
+bool Driver::take(Bytes address, Bytes size, std::int64_t pages) {
+  if (size > spec_.capacity - reserved_) return false;
+  reserved_ += size;
+  emit({Verb::kReserve, before_, static_cast<std::uint32_t>(pages), address, size});
+  return true;
+}
+
+void Driver::unmap(Bytes address, Bytes size, Bytes page) {
+  reserved_ -= size;
+  emit({Verb::kRelease, before_, static_cast<std::uint32_t>(size / page), address, size});
+}
+
+void Driver::show(Bytes address, Bytes size, Bytes memory) {
+  emit({Verb::kMap, before_, static_cast<std::uint32_t>(memory / kMapPage), address, size});
+}
+
+void Driver::hide(Bytes address, Bytes size) { emit({Verb::kUnmap, before_, 0, address, size}); }
+
+void Driver::release(Bytes address, Bytes size) {
+  reserved_ -= size;
+  emit({Verb::kRelease, before_, 0, address, size});
+}
+
+/// Whether content is gone for good when its place ends: it cannot be recomputed.
+bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
+
+void Driver::count_own_reads() {
+  std::vector<std::uint32_t> reads(trace_.versions().size());
+  for (std::size_t i = 0; i < trace_.ops().size(); ++i) {
+    const OpId op{i};
+    // An op may read and replace thousands of buffers: count all reads at once.
+    for (const Use& use : trace_.uses(op))
+      if (use.in.valid()) ++reads[trace_.root(use.in).index()];
+    for (const VersionId made : trace_.made(op))
+      if (const VersionId parent = trace_.version(made).parent; parent.valid())
+        own_reads_[made.index()] = reads[parent.index()];
+    for (const Use& use : trace_.uses(op))
+      if (use.in.valid()) reads[trace_.root(use.in).index()] = 0;
+  }
+}
+
+/// Whether what an op made must be told of the present loss; not twice, however many of its inputs are lost at once.
+bool Driver::tell_of_loss(OpId reader) { return std::exchange(told_[reader.index()], loss_) != loss_; }
+
+/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible. What is
+/// there already and depends on `v` must stay from now on.
+void Driver::before_loss(VersionId v) {
+  if (!anything_dropped_) return;
+  std::vector<VersionId> reached{v}, wanted;
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    for (const OpId reader : trace_.readers(reached[i])) {
+      if (reader.value() > op_) break;
+      if (!tell_of_loss(reader)) continue;
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created || !s.regenerable) continue;
+        s.regenerable = false;
+        changed(made);
+        if (s.placed || s.on_host) continue;
+        reached.push_back(made);
+        if (s.wanted) wanted.push_back(made);
+      }
+    }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.insert(wanted.begin(), v);
+  for (const VersionId w : wanted) {
+    if (w != v && !state(w).filled) bring_back(w);
+    lock(w);  // together they must outlast the loss
+  }
+  for (const VersionId w : wanted) unlock(w);
+}
+
+/// `v` is gone for good: what was made from it directly cannot be recomputed any more, and what of that is absent is
+/// gone too.
+void Driver::after_loss(VersionId v) {
+  std::vector<VersionId> gone{v};
+  while (!gone.empty()) {
+    const VersionId lost = gone.back();
+    gone.pop_back();
+    if (lost_[lost.index()]) continue;
+    lost_[lost.index()] = true;
+    for (const OpId reader : trace_.readers(lost)) {
+      if (reader.value() > op_) break;
+      if (!tell_of_loss(reader)) continue;
+      for (const VersionId made : trace_.made(reader)) {
+        VersionState& s = state(made);
+        if (!s.created) continue;
+        s.regenerable = false;
+        changed(made);
+        if (!s.filled && !s.placed && !s.on_host) gone.push_back(made);
+      }
+    }
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,91 @@
+#include "simulator/engine/exposed_copies.hpp"
+
+#include <algorithm>
+
+#include "simulator/engine/timeline.hpp"
+
+namespace tidepool {
+namespace {
+
+/// A copy that may be what an op waits for.
+struct Last {
+  VersionId version;
+  Nanos end;
+  void offer(VersionId other, Nanos time) {
+    if (!version.valid() || time > end) version = other, end = time;
+  }
+};
+
+/// The copies of one direction in the order in which they were issued.
+class Lane {
+ public:
+  Lane(const Trace& trace, const Link& link, std::vector<Nanos>& exposed)
+      : trace_{trace}, link_{link}, exposed_{exposed}, position_(trace.versions().size()) {}
+
+  void clear() {
+    copies_.clear();
+    exposed_.assign(trace_.versions().size(), Nanos{});
+  }
+  void add(VersionId v) {
+    position_[v.index()] = copies_.size();
+    copies_.push_back(v);
+  }
+  /// An op has waited for `v`, which has been added.
+  void expose(VersionId v, Nanos waited) {
+    for (std::size_t i = position_[v.index()] + 1; i-- > 0 && waited > Nanos{};) {
+      const Nanos part = std::min(waited, link_.time(trace_.size(copies_[i])));
+      exposed_[copies_[i].index()] += part;
+      waited -= part;
+    }
+  }
+  bool has(VersionId v) const { return position_[v.index()] < copies_.size() && copies_[position_[v.index()]] == v; }
+
+ private:
+  const Trace& trace_;
+  const Link& link_;
+  std::vector<Nanos>& exposed_;
+  std::vector<VersionId> copies_;
+  std::vector<std::size_t> position_;  // by version, of its last copy
+};
+
+}  // namespace
+
+ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan) {
+  ExposedCopies exposed;
+  std::vector<VersionState> states;
+  Timeline timeline{trace, spec.machine, spec.assume, states};
+  Lane in{trace, spec.machine.h2d, exposed.in}, out{trace, spec.machine.d2h, exposed.out};
+  const auto begin = [&] {
+    in.clear();
+    out.clear();
+  };
+  begin();
+  Last left;  // since the op before
+  for (const Action& action : plan.actions) {
+    const VersionId v{action.subject};
+    if (action.verb == Verb::kNext) begin();
+    if (action.verb == Verb::kSwapIn) in.add(v);
+    if (action.verb == Verb::kSwapOut) out.add(v);
+    if (action.verb == Verb::kDrop && out.has(v)) left.offer(v, states[v.index()].host_ready);
+    if (action.verb != Verb::kRun) {
+      timeline.apply(action);
+      continue;
+    }
+    const OpId op{action.subject};
+    const Stall before = timeline.totals().stall;
+    Last read;
+    for (const Use& use : trace.uses(op)) {
+      if (!use.in.valid()) continue;
+      const VersionId root = trace.root(use.in);
+      if (states[root.index()].from_host && in.has(root)) read.offer(root, states[root.index()].ready);
+    }
+    timeline.apply(action);
+    const Stall after = timeline.totals().stall;
+    if (read.version.valid()) in.expose(read.version, after.h2d - before.h2d);
+    if (left.version.valid()) out.expose(left.version, after.d2h - before.d2h);
+    left = {};
+  }
+  return exposed;
+}
+
+}  // namespace tidepool

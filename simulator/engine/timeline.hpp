@@ -1,0 +1,126 @@
+// The simulated executor: applies actions to lanes and memory, and decides nothing.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "simulator/engine/availability.hpp"
+#include "simulator/engine/boundary.hpp"
+#include "simulator/engine/host_pool.hpp"
+#include "simulator/engine/links.hpp"
+#include "simulator/engine/memory_map.hpp"
+#include "simulator/engine/storage_tier.hpp"
+#include "simulator/machine/machine.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/run.hpp"
+#include "simulator/state.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
+/// A lane does one thing after the other; lanes wait for each other where one needs what another makes:
+///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer
+///   used; a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
+/// Where both directions of the link are busy they slow each other down (Links). Then the times in the states of
+/// versions that have copies under way are what these would be without that: none is later than the true one. Memory is
+/// strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for the last op
+/// or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus
+/// O(log n) for places whose last use is still under way.
+class Timeline {
+ public:
+  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
+
+  void apply(const Action& action);
+
+  /// Time at which the stream of an op is free (of all streams for no op).
+  Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
+  /// Time at which a stream is done with all that it has been given.
+  Nanos done(StreamId stream) const { return streams_[stream.index()]; }
+  /// Whether the latest copy of `v` to the host has certainly ended at `time`, a time of now().
+  bool has_left(VersionId v, Nanos time);
+  /// Whether `v` could be copied to the host, or to the storage beyond it, now.
+  bool fits_on_host(VersionId v) const;
+  Bytes held_on_host() const { return host_pool_.in_use(); }
+  Bytes held_in_storage() const { return storage_.in_use(); }
+  /// Bytes held by versions now.
+  Bytes held() const { return held_; }
+  /// What the actions so far cost; makespan is up to the last end of any lane.
+  Totals totals() const;
+  /// The state in which the iteration begins whose first run has not been applied yet. O(ops + what existed before).
+  Boundary boundary();
+  Nanos recompute() const { return totals_.recompute; }
+  std::int64_t recompute_count() const { return totals_.recompute_count; }
+  Nanos stalled() const { return totals_.stall.compute; }
+  const Stall& stall() const { return totals_.stall; }
+  /// How many pieces of copies the link has been given in a direction; 0 where pieces do not disturb each other.
+  std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
+  /// When a piece began and ended, by its number in its direction, from 1. Nothing is applied afterwards.
+  std::pair<Nanos, Nanos> piece_span(Direction direction, std::uint32_t number) {
+    if (!links_.ended(direction, number)) links_.drain();
+    return links_.span(direction, number);
+  }
+
+ private:
+  void run(OpId op);
+  void give_place(VersionId v, const Action& action);
+  void end_place(VersionId v);
+  void leave_place(VersionId v, const Moment& free_from);
+  void hold(Bytes size);
+  Moment claim(Bytes offset, Bytes size);
+  void let_go(Bytes offset, Bytes size, const Moment& time);
+  Nanos latest() const;
+  Nanos earliest_stream() const;
+  Nanos drained() const;
+  void swap_out(VersionId v, Nanos issued);
+  void write_to_storage(VersionId v, Nanos issued);
+  void read_from_storage(VersionId v, const Action& action, Nanos issued);
+  void swap_in(VersionId v, const Action& action, Nanos issued);
+  std::uint32_t add_copy(Direction direction, const Moment& after, Nanos time);
+  void await(VersionId v, Nanos& stream);
+  void leave_host(VersionId v);
+  void forget_past();
+  void next_iteration();
+  /// Whether what may begin at `time` for all else has to wait until the host has launched or submitted it.
+  void note_host(Nanos time) { host_delayed_ |= host_ > time; }
+
+  /// The copies that have a part in a version's times, besides what its state says; only where copies disturb others.
+  struct UnderWay {
+    Copies ready, last_use;
+    std::uint32_t to_host = 0;  // the latest copy to the host
+  };
+
+  const Trace& trace_;
+  const Machine& machine_;
+  const bool copy_on_write_;
+  const bool address_reuse_matters_;  // several streams: every freed place may be reused by another one
+  std::vector<VersionState>& states_;
+  std::vector<Nanos> streams_;
+  Nanos h2d_, d2h_;                   // when each direction is free, if copies do not disturb each other
+  Nanos host_;                        // when the host is done with what it was given to launch
+  bool host_delayed_ = false;         // something has waited for it in this iteration
+  bool host_delayed_before_ = false;  // ... in the one before
+  HostPool host_pool_;
+  StorageTier storage_;
+  Links links_;
+  const bool slows_kernels_;         // copies do
+  const bool disturbed_;             // times of copies are found by links_: see needs_links()
+  std::vector<UnderWay> under_way_;  // by version; empty unless disturbed_
+  Nanos iteration_start_;
+  MemoryMap map_;
+  Availability free_from_;     // by what addresses stand for
+  Moment counted_free_from_;   // the same for places without addresses
+  std::vector<Nanos> op_end_;  // only where the trace has order edges
+  std::vector<bool> ran_;
+  std::size_t next_order_ = 0;
+  struct Scratch {
+    VersionId version;
+    Bytes offset, size;
+  };
+  std::vector<Scratch> scratch_;      // for the next run
+  std::vector<Moment> piece_places_;  // of the copy that is being cut
+  Bytes held_, reserved_;
+  Totals totals_;
+};
+
+}  // namespace tidepool

@@ -1,0 +1,54 @@
+// What a partial plan can be continued with.
+#pragma once
+
+#include <vector>
+
+#include "simulator/optimum/state.hpp"
+
+namespace tidepool::optimum {
+
+/// Every move that may lead to a plan of least time. Left out is what some other plan does at least as well: places are
+/// ended only when their room is wanted, no more of them than that takes, and nothing is brought back that nobody
+/// wants. O(moves).
+class Choices {
+ public:
+  explicit Choices(const TinyStep& step) : step_{step} {}
+
+  /// The moves from `state`; valid until the next call.
+  /// @param fresh  what was not there, or not filled, before the last run
+  const std::vector<Move>& of(const State& state, Set fresh);
+
+ private:
+  void begin();
+  void swap();
+  void alloc_undefined();
+  void alloc_early();
+  void await();
+  void run(std::size_t k);
+  void choose_writes(Move& move, std::size_t output);
+  void make_room(Move move, Bytes wanted, Set kept);
+  void choose_drops(Move& move, Set from, Bytes missing);
+  void choose_places(Move& move, std::size_t output, Set kept);
+  void place_one(Move move, std::size_t v, Set kept);
+  template <class Visit>
+  void for_each_place(std::size_t v, Set kept, Set taken, const Move& move, Visit visit) const;
+  void add(const Move& move) { moves_.push_back(move); }
+  Set kept_for_pending() const;
+  Set droppable(Set kept) const;
+  bool still_used(Set set) const;
+  Set worth_leaving() const;
+
+  const TinyStep& step_;
+  const State* s_ = nullptr;
+  Set fresh_ = 0;
+  std::vector<Move> moves_;
+};
+
+/// Whether a copy from the host could as well be issued after the run that has just ended: then it should be, and hold
+/// its room from then on.
+bool came_too_early(const TinyStep& step, const State& state);
+
+/// Whether all that the rest of the step wants is there, on the host, or can be recomputed from what is.
+bool recoverable(const TinyStep& step, const State& state);
+
+}  // namespace tidepool::optimum

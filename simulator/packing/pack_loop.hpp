@@ -1,0 +1,41 @@
+// What a training loop needs under a pool: the whole recording, or the part that repeats planned on the circle.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/packing/pack.hpp"
+#include "simulator/packing/periodic.hpp"
+
+namespace tidepool {
+
+/// How LoopPacking::bytes came about.
+enum class LoopCount : std::uint8_t {
+  kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
+  kCounted,   ///< what the authors of a pool count ("counted_bytes" of Pool::counts()), if it has found the iteration
+  kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
+};
+std::string_view to_text(LoopCount count);
+
+struct LoopPacking {
+  Packing packing;  ///< of the circle for a planner, else of the whole recording
+  Bytes bytes;
+  LoopCount count = LoopCount::kReserved;
+  std::optional<std::int64_t> period;  ///< events of the iteration that a pool has found by itself, 0: none
+  LoopReplay replay;                   ///< of a planner's layout over all recorded iterations, sums over the devices
+};
+
+/// Packs every device; sizes are sums over them.
+/// @param loops     find_loop() of each device of the trace
+/// @param segments  see pack()
+/// @throws InputError  for a planner where a device has buffers and no loop, with the reason
+LoopPacking pack_loop(const Trace& trace, std::span<const SteadyLoop> loops, const PoolInfo& pool,
+                      const Options& options, const PackingLimits& limits, std::span<const Bytes> segments);
+
+/// find_loop() of each device.
+std::vector<SteadyLoop> find_loops(const Trace& trace);
+
+}  // namespace tidepool

@@ -1,0 +1,64 @@
+// What differs between two sets of results: two files, policies, machines or versions of the program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulator/sweep/database.hpp"
+
+namespace tidepool {
+
+/// Some of the runs of a database.
+struct ResultSelection {
+  std::string text;  ///< as given
+  std::string path;
+  std::vector<std::pair<std::string, std::string>>
+      wanted;  ///< column of role identity, "trace" or "run"; and its value
+
+  /// "run" is the beginning of a run's key; a capacity may be a size, a fraction of the peak or none; all else is as in
+  /// the database.
+  bool has(const KeyedRow& run) const;
+  bool fixes(std::string_view column) const;
+};
+
+/// Reads "r.sqlite" or "r.sqlite:policy=dtr,capacity=0.5x".
+/// @throws InputError  "r.sqlite:polcy=dtr: no column named 'polcy', did you mean 'policy'?; known: ...",
+///                     "r.sqlite:policy: 'policy' is no choice; expected COLUMN=VALUE, as in policy=dtr"
+ResultSelection parse_selection(const std::string& text);
+
+/// One value of a row, in both.
+struct MovedColumn {
+  std::string_view name;
+  std::int64_t runs = 0;         ///< in which it differs
+  std::vector<double> relative;  ///< b / a - 1, ascending, of numbers where a is not 0
+};
+
+struct MovedRun {
+  std::string key_a, key_b;
+  double change = 0;  ///< what to show first: infinite for another outcome, else |makespan b / makespan a - 1|
+};
+
+struct ResultComparison {
+  std::int64_t identical = 0;
+  std::vector<MovedRun> moved;              ///< the most changed first
+  std::vector<MovedColumn> columns;         ///< that differ in any run, in the order of a row
+  std::vector<std::string> only_a, only_b;  ///< keys of runs that have no counterpart
+  /// How many runs went from one outcome to another.
+  std::map<std::pair<std::string, std::string>, std::int64_t> outcomes;
+
+  bool same() const { return moved.empty() && only_a.empty() && only_b.empty(); }
+};
+
+/// Pairs the runs of two selections and compares what follows from what was run (role result). Two runs belong together
+/// if all that identifies them is the same but the version and what either selection fixes; with a policy or pool, also
+/// the options. One run against one run is always a pair. Memory: some hundred bytes a run.
+/// @throws InputError  "r.sqlite:policy=dtr: selects no run",
+///                     "r.sqlite: runs K and L would both be compared with the same; expected a choice between them"
+ResultComparison compare(const ResultSelection& a, const Database& database_a, const ResultSelection& b,
+                         const Database& database_b);
+
+}  // namespace tidepool

@@ -1,0 +1,386 @@
+#include "simulator/sweep/database.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+
+#include "simulator/sweep/schema.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr int kBusyMilliseconds = 30'000;
+const std::string kError{to_text(Outcome::kError)};
+
+std::string insert_row() {
+  std::string sql = fmt::format("INSERT OR REPLACE INTO runs (run_key, {}) VALUES (?", schema::column_names());
+  for (std::size_t i = 0; i < result_columns().size(); ++i) sql += ", ?";
+  return sql + ")";
+}
+
+/// `text` must live until the statement has run.
+void bind(sqlite3_stmt* statement, int index, const std::string& text) {
+  sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+}
+
+void bind(sqlite3_stmt* statement, int index, const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value))
+    sqlite3_bind_int(statement, index, *flag ? 1 : 0);
+  else if (const auto* integer = std::get_if<std::int64_t>(&value))
+    sqlite3_bind_int64(statement, index, *integer);
+  else if (const auto* real = std::get_if<double>(&value))
+    sqlite3_bind_double(statement, index, *real);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    bind(statement, index, *text);
+  else
+    sqlite3_bind_null(statement, index);
+}
+
+std::string text_of(sqlite3_stmt* statement, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+  return text == nullptr ? "" : std::string{text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+}
+
+bool is_null(sqlite3_stmt* statement, int column) { return sqlite3_column_type(statement, column) == SQLITE_NULL; }
+
+Value value_of(sqlite3_stmt* statement, int column, ColumnType type) {
+  if (is_null(statement, column)) return {};
+  switch (type) {
+    case ColumnType::kText:
+      return text_of(statement, column);
+    case ColumnType::kInteger:
+      return std::int64_t{sqlite3_column_int64(statement, column)};
+    case ColumnType::kReal:
+      return sqlite3_column_double(statement, column);
+    case ColumnType::kFlag:
+      return sqlite3_column_int(statement, column) != 0;
+  }
+  return {};
+}
+
+/// A value of a query, whose columns have no type of their own.
+Value value_of(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return value_of(statement, column, ColumnType::kInteger);
+    case SQLITE_FLOAT:
+      return value_of(statement, column, ColumnType::kReal);
+    default:
+      return value_of(statement, column, ColumnType::kText);
+  }
+}
+
+/// The row that begins at a column of a result.
+Row row_of(sqlite3_stmt* statement, int first) {
+  Row row;
+  for (std::size_t i = 0; i < result_columns().size(); ++i)
+    row.push_back(value_of(statement, first + static_cast<int>(i), result_columns()[i].type));
+  return row;
+}
+
+/// A row of which everything is there that every run has.
+Row whole(Row row, const std::string& key, const std::string& path) {
+  const auto damaged = [&](const std::string& found) {
+    return InputError{
+        fmt::format("{}: damaged: run {} {}; expected a whole database of sweep results", path, key, found)};
+  };
+  for (const char* name : {"trace", "trace_hash", "pool", "policy", "options", "machine", "machine_hash", "seed",
+                           "assume", "iterations", "steady", "count_search", "version", "outcome", "addresses"})
+    if (std::holds_alternative<std::monostate>(at(row, name))) throw damaged(fmt::format("has no {}", name));
+  try {
+    static_cast<void>(find_outcome(text_at(row, "outcome")));
+  } catch (const InputError&) {
+    throw damaged(fmt::format("has outcome '{}'", text_at(row, "outcome")));
+  }
+  return row;
+}
+
+std::string contradiction(const std::string& source, const KeyedRow& keyed, const std::string& origin,
+                          const Row& other) {
+  const auto shown = [&](std::string_view column) { return value_text(at(keyed.row, column)); };
+  const std::string_view column = moved_results(keyed.row, other).at(0);
+  return fmt::format(
+      "{}: run {} ({} on {}, {}, {} bytes): {} is {}, but {} in {}; expected the same from every worker (is a policy "
+      "not "
+      "deterministic, or are these two programs of one version?)",
+      source, keyed.key, shown("policy"), shown("pool"), shown("trace"), shown("capacity_bytes"), column, shown(column),
+      value_text(at(other, column)), origin);
+}
+
+bool failed(const Row& row) { return at(row, "outcome") == Value{kError}; }
+
+}  // namespace
+
+Disagreement::Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other)
+    : std::runtime_error{contradiction(source, row, origin, other)},
+      source_{std::move(source)},
+      row_{std::move(row)},
+      other_{std::move(other)} {}
+
+void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
+void Database::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Database::Database(const std::string& path, Open open) : path_{path} {
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | (open == Open::kMayCreate ? SQLITE_OPEN_CREATE : 0);
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  handle_.reset(handle);
+  if (code == SQLITE_CANTOPEN && open == Open::kExisting && !std::filesystem::exists(path))
+    throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
+  if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  try {
+    check_or_create(open);
+    insert_ = prepare(insert_row());
+    find_ = prepare(fmt::format("SELECT {} FROM runs WHERE run_key = ?", schema::column_names()));
+    outcome_ = prepare("SELECT outcome FROM runs WHERE run_key = ?");
+  } catch (const std::runtime_error&) {
+    if (sqlite3_errcode(handle) == SQLITE_CORRUPT) check();
+    throw;
+  }
+}
+
+bool Database::is_ours(std::string_view head) {
+  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  constexpr std::size_t kApplicationAt = 68;  // big-endian
+  if (head.size() < kApplicationAt + 4 || !head.starts_with(kMagic)) return false;
+  std::uint32_t application = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    application = application << 8 | static_cast<unsigned char>(head[kApplicationAt + i]);
+  return application == schema::kApplication;
+}
+
+void Database::check_or_create(Open open) {
+  const auto foreign = [&] {
+    return InputError{
+        fmt::format("{}: not a database of sweep results; expected {}", path_,
+                    open == Open::kExisting ? "one that sweep wrote" : "a new file or one that sweep wrote")};
+  };
+  try {
+    const std::int64_t application = number("PRAGMA application_id");
+    const std::int64_t version = number("PRAGMA user_version");
+    if (application != schema::kApplication &&
+        (application != 0 || open == Open::kExisting || number("SELECT count(*) FROM sqlite_master") != 0))
+      throw foreign();
+    if (application == schema::kApplication && version != schema::kVersion)
+      throw InputError{fmt::format("{}: schema version {}; this tidepool reads and writes version {}", path_, version,
+                                   schema::kVersion)};
+  } catch (const std::runtime_error&) {
+    if (sqlite3_errcode(handle_.get()) == SQLITE_NOTADB) throw foreign();
+    throw;
+  }
+  if (open == Open::kExisting) return;
+  execute("PRAGMA journal_mode = WAL");
+  execute("PRAGMA synchronous = NORMAL");
+  transact([&] {  // another process may be making it too
+    if (number("PRAGMA application_id") != 0) return;
+    execute(schema::create());
+    execute(fmt::format("PRAGMA application_id = {}", schema::kApplication));
+    execute(fmt::format("PRAGMA user_version = {}", schema::kVersion));
+  });
+}
+
+void Database::check() const {
+  std::string found;
+  const auto damaged = [&] {
+    return InputError{fmt::format("{}: damaged: {}; expected a whole database of sweep results", path_, found)};
+  };
+  try {
+    const Statement statement = prepare("PRAGMA quick_check(1)");
+    if (step(statement.get())) found = text_of(statement.get(), 0);
+  } catch (const std::runtime_error&) {
+    found = sqlite3_errmsg(handle_.get());
+    throw damaged();
+  }
+  if (found != "ok") throw damaged();
+}
+
+void Database::fail(int code) const {
+  throw std::runtime_error{
+      fmt::format("{}: {}", path_, code == SQLITE_ERROR ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code))};
+}
+
+void Database::execute(const std::string& sql) const {
+  if (const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr); code != SQLITE_OK)
+    fail(code);
+}
+
+Database::Statement Database::prepare(const std::string& sql) const {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &statement, nullptr);
+  if (code != SQLITE_OK) fail(code);
+  return Statement{statement};
+}
+
+/// Whether there is another row.
+bool Database::step(sqlite3_stmt* statement) const {
+  const int code = sqlite3_step(statement);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) {
+    sqlite3_reset(statement);
+    fail(code);
+  }
+  return code == SQLITE_ROW;
+}
+
+void Database::run_once(sqlite3_stmt* statement) const {
+  step(statement);
+  sqlite3_reset(statement);
+}
+
+std::int64_t Database::number(const char* sql) const {
+  const Statement statement = prepare(sql);
+  if (!step(statement.get())) fail(SQLITE_ERROR);
+  return sqlite3_column_int64(statement.get(), 0);
+}
+
+template <class Write>
+void Database::transact(const Write& write) {
+  execute("BEGIN IMMEDIATE");
+  try {
+    write();
+    execute("COMMIT");
+  } catch (...) {
+    sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+void Database::insert(std::span<const KeyedRow> rows, const std::string& source) {
+  if (rows.empty()) return;
+  transact([&] {
+    for (const KeyedRow& keyed : rows) {
+      if (const auto known = find(keyed.key); known && !failed(*known)) {
+        if (failed(keyed.row) || moved_results(*known, keyed.row).empty()) continue;
+        throw Disagreement{source, keyed, path_, *known};
+      }
+      bind(insert_.get(), 1, keyed.key);
+      for (std::size_t i = 0; i < keyed.row.size(); ++i) bind(insert_.get(), static_cast<int>(i) + 2, keyed.row[i]);
+      run_once(insert_.get());
+    }
+  });
+}
+
+void Database::insert(std::span<const MeasuredRun> measurements) {
+  if (measurements.empty()) return;
+  const Statement statement = prepare(R"sql(
+    INSERT INTO measurements SELECT ?1, ?2, ?3, iif(taken, next, ?4), ?5, ?6, ?10, ?7, ?8, ?9
+    FROM (SELECT ifnull(max(repeat = ?4), 0) AS taken, ifnull(max(repeat), 0) + 1 AS next,
+                 ifnull(max(outcome = ?5 AND message IS ?6 AND measured_ns IS ?7 AND measured_peak_bytes IS ?8
+                            AND corrupt_bytes IS ?9), 0) AS known
+          FROM measurements WHERE run_key = ?1 AND backend = ?2 AND device = ?3)
+    WHERE NOT (taken AND known))sql");
+  const auto count = [](const auto& quantity) { return quantity ? Value{quantity->count()} : Value{}; };
+  transact([&] {
+    for (const MeasuredRun& one : measurements) {
+      const Row row{one.run_key,         one.backend,     one.device,
+                    one.repeat,          one.outcome,     one.message.empty() ? Value{} : Value{one.message},
+                    count(one.measured), count(one.peak), count(one.corrupt),
+                    count(one.predicted)};
+      for (std::size_t i = 0; i < row.size(); ++i) bind(statement.get(), static_cast<int>(i) + 1, row[i]);
+      run_once(statement.get());
+    }
+  });
+}
+
+void Database::insert(const SweepRequest& request) {
+  const std::string key = content_key(request.version + "\n" + request.request);
+  const Statement statement = prepare("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)");
+  bind(statement.get(), 1, key);
+  bind(statement.get(), 2, request.version);
+  bind(statement.get(), 3, request.request);
+  run_once(statement.get());
+}
+
+std::optional<Row> Database::find(const std::string& key) const {
+  std::optional<Row> row;
+  bind(find_.get(), 1, key);
+  if (step(find_.get())) row = row_of(find_.get(), 0);
+  sqlite3_reset(find_.get());
+  if (row) row = whole(*std::move(row), key, path_);
+  return row;
+}
+
+Row Database::get(const std::string& key) const {
+  if (std::optional<Row> row = find(key)) return *std::move(row);
+  throw InputError{fmt::format(
+      "{}: damaged: run {} is not where its key says; expected a whole database of sweep results", path_, key)};
+}
+
+std::optional<std::string> Database::outcome(const std::string& key) const {
+  std::optional<std::string> found;
+  bind(outcome_.get(), 1, key);
+  if (step(outcome_.get())) found = text_of(outcome_.get(), 0);
+  sqlite3_reset(outcome_.get());
+  return found;
+}
+
+std::int64_t Database::runs() const { return number("SELECT count(*) FROM runs"); }
+
+std::vector<std::string> Database::versions() const {
+  std::vector<std::string> versions;
+  const Statement statement = prepare("SELECT DISTINCT version FROM runs ORDER BY version");
+  while (step(statement.get())) versions.push_back(text_of(statement.get(), 0));
+  return versions;
+}
+
+void Database::each(const std::function<void(const KeyedRow&)>& visit) const {
+  const Statement statement =
+      prepare(fmt::format("SELECT run_key, {} FROM runs ORDER BY run_key", schema::column_names()));
+  while (step(statement.get())) {
+    const std::string key = text_of(statement.get(), 0);
+    visit({key, whole(row_of(statement.get(), 1), key, path_)});
+  }
+}
+
+std::vector<MeasuredRun> Database::measurements() const {
+  std::vector<MeasuredRun> all;
+  const Statement statement = prepare("SELECT * FROM measurements ORDER BY run_key, backend, device, repeat");
+  while (step(statement.get())) {
+    sqlite3_stmt* at = statement.get();
+    MeasuredRun one{.run_key = text_of(at, 0),
+                    .backend = text_of(at, 1),
+                    .device = text_of(at, 2),
+                    .repeat = sqlite3_column_int64(at, 3),
+                    .outcome = text_of(at, 4),
+                    .message = text_of(at, 5)};
+    if (!is_null(at, 6)) one.predicted = Nanos{sqlite3_column_int64(at, 6)};
+    if (!is_null(at, 7)) one.measured = Nanos{sqlite3_column_int64(at, 7)};
+    if (!is_null(at, 8)) one.peak = Bytes{sqlite3_column_int64(at, 8)};
+    if (!is_null(at, 9)) one.corrupt = Bytes{sqlite3_column_int64(at, 9)};
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::vector<SweepRequest> Database::requests() const {
+  std::vector<SweepRequest> all;
+  const Statement statement = prepare("SELECT version, request FROM sweeps ORDER BY sweep_key");
+  while (step(statement.get())) all.push_back({text_of(statement.get(), 0), text_of(statement.get(), 1)});
+  return all;
+}
+
+void Database::query(const std::string& sql, const std::function<void(std::span<const std::string>)>& head,
+                     const std::function<void(std::span<const Value>)>& row) const {
+  sqlite3_stmt* prepared = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &prepared, &rest);
+  const Statement statement{prepared};
+  if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", sql, sqlite3_errmsg(handle_.get()))};
+  if (prepared == nullptr || sqlite3_stmt_readonly(prepared) == 0 || sqlite3_column_count(prepared) == 0)
+    throw InputError{fmt::format("'{}' is no query; expected one SELECT", sql)};
+  if (std::string_view{rest}.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    throw InputError{fmt::format("'{}' follows the first query; expected one SELECT", rest)};
+  const int count = sqlite3_column_count(prepared);
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(prepared, i));
+  head(names);
+  std::vector<Value> values(names.size());
+  while (step(prepared)) {
+    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = value_of(prepared, i);
+    row(values);
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,85 @@
+// Lists and ranges of what is to be tried, and their cross product.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// What the command line gives, one text per axis. All but `seed` are lists, separated by commas outside parentheses.
+struct GridText {
+  std::string pool = "best-fit";     ///< specs, or "all"
+  std::string policy = "none";       ///< chains, or "all"
+  std::string capacity = "machine";  ///< as parse_capacities
+  std::string machine = "a100-pcie4";
+  std::string seed = "1";  ///< as parse_seeds
+  std::string assume = {};
+  std::string overhead_limit = {};
+  std::string iterations = {};  ///< as parse_iterations; fewer than kUsualIterations, or empty: so many
+  bool first = false;           ///< one first step alone
+  bool count_search = false;
+};
+
+/// Calls visit(name, text) for each text of a GridText, const or not, in their order.
+template <class Text, class Visit>
+void for_each_text(Text& grid, const Visit& visit) {
+  visit("pool", grid.pool);
+  visit("policy", grid.policy);
+  visit("capacity", grid.capacity);
+  visit("machine", grid.machine);
+  visit("seed", grid.seed);
+  visit("assume", grid.assume);
+  visit("overhead_limit", grid.overhead_limit);
+  visit("iterations", grid.iterations);
+}
+
+/// The runs that the lists ask for: every combination of machine, policy, pool, capacity and seed, the last varying
+/// fastest, each once. Holds the lists only, whatever the number of runs.
+class Grid {
+ public:
+  /// Runs are of the steady state if the trace repeats() or iterations are asked for, unless one first step is: then,
+  /// and under a paper's assumptions, they are of one step alone.
+  /// @throws InputError  for an unknown name, option, unit or number
+  Grid(const GridText& text, const Trace& trace);
+
+  std::size_t size() const;
+  /// `index` < size().
+  RunSpec at(std::size_t index) const;
+  /// The trace's peak under the assumptions of the runs.
+  Bytes ideal_peak() const { return ideal_peak_; }
+
+ private:
+  std::vector<std::string> pools_, policies_;
+  std::vector<std::string> capacities_;
+  std::vector<Machine> machines_;
+  std::vector<std::vector<Bytes>> capacities_of_;  // by machine
+  std::vector<std::uint64_t> seeds_;
+  Bytes ideal_peak_;
+  RunSpec common_;
+};
+
+/// How many iterations are tried until the run has settled, unless more are asked for: with fewer, what is printed would
+/// depend on their number.
+inline constexpr int kUsualIterations = 16;
+
+/// Whether a step is one of many: some buffer existed before it and outlives it.
+bool repeats(const Trace& trace);
+
+/// @throws InputError  "--iterations: '0' is not a number of iterations; expected 1 or more"
+int parse_iterations(const std::string& text);
+
+/// Reads a list of capacities and ranges of them: "0.3x..1.0x/8,16GiB" is 0.3x, 0.4x, ... 1x and 16GiB. One text each,
+/// for parse_capacity, or "machine" for the memory that the machine has.
+/// @throws InputError  "'0.3x..1.0x' is not a range; expected FIRST..LAST/COUNT, two shares or two sizes and a whole
+/// number from 2 to 10000, as in 0.3x..1.0x/8"
+std::vector<std::string> parse_capacities(std::string_view text);
+
+/// Reads a list of whole numbers and ranges of them: "1..3,7" is 1, 2, 3, 7.
+/// @throws InputError  "'1..x' is not a whole number or a range of at most 10000; expected 7 or 1..3"
+std::vector<std::uint64_t> parse_seeds(std::string_view text);
+
+}  // namespace tidepool

@@ -1,0 +1,22 @@
+// The SQL of a database of results: tables, views, and how a column is called. DATABASE.md explains them to people.
+#pragma once
+
+#include <string>
+
+#include "simulator/sweep/result_row.hpp"
+
+namespace tidepool::schema {
+
+inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
+inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
+
+/// The database's name of a column: "stall_ns_h2d" for "stall_ns.h2d".
+std::string column_name(const Column& column);
+
+/// The names of all columns of the table `runs` but run_key, with commas between them.
+std::string column_names();
+
+/// Makes every table and view.
+std::string create();
+
+}  // namespace tidepool::schema

@@ -1,0 +1,21 @@
+// The frontier of a sweep as text: overhead against memory.
+#pragma once
+
+#include <string>
+
+#include "simulator/sweep/frontier.hpp"
+
+namespace tidepool {
+
+struct PlotOptions {
+  std::size_t width = 80;
+  std::size_t height = 16;  ///< rows between the axes
+  bool colour = false;      ///< letters in colours of their own
+};
+
+/// A letter for every policy at every capacity where it ends well (the best of its pools), dots along the best of all
+/// policies. The vertical axis is linear up to 1 % and logarithmic above;
+/// overheads above 1000 % are left out. "" if no run with a limit ended well.
+std::string plot(const Frontier& frontier, const PlotOptions& options);
+
+}  // namespace tidepool

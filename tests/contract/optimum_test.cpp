@@ -1,0 +1,29 @@
+// Every bound, every optimum and every policy's result on thousands of tiny steps, of which the least time is known.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/tiny_contract.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("on tiny steps no bound is above the optimum, no result below, and every ok executes") {
+  const std::uint64_t steps = tests::kOptimised ? 2'000 : 60;
+  std::uint64_t solved = 0, feasible = 0, exceeds = 0, results = 0;
+  for (std::uint64_t seed = 1; seed <= steps; ++seed) {
+    const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 4 + seed / 3 % 2);
+    const tests::TinyCheck check = tests::check_tiny_step(recipe, seed);
+    solved += check.solved, feasible += check.feasible, exceeds += check.exceeds;
+    results += static_cast<std::uint64_t>(check.results);
+    for (const tests::TinyFinding& finding : check.findings) {
+      INFO(fmt::format("seed {}: {}: {}", seed, finding.what, finding.text));
+      CHECK(finding.what.empty());
+    }
+  }
+  fmt::print("tiny steps: {} of {} solved, {} feasible, {} of them dearer than without a limit; {} results compared\n",
+             solved, steps, feasible, exceeds, results);
+  CHECK(solved * 10 > steps * 9);
+  CHECK(exceeds * 5 > feasible);
+}

@@ -1,0 +1,38 @@
+// The contract of tiny steps for many more of them than every run of the suite tries. TIDEPOOL_TINY_STEPS says how many
+// (200000), TIDEPOOL_TINY_FIRST the first seed (1): shards are ranges of seeds, and a run is taken up again where it
+// ended. One step alone: TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*".
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/tiny_contract.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+}  // namespace
+
+TEST_CASE("on many tiny steps no bound is above the optimum, no result below, and every ok executes") {
+  const std::uint64_t first = number_from("TIDEPOOL_TINY_FIRST", 1);
+  const std::uint64_t last = first + number_from("TIDEPOOL_TINY_STEPS", 200'000);
+  std::uint64_t solved = 0, found = 0;
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 4 + seed / 3 % 4);
+    const tests::TinyCheck check = tests::check_tiny_step(recipe, seed);
+    solved += check.solved;
+    found += check.findings.size();
+    for (const tests::TinyFinding& finding : check.findings)
+      fmt::print(stderr, "seed {}: {}: {}\n", seed, finding.what, finding.text);
+    if (seed % 10'000 == 0) fmt::print(stderr, "seeds to {}: {} solved, {} findings\n", seed, solved, found);
+  }
+  fmt::print("tiny steps {} to {}: {} solved, {} findings\n", first, last - 1, solved, found);
+  CHECK(found == 0);
+}

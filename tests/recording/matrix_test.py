@@ -1,0 +1,251 @@
+"""What a real job does, under the recorder, on the stand-in for a GPU, and under a plan: it computes what it computes
+without, to the bit, it ends as it ends without, and what was recorded can be read.
+
+TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of COMMIT."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    if "TIDEPOOL_REQUIRE_TORCH" in os.environ:
+        raise
+    raise unittest.SkipTest("PyTorch is not installed; the tests of whole jobs need it") from None
+
+from warm_python import Server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", os.path.join(HERE, "../../build/tidepool"))
+JOB = os.path.join(HERE, "job.py")
+
+# A job and the status with which it ends.
+WHOLE = {variant: 0 for variant in (
+    "plain", "workers", "workers-persistent", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "compile",
+    "late-compile", "ddp", "disk-full")}
+BROKEN = {"crash": 1, "out-of-memory": 1, "missing-module": 1, "exit": 3, "sigkill": 137, "sigterm": 143}
+
+# What every commit tries.
+COMMIT = {
+    "record": {"workers", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "ddp", "disk-full", "crash",
+               "exit", "sigkill"},
+    "run": {"workers", "amp", "accumulate", "compile", "disk-full", "crash", "sigkill"},
+    "dry": {"workers", "crash", "sigkill"},
+}
+
+
+def chosen(way, variants):
+    """Those of the variants that are tried now."""
+    return [variant for variant in variants if "TIDEPOOL_NIGHTLY" in os.environ or variant in COMMIT[way]]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def ends(variant):
+    return {**WHOLE, **BROKEN}[variant]
+
+
+class Jobs(unittest.TestCase):
+    """What the three ways share."""
+
+    server = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.plain = {}
+
+    def file(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_program(self, *arguments):
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
+
+    def job(self, variant):
+        arguments = [JOB, variant] + ([free_port()] if variant == "ddp" else [])
+        return self.server.command(*arguments) if self.server else [sys.executable, *arguments]
+
+    def unrecorded(self, variant):
+        """What a job prints by itself."""
+        if variant not in self.plain:
+            result = subprocess.run(self.job(variant), capture_output=True, text=True, timeout=300)
+            self.assertIn(result.returncode, (ends(variant), 128 - ends(variant)), result.stderr)
+            self.assertGreaterEqual(len(result.stdout.splitlines()), 6, result.stderr)
+            self.plain[variant] = result.stdout
+        return self.plain[variant]
+
+    def facts(self, path):
+        """What tidepool says of a trace, which it reads and checks."""
+        result = self.run_program("info", "--json", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse(os.path.exists(os.path.splitext(path)[0] + ".raw"))
+        return json.loads(result.stdout)
+
+
+class Warm(Jobs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.stop)
+
+
+class Record(Warm):
+    """tidepool record --torch"""
+
+    def record(self, variant, *options):
+        trace = self.file("-".join([variant, *options]) + ".tide")
+        result = self.run_program("record", "--torch", "--no-gpu", *options, "-o", trace, "--", *self.job(variant))
+        self.assertEqual(result.stdout, self.unrecorded(variant), result.stderr)
+        return trace, result
+
+    def test_a_job_computes_the_same_and_each_complete_step_is_recorded(self):
+        steps = {"accumulate": 3, "disk-full": 2}  # the first one makes the optimizer's state; of the others at most 5
+        for variant in chosen("record", WHOLE):
+            if "compile" in variant:
+                continue
+            with self.subTest(variant):
+                trace, result = self.record(variant)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                facts = self.facts(trace)
+                self.assertEqual(facts["iterations"], steps.get(variant, 5))
+                self.assertGreater(facts["ops"], 40 * facts["iterations"])
+
+    def test_a_job_that_ends_before_its_time_leaves_what_it_did(self):
+        said = {"crash": "ended with exit status 1 (ValueError: the data of step 6 is bad)",
+                "missing-module": "ended with exit status 1 (ModuleNotFoundError: No module named 'no_such_module')",
+                "exit": "ended with exit status 3", "sigkill": "was killed by SIGKILL", "sigterm": "was killed by SIGTERM"}
+        for variant in chosen("record", BROKEN):
+            with self.subTest(variant):
+                trace, result = self.record(variant)
+                self.assertEqual(result.returncode, ends(variant), result.stderr)
+                self.assertIn(f"tidepool: the job {said.get(variant, 'ended with exit status 1 (RuntimeError: ')}",
+                              result.stderr)
+                self.assertEqual(self.facts(trace)["iterations"], 5)
+
+    def test_a_full_disk_is_said_once_and_what_was_written_before_is_a_trace(self):
+        _, result = self.record("disk-full")
+        self.assertEqual(result.stderr.count("the recording of PyTorch ends here: [Errno 27] File too large"), 1)
+
+    def test_what_is_compiled_is_not_recorded_and_this_is_said_once(self):
+        reason = "RuntimeError: torch.compile replaces the ops that would be recorded"
+        trace, result = self.record("compile")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count(f"tidepool_torch: {reason}; PyTorch is not recorded\n"), 1)
+        self.assertFalse(os.path.exists(trace))
+        trace, result = self.record("late-compile")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr.count(f"tidepool: the recording of PyTorch ends here: {reason}; the job goes on\n"),
+                         1)
+        self.assertEqual(self.facts(trace)["iterations"], 3)
+
+    def test_a_step_that_was_not_complete_is_no_step(self):
+        trace, result = self.record("plain", "--skip", "7", "--iterations", "1")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "tidepool: nothing recorded: the job ended before a recorded step was complete; "
+                                        "expected more steps of its optimizer, or a smaller --skip\n")
+        self.assertFalse(os.path.exists(trace))
+        trace, result = self.record("plain", "--skip", "5", "--iterations", "4")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("tidepool: 2 of 4 iterations are recorded: the job had no more\n", result.stderr)
+        self.assertEqual(self.facts(trace)["iterations"], 2)
+
+    def test_without_the_hook_nothing_else_is_taken_for_pytorchs_part(self):
+        trace = self.file("isolated.tide")
+        result = self.run_program("record", "--torch", "--no-gpu", "-o", trace, "--", sys.executable, "-I", "-c", "pass")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("tidepool: nothing recorded: PyTorch's hook was not loaded: ", result.stderr)
+
+
+class Run(Warm):
+    """tidepool run"""
+
+    def plan(self, variant):
+        trace, plan = self.file(f"{variant}.tide"), self.file(f"{variant}.plan")
+        if not os.path.exists(plan):
+            result = self.run_program("record", "--torch", "--no-gpu", "--skip", "0" if variant == "accumulate" else "1",
+                                      "--iterations", "1", "-o", trace, "--", *self.job(variant))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            result = self.run_program("simulate", trace, "--first", "--policy", "tide", "--capacity", "0.7x",
+                                      "--overhead-limit", "none", "--plan-out", plan)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return ["--plan", plan, "--trace", trace]
+
+    def carry_out(self, variant, plan, *options):
+        result = self.run_program("run", "--json", *options, *plan, "--", *self.job(variant))
+        out = result.stderr[:len(self.unrecorded(variant))] if variant in WHOLE else ""
+        said = [line for line in result.stderr.splitlines() if line.startswith("tidepool: ")]
+        printed = [line for line in result.stderr.splitlines(keepends=True) if line[0].isdigit() or line[:5] == "test "]
+        self.assertEqual("".join(printed), self.unrecorded(variant), out)
+        return result.returncode, json.loads(result.stdout), said
+
+    def test_a_plan_is_carried_out_in_every_step_of_the_job(self):
+        for variant in chosen("run", ("workers", "workers-persistent", "workers-spawn-persistent", "amp", "checkpointing",
+                                      "plain")):
+            plan = self.plan(variant if variant in ("amp", "checkpointing") else "plain")
+            with self.subTest(variant):
+                status, report, said = self.carry_out(variant, plan)
+                self.assertEqual((report["iterations"], report["measured"]), (7, 5))
+                self.assertEqual(report["left_out"], {})
+                self.assertLessEqual(report["measured_peak_bytes"], report["limit_bytes"])
+                above = report.get("between_peak_bytes", 0) > report["limit_bytes"]
+                self.assertEqual((status, len(said)), (1, 1) if above else (0, 0), said)
+
+    def test_a_plan_that_cannot_be_followed_is_said_in_one_sentence(self):
+        plan = self.plan("plain")
+        replaced = "tidepool: not carried out: torch.compile replaces the ops that the plan is about"
+        sentences = {
+            "accumulate": ("tidepool: not carried out: ", "tidepool: the step used "),
+            "compile": replaced,
+            "late-compile": replaced,
+            "disk-full": "tidepool: not carried out: no process of the command stepped a PyTorch optimizer as in the trace and "
+                         "ended in order",
+        }
+        for variant in chosen("run", sentences):
+            with self.subTest(variant):
+                status, _, said = self.carry_out(variant, plan)
+                said = [line for line in said if not line.endswith("; the job goes on")]
+                self.assertEqual((status, len(said)), (1, 1), said)
+                self.assertTrue(said[0].startswith(sentences[variant]), said)
+
+    def test_a_job_that_ends_before_its_time_ends_so_under_a_plan(self):
+        plan = self.plan("plain")
+        for variant in chosen("run", [*BROKEN, "ddp"]):
+            with self.subTest(variant):
+                ended, _, said = self.carry_out(variant, plan)
+                self.assertEqual(ended, 1 if variant == "ddp" else ends(variant), said)  # one process is followed
+
+
+class Dry(Jobs):
+    """tidepool record --dry. The numbers of such a job are its own: kernels compute nothing."""
+
+    def test_a_job_ends_as_it_ends_and_leaves_a_trace(self):
+        printed = None
+        for variant in chosen("dry", ("workers", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "compile",
+                                      "ddp", "crash", "exit", "sigkill", "disk-full")):
+            with self.subTest(variant):
+                trace = self.file(f"{variant}.tide")
+                result = self.run_program("record", "--dry", "--torch", "-o", trace, "--", *self.job(variant))
+                self.assertEqual(result.returncode, 1 if variant == "compile" else ends(variant), result.stderr)
+                if variant == "compile":
+                    self.assertIn("tidepool: no step of a PyTorch optimizer was recorded; ", result.stderr)
+                printed = printed or result.stdout
+                self.assertEqual(result.stdout, "".join(printed.splitlines(keepends=True)[:result.stdout.count("\n")]))
+                facts = self.facts(trace)
+                expected = {"accumulate": 4, "crash": 6, "exit": 6, "sigkill": 5, "disk-full": 2, "compile": 2}.get(variant, 8)
+                self.assertGreaterEqual(facts["iterations"], expected)
+                self.assertGreater(facts["kernels"], 10 * facts["iterations"])
+
+
+if __name__ == "__main__":
+    unittest.main()

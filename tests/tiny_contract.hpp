@@ -1,0 +1,239 @@
+// What must hold for one tiny step, for the tests that try thousands of them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/bounds/bound.hpp"
+#include "simulator/optimum/optimum.hpp"
+#include "simulator/optimum/steady.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "tests/quick_spec.hpp"
+#include "tests/tiny_case.hpp"
+#include "traces/error.hpp"
+#include "validator/host/host_backend.hpp"
+
+namespace tidepool::tests {
+
+/// What plans of a run may do.
+struct TinyClass {
+  bool swap = false, remat = false;
+  bool operator==(const TinyClass&) const = default;
+};
+
+inline TinyClass class_of(PolicyKind kind) {
+  return {kind == PolicyKind::kSwap || kind == PolicyKind::kHybrid,
+          kind == PolicyKind::kRemat || kind == PolicyKind::kHybrid};
+}
+
+/// Whether a realised plan does no more than a class allows.
+inline bool within(const Trace& trace, const Plan& plan, TinyClass may) {
+  std::vector<bool> ran(trace.ops().size()), alloced(trace.versions().size());
+  for (const Action& action : plan.actions) {
+    if (action.verb == Verb::kAlloc) alloced[action.subject] = true;
+    if (!may.swap && (action.verb == Verb::kSwapOut || action.verb == Verb::kSwapIn)) return false;
+    if (action.verb != Verb::kRun) continue;
+    if (!may.remat && ran[action.subject]) return false;
+    ran[action.subject] = true;
+  }
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (!may.swap && trace.buffers()[i].born_before && !alloced[trace.first_version(BufferId{i}).index()]) return false;
+  return true;
+}
+
+struct TinyFinding {
+  std::string what;  ///< "bound above the optimum" and the like
+  std::string text;
+};
+
+/// One tiny step in one class, with what was found wrong in it.
+class TinyContract {
+ public:
+  TinyContract(const TinyRecipe& recipe, TinyClass plans, std::int64_t most_states)
+      : recipe_{recipe}, trace_{recipe.trace()}, class_{plans} {
+    OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), plans.swap, plans.remat, false, most_states};
+    by_bytes_ = solve(query);
+    if (by_bytes_ && by_bytes_->feasible) check_plan(*by_bytes_, query);
+  }
+
+  /// Whether the least time is known.
+  bool solved() const { return by_bytes_.has_value(); }
+  const Optimum& optimum() const { return *by_bytes_; }
+  const Trace& trace() const { return trace_; }
+  Nanos baseline() const { return baseline_time(trace_, recipe_.machine.launch); }
+  const std::vector<TinyFinding>& findings() const { return findings_; }
+
+  /// Searches places, too. The answer is used for what is compared afterwards on pools with addresses.
+  void place(std::int64_t most_states) {
+    OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), class_.swap, class_.remat, true, most_states};
+    placed_ = solve(query);
+    if (!placed_ || !placed_->feasible) return;
+    check_plan(*placed_, query);
+    if (trace_.data().streams.size() == 1 && placed_->makespan < by_bytes_->makespan)
+      find("an optimum in places below that by bytes",
+           fmt::format("{} < {} ns", placed_->makespan.count(), by_bytes_->makespan.count()));
+  }
+
+  void check_bounds() {
+    for (const Bound& bound : compute_bounds(bound_query(false), BoundEffort::kAll)) {
+      if (!by_bytes_->feasible || (bound.feasible && bound.makespan <= by_bytes_->makespan)) continue;
+      find("a bound above the optimum",
+           fmt::format("{}; the optimum is {} ns", says(bound), by_bytes_->makespan.count()));
+    }
+  }
+
+  /// The best cycle of the step when it is repeated, with its bounds. Nothing: it is not known.
+  std::optional<SteadyOptimum> check_steady(std::int64_t most_states) {
+    SteadyOptimum found;
+    try {
+      found = find_steady_optimum(
+          {trace_, recipe_.machine, recipe_.capacity(), class_.swap, class_.remat, false, most_states});
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+    if (found.feasible && !found.plan.actions.empty()) check_cycle(found);
+    if (!found.exact) return std::nullopt;
+    if (found.feasible)
+      for (const Bound& bound : compute_bounds(bound_query(true), BoundEffort::kAll))
+        if (!bound.feasible || bound.makespan * found.iterations > found.cycle)
+          find("a steady bound above the optimum",
+               fmt::format("{}; {} iterations take {} ns", says(bound), found.iterations, found.cycle.count()));
+    return found;
+  }
+
+  BoundQuery bound_query(bool steady) const {
+    return {.trace = trace_,
+            .machine = recipe_.machine,
+            .capacity = recipe_.capacity(),
+            .swap = class_.swap,
+            .remat = class_.remat,
+            .steady = steady};
+  }
+
+  Result check_policy(const std::string& pool, const std::string& policy) {
+    const RunSpec spec{.pool = pool, .policy = policy, .capacity = recipe_.capacity(), .machine = recipe_.machine};
+    Result result;
+    try {
+      result = simulate(trace_, spec, true);
+    } catch (const PlanError& error) {
+      result.outcome = Outcome::kError;
+      result.message = error.what();
+    }
+    const std::string run = policy + " on " + pool;
+    if (result.outcome == Outcome::kError) find("an error", run + ": " + result.message);
+    if (result.outcome != Outcome::kOk) return result;
+    try {
+      if (replay(trace_, spec, result.realised) != result.totals) find("a plan that costs something else", run);
+      const HostReport report = execute_on_host(trace_, result.realised, {.threads = false, .arena = 1_MiB});
+      if (report.outcome != HostOutcome::kOk) find("a plan that reads wrong bytes", run + ": " + report.message);
+    } catch (const PlanError& error) {
+      find("a plan that cannot be executed", run + ": " + error.what());
+    }
+    if (!within(trace_, result.realised, class_)) return result;
+    const bool in_places = find_pool(parse_spec(pool).name).has_addresses && placed_;
+    const Optimum& best = in_places ? *placed_ : *by_bytes_;
+    if (!best.feasible)
+      find("a result where no plan exists", fmt::format("{}: {} ns", run, result.totals.makespan.count()));
+    else if (result.totals.makespan < best.makespan)
+      find("a result below the optimum",
+           fmt::format("{}: {} < {} ns", run, result.totals.makespan.count(), best.makespan.count()));
+    return result;
+  }
+
+ private:
+  void find(const std::string& what, const std::string& text) { findings_.push_back({what, text}); }
+
+  static std::string says(const Bound& bound) {
+    return bound.name +
+           (bound.feasible ? fmt::format(" says {} ns", bound.makespan.count()) : " says that no plan exists");
+  }
+
+  /// The last cycle of a plan must take the time that is said.
+  void check_cycle(const SteadyOptimum& found) {
+    const RunSpec spec{.pool = "ideal", .capacity = recipe_.capacity(), .machine = recipe_.machine, .iterations = 2};
+    try {
+      replay(trace_, spec, found.plan);
+      const std::vector<Nanos> ends = iteration_ends(trace_, recipe_.machine, found.plan);
+      const Nanos cycle = ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)];
+      if (cycle != found.cycle)
+        find("a steady optimum that costs something else",
+             fmt::format("{} instead of {} ns", cycle.count(), found.cycle.count()));
+      const HostReport report = execute_on_host(trace_, found.plan, {.threads = false, .arena = 1_MiB});
+      if (report.outcome != HostOutcome::kOk) find("a steady optimum that reads wrong bytes", report.message);
+    } catch (const PlanError& error) {
+      find("a steady optimum that cannot be executed", error.what());
+    }
+  }
+
+  /// Nothing: it is too large, or for a machine that is not searched.
+  static std::optional<Optimum> solve(const OptimumQuery& query) {
+    try {
+      Optimum found = find_optimum(query);
+      if (found.exact) return found;
+    } catch (const InputError&) {
+    }
+    return std::nullopt;
+  }
+
+  /// An optimum's own plan must be one.
+  void check_plan(const Optimum& found, const OptimumQuery& query) {
+    const RunSpec spec{
+        .pool = query.addresses ? "best-fit" : "ideal", .capacity = query.capacity, .machine = query.machine};
+    try {
+      const Totals totals = replay(trace_, spec, found.plan);
+      if (totals.makespan != found.makespan)
+        find("an optimum that costs something else", fmt::format("{} ns", totals.makespan.count()));
+      const HostReport report = execute_on_host(trace_, found.plan, {.threads = false, .arena = 1_MiB});
+      if (report.outcome != HostOutcome::kOk) find("an optimum that reads wrong bytes", report.message);
+      if (!within(trace_, found.plan, class_)) find("an optimum outside of its class", "");
+    } catch (const PlanError& error) {
+      find("an optimum that cannot be executed", error.what());
+    }
+  }
+
+  const TinyRecipe& recipe_;
+  const Trace trace_;
+  const TinyClass class_;
+  std::optional<Optimum> by_bytes_, placed_;
+  std::vector<TinyFinding> findings_;
+};
+
+/// All that holds for the step of one seed, with a share of the policies; with the seeds all of them meet all kinds of
+/// steps. The class, the pool and what is searched in places turn with the seed.
+struct TinyCheck {
+  bool solved = false, feasible = false, exceeds = false;
+  int results = 0, bounds = 0;
+  std::vector<TinyFinding> findings = {};
+};
+
+inline TinyCheck check_tiny_step(const TinyRecipe& recipe, std::uint64_t turn) {
+  static constexpr TinyClass kClasses[] = {{true, false}, {false, true}, {true, true}};
+  const TinyClass plans = kClasses[turn % 3];
+  TinyContract contract{recipe, plans, 40'000};
+  TinyCheck check;
+  check.solved = contract.solved();
+  if (check.solved) {
+    check.feasible = contract.optimum().feasible;
+    check.exceeds = check.feasible && contract.optimum().makespan > contract.baseline();
+    contract.check_bounds();
+    if (turn / 3 % 3 == 0) contract.check_steady(20'000);
+    const std::string pool = turn / 3 % 2 == 0 ? "ideal" : turn / 6 % 2 == 0 ? "best-fit" : "first-fit";
+    if (pool != "ideal" && turn / 12 % 2 == 0) contract.place(20'000);
+    for (const PolicyInfo* policy : all_policies()) {
+      if (class_of(policy->kind) != plans) continue;
+      const bool dear = policy->name == "tide";
+      if (dear && turn / 3 % 8 != 0) continue;
+      check.results += contract.check_policy(pool, quick_spec(*policy)).outcome == Outcome::kOk;
+    }
+    if (plans == TinyClass{true, false} && turn / 3 % 4 == 1) contract.check_policy(pool, "tide(with=swap, effort=1)");
+  }
+  check.findings = contract.findings();
+  return check;
+}
+
+}  // namespace tidepool::tests

@@ -1,0 +1,52 @@
+#include "tests/unit/every_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/tiny_case.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Compares both searches on steps of three ops. @return  how many of `tried` the second one could try all plans of
+int compare(std::uint64_t seeds, std::size_t most_states, bool addresses, int& tried) {
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 3);
+    const Trace trace = recipe.trace();
+    const bool swap = seed % 3 != 1, remat = seed % 3 != 2;
+    const OptimumQuery query{trace, recipe.machine, recipe.capacity(), swap, remat, addresses, 100'000};
+    if (query.machine.h2d.duplex_ppm != 1'000'000 && trace.data().streams.size() > 1) continue;  // not searched
+    const Optimum found = find_optimum(query);
+    if (!found.exact) continue;
+    ++tried;
+    const Nanos long_time = baseline_time(trace, recipe.machine.launch) * 2 + 20_ms;
+    tests::EveryPlan every{query, most_states};
+    const std::optional<bool> beaten = every.beats(found.feasible ? found.makespan : long_time);
+    INFO(fmt::format("seed {}: the optimum says {}", seed,
+                     found.feasible ? fmt::format("{} ns", found.makespan.count()) : "that there is no plan"));
+    if (!beaten) continue;
+    ++compared;
+    CHECK_FALSE(*beaten);
+  }
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("no sequence of actions beats the optimum of a step of three ops") {
+  int tried = 0;
+  const int compared = compare(tests::kOptimised ? 60 : 10, 400, false, tried);
+  INFO(compared << " of " << tried);
+  CHECK(compared * 3 > tried);
+}
+
+TEST_CASE("no sequence of actions and places beats the optimum in places of a step of three ops") {
+  int tried = 0;
+  const int compared = compare(tests::kOptimised ? 30 : 6, 200, true, tried);
+  INFO(compared << " of " << tried);
+  CHECK(compared * 4 > tried);
+}

@@ -1,0 +1,114 @@
+#include "simulator/optimum/optimum.hpp"
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
+#include "tests/machines.hpp"
+#include "validator/host/host_backend.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const Machine kMachine = tests::byte_per_nano();
+
+/// The answer, whose plan replays in the time that it says and reads back the right bytes.
+Optimum answer_of(const OptimumQuery& query) {
+  const Optimum found = find_optimum(query);
+  if (found.feasible) {
+    const RunSpec spec{.pool = "ideal", .capacity = query.capacity, .machine = query.machine};
+    CHECK(replay(query.trace, spec, found.plan).makespan == found.makespan);
+    CHECK(execute_on_host(query.trace, found.plan, {.threads = false}).outcome == HostOutcome::kOk);
+  }
+  CHECK(found.exact);
+  return found;
+}
+
+/// a is made, something else fills the memory for `busy`, a is read. Sizes of 1 kB.
+Trace away_and_back(Nanos busy) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000_B});
+  build.run({.kind = OpKind::kSource, .duration = 100_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 1'000_B});
+  build.run({.duration = busy}, {{b, Access::kWrite}});
+  build.free(b);
+  const BufferId c = build.alloc({.size = 1'000_B});
+  build.run({.duration = busy}, {{c, Access::kWrite}});
+  build.free(c);
+  build.run({.duration = 100_ns}, {{a}});
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the optimum of one copy out and back is the time of both, less what they hide behind") {
+  // Room for two: b needs none of a's, c neither. Room for one: a must have left (1 us) before b begins, and comes back
+  // (1 us) after c has ended: 100 + 1000 + busy + busy + 1000 + 100.
+  for (const Nanos busy : {300_ns, 3'000_ns}) {
+    const Trace trace = away_and_back(busy);
+    CHECK(answer_of({trace, kMachine, 2'000_B, true, true}).makespan == Nanos{200} + busy * 2);
+    CHECK(answer_of({trace, kMachine, 1'000_B, true, true}).makespan == Nanos{2'200} + busy * 2);
+    CHECK(answer_of({trace, kMachine, 1'000_B, true, true, true}).makespan == Nanos{2'200} + busy * 2);
+    CHECK_FALSE(answer_of({trace, kMachine, 1'000_B, false, true}).feasible);  // a source does not run again
+    CHECK_FALSE(answer_of({trace, kMachine, 999_B, true, true}).feasible);
+  }
+}
+
+TEST_CASE("the optimum of recomputing a short chain is revolve's") {
+  // 4 layers, x_0, two gradients and s slots: 4 + 1 + 4 runs and 3 - s again, as in Griewank and Walther.
+  const Trace trace = tests::chain_trace(4);
+  for (const std::int64_t slots : {2, 3})
+    CHECK(answer_of({trace, kMachine, Bytes{(3 + slots) * 1000}, false, true}).makespan ==
+          Nanos{(9 + 3 - slots) * 1000});
+}
+
+TEST_CASE("what existed before the step begins on the host where that is better") {
+  // w is read by the second op only, and a fills the memory during the first: w comes in while that runs, into the room
+  // that the larger memory has, or after it. Begun on the device it would have to leave first.
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 1'000_B});
+  const BufferId a = build.alloc({.size = 1'000_B});
+  build.run({.duration = 400_ns}, {{a, Access::kWrite}});
+  build.free(a);
+  build.run({.duration = 100_ns}, {{w}});
+  const Trace trace = build.finish();
+  CHECK(answer_of({trace, kMachine, 2'000_B, true, false}).makespan == 500_ns);
+  CHECK(answer_of({trace, kMachine, 1'000_B, true, false}).makespan == 1'500_ns);
+  CHECK_FALSE(answer_of({trace, kMachine, 1'000_B, false, true}).feasible);
+}
+
+TEST_CASE("holes cost time where places do not move") {
+  // Room for four: x of 1, y of 1, then x ends and z of 2 wants its place. By the sum of bytes z fits; with addresses
+  // it does as well, as long as y was placed at an end. With y before the step in the middle of nothing it is a choice.
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 1_B}), y = build.alloc({.size = 1_B}), v = build.alloc({.size = 1_B});
+  build.run({.duration = 10_ns}, {{x, Access::kWrite}, {y, Access::kWrite}, {v, Access::kWrite}});
+  build.free(x);
+  const BufferId z = build.alloc({.size = 2_B});
+  build.run({.duration = 10_ns}, {{y}, {z, Access::kWrite}});
+  build.free(y);
+  const BufferId u = build.alloc({.size = 1_B});
+  build.run({.duration = 10_ns}, {{v}, {z}, {u, Access::kWrite}});
+  const Trace trace = build.finish();
+  CHECK(answer_of({trace, kMachine, 4_B, true, true, true}).makespan == 30_ns);
+}
+
+TEST_CASE("an op that updates in place and makes another output runs again only with room for both") {
+  // v1 = a; v2 updates it in place and makes b as well. b (2) is dropped for c (2) and wanted again: v2's op must run
+  // again, which needs v1, and v2 must stay: room for v1, v2 and b at once, 3 + 3 + 2.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 3_B});
+  build.run({.duration = 5_ns}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 2_B});
+  build.run({.duration = 7_ns}, {{a, Access::kReadWrite}, {b, Access::kWrite}});
+  const BufferId c = build.alloc({.size = 2_B});
+  build.run({.duration = 11_ns}, {{c, Access::kWrite}});
+  build.free(c);
+  build.run({.duration = 13_ns}, {{a}, {b}});
+  const Trace trace = build.finish();
+  CHECK(answer_of({trace, kMachine, 7_B, false, true}).makespan == 36_ns);
+  // With 5 or 6 bytes, b goes for c; then both versions are made again, 5 + 7: v2 takes v1's place over, so 5 will do.
+  CHECK(answer_of({trace, kMachine, 6_B, false, true}).makespan == 48_ns);
+  CHECK(answer_of({trace, kMachine, 5_B, false, true}).makespan == 48_ns);
+  CHECK_FALSE(answer_of({trace, kMachine, 4_B, false, true}).feasible);
+}

@@ -1,0 +1,32 @@
+// Sizes as people and other tools write them.
+#include "traces/quantity.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("sizes are read with decimals, and with one letter for powers of 1024") {
+  CHECK(parse_bytes("512MiB") == 512_MiB);
+  CHECK(parse_bytes("80GB") == Bytes{80'000'000'000});
+  CHECK(parse_bytes("12.5GiB") == 12_GiB + 512_MiB);
+  CHECK(parse_bytes("16G") == 16_GiB);
+  CHECK(parse_bytes("1T") == 1024_GiB);
+  CHECK(parse_bytes("2.5kB") == 2500_B);
+  CHECK(parse_bytes("0.0001kB") == 0_B);  // less than a byte is left out
+  CHECK(parse_bytes("9223372036854775807B") == Bytes{9223372036854775807});
+}
+
+TEST_CASE("a size that was printed can be typed back") {
+  for (const Bytes size : {0_B, 1023_B, 4_KiB, 459_MiB + 300_KiB, 16_GiB}) {
+    const Bytes back = parse_bytes(to_text(size));
+    CHECK(to_text(back) == to_text(size));
+  }
+}
+
+TEST_CASE("what is no size is refused") {
+  for (const char* text : {"", "1xb", "7", "-1GiB", "-0.5GiB", "1.5B", "4KiB ", "1  GiB", "1e3MiB", "infGiB", "nanGiB",
+                           "0x1.8GiB", "9000000T", "9223372036854775808B", "GiB"})
+    CHECK_THROWS_WITH(parse_bytes(text),
+                      "'" + std::string{text} +
+                          "' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB");
+}

@@ -1,0 +1,84 @@
+// The search through the states of memory: closed forms, and the best of all schedules of tiny steps.
+#include "simulator/bounds/recompute_states.hpp"
+
+#include "simulator/bounds/bound.hpp"
+#include "tests/catch.hpp"
+#include "tests/chain_trace.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+constexpr std::int64_t kEnough = 1'000'000;
+
+/// a is made and then updated in place by an op that makes b, too; b is updated, and later a is read, and then b. All
+/// of 4 MiB; ops of 3, 2, 1, 1 and 3 ms.
+Trace updated_with_another_output() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 4_MiB});
+  build.run({.duration = 3_ms}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 4_MiB});
+  build.run({.duration = 2_ms}, {{a, Access::kReadWrite}, {b, Access::kWrite}});
+  const BufferId c = build.alloc({.size = 4_MiB});
+  build.run({.duration = 1_ms}, {{c, Access::kWrite}});
+  build.run({.duration = 1_ms}, {{b}, {a, Access::kReadWrite}});
+  build.run({.duration = 3_ms}, {{a}, {c, Access::kReadWrite}});
+  for (const BufferId buffer : {a, b, c}) build.free(buffer);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the least recomputation of a short chain is revolve's") {
+  // As revolve: 4 layers in s slots beside x_0 take 3 - s more runs.
+  const Trace trace = tests::chain_trace(4);
+  for (const std::int64_t slots : {2, 3}) {
+    const RecomputeStates found = recompute_states(trace, Bytes{(3 + slots) * 1000}, kEnough);
+    CHECK(found.exact);
+    CHECK(found.least == (3 - slots) * 1000);
+  }
+}
+
+TEST_CASE("a search that is cut short proves what it has left behind") {
+  const Trace trace = updated_with_another_output();
+  const RecomputeStates whole = recompute_states(trace, 8_MiB, kEnough);
+  REQUIRE(whole.exact);
+  REQUIRE(whole.least > 0);
+  std::int64_t before = 0;
+  int partial = 0;
+  for (std::int64_t work = 0; work < 200; ++work) {
+    const RecomputeStates found = recompute_states(trace, 8_MiB, work);
+    REQUIRE(found.feasible);
+    REQUIRE(found.least >= before);
+    REQUIRE(found.least <= whole.least);
+    partial += !found.exact && found.least > 0 ? 1 : 0;
+    before = found.least;
+  }
+  CHECK(partial > 0);
+}
+
+TEST_CASE("what no order of running again can bring together is infeasible") {
+  // Op 2 leaves no room for both a and b, of 4 MiB each. Neither comes back: running op 1 again takes what a source
+  // wrote and op 1 has updated in place; keeping that as well takes 4 MiB more.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 4_MiB});
+  build.run({.kind = OpKind::kSource, .duration = 1_ms}, {{a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 4_MiB});
+  build.run({.duration = 1_ms}, {{a, Access::kReadWrite}, {b, Access::kWrite}});
+  const BufferId c = build.alloc({.size = 4_MiB});
+  build.run({.duration = 1_ms}, {{c, Access::kWrite}});
+  build.free(c);
+  build.run({.duration = 1_ms}, {{a}, {b}});
+  const Trace trace = build.finish();
+  CHECK_FALSE(recompute_states(trace, 11_MiB, kEnough).feasible);
+  // Room for all three.
+  const RecomputeStates fits = recompute_states(trace, 12_MiB, kEnough);
+  CHECK(fits.exact);
+  CHECK(fits.least == 0);
+  const Machine machine;
+  const std::vector<Bound> bounds =
+      compute_bounds({.trace = trace, .machine = machine, .capacity = 11_MiB, .remat = true}, BoundEffort::kQuick);
+  CHECK(bounds.back().name == "memory-states");
+  CHECK_FALSE(bounds.back().feasible);
+}

@@ -1,0 +1,79 @@
+#include "simulator/optimum/steady.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+#include "validator/host/host_backend.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// The answer; its plan replays, takes in its last cycle what it says, and reads back the right bytes.
+SteadyOptimum answer_of(const OptimumQuery& query) {
+  const SteadyOptimum found = find_steady_optimum(query);
+  CHECK(found.exact);
+  if (!found.feasible) return found;
+  const RunSpec spec{.pool = "ideal", .capacity = query.capacity, .machine = query.machine, .iterations = 2};
+  replay(query.trace, spec, found.plan);
+  const std::vector<Nanos> ends = iteration_ends(query.trace, query.machine, found.plan);
+  REQUIRE(ends.size() > static_cast<std::size_t>(found.iterations));
+  CHECK(ends.back() - ends[ends.size() - 1 - static_cast<std::size_t>(found.iterations)] == found.cycle);
+  CHECK(execute_on_host(query.trace, found.plan, {.threads = false}).outcome == HostOutcome::kOk);
+  return found;
+}
+
+/// A weight of 1 kB is used for 100 ns, then something else of 1 kB is made in 300 ns.
+Trace weight_and_more(Access use) {
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 1'000_B});
+  build.run({.duration = 100_ns}, {{w, use}});
+  const BufferId b = build.alloc({.size = 1'000_B});
+  build.run({.duration = 300_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a weight that does not change comes in once an iteration where it cannot stay") {
+  // Room for one: b goes for w, which takes 1 us to come in from the host and need not leave: 1000 + 100 + 300.
+  const Trace trace = weight_and_more(Access::kRead);
+  const Machine machine = tests::byte_per_nano();
+  CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
+  CHECK(answer_of({trace, machine, 1'000_B, true, false}).mean() == 1'400_ns);
+  CHECK(answer_of({trace, machine, 1'000_B, true, true, true}).mean() == 1'400_ns);
+  CHECK_FALSE(answer_of({trace, machine, 1'000_B, false, true}).feasible);
+}
+
+TEST_CASE("a weight that is updated leaves and comes in where it cannot stay") {
+  // b begins when w has left, w comes in when b has ended: 100 + 1000 + 300 + 1000, iteration after iteration. One step
+  // alone begins with w on the host: the copy out is the same, but nothing comes after b.
+  const Trace trace = weight_and_more(Access::kReadWrite);
+  const Machine machine = tests::byte_per_nano();
+  CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
+  CHECK(answer_of({trace, machine, 1'000_B, true, false}).mean() == 2'400_ns);
+}
+
+TEST_CASE("a copy in goes on over the boundary of two iterations") {
+  // w, of 8, must be away while op 3 makes d, and takes 16 ms to come in (its copy out is there once and for all). It
+  // begins when d has ended, while op 4 takes 6 ms: op 0 of the next iteration waits for the other 10. 22 + 10.
+  TraceBuilder build;
+  const BufferId w = build.existing({.size = 8_MiB});
+  const BufferId a = build.alloc({.size = 2_MiB});
+  build.run({.duration = 3_ms}, {{w}, {a, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 2_MiB});
+  build.run({.duration = 2_ms}, {{a}, {b, Access::kWrite}});
+  build.run({.duration = 5_ms}, {{a, Access::kReadWrite}, {b}});
+  build.free(a);
+  const BufferId d = build.alloc({.size = 6_MiB});
+  build.run({.kind = OpKind::kSource, .duration = 6_ms}, {{b}, {d, Access::kWrite}});
+  build.free(d);
+  build.run({.duration = 6_ms}, {{b, Access::kReadWrite}});
+  build.free(b);
+  const Trace trace = build.finish();
+  Machine machine = tests::byte_per_nano();
+  machine.h2d.rate = BytesPerSecond{524'288'000};  // 1 MiB in 2 ms
+  const SteadyOptimum found = answer_of({trace, machine, 10_MiB, true, false});
+  CHECK(found.mean() == 32_ms);
+}

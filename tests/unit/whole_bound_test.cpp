@@ -1,0 +1,143 @@
+// The bounds by whole buffers: closed forms that are tight on both sides, one step and repeated.
+#include <string>
+
+#include "simulator/bounds/bound.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const Machine kMachine = tests::byte_per_nano();
+
+struct Asked {
+  Bytes capacity;
+  bool remat = false, steady = false;
+  Machine machine = kMachine;
+};
+
+/// The bound by whole buffers; without one, nothing is lost.
+Nanos bound_of(const Trace& trace, const Asked& asked) {
+  const BoundQuery query{.trace = trace,
+                         .machine = asked.machine,
+                         .capacity = asked.capacity,
+                         .swap = true,
+                         .remat = asked.remat,
+                         .steady = asked.steady};
+  for (const Bound& bound : compute_bounds(query, BoundEffort::kAll))
+    if (bound.name == (asked.remat ? "hybrid-whole" : "swap-whole")) return bound.makespan;
+  return {};
+}
+
+/// All but what is taken off for rounding.
+void check_tight(Nanos bound, Nanos exact) {
+  CHECK(bound <= exact);
+  CHECK(bound + 3_ns >= exact);
+}
+
+void needs_room(TraceBuilder& build, Bytes size, Nanos duration) {
+  const BufferId room = build.alloc({.size = size});
+  build.run({.duration = duration}, {{room, Access::kWrite}});
+  build.free(room);
+}
+
+/// A weight of 1 kB is read by an op of `first` and by the last one; between them, an op needs its room. Ops of 100 ns.
+Trace weight_twice(Nanos first, Nanos before = {}) {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 1'000_B, .outlives = true});
+  if (before > Nanos{}) build.run({.duration = before}, {});
+  build.run({.duration = first}, {{weight}});
+  needs_room(build, 1'000_B, 100_ns);
+  build.run({.duration = 100_ns}, {{weight}});
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a buffer leaves whole, although a byte of it would make room") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  needs_room(build, 1'000_B, 100_ns);
+  build.run({.duration = 100_ns}, {{a}});
+  build.free(a);
+  const Trace trace = build.finish();
+  check_tight(bound_of(trace, {.capacity = 1'999_B}), 300_ns + 2'000_ns);
+  check_tight(bound_of(trace, {.capacity = 1'000_B}), 300_ns + 2'000_ns);
+  CHECK(bound_of(trace, {.capacity = 2'000_B}) == Nanos{});
+  CHECK(bound_of(trace, {.capacity = 1'999_B, .steady = true}) >= 300_ns + 1'997_ns);
+}
+
+TEST_CASE("a copy takes its latency, however fast a larger one would be by the byte") {
+  // a (1 kB) has to leave; b (100 kB), whose copy would be faster by the byte, need not.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 100'000_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
+  needs_room(build, 1'000_B, 100_ns);
+  build.run({.duration = 100_ns}, {{a}, {b}});
+  const Trace trace = build.finish();
+  Machine machine = kMachine;
+  machine.d2h.latency = machine.h2d.latency = 500_ns;
+  check_tight(bound_of(trace, {.capacity = 101'000_B, .machine = machine}), 300_ns + 3'000_ns);
+}
+
+TEST_CASE("content from before the step is on the device or on the host when the step begins, not on both") {
+  // On the device: it leaves during op 0 and comes back behind op 1. On the host: it comes twice, in front of op 0,
+  // too.
+  check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B}), 300_ns + 900_ns + 1'000_ns);
+  check_tight(bound_of(weight_twice(5'000_ns), {.capacity = 1'000_B}), 5'200_ns + 1'000_ns);
+  // On the host it comes during an op in front of its first use; the way out would take ten times as long.
+  Machine slow_out = kMachine;
+  slow_out.d2h.rate = BytesPerSecond{100'000'000};
+  check_tight(bound_of(weight_twice(100_ns, 700_ns), {.capacity = 1'000_B, .machine = slow_out}),
+              1'000_ns + 300_ns + 1'000_ns);
+  // In a repeated step the host keeps what is never written: one copy back for op 0 and one for the last op, both of
+  // which may follow the op that needs the room.
+  check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B, .steady = true}), 300_ns + 1'000_ns);
+}
+
+TEST_CASE("what the step hands on ends on the host only if its buffer began there") {
+  for (const bool read_first : {false, true}) {
+    TraceBuilder build;
+    const BufferId weight = build.existing({.size = 1'000_B, .outlives = true});
+    build.run({.duration = 100_ns}, {{weight, read_first ? Access::kReadWrite : Access::kWrite}});
+    needs_room(build, 1'000_B, 100_ns);
+    const Trace trace = build.finish();
+    // Read first: begun on the device it leaves and returns, begun on the host it comes and leaves. Else it begins on
+    // the host at no cost, and leaves.
+    check_tight(bound_of(trace, {.capacity = 1'000_B}), 200_ns + (read_first ? 2'000_ns : 1'000_ns));
+  }
+}
+
+TEST_CASE("a buffer is run again or copied as a whole, with what that reads") {
+  // op 0 makes a, op 1 makes b of it; a is of no further use. An op needs the room of one of them, and then b is read.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 1'000_B});
+  build.run({.duration = 300_ns}, {{a, Access::kWrite}});
+  build.run({.duration = 200_ns}, {{a}, {b, Access::kWrite}});
+  build.free(a);
+  needs_room(build, 1'500_B, 100_ns);
+  build.run({.duration = 100_ns}, {{b}});
+  build.free(b);
+  const Trace trace = build.finish();
+  // a does not fit beside the room either: both run again. Copies would take 2000 ns.
+  check_tight(bound_of(trace, {.capacity = 2'000_B, .remat = true}), 700_ns + 500_ns);
+  check_tight(bound_of(trace, {.capacity = 2'499_B, .remat = true}), 700_ns + 500_ns);
+  // Room for one of both: a is kept, and b runs again.
+  CHECK(bound_of(trace, {.capacity = 2'500_B, .remat = true}) == Nanos{});
+}
+
+TEST_CASE("a step that is too large is left to other bounds") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1'000_B});
+  build.run({.duration = 100_ns}, {{a, Access::kWrite}});
+  for (int i = 0; i < 50; ++i) needs_room(build, 1'000_B, 100_ns);
+  build.run({.duration = 100_ns}, {{a}});
+  const Trace trace = build.finish();
+  CHECK(bound_of(trace, {.capacity = 1'000_B}) == Nanos{});
+  CHECK(best_bound({.trace = trace, .machine = kMachine, .capacity = 1'000_B, .swap = true}, BoundEffort::kAll)
+            ->makespan > 5'200_ns + 1'900_ns);
+}

@@ -1,0 +1,51 @@
+#include "tracer/commands/recorded.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "tracer/raw/reader.hpp"
+#include "traces/input.hpp"
+
+namespace tidepool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Iterations that began and ended.
+std::size_t whole_steps(const raw::Log& log) {
+  std::set<std::uint64_t> begun;
+  std::size_t ended = 0;
+  for (const raw::Range& range : log.ranges)
+    if (range.action == raw::RangeAction::kBegin && range.meaning == raw::Meaning::kIteration)
+      begun.insert(range.id);
+    else if (range.action == raw::RangeAction::kEnd)
+      ended += begun.erase(range.id);
+  return ended;
+}
+
+}  // namespace
+
+Recorded look_at_recorded(const fs::path& raw) {
+  Recorded found;
+  if (!fs::exists(raw)) return found;
+  for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
+    if (entry.path().extension() == ".said") {
+      std::ifstream file{entry.path()};
+      std::getline(file, found.said);
+      continue;
+    }
+    found.files = true;
+    const Input input = read_input(entry.path().string());
+    if (!raw::has_header(input.bytes())) continue;
+    const raw::Log log = raw::read_raw(input);
+    found.work = found.work || !log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty();
+    if (log.header.source != raw::Source::kTorch) continue;
+    found.hooked = true;
+    found.steps = found.steps || !log.ops.empty();
+    found.whole_steps = std::max(found.whole_steps, whole_steps(log));
+  }
+  return found;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,24 @@
+// What the files of a recording say about how it went, before a trace is made of them.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace tidepool {
+
+/// Contents of a folder RUN.raw after the job has ended.
+struct Recorded {
+  bool files = false;           ///< any process wrote a file
+  bool hooked = false;          ///< PyTorch's hook was loaded into a process
+  bool work = false;            ///< a kernel, a copy or an op is recorded
+  bool steps = false;           ///< the hook recorded ops of training steps
+  std::size_t whole_steps = 0;  ///< iterations that the hook recorded from end to end
+  std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"
+};
+
+/// Reads the folder. Files that were begun and have no complete header count for nothing.
+/// @throws InputError  for a damaged file
+Recorded look_at_recorded(const std::filesystem::path& raw);
+
+}  // namespace tidepool

@@ -1,0 +1,175 @@
+"""A Recorder in a job that knows nothing of it, and that must not notice it."""
+
+import functools
+import os
+import sys
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
+from torch.utils._pytree import tree_leaves
+
+from .program import Buffer
+from .recorder import Recorder
+from .storages import Storages
+
+_guests = weakref.WeakSet()
+
+
+class Guest(Recorder):
+    """A Recorder that leaves the job alone:
+
+    * a process that the job forks goes on without it: that one may be a loader of data, or anything;
+    * ops of a DataLoader of this process are not looked at (`resting`); the tensors that it brings begin with their
+      first use in a step;
+    * what goes wrong here is said once and ends the guest's work (`lose`), not the job.
+    """
+
+    measures = False
+    supports_higher_order_operators = True  # otherwise PyTorch refuses them while a mode is on
+
+    @classmethod
+    def ignore_compile_internals(cls):
+        return True  # what is compiled stays compiled
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # two calls of Python less for each op; nothing is compiled while a guest records
+
+    def __init__(self, models, optimizers):
+        self.resting = 0
+        self.lost = False
+        self.entered = False
+        super().__init__(models, optimizers, device=None)
+
+    def __enter__(self):
+        super().__enter__()
+        self.entered = True
+        _guests.add(self)
+        _watch_loaders(self, self._scope)
+        return self
+
+    def _leave_mode(self, *error):
+        self.entered = False
+        _guests.discard(self)
+        _remove(self)
+
+    def _rest_collector(self):
+        pass  # the job may run for hours
+
+    def _new_storages(self, on_gpu):
+        return GuestStorages(self, on_gpu)
+
+    def lose(self, error):
+        """Says why nothing is recorded any more."""
+        if not self.lost:
+            self.lost = True
+            print(f"tidepool: {self.work} ends here: {type(error).__name__}: {error}; the job goes on", file=sys.stderr,
+                  flush=True)
+
+    def forking(self):
+        """The job is about to fork a process."""
+
+    def forked(self):
+        """In a process that the job has forked: nothing stays but a mode that other threads may still have."""
+        self.lost = True
+        self._leave_mode()
+        self._storages.following = False
+        self._scope.close()
+
+    def brought(self, batch):
+        """A loader has brought a batch."""
+        try:
+            for leaf in tree_leaves(batch):
+                if isinstance(leaf, torch.Tensor):
+                    self._storages.bring(leaf)
+        except Exception as error:
+            self.lose(error)
+
+
+class GuestStorages(Storages):
+    """Storages of a job. A buffer of a batch that a loader has brought begins when a step uses it."""
+
+    def __init__(self, program, on_gpu):
+        super().__init__(program, on_gpu)
+        self._waiting = set()  # such buffers that no op has used
+
+    def find(self, tensor):
+        buffer = super().find(tensor)
+        if self._waiting and buffer in self._waiting:
+            self._waiting.discard(buffer)
+            self._program.alloc(buffer)
+        return buffer
+
+    def bring(self, tensor):
+        if self.following and self.known(tensor) is None:
+            buffer = self.add(tensor, kind="input")
+            if isinstance(buffer, Buffer):
+                self._waiting.add(buffer)
+
+    def _end(self, buffer):
+        if buffer in self._waiting:
+            self._waiting.discard(buffer)
+        else:
+            super()._end(buffer)
+
+
+def _forking():
+    for guest in list(_guests):
+        guest.forking()
+
+
+def _forked():
+    for guest in list(_guests):
+        guest.forked()
+
+
+os.register_at_fork(before=_forking, after_in_child=_forked)
+
+
+def _watch_loaders(guest, scope):
+    from torch.utils.data import dataloader
+
+    def watch(holder, name, brings):
+        function = getattr(holder, name)
+
+        @functools.wraps(function)
+        def watched(*args, **kwargs):
+            guest.resting += 1
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                guest.resting -= 1
+            if brings:
+                guest.brought(result)
+            return result
+
+        def restore():
+            if vars(holder).get(name) is watched:
+                setattr(holder, name, function)
+
+        setattr(holder, name, watched)
+        scope.callback(restore)
+
+    watch(dataloader.DataLoader, "__iter__", brings=False)
+    watch(dataloader._BaseDataLoaderIter, "__next__", brings=True)
+
+
+def _remove(mode):
+    """Takes a dispatch mode off this thread's stack, wherever on it it is."""
+    above = []
+    while True:
+        top = _get_current_dispatch_mode()
+        if top is None or top is mode:
+            break
+        above.append(top)
+        _pop_mode(getattr(top, "_mode_key", None))
+    if top is mode and not above:
+        TorchDispatchMode.__exit__(mode, None, None, None)
+    elif top is mode:
+        for name, flags in vars(mode).items():  # what was so before it came is what the next one finds when it goes
+            if name.startswith("old_") and name.endswith("_flags") and flags:
+                getattr(above[-1], name)[-1] = flags.pop()
+        _pop_mode()
+    for other in reversed(above):
+        _push_mode(other)

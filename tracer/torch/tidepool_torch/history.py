@@ -1,0 +1,88 @@
+"""PyTorch's history of its allocator, for the recording and for the script at the same time."""
+
+import functools
+import inspect
+import time
+
+import torch
+
+from .raw_file import now
+
+# Actions of the history by their names in raw files.
+_ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
+            "segment_unmap", "oom", "snapshot")
+
+
+class History:
+    """Allocations of PyTorch's CUDA allocator, from the moment on at which the job first uses CUDA.
+
+    There is one history in a process. A script that asks for it itself gets what it would get without us: what was noted
+    before it asked is taken out first, and while it has not asked its snapshots have none.
+
+    file()  gives the RawFile to write to
+    """
+
+    def __init__(self, file):
+        self._file = file
+        self._offset = now() - time.time_ns()  # times are microseconds since 1970
+        self._asked = False  # by the script
+        self._memory = torch.cuda.memory
+        self._record, self._snapshot = self._memory._record_memory_history, self._memory._snapshot
+        self._memory._record_memory_history = _like(self._record, self._ask)
+        self._memory._snapshot = _like(self._snapshot, self._take)
+        torch.cuda._lazy_call(self._begin)
+
+    def write(self):
+        """Writes what has been noted since the last time. The script's own history is only looked at when it ends: it
+        may be long."""
+        if torch.cuda.is_initialized() and not self._asked:
+            self._write()
+            self._record(enabled=None)
+            self._record(context=None)
+
+    def _write(self):
+        for device, entries in enumerate(self._snapshot()["device_traces"]):
+            for entry in entries:
+                if entry["action"] in _ACTIONS:
+                    address = entry["addr"] if "addr" in entry else entry.get("device_free", 0)  # of an oom
+                    self._file().write(kind="framework_memory", time=entry["time_us"] * 1000 + self._offset,
+                                       action=entry["action"], address=address, size=entry["size"],
+                                       stream=entry["stream"], device=device)
+
+    def end(self):
+        """Writes the rest; the script's own history stays as it is."""
+        if torch.cuda.is_initialized():
+            self._write()
+        self._memory._record_memory_history, self._memory._snapshot = self._record, self._snapshot
+        if torch.cuda.is_initialized() and not self._asked:
+            self._record(enabled=None)
+
+    def _begin(self):
+        if not self._asked:
+            self._record(context=None)
+
+    def _ask(self, *args, **kwargs):
+        enabled = inspect.signature(self._record).bind(*args, **kwargs).arguments.get("enabled", "all")
+        if torch.cuda.is_initialized() and (not self._asked or not enabled):
+            self._write()
+            self._record(enabled=None)  # forgets what was noted for us alone
+        self._asked = bool(enabled)
+        self._record(*args, **kwargs)
+        if not self._asked:
+            torch.cuda._lazy_call(self._begin)
+
+    def _take(self, *args, **kwargs):
+        snapshot = self._snapshot(*args, **kwargs)
+        if not self._asked:
+            snapshot["device_traces"] = [[] for _ in snapshot["device_traces"]]
+        return snapshot
+
+
+def _like(function, method):
+    """The method as a function that looks like the other one."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    return call

@@ -1,0 +1,103 @@
+#include "traces/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace tidepool {
+
+CommandOption CommandOption::required() const { return CommandOption{option_->required()}; }
+
+CommandOption CommandOption::capture_default_str() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+CommandOption CommandOption::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+CommandOption CommandOption::range(std::int64_t least, std::int64_t most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+CommandOption CommandOption::range(double least, double most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+CommandOption CommandOption::positive() const {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+CommandOption CommandOption::needs(CommandOption other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+CommandOption CommandOption::needs(const std::string& name) const {
+  option_->needs(name);
+  return *this;
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::string& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::optional<std::string>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::vector<std::string>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, int& variable, const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::optional<int>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::int64_t& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::optional<std::int64_t>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::uint64_t& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::optional<std::uint64_t>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, double& variable, const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_option(const std::string& names, std::optional<double>& variable,
+                                      const std::string& meaning) const {
+  return CommandOption{app_->add_option(names, variable, meaning)};
+}
+
+CommandOption CommandLine::add_flag(const std::string& names, bool& variable, const std::string& meaning) const {
+  return CommandOption{app_->add_flag(names, variable, meaning)};
+}
+
+std::size_t CommandLine::count(const std::string& name) const { return app_->count(name); }
+
+}  // namespace tidepool

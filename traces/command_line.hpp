@@ -1,0 +1,69 @@
+// The options of a subcommand. CLI11 parses them; only command_line.cpp and the program's main file compile it, since
+// each file that includes CLI11 takes ten seconds to build.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace tidepool {
+
+/// An option that was added, to say more of it.
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_{option} {}
+
+  CommandOption required() const;
+  /// Shows the value that the variable has now as the default.
+  CommandOption capture_default_str() const;
+  /// The word for a value in the help, as in FILE.
+  CommandOption type_name(const std::string& name) const;
+  /// Refuses values outside [least, most].
+  CommandOption range(std::int64_t least, std::int64_t most) const;
+  CommandOption range(double least, double most) const;
+  /// Refuses 0 and less.
+  CommandOption positive() const;
+  /// Refuses this option without the other one.
+  CommandOption needs(CommandOption other) const;
+  CommandOption needs(const std::string& name) const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// What a subcommand declares: `names` is "trace" for a word by its place, "-o,--output" for an option, "!--no-color"
+/// for a flag that clears its variable. Variables must live until the command line is parsed.
+class CommandLine {
+ public:
+  explicit CommandLine(CLI::App& app) : app_{&app} {}
+
+  CommandOption add_option(const std::string& names, std::string& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::optional<std::string>& variable,
+                           const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::vector<std::string>& variable,
+                           const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, int& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::optional<int>& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::int64_t& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::optional<std::int64_t>& variable,
+                           const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::uint64_t& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::optional<std::uint64_t>& variable,
+                           const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, double& variable, const std::string& meaning) const;
+  CommandOption add_option(const std::string& names, std::optional<double>& variable, const std::string& meaning) const;
+  CommandOption add_flag(const std::string& names, bool& variable, const std::string& meaning) const;
+  /// How often the options of these names were given.
+  std::size_t count(const std::string& name) const;
+
+ private:
+  CLI::App* app_;
+};
+
+}  // namespace tidepool

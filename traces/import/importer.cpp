@@ -1,0 +1,111 @@
+#include "traces/import/importer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "traces/error.hpp"
+#include "traces/nearest.hpp"
+
+namespace tidepool {
+namespace {
+
+std::vector<Importer>& registry() {
+  static std::vector<Importer> importers;
+  return importers;
+}
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const Importer& importer : all_importers()) names.push_back(importer.name);
+  return names;
+}
+
+Trace load_folder(const std::string& path, const std::string& format, std::optional<std::size_t> device) {
+  const Importer* best = nullptr;
+  int best_rank = 0;
+  for (const Importer& importer : all_importers()) {
+    if (!importer.read_folder || (format != "auto" && importer.name != format)) continue;
+    const int rank = importer.sniff_folder ? importer.sniff_folder(path) : 1;
+    if (rank > best_rank || format != "auto") best = &importer, best_rank = rank;
+  }
+  if (best == nullptr) {
+    std::vector<std::string> takers;
+    for (const Importer& importer : all_importers())
+      if (importer.read_folder) takers.push_back(importer.name);
+    throw InputError{
+        fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
+  }
+  if (device && !best->folder_has_devices)
+    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, best->name)};
+  return best->read_folder(path, device);
+}
+
+/// What is known of an input that no importer takes.
+std::string what_it_is(const Input& input) {
+  const std::string_view head = input.bytes().substr(0, kSniffBytes);
+  if (head.empty()) return "is empty; expected a trace";
+  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) return "is text in UTF-16; expected UTF-8";
+  const bool binary = head.find('\0') != head.npos;
+  return fmt::format("{} in no form that tidepool reads", binary ? "binary data" : "text");
+}
+
+/// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.
+bool has_extension(const Importer& importer, std::string_view path) {
+  for (const std::string_view packed : {".gz", ".xz", ".zst"})
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  return std::any_of(importer.extensions.begin(), importer.extensions.end(),
+                     [&](const std::string& extension) { return path.ends_with(extension); });
+}
+
+}  // namespace
+
+RegisterImporter::RegisterImporter(Importer importer) {
+  std::vector<Importer>& all = registry();
+  const auto later = [](const Importer& a, const Importer& b) { return a.name < b.name; };
+  all.insert(std::upper_bound(all.begin(), all.end(), importer, later), std::move(importer));
+}
+
+const std::vector<Importer>& all_importers() { return registry(); }
+
+const Importer& find_importer(const Input& input, const std::string& format) {
+  if (format != "auto") {
+    for (const Importer& importer : all_importers())
+      if (importer.name == format) return importer;
+    throw InputError{unknown_name("format", format, known_names())};
+  }
+  const std::string_view head = input.bytes().substr(0, kSniffBytes);
+  const Importer* best = nullptr;
+  std::pair<int, bool> best_rank{0, true};
+  for (const Importer& importer : all_importers()) {
+    const std::pair rank{importer.sniff(head), has_extension(importer, input.path())};
+    if (rank > best_rank) best = &importer, best_rank = rank;
+  }
+  if (!best)
+    throw InputError{fmt::format("{}: {}; known: {}", input.path(), what_it_is(input), fmt::join(known_names(), ", "))};
+  return *best;
+}
+
+Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device,
+                 const std::string& with) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    if (!with.empty()) throw InputError{fmt::format("{}: --with {}: a folder knows no second file", path, with)};
+    return load_folder(path, format, device);
+  }
+  const Input input = read_input(path);
+  const Importer& importer = find_importer(input, format);
+  if (!with.empty()) {
+    if (!importer.read_with)
+      throw InputError{fmt::format("{}: --with {}: a {} knows no second file", path, with, importer.name)};
+    return importer.read_with(input, read_input(with), device);
+  }
+  if (!device) return importer.read(input);
+  if (!importer.read_device)
+    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
+  return importer.read_device(input, *device);
+}
+
+}  // namespace tidepool

@@ -1,0 +1,81 @@
+// A plan as a flat program for a device: what each stream does, one command after the other, and the events between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+#include "validator/execution/execute.hpp"
+#include "validator/execution/fingerprint.hpp"
+
+namespace tidepool {
+
+enum class DeviceCommandKind : std::uint8_t {
+  kWait,    ///< the stream goes on when the event, as recorded last before this command, has happened
+  kRecord,  ///< the event happens when all that the stream has been given so far has ended
+  kStep,    ///< a step is done on the stream
+};
+
+struct DeviceCommand {
+  DeviceCommandKind kind = DeviceCommandKind::kStep;
+  std::uint32_t stream = 0;  ///< a lane of LaneTable
+  std::uint32_t number = 0;  ///< of the event or the step
+  bool operator==(const DeviceCommand&) const = default;
+};
+
+/// Words of memory, of the device or of the host, that hold a content, see Content.
+struct WordRange {
+  bool on_host = false;
+  std::size_t word = 0;     ///< the first one
+  std::size_t count = 0;    ///< words of the content; 0: an empty buffer
+  std::size_t covered = 0;  ///< words over which it is repeated, at least `count`
+  VersionId version = {};
+};
+
+/// One task with everything that is known of it before it runs.
+struct DeviceStep {
+  TaskKind kind = TaskKind::kRun;
+  std::uint32_t lane = 0;
+  std::size_t action = 0;       ///< as in Task
+  OpId op = {};                 ///< kRun only
+  std::uint64_t seed = 0;       ///< kRun: op_seed() of this launch
+  std::uint32_t iteration = 0;  ///< index in DeviceProgram::expected
+  std::uint32_t first = 0;      ///< in DeviceProgram::stretches: its reads, then its writes
+  std::uint32_t reads = 0, writes = 0;
+};
+
+struct DeviceProgram {
+  LaneTable lanes = {};
+  std::vector<DeviceCommand> commands = {};  ///< in issue order: no command waits for one after it
+  std::vector<DeviceStep> steps = {};
+  std::vector<WordRange> stretches = {};
+  std::vector<std::shared_ptr<const Expected>> expected = {};  ///< by iteration
+  std::uint32_t events = 0;
+  std::size_t device_words = 0;  ///< memory of the device, all of it one piece
+  std::size_t host_words = 0;    ///< pinned memory of the host, likewise
+  Bytes unit = {};               ///< bytes that one word stands for, at most
+  Bytes peak = {};               ///< as execute() returns it
+};
+
+struct DeviceProgramOptions {
+  bool copy_on_write = false;                ///< see Assumptions::copy_on_write
+  bool content = true;                       ///< fill, clear and check; without, only what takes time: ops and copies
+  Bytes least_unit{8};                       ///< a word stands for so many bytes; 8: memory has its real size
+  Bytes aim = Bytes{std::int64_t{1} << 62};  ///< larger plans are scaled down to this much memory, see Scale
+};
+
+/// Places of the device lie where the plan puts them, but for addresses that no place covers, which take no memory.
+/// Host copies, and places without an address, are packed: memory is given again as soon as its place has ended in
+/// issue order, and the new owner waits for all that touched it.
+/// @throws PlanError   for a plan that no memory could execute, naming the action
+/// @throws InputError  for a plan that has more pieces than `aim` has words
+DeviceProgram make_program(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options);
+
+/// Refuses a program with a stretch beyond its memory or a number of something that it does not have.
+/// @throws PlanError  "step 12 touches words [64, 128) of 100 on the device"
+void require_sound(const DeviceProgram& program);
+
+}  // namespace tidepool

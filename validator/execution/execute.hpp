@@ -1,0 +1,87 @@
+// A plan turned into tasks on lanes that wait for each other: what every backend on real memory has in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+#include "validator/execution/places.hpp"
+
+namespace tidepool {
+
+/// Lanes by number: the compute streams of the trace, then one copy engine each way, then one lane for everything that
+/// the program itself does not do: bringing initial content, clearing places that ended, checking outputs.
+struct LaneTable {
+  std::uint32_t streams = 1;
+  std::uint32_t d2h() const { return streams; }
+  std::uint32_t h2d() const { return streams + 1; }
+  std::uint32_t upkeep() const { return streams + 2; }
+  std::uint32_t count() const { return streams + 3; }
+  /// "stream 7" (the stream's name), "d2h", "h2d" or "upkeep".
+  std::string name(const Trace& trace, std::uint32_t lane) const;
+};
+
+/// A root version's content at a place, on the device or on the host.
+struct Operand {
+  VersionId version = {};
+  std::uint32_t place = 0;  ///< as given to Backend::open
+};
+
+enum class TaskKind : std::uint8_t {
+  kFill,  ///< the initial content of a version appears at writes[0]
+  kRun,   ///< an op reads `reads` (one for each use that reads and is no view, in use order) and then writes `writes`
+          ///< (one for each output; it may be a place that is read)
+  kCopy,  ///< reads[0] is copied to writes[0], both on the device
+  kSwapOut,  ///< reads[0] on the device is copied to writes[0] on the host
+  kSwapIn,   ///< reads[0] on the host is copied to writes[0] on the device
+  kClear,    ///< nobody may count on the content of writes[0] any more
+  kCheck,    ///< reads[0] must be what the program leaves behind
+};
+
+/// One thing to do on one lane. The spans are valid during Backend::submit only.
+struct Task {
+  TaskKind kind = TaskKind::kRun;
+  std::uint32_t lane = 0;
+  std::uint32_t number = 0;     ///< counts from 1 in its lane
+  std::size_t action = 0;       ///< index in the plan; the number of actions for checks at the end
+  OpId op = {};                 ///< kRun: the op
+  std::span<const Wait> waits;  ///< on other lanes; least that is needed, given what the lane has waited for before
+  std::span<const Operand> reads;
+  std::span<const Operand> writes;
+};
+
+/// Executes tasks on some memory. All calls come from one thread, in issue order.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// A place begins: [offset, offset + size) of the device, memory of its own if offset is kNoAddress, or host memory.
+  virtual void open(std::uint32_t place, Bytes offset, Bytes size, bool on_host) = 0;
+  /// Everything that uses the place has been submitted (not: has ended). The number may come again in open().
+  virtual void close(std::uint32_t place) = 0;
+  virtual void submit(const Task& task) = 0;
+  /// The step begins again: what was expected of versions is now expected of the next iteration's.
+  virtual void next_iteration() = 0;
+};
+
+struct ExecuteOptions {
+  bool copy_on_write = false;  ///< see Assumptions::copy_on_write
+  bool clear = true;           ///< clear places when they end, so that a late reader finds nothing
+};
+
+/// Walks `plan` in issue order and submits every task with all that it must wait for: the tasks that wrote what it
+/// reads, the tasks that touched the memory it writes (whatever lived there), the orders of the trace, and for copies
+/// the op in front of which they were planned. Every task waits only for tasks submitted before it, so no execution of
+/// them can be stuck. O(uses + lanes) per action and O(log n) per place.
+/// @return  largest sum of bytes of versions that had places at once, in issue order
+/// @throws PlanError  naming the action, for a plan that no memory could execute, as in
+///                    "run op 5 before op 5: version 3 has no place to be read from"
+Bytes execute(const Trace& trace, const Plan& plan, const ExecuteOptions& options, Backend& backend);
+
+/// Refuses ids that the trace does not have, negative sizes and addresses beyond 2^62.
+/// @throws PlanError  naming the action
+void require_known(const Trace& trace, const Plan& plan);
+
+}  // namespace tidepool

@@ -1,0 +1,88 @@
+// What executing a plan on real memory showed: whether its bytes were right, and how long everything took.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+#include "validator/execution/execute.hpp"
+#include "validator/execution/fingerprint.hpp"
+
+namespace tidepool {
+
+/// The first read, in issue order, that did not find what the program without any policy would have found there.
+struct Corruption {
+  std::size_t action = 0;  ///< index in the plan; the number of actions if it is an output, found wrong at the end
+  OpId op = {};            ///< that read it; none for outputs
+  BufferId buffer = {};
+  VersionId version = {};
+  Bytes offset = {};  ///< first wrong byte within the buffer, rounded down to the scale
+  std::uint64_t expected = 0;
+  std::uint64_t found = 0;
+  std::string found_is;  ///< "the content of version 5", "cleared memory" or "unknown content"
+};
+
+/// Whose content the word found is, for Corruption::found_is.
+/// @param unit  bytes that one word stands for
+std::string identify(const Trace& trace, const Corruption& corruption, const Expected& expected, Bytes unit);
+
+/// "run op 2 before op 2: reads version 0 (buffer 0): byte 2048 is wrong; expected ..., found ..., which is ..."
+std::string describe(const Plan& plan, const Corruption& corruption);
+
+/// "d2h (swap out version 0 before op 1)"
+std::string describe_task(const Trace& trace, const Plan& plan, const LaneTable& lanes, std::uint32_t lane,
+                          std::size_t action);
+
+/// "A waits for B, and nothing has ended for 60 s"
+std::string describe_stuck(const std::string& waiting, const std::string& awaited, Nanos patience);
+
+/// Adds to a count that a hostile plan could make overflow; it stays at the largest number then.
+void add_capped(Bytes& sum, Bytes more);
+
+/// What one lane did.
+struct LaneReport {
+  std::string name;
+  std::int64_t tasks = 0;
+  Bytes bytes = {};  ///< of versions read and written
+  Nanos busy = {};   ///< wall time in its tasks
+};
+
+/// When one op or copy was executed, since the run began. In a scaled run, divided by the time scale.
+struct TaskTime {
+  std::size_t action = 0;  ///< index in the plan
+  TaskKind kind = TaskKind::kRun;
+  std::uint32_t lane = 0;
+  OpId op = {};            ///< kRun only
+  VersionId version = {};  ///< copies only
+  Nanos begin = {}, end = {};
+};
+
+enum class ExecutionOutcome : std::uint8_t {
+  kOk,
+  kCorrupt,
+  kStuck,        ///< nothing moved any more
+  kOutOfMemory,  ///< the device or the host did not give the memory that was asked for
+  kDeviceError,  ///< the device or its driver failed
+};
+std::string_view to_text(ExecutionOutcome outcome);
+
+struct ExecutionReport {
+  ExecutionOutcome outcome = ExecutionOutcome::kOk;
+  std::string message;  ///< why, unless ok
+  Bytes corrupt = {};   ///< bytes read that differed from what the program would have read
+  std::optional<Corruption> first;
+  Bytes peak = {};  ///< largest sum of bytes of versions that had places at once
+  Bytes read = {};  ///< bytes compared
+  Bytes unit = {};  ///< bytes that one word stood for, at most
+  Nanos wall = {};
+  std::optional<Nanos> measured;  ///< time of the run as the program would have seen it, if time was measured
+  std::vector<LaneReport> lanes;  ///< one for each stream, then d2h, h2d, upkeep
+  std::vector<TaskTime> times;    ///< of ops and copies, by lane and then by begin, if time was measured
+};
+
+}  // namespace tidepool

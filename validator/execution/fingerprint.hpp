@@ -1,0 +1,54 @@
+// What every buffer should hold: one number for each version, from which all its words follow.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "traces/trace.hpp"
+#include "validator/execution/mix.hpp"
+
+namespace tidepool {
+
+/// @param inputs  contents as read, one for each use with a version read that is not a view, in use order
+std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
+
+/// What ops get from outside of memory when they are launched, by the program or again.
+class Launches {
+ public:
+  explicit Launches(const Trace& trace) : trace_{trace}, saved_draw_(trace.ops().size()), runs_(trace.ops().size()) {}
+
+  /// The op_seed() of this launch: a random op draws, or gets the state that was saved when it first ran; a source
+  /// brings something else every time.
+  /// @param redraw  a random op that runs again draws again, which is wrong
+  std::uint64_t seed(OpId op, bool redraw = false);
+  void next_iteration() { std::fill(saved_draw_.begin(), saved_draw_.end(), 0); }
+
+ private:
+  const Trace& trace_;
+  std::vector<std::uint64_t> saved_draw_;  ///< by op; 0: has not run in this iteration
+  std::vector<std::uint64_t> runs_;        ///< by op; of sources
+  std::uint64_t drawn_ = 0;
+};
+
+/// Contents of all root versions in one iteration, as the program without any policy makes them.
+struct Expected {
+  std::vector<std::uint64_t> content;  ///< by version; meaningless for views
+  std::uint64_t draws = 0;             ///< how often the generator has been drawn from when the iteration ends
+  std::uint64_t iteration = 0;
+
+  /// The first iteration. O(uses).
+  static Expected first(const Trace& trace);
+  /// The one after: buffers from before the trace that outlive it carry over, the others from before bring new content.
+  Expected next(const Trace& trace) const;
+
+ private:
+  void run_program(const Trace& trace);
+};
+
+/// The version that each buffer holds when the step ends, by buffer.
+std::vector<VersionId> last_versions(const Trace& trace);
+
+}  // namespace tidepool

@@ -1,0 +1,47 @@
+// What a run on real memory took, beside what was predicted for it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/machine/machine.hpp"
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+#include "validator/execution/execution_report.hpp"
+
+namespace tidepool {
+
+/// What an op or a copy takes that nothing disturbs.
+Nanos predicted_time(const Trace& trace, const Machine& machine, const TaskTime& time);
+
+struct TaskComparison {
+  TaskTime time;
+  Nanos predicted, measured;
+};
+
+struct LaneComparison {
+  std::string name;
+  std::int64_t tasks = 0;               ///< ops and copies
+  Nanos predicted = {}, measured = {};  ///< time that they took
+};
+
+struct TimeComparison {
+  Nanos predicted, measured;              ///< of the step
+  double error = 0;                       ///< measured / predicted - 1
+  Nanos predicted_stall, measured_stall;  ///< compute lanes waited, in total
+  std::vector<LaneComparison> lanes;
+  std::vector<TaskComparison> tasks;
+  std::optional<std::size_t> worst;  ///< of `tasks`: most time beside its prediction
+  /// Median of |measured / predicted - 1| over the copies; nothing without copies.
+  std::optional<double> copy_error;
+};
+
+/// @param measurement  of a run that was timed
+TimeComparison compare_times(const Trace& trace, const Machine& machine, const Totals& predicted,
+                             const ExecutionReport& measurement);
+
+/// Of several runs, which have all been measured, the one with the median time. @param runs  not empty
+const ExecutionReport& median_run(const std::vector<ExecutionReport>& runs);
+
+}  // namespace tidepool

@@ -1,0 +1,31 @@
+// Measures the time of a plan on a machine that has no device: its copies move real bytes, its ops only take their
+// time.
+#pragma once
+
+#include "simulator/machine/machine.hpp"
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+#include "validator/execution/execution_report.hpp"
+#include "validator/host/host_link.hpp"
+
+namespace tidepool {
+
+struct HostTimingOptions {
+  bool copy_on_write = false;  ///< see Assumptions::copy_on_write
+  HostLinks* links = nullptr;  ///< copies move their bytes on them, and take as long as that takes; or take their time
+  double time_scale = 1;       ///< 1e-6 to 1e6: ops, and copies that move nothing, take this multiple of their time
+  Machine machine = {};        ///< its links time the copies that move nothing
+  Nanos patience = Nanos{60'000'000'000};  ///< beyond the longest task; nothing ends for so long: the run is stuck
+};
+
+/// Executes `plan` with one thread per lane and without content: nothing is filled, compared or cleared, and all tasks
+/// are made before the first one begins, so that what checking costs is not in what is measured.
+///
+/// An op stands for a kernel, which this machine's scheduler could not delay: it ends when its time is over, counted
+/// from the end of what it followed, however late its thread learnt of that. So its thread may sleep, which leaves the
+/// cores to the copies, and late wake-ups do not add up. A copy begins when its thread does and ends when it has.
+/// @return  with `measured`, what the clock shows when all has ended, and `times`, both divided by the time scale
+/// @throws PlanError  for a plan that no memory could execute, naming the action
+ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options);
+
+}  // namespace tidepool

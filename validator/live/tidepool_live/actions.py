@@ -1,0 +1,128 @@
+"""The actions of a plan, carried out on a live job's tensors."""
+
+import torch
+
+
+class Actions:
+    """What a plan asks for, done to the contents of the job's buffers.
+
+    plan      a LiveProgram
+    device    where tensors are (Device)
+    contents  what there is of each version (Contents)
+    report    counts what was done and what was left out (Report)
+    """
+
+    def __init__(self, plan, device, contents, report):
+        self._plan, self._copies, self._contents, self._report = plan, device, contents, report
+        self.recipes = {}  # op of this iteration -> how to run it again
+        self._bringing = set()
+
+    def do(self, verb, subject):
+        if verb == "run":
+            done = self._run_again(subject)
+        else:
+            buffer = self._plan.buffer_of[subject]
+            done = getattr(self, "_" + verb)(subject, buffer)
+        if verb not in ("run", "swap_out", "swap_in", "drop"):
+            return
+        if done:
+            self._report.count(verb)
+        elif verb == "drop" and not self._contents.resizable(subject, self._plan.buffer_of[subject]):
+            self._report.count("stays")  # memory that is not the allocator's
+        else:
+            self._report.left_out(verb)
+
+    def _swap_out(self, version, buffer):
+        return self._contents.swap_out(version, buffer)
+
+    def _swap_in(self, version, buffer):
+        return self._contents.swap_in(version, buffer)
+
+    def _drop(self, version, buffer):
+        content = self._contents.of(version)
+        if (content is None or content.host is None) and not self._can_compute(version):
+            # In the trace nobody reads it again; here somebody may.
+            if buffer not in self._contents.tensors or not self._contents.swap_out(version, buffer):
+                return False
+        return self._contents.drop(version, buffer)
+
+    def _free(self, version, buffer):
+        self._contents.end(version, buffer)
+
+    def _await(self, version, buffer):
+        self._contents.finish(version)
+
+    def _copy(self, version, buffer):
+        parent = self._plan.parent[version]
+        self.require(parent)
+        self._contents.copy(parent, version, buffer)
+
+    def _can_compute(self, version):
+        producer = self._plan.producer[version]
+        return producer >= 0 and producer in self.recipes
+
+    def _run_again(self, index):
+        """Runs an op of this iteration a second time. What it makes and is there already is not kept twice."""
+        recipe = self.recipes.get(index)
+        if recipe is None:
+            return False
+        for use in recipe.arguments:
+            if use.before is not None:
+                self.require(use.before)
+                self._contents.finish(use.before) if use.after is not None else self._contents.ready(use.before)
+        state = self._copies.generator_state() if recipe.state is not None else None
+        if state is not None:
+            self._copies.set_generator_state(recipe.state)
+        there = {use for use in recipe.arguments
+                 if use.after is not None and self._contents.storage(use.after, use.buffer) is not None}
+        made = recipe.run(self._place_of)
+        if state is not None:
+            self._copies.set_generator_state(state)
+        for use, storage in zip(recipe.made, made):
+            if self._contents.storage(use.after, use.buffer) is None:
+                self._contents.put(use.after, storage)
+        for use in recipe.arguments:
+            if use.after is None or use.before is None:
+                continue
+            if use not in there:
+                self._contents.become(use.before, use.after)
+            elif not self._contents.take_copy(use.after):
+                self._contents.forget(use.before)  # written a second time over its predecessor
+        return True
+
+    def _place_of(self, use):
+        if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
+            return self._contents.storage(use.before, use.buffer)
+        storage = self._contents.storage(use.after, use.buffer)
+        if storage is None:  # it writes over all of a storage that was made without content
+            storage = torch.UntypedStorage(self._plan.sizes[use.buffer], device=self._copies.where)
+            self._contents.put(use.after, storage)
+        return storage
+
+    def require(self, version):
+        """Brings a version back by whatever way there is."""
+        buffer = self._plan.buffer_of[version]
+        if self._contents.storage(version, buffer) is not None or self._contents.swap_in(version, buffer):
+            return
+        if version in self._bringing or not self._can_compute(version):
+            raise RuntimeError(f"tidepool_live: version {version} is gone and nothing can bring it back; "
+                               "please report the plan and the trace")
+        self._bringing.add(version)
+        with torch._C._AutoDispatchBelowAutograd():
+            self._run_again(self._plan.producer[version])
+        self._bringing.discard(version)
+
+    def settle(self, spared=()):
+        """Everything that the program still has comes back to where its tensors expect it, but for spared versions."""
+        with torch._C._AutoDispatchBelowAutograd():
+            for number, tensors in list(self._contents.tensors.items()):
+                version = tensors.version
+                if version in spared or self._contents.of(version) is None or tensors.home() is None:
+                    continue
+                if self._contents.storage(version, number) is None:
+                    self.require(version)
+                self._contents.restore_home(version, number)
+            for version in self._contents.versions():
+                if version not in spared:
+                    self._contents.forget(version)
+        self.recipes.clear()
