@@ -10,12 +10,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 
 #include "simulator/registry.hpp"
+#include "simulator/version.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/input.hpp"
 #include "traces/nearest.hpp"
 
 namespace {
@@ -26,6 +29,17 @@ void load_plugins(const std::vector<std::string>& given) {
     for (const std::string& path : tidepool::split_list(paths, ':'))
       if (!path.empty()) tidepool::load_plugin(path);
   for (const std::string& path : given) tidepool::load_plugin(path);
+}
+
+/// Sets the limit of compressed inputs for this process and those that it starts; "" leaves it as it is.
+void limit_input(const std::string& most) {
+  if (most.empty()) return;
+  try {
+    static_cast<void>(tidepool::parse_bytes(most));
+  } catch (const tidepool::InputError& error) {
+    throw error.at("--max-input");
+  }
+  ::setenv(tidepool::kMaxInputVariable, most.c_str(), 1);
 }
 
 /// @throws InputError  if the first word is no command
@@ -84,20 +98,25 @@ std::string explain(const std::exception& error) {
 int main(int argc, char** argv) {
   occupy_closed_streams();
   CLI::App app{"What would this training step cost, in bytes and in time, under another memory policy?", "tidepool"};
-  app.set_version_flag("--version", "tidepool " TIDEPOOL_VERSION);
+  app.set_version_flag("--version", fmt::format("tidepool {}", tidepool::build_version()));
   app.require_subcommand(1);
   std::vector<std::string> plugins;
   app.add_option("--plugin", plugins, "load pools and policies from a shared library (also: TIDEPOOL_PLUGINS=A:B)")
       ->allow_extra_args(false);
+  std::string max_input;
+  app.add_option("--max-input", max_input,
+                 fmt::format("the most that a compressed input may have when decompressed ({} unless given; also: {})",
+                             to_text(tidepool::kMostDecompressed), tidepool::kMaxInputVariable));
   std::function<int()> chosen;
   for (const tidepool::Command& command : tidepool::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->fallthrough();  // --plugin is understood behind the subcommand too
+    sub->fallthrough();  // these are understood behind the subcommand too
     sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub})] { chosen = run; });
   }
   try {
     if (argc > 1) require_command(argv[1]);
     app.parse(argc, argv);
+    limit_input(max_input);
     load_plugins(plugins);
     const int code = chosen();
     finish_output();
@@ -112,6 +131,9 @@ int main(int argc, char** argv) {
   } catch (const tidepool::InputError& error) {
     fmt::print(stderr, "tidepool: {}\n", error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "tidepool: takes more memory than there is\n");
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tidepool: {}\n", explain(error));
     return 1;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/json_text.hpp"
 #include "traces/jsonl/json_lines.hpp"
 #include "traces/names.hpp"
 
@@ -288,7 +289,7 @@ Action read_action(JsonFields& fields, const Trace* trace) {
 std::string plan_text(const PlanFile& file) {
   fmt::memory_buffer text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{}\n", header(file).dump());
+  fmt::format_to(out, "{}\n", json_text(header(file)));
   for (const Action& action : file.plan.actions) {
     fmt::format_to(out, "{{\"do\":\"{}\"", word(action.verb));
     if (const std::string_view key = subject_key(action.verb); !key.empty())

@@ -23,6 +23,7 @@ struct PoolInfo {
   std::vector<OptionInfo> options;
   std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< left empty where there is a planner: see plan
   bool has_addresses = true;                                  ///< false: it only counts bytes
+  Bytes granule{256};  ///< offsets are multiples of it, unless an option "alignment" says of what
   /// Offline planners: all lifetimes are known beforehand. As a pool, the planned offsets are served.
   std::function<std::unique_ptr<Planner>(const Options&)> plan = {};
 };

@@ -1,5 +1,3 @@
-#include <simdjson.h>
-
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -8,6 +6,7 @@
 #include "traces/refuse.hpp"
 #include "traces/trace.hpp"
 #include "traces/trace_check.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -25,11 +24,6 @@ template <class Tag>
 template <class Tag>
 void require(Id<Tag> id, std::size_t count, const char* record, std::size_t index, const char* what) {
   if (id.index() >= count) refuse_id(id, count, record, index, what);
-}
-
-bool is_utf8(const std::string& text) {
-  const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  return std::all_of(text.begin(), text.end(), ascii) || simdjson::validate_utf8(text.data(), text.size());
 }
 
 /// Refuses texts that are not UTF-8, or that are there twice.

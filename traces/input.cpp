@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -23,8 +25,9 @@ namespace {
 /// Bytes whose number is not known beforehand; never grows beyond a limit, and only as far as data really came.
 class Growing {
  public:
-  Growing(std::string path, std::size_t expected, std::size_t limit)
-      : path_{std::move(path)}, limit_{limit}, capacity_{std::min(expected, limit)} {
+  /// @param check  what the first kSniffBytes have to pass before more is made; may be empty
+  Growing(std::string path, std::size_t expected, std::size_t limit, HeadCheck check)
+      : path_{std::move(path)}, limit_{limit}, capacity_{std::min(expected, limit)}, check_{std::move(check)} {
     data_ = std::make_unique_for_overwrite<char[]>(capacity_ + Input::kPadding);
   }
 
@@ -33,10 +36,16 @@ class Growing {
     if (size_ == capacity_) grow();
     return data_.get() + size_;
   }
-  std::size_t room() const { return capacity_ - size_; }
-  void add(std::size_t bytes) { size_ += bytes; }
+  std::size_t room() const {
+    return check_ && size_ < kSniffBytes ? std::min(capacity_, kSniffBytes) - size_ : capacity_ - size_;
+  }
+  void add(std::size_t bytes) {
+    size_ += bytes;
+    if (size_ >= kSniffBytes) check_head();
+  }
 
   Input finish() {
+    check_head();
     std::memset(data_.get() + size_, 0, Input::kPadding);
     return Input{std::move(path_), std::move(data_), size_};
   }
@@ -44,8 +53,8 @@ class Growing {
  private:
   void grow() {
     if (capacity_ == limit_)
-      throw InputError{fmt::format("{}: grows beyond {} when decompressed; expected at most {} times its size", path_,
-                                   to_text(Bytes{static_cast<std::int64_t>(limit_)}), kMostGrowth)};
+      throw InputError{fmt::format("{}: has more than {} when decompressed; expected no more (--max-input raises it)",
+                                   path_, to_text(Bytes{static_cast<std::int64_t>(limit_)}))};
     const std::size_t more = std::min(limit_, std::max<std::size_t>(2 * capacity_, std::size_t{1} << 16));
     auto moved = std::make_unique_for_overwrite<char[]>(more + Input::kPadding);
     std::memcpy(moved.get(), data_.get(), size_);
@@ -53,16 +62,29 @@ class Growing {
     capacity_ = more;
   }
 
- public:
-  static constexpr std::size_t kMostGrowth = 1000;  ///< gzip cannot do better than 1032
+  void check_head() {
+    if (const HeadCheck check = std::exchange(check_, {}))
+      check(Input{path_, {data_.get(), std::min(size_, kSniffBytes)}});
+  }
 
- private:
   std::string path_;
   std::unique_ptr<char[]> data_;
   std::size_t limit_;
   std::size_t capacity_;
   std::size_t size_ = 0;
+  HeadCheck check_;  ///< empty once it was passed
 };
+
+/// @throws InputError  "TIDEPOOL_MAX_INPUT: 'much' is no size; ..."
+std::size_t most_decompressed() {
+  const char* given = std::getenv(kMaxInputVariable);
+  if (!given) return static_cast<std::size_t>(kMostDecompressed.count());
+  try {
+    return static_cast<std::size_t>(parse_bytes(given).count());
+  } catch (const InputError& error) {
+    throw error.at(kMaxInputVariable);
+  }
+}
 
 [[noreturn]] void damaged(const Input& input, std::size_t byte, const char* form, const char* why) {
   throw InputError{fmt::format("{}:byte {}: {} data is damaged ({})", input.path(), byte, form, why)};
@@ -159,21 +181,23 @@ Input::Input(std::string path, std::string_view bytes)
 Input::Input(std::string path, std::unique_ptr<char[]> data, std::size_t size)
     : path_{std::move(path)}, data_{std::move(data)}, size_{size} {}
 
-Input decompressed(Input input) {
+Input decompressed(Input input, const HeadCheck& check) {
   using namespace std::string_view_literals;
   const std::string_view in = input.bytes();
   const auto unpack = in.starts_with("\x1f\x8b"sv)           ? gunzip
                       : in.starts_with("\xfd\x37zXZ\0"sv)    ? unxz
                       : in.starts_with("\x28\xb5\x2f\xfd"sv) ? unzstd
                                                              : nullptr;
-  if (!unpack) return input;
-  const std::size_t limit = std::min((std::size_t{64} << 20) + Growing::kMostGrowth * in.size(), std::size_t{16} << 30);
-  Growing out{input.path(), 8 * in.size(), limit};
+  if (!unpack) {
+    if (check) check(Input{input.path(), in.substr(0, kSniffBytes)});
+    return input;
+  }
+  Growing out{input.path(), 8 * in.size(), most_decompressed(), check};
   unpack(input, out);
   return out.finish();
 }
 
-Input read_input(const std::string& path) {
+Input read_input(const std::string& path, const HeadCheck& check) try {
   const File file{std::fopen(path.c_str(), "rb"), &std::fclose};
   if (!file) fail(path, "opened");
   std::size_t expected = 0;
@@ -182,7 +206,7 @@ Input read_input(const std::string& path) {
     expected = end > 0 && end < (1L << 36) ? static_cast<std::size_t>(end) : 0;
     std::rewind(file.get());
   }
-  Growing bytes{path, expected + 1, ~std::size_t{0} >> 1};
+  Growing bytes{path, expected + 1, ~std::size_t{0} >> 1, {}};
   for (;;) {
     char* end = bytes.end();
     const std::size_t got = std::fread(end, 1, bytes.room(), file.get());
@@ -190,7 +214,9 @@ Input read_input(const std::string& path) {
     if (got == 0) break;
   }
   if (std::ferror(file.get())) fail(path, "read");
-  return decompressed(bytes.finish());
+  return decompressed(bytes.finish(), check);
+} catch (const std::bad_alloc&) {
+  throw InputError{fmt::format("{}: takes more memory than there is; expected a smaller file", path)};
 }
 
 void write_file(const std::string& path, std::string_view bytes) {

@@ -2,14 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "traces/quantity.hpp"
 
 namespace tidepool {
 
 /// Bytes at the front of an input from which its form is recognised.
 inline constexpr std::size_t kSniffBytes = 4096;
+
+/// The most bytes that a compressed file may have when decompressed, unless kMaxInputVariable in the environment (which
+/// --max-input sets) gives another size.
+inline constexpr Bytes kMostDecompressed = 4_GiB;
+inline constexpr char kMaxInputVariable[] = "TIDEPOOL_MAX_INPUT";
 
 /// A whole input in memory, with kPadding zero bytes behind it (vectorised parsers read past the end).
 class Input {
@@ -31,15 +39,20 @@ class Input {
   std::size_t size_ = 0;
 };
 
-/// Reads a file whole; one that starts like gzip, xz or zstd is decompressed (several members in a row are joined).
+/// Looks at the first bytes of an input (at most kSniffBytes) and throws InputError if the rest is not worth reading.
+using HeadCheck = std::function<void(const Input& head)>;
+
+/// Reads a file whole; one that starts like gzip, xz or zstd is decompressed (several members in a row are joined), its
+/// first bytes before the rest.
 /// @throws InputError  "x.gz: cannot be opened: No such file or directory"
 /// @throws InputError  "x.gz:byte 812: gzip data ends early; expected a complete file"
 /// @throws InputError  "x.gz:byte 812: gzip data is damaged (incorrect data check)"
-/// @throws InputError  "x.gz: grows beyond 64.01 MiB when decompressed; expected at most 1000 times its size"
-Input read_input(const std::string& path);
+/// @throws InputError  "x.gz: has more than 4 GiB when decompressed; expected no more (--max-input raises it)"
+/// @throws InputError  "x.json: takes more memory than there is; expected a smaller file"
+Input read_input(const std::string& path, const HeadCheck& check = {});
 
 /// The same for bytes at hand, for tests and fuzzing.
-Input decompressed(Input input);
+Input decompressed(Input input, const HeadCheck& check = {});
 
 /// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. What is a link, a pipe or a
 /// device (/dev/stdout) stays one and is written to.

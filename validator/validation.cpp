@@ -1,6 +1,7 @@
 #include "validator/validation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,6 +9,7 @@
 #include "simulator/engine/plan_costs.hpp"
 #include "simulator/engine/plan_executor.hpp"
 #include "traces/error.hpp"
+#include "validator/alignment.hpp"
 #include "validator/cuda/backend.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/host/host_backend.hpp"
@@ -133,6 +135,32 @@ const RegisterPlanExecutor kRegistered{[](const PlanExecutorOptions& options) ->
   return std::make_unique<Executor>(options);
 }};
 
+/// "its actions take 84 ms in place of the 83 ms predicted", and so on for each figure that differs.
+std::string differences(const Totals& replayed, const Totals& predicted) {
+  std::vector<std::string> all;
+  const auto compare = [&](const char* what, const auto& is, const auto& was, const char* unit) {
+    if (is != was) all.push_back(fmt::format("{} {}{}, not {}{}", what, is, unit, was, unit));
+  };
+  const auto times = [&](const char* what, Nanos is, Nanos was) { compare(what, is.count(), was.count(), " ns"); };
+  const auto sizes = [&](const char* what, Bytes is, Bytes was) { compare(what, is.count(), was.count(), " B"); };
+  times("makespan", replayed.makespan, predicted.makespan);
+  sizes("peak", replayed.peak, predicted.peak);
+  sizes("footprint", replayed.footprint, predicted.footprint);
+  sizes("swapped out", replayed.swap_out, predicted.swap_out);
+  sizes("swapped in", replayed.swap_in, predicted.swap_in);
+  times("recomputation", replayed.recompute, predicted.recompute);
+  compare("recomputed ops", replayed.recompute_count, predicted.recompute_count, "");
+  compare("evictions", replayed.eviction_count, predicted.eviction_count, "");
+  compare("actions", replayed.actions, predicted.actions, "");
+  times("waits", replayed.stall.compute + replayed.stall.h2d + replayed.stall.d2h + replayed.stall.memory,
+        predicted.stall.compute + predicted.stall.h2d + predicted.stall.d2h + predicted.stall.memory);
+  times("slowdown", replayed.slowdown, predicted.slowdown);
+  sizes("pinned on the host", replayed.host_peak, predicted.host_peak);
+  sizes("in storage", replayed.storage_peak, predicted.storage_peak);
+  if (all.empty()) all.push_back("waits on single engines differ");
+  return fmt::format("its actions do not cost what the plan predicts: {}", fmt::join(all, "; "));
+}
+
 }  // namespace
 
 Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
@@ -146,6 +174,7 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
     return false;
   };
   try {
+    check_alignment(file, options_.backend == "cuda" ? kDeviceAlignment : granule_of(file.spec));
     if (options_.content) {
       result.checked = backend_->execute(trace, file, false);
       if (!ended(*result.checked)) return result;
@@ -159,9 +188,7 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
     const int cycle = std::clamp(file.plan.cycle, 1, static_cast<int>(iterations.size()));
     if (const Totals replayed = mean_of_last(iterations, cycle); replayed != file.predicted) {
       result.outcome = "error";
-      result.message = fmt::format("its actions take {} ns and {} bytes; the plan predicts {} ns and {} bytes",
-                                   replayed.makespan.count(), replayed.peak.count(), file.predicted.makespan.count(),
-                                   file.predicted.peak.count());
+      result.message = differences(replayed, file.predicted);
       return result;
     }
     if (!result.timed.empty())

@@ -12,6 +12,7 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/sweep/result_json.hpp"
 #include "simulator/sweep/sweep_request.hpp"
+#include "simulator/version.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "validator/host/host_backend.hpp"
@@ -73,7 +74,7 @@ void sweep_into(const std::vector<std::string>& traces, const std::string& outpu
     const py::gil_scoped_release unlock;
     const std::vector<SweepPart> parts = load_parts(order);
     Database database{output};
-    if (resumable) database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
+    if (resumable) database.insert(SweepRequest{std::string{build_version()}, to_json(order)});
     std::atomic<bool> stop = false;
     const auto look = [&](const SweepProgress&) {
       const py::gil_scoped_acquire lock;

@@ -13,6 +13,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -97,7 +98,7 @@ int run(const Arguments& arguments) {
     add("stall_ns", "tide", stall(step, arguments, machine, "tide(with=swap)", limits[i]));
     line += " |";
     add("", "bound_ns", least_stall(step, machine, limits[i], baseline));
-    fmt::print("{}\n", arguments.json ? row.dump() : line);
+    fmt::print("{}\n", arguments.json ? json_text(row) : line);
   }
   return 0;
 }

@@ -34,6 +34,8 @@ struct DeviceAudit {
   std::string start_state = "determined";     ///< whether the log says what was in use when it begins
   std::vector<AmbiguousBlock> ambiguous;      ///< where it does not
 
+  /// Events of the log that the model has an answer to.
+  std::int64_t compared() const { return allocations + segment_allocations + segment_releases + out_of_memory; }
   /// Everything in the log is as the model says.
   bool exact() const {
     return !first_mismatch && allocations == matched && segment_allocations == segment_matched &&

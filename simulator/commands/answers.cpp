@@ -8,6 +8,7 @@
 
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -20,7 +21,7 @@ void print_json(const Answer& answer, const std::string& objective, const Row& r
   object["capacities"] = answer.points;
   object["fails_above_bytes"] = nlohmann::ordered_json::array();
   for (const Bytes capacity : answer.fails_above) object["fails_above_bytes"].push_back(capacity.count());
-  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(object));
 }
 
 Bytes capacity_of(const Row& row) {

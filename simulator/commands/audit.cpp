@@ -11,6 +11,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -78,8 +79,21 @@ nlohmann::ordered_json to_json(const DeviceAudit& audit) {
   return object;
 }
 
+/// What to say of all devices together: that nothing was compared, or that this is no log of the allocator; else "".
+std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
+  if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
+  constexpr std::int64_t kFew = 100;  // two allocators agree on a first block, and by chance on few others
+  if (total.first_mismatch && total.matched * kFew < total.allocations)
+    return fmt::format("{}: {} of {} addresses match: it was recorded under another allocator, as cudaMalloc",
+                       arguments.path, total.matched, total.allocations);
+  return "";
+}
+
 int run(const Arguments& arguments) {
   const AuditReport report = audit(arguments);
+  const std::string said = verdict(arguments, report.total());
+  if (!said.empty()) fmt::print(stderr, "tidepool: {}\n", said);
+  const int code = report.exact() && report.total().compared() > 0 ? 0 : 1;
   if (arguments.json) {
     nlohmann::ordered_json object = to_json(report.total());
     object["devices"] = nlohmann::ordered_json::array();
@@ -93,13 +107,10 @@ int run(const Arguments& arguments) {
                                              {"most_slack_bytes", block.most_slack.count()}});
       object["devices"].push_back(std::move(entry));
     }
-    fmt::print("{}\n", object.dump());
-    return report.exact() ? 0 : 1;
+    fmt::print("{}\n", json_text(object));
+    return code;
   }
-  if (report.devices.empty()) {
-    fmt::print("{}: no events are recorded, there is nothing to compare\n", arguments.path);
-    return 0;
-  }
+  if (report.devices.empty()) return code;
   fmt::print("{:>6}  {:>17}  {:>17}  {:>17}  {:>9}  {}\n", "device", "addresses", "segments, pages", "given back",
              "refused", "start state");
   for (const DeviceAudit& device : report.devices)
@@ -110,7 +121,7 @@ int run(const Arguments& arguments) {
     fmt::print("{} segments are not logged: each was taken to begin where its first block does\n", inferred);
   for (const DeviceAudit& device : report.devices)
     if (device.first_mismatch) fmt::print("device {}: {}\n", device.device, *device.first_mismatch);
-  return report.exact() ? 0 : 1;
+  return code;
 }
 
 const RegisterCommand kRegister{

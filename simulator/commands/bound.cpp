@@ -15,6 +15,7 @@
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -49,7 +50,7 @@ void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak
     one["proof"] = bound.proof;
     object["bounds"].push_back(std::move(one));
   }
-  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const std::vector<Bound>& bounds) {

@@ -13,6 +13,7 @@
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -127,7 +128,7 @@ int run(const Arguments& arguments) {
   const Database in_a{a.path, Database::Open::kExisting}, in_b{b.path, Database::Open::kExisting};
   const ResultComparison comparison = compare(a, in_a, b, in_b);
   if (arguments.json)
-    fmt::print("{}\n", json_of(comparison, in_a, in_b, arguments.show).dump());
+    fmt::print("{}\n", json_text(json_of(comparison, in_a, in_b, arguments.show)));
   else
     print(comparison, a, in_a, b, in_b, arguments.show);
   return comparison.same() ? 0 : 1;

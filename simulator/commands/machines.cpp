@@ -7,6 +7,7 @@
 #include "simulator/machine/machine.hpp"
 #include "simulator/machine/machine_file.hpp"
 #include "traces/command.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -65,7 +66,7 @@ int list(const Arguments& arguments) {
   } else if (arguments.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Machine& machine : machines) all.push_back(to_json(machine));
-    fmt::print("{}\n", all.dump());
+    fmt::print("{}\n", json_text(all));
   } else {
     fmt::print("{:<14} {:>10}  {:>24}  {:>24}\n", "machine", "memory", "host to device", "device to host");
     for (const Machine& machine : machines) print_row(machine);

@@ -19,6 +19,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -72,7 +73,7 @@ void print_json(const Arguments& arguments, const Trace& trace, const RunSpec& s
   if (found.at_least) object["at_least_ns"] = found.at_least->count();
   object["plans_tried"] = found.states;
   object["exact"] = found.exact;
-  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_text(const Trace& trace, const RunSpec& spec, Bytes ideal_peak, const Answer& found) {

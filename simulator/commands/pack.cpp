@@ -21,6 +21,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -45,7 +46,7 @@ struct Job {
 };
 
 Job load_job(const std::string& path, int iterations) {
-  const Input input = read_input(path);
+  const Input input = read_trace_input(path);
   const Importer& importer = find_importer(input, "auto");
   Job job;
   if (importer.name == "csv" && iterations == 0) {
@@ -98,7 +99,7 @@ void print_json(const Packing& packing, const std::string& pool, Bytes capacity)
   }
   if (capacity != kNoLimit) object["capacity_bytes"] = capacity.count();
   for (const Count& count : packing.counts) object["counts"][std::string{count.name}] = count.value;
-  fmt::print("{}\n", object.dump());
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_text(const Packing& packing, const std::string& pool) {

@@ -11,6 +11,7 @@
 #include "simulator/text/numbers.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -68,7 +69,7 @@ void print_json(const std::string& path, const Trace& trace, const std::vector<S
           {"served", result.replay.served}, {"misses", result.replay.misses}, {"overlaps", result.replay.overlaps}};
     for (const SteadyLoop& loop : loops) object["loops"].push_back(to_json(loop));
     for (const Count& count : result.packing.counts) object["counts"][std::string{count.name}] = count.value;
-    fmt::print("{}\n", object.dump());
+    fmt::print("{}\n", json_text(object));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "simulator/registry.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -82,7 +83,7 @@ int list(const Arguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Entry& entry : shown) all.push_back(to_json(entry));
-    fmt::print("{}\n", all.dump());
+    fmt::print("{}\n", json_text(all));
   } else if (arguments.name.empty()) {
     for (const Entry& entry : shown) fmt::print("{:<7} {:<16} {}\n", entry.kind, entry.name, entry.summary);
   } else {

@@ -13,6 +13,7 @@
 #include "simulator/sweep/result_json.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -47,7 +48,7 @@ std::string joined(std::span<const std::string> fields) {
 std::string json_line(std::span<const std::string> names, std::span<const Value> values) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json_value(values[i]);
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 /// Columns as wide as their content, numbers to the right.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "simulator/commands/sweep_run.hpp"
+#include "simulator/version.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 
@@ -17,9 +18,9 @@ struct Arguments {
 };
 
 SweepOrder order_of(const SweepRequest& request, const std::string& path) {
-  if (request.version != TIDEPOOL_VERSION)
+  if (request.version != build_version())
     throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, or all its runs would be others",
-                                 path, request.version, TIDEPOOL_VERSION)};
+                                 path, request.version, build_version())};
   try {
     return parse_order(request.request);
   } catch (const InputError& error) {

@@ -13,6 +13,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -42,7 +43,7 @@ void print_json(const Arguments& arguments, const PlanFile& file, const std::vec
                                    {"unlimited_ns", scenarios[i].unlimited.count()},
                                    {"makespan_ns", costs[i].makespan.count()},
                                    {"overhead_ratio", costs[i].ratio}});
-  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_table(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,

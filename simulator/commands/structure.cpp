@@ -9,6 +9,7 @@
 
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -48,7 +49,7 @@ void print_json(const std::string& path, const Trace& trace, const Structure& st
     if (repeat.outer != Repeat::kNone) one["outer"] = repeat.outer;
     object["repeats"].push_back(std::move(one));
   }
-  fmt::print("{}\n", object.dump());
+  fmt::print("{}\n", json_text(object));
 }
 
 int run(const Arguments& arguments) {

@@ -11,12 +11,14 @@
 #include "simulator/commands/sweep_run.hpp"
 #include "simulator/commands/sweep_validate.hpp"
 #include "simulator/launch/farm.hpp"
+#include "simulator/launch/process.hpp"
 #include "simulator/options.hpp"
 #include "simulator/sweep/least_capacity.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
+#include "traces/utf8.hpp"
 
 namespace tidepool {
 namespace {
@@ -57,6 +59,9 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 void check(const Arguments& arguments) {
+  for (const std::string& trace : arguments.traces)
+    if (!is_utf8(trace))
+      throw InputError{fmt::format("{}: its name is not UTF-8; expected a name that a database can keep", trace)};
   const PlanExecutorOptions& execution = arguments.execution;
   if (execution.move && (arguments.validate.empty() || execution.backend != "host"))
     throw InputError{"--move: expected --validate with --backend host"};
@@ -74,6 +79,7 @@ void check(const Arguments& arguments) {
     throw InputError{fmt::format("{}: expected -o FILE, where the results are collected", option)};
   if (!arguments.find.empty()) throw InputError{fmt::format("--find: expected no {}; few runs are needed", option)};
   if (!arguments.shard.empty()) throw InputError{fmt::format("--shard: expected no {}, which chooses shards", option)};
+  require_program(arguments.slurm ? "sbatch" : "parallel");
 }
 
 /// Has the shards done elsewhere and shows what came of it.
@@ -95,7 +101,7 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
       fmt::format("{} of {} runs are in {}", count(result.runs - result.missing), count(result.runs), arguments.output);
   if (Interruptible::asked()) {
     fmt::print(stderr, "interrupted: {}; the same command goes on from there\n", progress);
-    return kInterruptedCode;
+    return Interruptible::code();
   }
   if (result.missing > 0)
     throw std::runtime_error{
@@ -138,7 +144,7 @@ int run(const Arguments& arguments) {
   Database database{arguments.output};
   if (elsewhere(arguments)) return run_elsewhere(arguments, order, parts, database);
   const int code = run_sweep(order, parts, database, threads, arguments.show);
-  if (executor == nullptr || code == kInterruptedCode) return code;
+  if (executor == nullptr || Interruptible::asked()) return code;
   return std::max(code, validate_runs(parts, validated, arguments.execution.backend, *executor, database));
 }
 

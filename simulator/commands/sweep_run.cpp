@@ -17,6 +17,7 @@
 #include "simulator/text/plot.hpp"
 #include "simulator/text/table.hpp"
 #include "simulator/text/terminal.hpp"
+#include "simulator/version.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -132,7 +133,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
       .threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()};
   std::vector<Answer> answers;
   try {
-    database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order)});
+    database.insert(SweepRequest{std::string{build_version()}, to_json(order)});
     if (order.find.empty())
       last = sweep(parts, database, options);
     else
@@ -145,7 +146,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
   }
   if (Interruptible::asked()) {
     fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(last, database));
-    return kInterruptedCode;
+    return Interruptible::code();
   }
   if (order.find.empty())
     print_results(parts, database, order.shard, show);

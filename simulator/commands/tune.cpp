@@ -12,6 +12,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -30,7 +31,7 @@ struct Program {
 };
 
 Program load_program(const std::string& path) {
-  const Input input = read_input(path);
+  const Input input = read_trace_input(path);
   if (find_importer(input, "auto").name != "torch-snapshot") return {load_trace(path), {}, ""};
   try {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
@@ -63,7 +64,7 @@ void print_json(const Arguments& arguments, const Program& program, const std::v
       entry["message"] = one.message;
     object["settings"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", object.dump());
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_recorded(const RecordedMemory& recorded, const std::string& conf) {

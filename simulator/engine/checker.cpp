@@ -216,7 +216,26 @@ void Checker::next_iteration(const Action& action) {
   ++iterations_;
 }
 
+/// An action names the op that the program runs next; what follows from the op before it may name that one. What a pool
+/// does to its memory may stand anywhere.
+void Checker::check_stand(const Action& action) const {
+  const OpId next = next_op_ < ran_.size() ? OpId{next_op_} : OpId{};
+  const bool follows = next_op_ > 0 && action.before == OpId{next_op_ - 1};
+  if (action.before == next || follows) return;
+  switch (action.verb) {
+    case Verb::kNext:
+    case Verb::kReserve:
+    case Verb::kRelease:
+    case Verb::kMap:
+    case Verb::kUnmap:
+      return;
+    default:
+      refuse(action, next.valid() ? fmt::format("op {} is the next one", next.value()) : std::string{"no op is left"});
+  }
+}
+
 void Checker::check(const Action& action) {
+  check_stand(action);
   switch (action.verb) {
     case Verb::kRun:
       return run(action);

@@ -42,6 +42,7 @@ class Checker {
   void map(const Action& action);
   void unmap(const Action& action);
   void vacate(const Place& place);
+  void check_stand(const Action& action) const;
   void check_may_go(const Action& action) const;
   void lose_views(VersionId base);
   void copy_to_host(const Action& action, Place& place);

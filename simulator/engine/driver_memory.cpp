@@ -288,8 +288,19 @@ std::string Driver::off_device_text() const {
   return text;
 }
 
+namespace {
+
+/// A size that can be told from another: with its bytes where both would read the same, as in "49 MiB (51380225 B)".
+std::string text_beside(Bytes size, Bytes other) {
+  const std::string text = to_text(size);
+  return size != other && text == to_text(other) ? fmt::format("{} ({} B)", text, size.count()) : text;
+}
+
+}  // namespace
+
 void Driver::out_of_memory(const Request& request) {
-  shortage_ = {before_, request.version, request.size, timeline_.held(), pool_->largest_hole()};
+  const Bytes hole = pool_->largest_hole();
+  shortage_ = {before_, request.version, request.size, timeline_.held(), hole};
   const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
   Bytes needed{};
   if (before_.valid()) {
@@ -309,9 +320,9 @@ void Driver::out_of_memory(const Request& request) {
                  "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes room{}",
                  before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
                                  : "the end of the step",
-                 to_text(request.size), trace_.version(request.version).buffer.value(),
+                 text_beside(request.size, hole), trace_.version(request.version).buffer.value(),
                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
-                 to_text(timeline_.held()), to_text(spec_.capacity), to_text(pool_->largest_hole()), off_device_text(),
+                 to_text(timeline_.held()), to_text(spec_.capacity), text_beside(hole, request.size), off_device_text(),
                  never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
 }
 

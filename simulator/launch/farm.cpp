@@ -9,6 +9,7 @@
 
 #include "simulator/launch/process.hpp"
 #include "simulator/sweep/merge.hpp"
+#include "simulator/version.hpp"
 
 namespace tidepool {
 namespace {
@@ -95,7 +96,7 @@ FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Databa
   fs::create_directories(folder);
   launcher.wait_for_earlier(script, stop);
   write(script, script_text(order, folder));
-  database.insert(SweepRequest{TIDEPOOL_VERSION, to_json(order.sweep)});
+  database.insert(SweepRequest{std::string{build_version()}, to_json(order.sweep)});
   collect(folder, database);
   FarmResult state = lacking(order, parts, database);
   for (int attempt = 1; attempt <= kTries && state.missing > 0 && !stop; ++attempt) {

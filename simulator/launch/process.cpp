@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "simulator/options.hpp"
 #include "traces/child_process.hpp"
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -81,6 +84,13 @@ ProcessResult run_process(const std::vector<std::string>& arguments, bool captur
   if (capture) result.said = read_all(from.get());
   result.code = exit_status(end_of(child, stop));
   return result;
+}
+
+void require_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split_list(path ? path : "", ':'))
+    if (::access(fmt::format("{}/{}", folder.empty() ? "." : folder, name).c_str(), X_OK) == 0) return;
+  throw InputError{fmt::format("{}: cannot be run: {}", name, std::strerror(ENOENT))};
 }
 
 std::string shell_word(const std::string& text) {

@@ -19,6 +19,9 @@ struct ProcessResult {
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true,
                           const std::atomic<bool>* stop = nullptr);
 
+/// Refuses a program that is not in PATH. @throws InputError  "sbatch: cannot be run: No such file or directory"
+void require_program(const std::string& name);
+
 /// A text as one word of a shell's command line.
 std::string shell_word(const std::string& text);
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/error.hpp"
+#include "traces/json_text.hpp"
 #include "traces/jsonl/json_lines.hpp"
 
 namespace tidepool {
@@ -59,7 +60,7 @@ std::string layout_text(const LayoutFile& file) {
                                       {"requests", file.requests.size()}};
   fmt::memory_buffer text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{}\n", header.dump());
+  fmt::format_to(out, "{}\n", json_text(header));
   for (const PlannedRequest& request : file.requests)
     fmt::format_to(out, "{{\"size_bytes\":{},\"offset_bytes\":{}}}\n", request.size.count(), request.offset.count());
   return fmt::to_string(text);

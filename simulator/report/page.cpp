@@ -9,6 +9,7 @@
 #include "simulator/report/assets.hpp"
 #include "simulator/report/run_data.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
 
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 /// JSON inside of a script element: nothing in it may look like the element's end.
 std::string for_script(const Json& json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), safe;
+  std::string text = json_text(json), safe;
   for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
   return safe;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/report/pyramid.hpp"
+#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 
 namespace tidepool {
@@ -251,7 +252,7 @@ Json trace_data(const Trace& trace, DataBlocks& blocks) {
   return {{"buffers", blocks.add_table(buffers.columns())},
           {"ops", blocks.add_table(ops.columns())},
           {"uses", blocks.add_table(uses.columns())},
-          {"strings", blocks.add_text(Json(trace.data().strings).dump(-1, ' ', false, Json::error_handler_t::replace))},
+          {"strings", blocks.add_text(json_text(Json(trace.data().strings)))},
           {"buffer_kinds", words<BufferKind>()},
           {"op_kinds", words<OpKind>()},
           {"phases", words<Phase>()},

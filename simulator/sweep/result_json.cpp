@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "traces/json_text.hpp"
+
 namespace tidepool {
 
 nlohmann::ordered_json to_json_value(const Value& value) {
@@ -29,8 +31,6 @@ nlohmann::ordered_json to_json_object(const Row& row) {
   return object;
 }
 
-std::string to_json(const Row& row) {
-  return to_json_object(row).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string to_json(const Row& row) { return json_text(to_json_object(row)); }
 
 }  // namespace tidepool

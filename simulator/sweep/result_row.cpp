@@ -11,6 +11,7 @@
 
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/version.hpp"
 
 namespace tidepool {
 namespace {
@@ -143,7 +144,7 @@ std::string run_key(const Trace& trace, const RunSpec& spec) {
   const std::string text =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), names.pool, names.policy,
                   names.options, machine_hash(spec.machine), spec.capacity.count(), spec.seed, spec.assume.name,
-                  spec.overhead_limit.value_or(0), spec.iterations, spec.steady, spec.count_search, TIDEPOOL_VERSION);
+                  spec.overhead_limit.value_or(0), spec.iterations, spec.steady, spec.count_search, build_version());
   return content_key(text);
 }
 
@@ -167,7 +168,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   set("iterations", std::int64_t{spec.iterations});
   set("steady", spec.steady);
   set("count_search", spec.count_search);
-  set("version", std::string{TIDEPOOL_VERSION});
+  set("version", std::string{build_version()});
   set("outcome", std::string{to_text(result.outcome)});
   if (!result.message.empty()) set("message", result.message);
   set("addresses", has_addresses);

@@ -9,6 +9,7 @@
 
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -26,7 +27,7 @@ std::string to_json(const SweepOrder& order) {
     traces.push_back({{"path", order.traces[i]}, {"hash", order.hashes.at(i)}});
   Json json{{"folder", order.folder}, {"traces", traces}, {"grid", grid}, {"shard", to_text(order.shard)}};
   if (!order.find.empty()) json["find"] = order.find;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 SweepOrder parse_order(const std::string& text) {

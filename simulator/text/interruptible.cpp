@@ -4,12 +4,13 @@ namespace tidepool {
 namespace {
 
 std::atomic<bool> interrupted = false;
+std::atomic<int> signal_number = 0;
 
 }  // namespace
 
 Interruptible::Interruptible() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_handler = [](int number) { signal_number = number, interrupted = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &before_int_);
   sigaction(SIGTERM, &action, &before_term_);
@@ -25,5 +26,7 @@ Interruptible::~Interruptible() {
 }
 
 const std::atomic<bool>& Interruptible::asked() { return interrupted; }
+
+int Interruptible::code() { return interrupted ? 128 + signal_number : 0; }
 
 }  // namespace tidepool

@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
+#include "traces/input.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
@@ -42,6 +45,28 @@ TEST_CASE("tidepool audit ends with 1 when an address differs, and names it") {
   CHECK(result.code == 1);
   CHECK_THAT(result.out,
              ContainsSubstring("device 0: event 3: the log shows 512 B at 0x1000600; the model gives 0x1000000\n"));
+}
+
+TEST_CASE("tidepool audit says where a log was recorded under another allocator, and where it compared nothing") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("log.text");
+  std::string log;
+  for (int i = 0; i < 300; ++i) log += fmt::format("Malloc {:#x} 300\n", 0x7'0000'0000 - 0x10'0000 * i);
+  write_file(path, log);
+  const ProgramResult other = run_program({"audit", path});
+  CHECK(other.code == 1);
+  CHECK(other.err ==
+        "tidepool: " + path + ": 1 of 300 addresses match: it was recorded under another allocator, as cudaMalloc\n");
+
+  // A PyTorch snapshot without devices: pickle.dumps({"segments": [], "device_traces": []}, 2).
+  using namespace std::string_view_literals;
+  const std::string empty = folder.file("empty.pickle");
+  write_file(empty, "\x80\x02}q\0(X\x08\0\0\0segmentsq\x01]q\x02X\x0d\0\0\0device_tracesq\x03]q\x04u."sv);
+  for (const char* form : {"--json", "--pool=pytorch"}) {
+    const ProgramResult nothing = run_program({"audit", empty, form});
+    CHECK(nothing.code == 1);
+    CHECK(nothing.err == "tidepool: " + empty + ": nothing was compared: no event has an address\n");
+  }
 }
 
 TEST_CASE("tidepool audit takes CnMem's initial size and the logged segments") {

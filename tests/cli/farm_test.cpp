@@ -186,6 +186,26 @@ TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
   CHECK(refused.code == 1);
   CHECK(refused.err == "tidepool: sbatch: sbatch: error: invalid partition specified: short\n");
   CHECK_THROWS_WITH(run_process({"no-such-program"}), "no-such-program: cannot be run: No such file or directory");
+  CHECK_THROWS_WITH(require_program("no-such-program"), "no-such-program: cannot be run: No such file or directory");
+  require_program("sbatch");
+}
+
+TEST_CASE("a sweep by a batch system that is not there leaves nothing behind") {
+  const ScratchFolder scratch;
+  const Sweep sweep{scratch};
+  const std::string database = scratch.file("new.sqlite"), hosts = scratch.file("hosts");
+  write_file(hosts, "1/:\n");
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", scratch.file("nothing").c_str(), 1);
+  const ProgramResult slurm = run_program(sweep.command(database, {"--slurm"}));
+  const ProgramResult farm = run_program(sweep.command(database, {"--hosts", hosts}));
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(slurm.code == 2);
+  CHECK(slurm.err == "tidepool: sbatch: cannot be run: No such file or directory\n");
+  CHECK(farm.code == 2);
+  CHECK(farm.err == "tidepool: parallel: cannot be run: No such file or directory\n");
+  CHECK_FALSE(fs::exists(database));
+  CHECK_FALSE(fs::exists(database + ".shards"));
 }
 
 TEST_CASE("a program that shall stop is ended") {

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "simulator/machine/machine.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 
@@ -86,5 +89,5 @@ TEST_CASE("a command that does not exist, or none, is bad usage") {
   CHECK_THAT(misspelt.err,
              ContainsSubstring("tidepool: no command named 'polices', did you mean 'policies'?; known: "));
   CHECK(run_program({}).code == 2);
-  CHECK(run_program({"--version"}).out == "tidepool " TIDEPOOL_VERSION "\n");
+  CHECK(run_program({"--version"}).out == fmt::format("tidepool {}\n", build_version()));
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/sweep/database.hpp"
+#include "simulator/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"
@@ -149,7 +150,7 @@ TEST_CASE("tidepool query writes tables, CSV and JSON lines") {
   CHECK(said("SELECT 'ab' AS t, 10 AS count UNION ALL SELECT 'c', 9", "table") == "t   count\nab     10\nc       9\n");
   std::istringstream lines{said("runs", "jsonl")};
   std::size_t count = 0;
-  for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).at("version") == TIDEPOOL_VERSION);
+  for (std::string line; std::getline(lines, line); ++count) CHECK(Json::parse(line).at("version") == build_version());
   CHECK(count == 21);
   const std::string file = scratch.file("out.csv");
   CHECK(run_program({"query", database, "frontier", "--to", "csv", "-o", file}).code == 0);

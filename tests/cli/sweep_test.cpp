@@ -1,10 +1,12 @@
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -120,19 +122,39 @@ TEST_CASE("a sweep that is killed goes on to the same results as one that is not
   CHECK(dump(killed) == dump(whole));
 }
 
-TEST_CASE("Ctrl-C keeps what was done and says how to go on") {
+TEST_CASE("Ctrl-C and SIGTERM keep what was done and say how to go on") {
   const ScratchFolder scratch;
-  const std::string trace = write_random_trace(scratch, 6, 3'000), database = scratch.file("r.sqlite");
-  const pid_t child = start_program(long_sweep(trace, database, "1"), scratch.file("err"));
-  const bool began = wait_for_rows(database, 1);
-  kill(child, SIGINT);
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(began);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 130);
-  CHECK(content_of(scratch.file("err")) == "interrupted: " + std::to_string(count(database)) + " of 240 runs are in " +
-                                               database + "; the same command goes on from there\n");
+  const std::string trace = write_random_trace(scratch, 6, 3'000);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string database = scratch.file(fmt::format("{}.sqlite", signal));
+    const pid_t child = start_program(long_sweep(trace, database, "1"), scratch.file("err"));
+    const bool began = wait_for_rows(database, 1);
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(began);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 128 + signal);
+    CHECK(content_of(scratch.file("err")) == fmt::format("interrupted: {} of 240 runs are in {}; the same command goes "
+                                                         "on from there\n",
+                                                         count(database), database));
+  }
+}
+
+TEST_CASE("names that are not UTF-8 are refused where they would be kept, and replaced where they are shown") {
+  const ScratchFolder scratch;
+  const std::string named = write_random_trace(scratch, 1, 60), odd = scratch.file("\xff.tide");
+  std::filesystem::copy_file(named, odd);
+  const std::string database = scratch.file("r.sqlite");
+  const ProgramResult swept = run_program({"sweep", odd, "--policy", "none", "-o", database});
+  CHECK(swept.code == 2);
+  CHECK(swept.err == "tidepool: " + odd + ": its name is not UTF-8; expected a name that a database can keep\n");
+  CHECK_FALSE(std::filesystem::exists(database));
+  for (const char* command : {"structure", "info", "simulate"}) {
+    const ProgramResult shown = run_program({command, odd, "--json"});
+    CHECK(shown.code == 0);
+    CHECK(nlohmann::json::accept(shown.out));
+  }
 }
 
 TEST_CASE("tidepool sweep prints a table and a plot for each trace") {

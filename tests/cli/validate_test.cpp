@@ -149,8 +149,41 @@ TEST_CASE("validate fails when bytes are wrong, a plan cannot be executed or cos
   files.write(boast);
   const ProgramResult wrong = files.validate();
   CHECK(wrong.code == 1);
-  CHECK_THAT(wrong.out, ContainsSubstring("its actions take " + std::to_string(makespan) +
-                                          " ns and 12288 bytes; the plan predicts 1000000 ns and 12288 bytes"));
+  CHECK_THAT(wrong.out, ContainsSubstring("its actions do not cost what the plan predicts: makespan " +
+                                          std::to_string(makespan) + " ns, not 1000000 ns\n"));
+  boast.predicted.peak = 4096_B;
+  files.write(boast);
+  CHECK_THAT(files.validate().out, ContainsSubstring(" ns, not 1000000 ns; peak 12288 B, not 4096 B\n"));
+}
+
+TEST_CASE("validate refuses places that no device has") {
+  const Files files;
+  const auto message = [&](const PlanFile& file) {
+    files.write(file);
+    const ProgramResult refused = files.validate({"--json"});
+    CHECK(refused.code == 1);
+    return nlohmann::json::parse(refused.out)["message"].get<std::string>();
+  };
+  PlanFile odd = files.plan(8193_B);
+  CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 256 B");
+  odd.spec.pool = "best-fit(alignment=16B)";
+  CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 16 B");
+  odd.spec.pool = "smartpool";  // which places at any byte, as its authors do
+  files.write(odd);
+  CHECK(files.validate().code == 0);
+  files.write(files.plan(8448_B));
+  CHECK(files.validate().code == 0);
+}
+
+TEST_CASE("validate refuses an action that names another op than the next one") {
+  const Files files;
+  PlanFile file = files.plan(8192_B);
+  REQUIRE(file.plan.actions[2].before == OpId{1});
+  file.plan.actions[2].before = OpId{2};
+  files.write(file);
+  const ProgramResult refused = files.validate({"--json"});
+  CHECK(refused.code == 1);
+  CHECK(nlohmann::json::parse(refused.out)["message"] == "alloc version 1 before op 2: op 1 is the next one");
 }
 
 TEST_CASE("validate refuses a plan for another trace and a backend that is not there") {

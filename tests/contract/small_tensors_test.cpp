@@ -18,7 +18,7 @@ const Machine kMachine = tests::uneven();
 
 TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
   int runs = 0, ended = 0;
-  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 8 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
     for (const char* policy :
          {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10", "swapadvisor-fixed-order(effort=12)",

@@ -1,5 +1,7 @@
 #include "traces/input.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -45,6 +47,38 @@ TEST_CASE("compressed inputs are read as they are, cut ones are refused with the
     damaged[packed.size() / 2] = static_cast<char>(damaged[packed.size() / 2] ^ 0x55);
     CHECK_THROWS_WITH(decompressed(Input{"x", damaged}), ContainsSubstring(std::string{form} + " data is damaged ("));
   }
+}
+
+TEST_CASE("of a compressed file in no known form, only the first bytes are decompressed") {
+  for (const char* program : {"gzip", "xz", "zstd"}) {
+    const ScratchFolder scratch;
+    const std::string packed = scratch.file("zeros");
+    const std::string pack = fmt::format("head -c 30000000 /dev/zero | {} -c > {} 2> /dev/null", program, packed);
+    if (std::system(pack.c_str()) != 0 || std::filesystem::file_size(packed) == 0) {
+      WARN(program << " is not installed; nothing is tried with it");
+      continue;
+    }
+    INFO(program);
+    std::size_t seen = 0;
+    CHECK_THROWS_WITH(read_input(packed,
+                                 [&](const Input& head) {
+                                   seen = head.bytes().size();
+                                   find_importer(head, "auto");
+                                 }),
+                      ContainsSubstring(packed + ": binary data in no form that tidepool reads; known: "));
+    CHECK(seen == kSniffBytes);
+    CHECK_THROWS_WITH(load_trace(packed), ContainsSubstring(packed + ": binary data in no form that tidepool reads"));
+    const ProgramResult limited = run_program({"audit", packed, "--max-input", "1MiB"});
+    CHECK(limited.code == 2);
+    CHECK(limited.err ==
+          fmt::format("tidepool: {}: has more than 1 MiB when decompressed; expected no more (--max-input raises it)\n",
+                      packed));
+  }
+  const ProgramResult unknown = run_program({"info", "x.tide", "--max-input", "much"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err ==
+        "tidepool: --max-input: 'much' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in "
+        "512MiB\n");
 }
 
 TEST_CASE("what is not compressed is read as it is, with padding behind it") {

@@ -1,7 +1,10 @@
 #include "simulator/sweep/shard.hpp"
 
+#include <fmt/format.h>
+
 #include "simulator/sweep/merge.hpp"
 #include "simulator/sweep/sweep_request.hpp"
+#include "simulator/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"
@@ -107,8 +110,8 @@ TEST_CASE("runs of two versions are merged only if that is wanted") {
   Database into{":memory:"};
   CHECK(refusal([&] {
           merge(std::vector{a, b}, into);
-        }) ==
-        b + ": runs of tidepool 0.0.9, but " TIDEPOOL_VERSION " in " + a + "; expected one version, or --any-version");
+        }) == b + fmt::format(": runs of tidepool 0.0.9, but {} in {}; expected one version, or --any-version",
+                              build_version(), a));
   CHECK(into.runs() == 0);
   CHECK(merge(std::vector{a, b}, into, true).added == 2 * kRuns);
 }

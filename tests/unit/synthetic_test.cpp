@@ -72,6 +72,12 @@ TEST_CASE("a ResNet-like step is of images whose sides can be halved twice") {
     CHECK_THROWS_WITH(step(image), fmt::format("image of {} pixels; expected a multiple of 4", image));
 }
 
+TEST_CASE("attention heads of a GPT-like step are of one width") {
+  CHECK(gpt_step({.layers = 1, .hidden = 100, .heads = 5}).ops().size() > 30);
+  CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = 100, .heads = 7}),
+                    "7 heads; expected a divisor of the width, 100");
+}
+
 TEST_CASE("a synthetic step that is too large to be counted is refused") {
   constexpr std::int64_t kMost = 1'000'000;
   CHECK(checked_size({std::int64_t{1} << 30, std::int64_t{1} << 31}).count() == std::int64_t{1} << 61);
@@ -79,7 +85,7 @@ TEST_CASE("a synthetic step that is too large to be counted is refused") {
                     "a buffer of 1073741824 x 2147483648 x 2 B; expected at most 2305843009213693952 B");
   CHECK_THROWS_WITH(resnet_step({.layers = 8, .width = kMost, .image = kMost, .batch = kMost}),
                     "a buffer of 1000000 x 3 x 1000000 x 1000000 x 2 B; expected at most 2305843009213693952 B");
-  CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = kMost, .sequence = kMost, .batch = kMost}),
+  CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = kMost, .heads = 10, .sequence = kMost, .batch = kMost}),
                     "the sizes add up to more than 2305843009213693952");
 
   constexpr Bytes kHalf{std::int64_t{1} << 60};

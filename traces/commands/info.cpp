@@ -7,6 +7,7 @@
 
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
 
@@ -85,7 +86,7 @@ int inform(const Arguments& arguments) {
   const Trace trace = load_trace(arguments.input, arguments.format);
   const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
   if (arguments.json)
-    fmt::print("{}\n", to_json(trace).dump());
+    fmt::print("{}\n", json_text(to_json(trace)));
   else
     print_table(trace);
   const std::size_t records = summarize(trace).records();

@@ -18,10 +18,17 @@ namespace {
 struct Arguments {
   std::string model, memory_rate, output;
   double teraflops = 156;
-  std::int64_t layers = 0, batch = 0;
+  std::int64_t layers = 0, batch = 0, heads = 0;
   GptShape gpt;
   ResnetShape resnet;
 };
+
+/// The largest divisor of a width that is no more than GPT-2's number of heads.
+std::int64_t usual_heads(std::int64_t hidden) {
+  std::int64_t heads = GptShape{}.heads;
+  while (hidden % heads != 0) --heads;
+  return heads;
+}
 
 Trace make(Arguments arguments) {
   Roofline roofline;
@@ -32,6 +39,7 @@ Trace make(Arguments arguments) {
     if (arguments.batch != 0) shape.batch = arguments.batch;
   };
   set(arguments.gpt), set(arguments.resnet);
+  arguments.gpt.heads = arguments.heads != 0 ? arguments.heads : usual_heads(arguments.gpt.hidden);
   if (arguments.model == "gpt") return gpt_step(arguments.gpt, roofline);
   if (arguments.model == "resnet") return resnet_step(arguments.resnet, roofline);
   throw InputError{unknown_name("model", arguments.model, {"gpt", "resnet"})};
@@ -60,7 +68,8 @@ const RegisterCommand kRegistered{
        count("--layers", arguments->layers, "gpt: 12 by default; resnet: 6 n + 2, 110 by default");
        count("--batch", arguments->batch, "sequences or images; 8 and 128 by default");
        count("--hidden", gpt.hidden, "gpt: width").capture_default_str();
-       count("--heads", gpt.heads, "gpt: attention heads").capture_default_str();
+       count("--heads", arguments->heads,
+             "gpt: attention heads, a divisor of the width; by default the largest one up to 12");
        count("--sequence", gpt.sequence, "gpt: tokens of a sequence").capture_default_str();
        count("--vocabulary", gpt.vocabulary, "gpt: tokens that there are").capture_default_str();
        count("--micro-batches", gpt.micro_batches, "gpt: of --batch sequences each; gradients are summed")

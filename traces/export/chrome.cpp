@@ -8,6 +8,7 @@
 
 #include "traces/export/exporter.hpp"
 #include "traces/export/recording.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -18,7 +19,7 @@ std::string us(Nanos time) {
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string quoted(const std::string& text) { return json_text(nlohmann::json(text)); }
 
 class ChromeWriter {
  public:

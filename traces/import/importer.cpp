@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -89,13 +90,17 @@ const Importer& find_importer(const Input& input, const std::string& format) {
   return *best;
 }
 
+Input read_trace_input(const std::string& path, const std::string& format) {
+  return read_input(path, [&](const Input& head) { static_cast<void>(find_importer(head, format)); });
+}
+
 Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device,
-                 const std::string& with) {
+                 const std::string& with) try {
   if (std::error_code error; std::filesystem::is_directory(path, error)) {
     if (!with.empty()) throw InputError{fmt::format("{}: --with {}: a folder knows no second file", path, with)};
     return load_folder(path, format, device);
   }
-  const Input input = read_input(path);
+  const Input input = read_trace_input(path, format);
   const Importer& importer = find_importer(input, format);
   if (!with.empty()) {
     if (!importer.read_with)
@@ -106,6 +111,8 @@ Trace load_trace(const std::string& path, const std::string& format, std::option
   if (!importer.read_device)
     throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
   return importer.read_device(input, *device);
+} catch (const std::bad_alloc&) {
+  throw InputError{fmt::format("{}: takes more memory than there is; expected a smaller trace", path)};
 }
 
 }  // namespace tidepool

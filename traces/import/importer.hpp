@@ -48,6 +48,10 @@ const std::vector<Importer>& all_importers();
 ///                     "x.csv: is empty; expected a trace; known: ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 
+/// Reads a file that is in one of the forms; of one that is in none, no more than the first bytes are decompressed.
+/// @throws InputError  as read_input() and find_importer()
+Input read_trace_input(const std::string& path, const std::string& format = "auto");
+
 /// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
 /// @param device  reads what is on this device only, if it is given
 /// @param with    a second file that adds to it, as the profile of the same run to an execution trace; "" = none

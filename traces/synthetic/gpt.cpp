@@ -1,6 +1,10 @@
 #include "traces/synthetic/gpt.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+
+#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -203,6 +207,10 @@ class GptWriter {
 
 }  // namespace
 
-Trace gpt_step(const GptShape& shape, const Roofline& roofline) { return GptWriter{shape, roofline}.run(); }
+Trace gpt_step(const GptShape& shape, const Roofline& roofline) {
+  if (shape.hidden % shape.heads != 0)
+    throw InputError{fmt::format("{} heads; expected a divisor of the width, {}", shape.heads, shape.hidden)};
+  return GptWriter{shape, roofline}.run();
+}
 
 }  // namespace tidepool

@@ -8,6 +8,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/input.hpp"
+#include "traces/json_text.hpp"
 #include "validator/cuda/calibration.hpp"
 #include "validator/host/calibration.hpp"
 
@@ -80,7 +81,7 @@ int run(const Arguments& arguments) {
                                {"least", figure.least},
                                {"most", figure.most},
                                {"samples", figure.samples}});
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", json_text(json));
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/json_text.hpp"
 #include "validator/live/live_program.hpp"
 
 namespace tidepool {
@@ -202,7 +203,7 @@ int run(const Arguments& arguments) {
   const Json report = read_report(exchange.report());
   const Json json = to_json(arguments, file, status, report);
   if (arguments.json)
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
   else
     print(json);
   const std::string broken = broken_promise(arguments, json, file);

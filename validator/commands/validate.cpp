@@ -9,6 +9,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 #include "validator/validation.hpp"
 
 namespace tidepool {
@@ -213,7 +214,7 @@ int run(const Arguments& arguments) {
   }
   const Subject subject{arguments, trace, file, result};
   if (arguments.json)
-    fmt::print("{}\n", to_json(subject).dump());
+    fmt::print("{}\n", json_text(to_json(subject)));
   else
     print(subject);
   return result.outcome == "ok" ? 0 : 1;

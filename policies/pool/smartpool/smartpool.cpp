@@ -15,7 +15,8 @@ const RegisterPool kRegister{
      .paper = "Zhang et al., arXiv 1903.06631, section 3; github.com/junzhezhang/onlineColoring",
      .options = {{"fit", "best", "first|best",
                   "which hole a block goes to; best overlooks the lowest one, as published"}},
-     .make = [](const Options& options) { return std::make_unique<SmartPool>(fit_of(options)); }}};
+     .make = [](const Options& options) { return std::make_unique<SmartPool>(fit_of(options)); },
+     .granule = 1_B}};
 
 }  // namespace
 }  // namespace tidepool

@@ -1,0 +1,12 @@
+// What a result was made with: the release, and the sources that decide what comes out.
+#pragma once
+
+#include <string_view>
+
+namespace tidepool {
+
+/// The release and the first half of a hash of all sources of traces/, simulator/ and policies/, as in
+/// "0.1.0+3f2a9c417be0d655". Two builds whose results may differ have different ones.
+std::string_view build_version();
+
+}  // namespace tidepool
