@@ -1,0 +1,242 @@
+// tidepool explain: what is alive at the peak or at an op, by module and kind, and what would lower the peak.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "simulator/explain/holders.hpp"
+#include "simulator/text/numbers.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/import/importer.hpp"
+#include "traces/names.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string trace, at;
+  std::size_t show = 15, depth = 0;
+  bool peak = false, json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+/// What could be away, and what that does to the peak.
+struct Remedy {
+  std::string kind;  ///< of the buffers that go; "any"
+  Lowered lowered;
+};
+
+/// One answer, for both ways to print it.
+struct Explanation {
+  const Trace& trace;
+  ModuleNames names{trace};
+  Instant instant;
+  std::vector<Remedy> remedies;  ///< the lowest peak first
+};
+
+OpId op_named(const Trace& trace, const std::string& text) {
+  std::size_t op = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), op);
+  if (trace.ops().empty()) refuse("--at: the trace has no ops; expected --peak");
+  if (error != std::errc{} || end != text.data() + text.size() || op >= trace.ops().size())
+    refuse("--at: '{}' is no op of the trace; expected a number from 0 to {}", text, trace.ops().size() - 1);
+  return OpId{op};
+}
+
+std::vector<Remedy> remedies_for(const Trace& trace, const Instant& instant) {
+  std::vector<Remedy> remedies;
+  if (trace.ops().empty()) return remedies;
+  const auto add = [&](std::string kind, const std::vector<LiveBuffer>& gone) {
+    const Lowered lowered = lowered_peak(trace, instant, gone);
+    if (lowered.absent > Bytes{} && lowered.peak < trace.ideal_peak()) remedies.push_back({std::move(kind), lowered});
+  };
+  for (const BufferKind kind : {BufferKind::kActivation, BufferKind::kOptimizerState, BufferKind::kParameter,
+                                BufferKind::kGradient, BufferKind::kUnknown}) {
+    std::vector<LiveBuffer> gone;
+    for (const LiveBuffer& live : instant.buffers)
+      if (trace.buffer(live.buffer).kind == kind) gone.push_back(live);
+    add(std::string{word(kind)}, gone);
+  }
+  add("any", instant.buffers);
+  std::stable_sort(remedies.begin(), remedies.end(),
+                   [](const Remedy& a, const Remedy& b) { return a.lowered.peak < b.lowered.peak; });
+  return remedies;
+}
+
+double share(Bytes part, Bytes whole) {
+  return whole == Bytes{} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+/// "op 12, aten::mm (blocks.0.mlp.fc1, forward)".
+std::string op_text(const Trace& trace, OpId id) {
+  const Op& op = trace.op(id);
+  std::string where{trace.text(op.module)};
+  if (op.phase != Phase::kUnknown) where += fmt::format("{}{}", where.empty() ? "" : ", ", word(op.phase));
+  return fmt::format("op {}, {}{}", id.index(), trace.text(op.name), where.empty() ? "" : " (" + where + ")");
+}
+
+Json op_json(const Trace& trace, OpId id) {
+  if (!id.valid()) return nullptr;
+  const Op& op = trace.op(id);
+  return {
+      {"op", id.index()}, {"name", trace.text(op.name)}, {"module", trace.text(op.module)}, {"phase", word(op.phase)}};
+}
+
+Json holder_json(const Holder& holder, Bytes live) {
+  return {{"module", holder.module},
+          {"named_by", holder.named_by == NamedBy::kModule     ? "module"
+                       : holder.named_by == NamedBy::kOperator ? "operator"
+                                                               : "nothing"},
+          {"kind", word(holder.kind)},
+          {"bytes", holder.bytes.count()},
+          {"share", share(holder.bytes, live)},
+          {"buffers", holder.buffers}};
+}
+
+void print_json(const Arguments& arguments, const Explanation& found) {
+  const Trace& trace = found.trace;
+  const Instant& instant = found.instant;
+  Json object{{"trace", arguments.trace},
+              {"trace_hash", trace.hash()},
+              {"at", op_json(trace, instant.op)},
+              {"live_bytes", instant.live.count()},
+              {"in_use_bytes", instant.in_use.count()},
+              {"ideal_peak_bytes", trace.ideal_peak().count()}};
+  for (const char* list : {"kinds", "holders", "buffers", "lowering"}) object[list] = Json::array();
+  for (const Holder& kind : kinds_of(trace, instant.buffers))
+    object["kinds"].push_back({{"kind", word(kind.kind)},
+                               {"bytes", kind.bytes.count()},
+                               {"share", share(kind.bytes, instant.live)},
+                               {"buffers", kind.buffers}});
+  for (const Holder& holder : holders_of(trace, found.names, instant.buffers, arguments.depth))
+    object["holders"].push_back(holder_json(holder, instant.live));
+  for (const LiveBuffer& live : instant.buffers) {
+    const Buffer& buffer = trace.buffer(live.buffer);
+    object["buffers"].push_back({{"buffer", live.buffer.index()},
+                                 {"name", trace.text(buffer.name)},
+                                 {"module", found.names.of(live.buffer).text},
+                                 {"kind", word(buffer.kind)},
+                                 {"bytes", buffer.size.count()},
+                                 {"in_use", live.in_use},
+                                 {"since", op_json(trace, live.since)},
+                                 {"next_use", op_json(trace, live.next_use)},
+                                 {"until", op_json(trace, live.until)}});
+  }
+  for (const Remedy& remedy : found.remedies)
+    object["lowering"].push_back({{"kind", remedy.kind},
+                                  {"absent_bytes", remedy.lowered.absent.count()},
+                                  {"peak_bytes", remedy.lowered.peak.count()},
+                                  {"held_by", op_json(trace, remedy.lowered.op)}});
+  object["missing"] = missing_names(trace);
+  fmt::print("{}\n", object.dump());
+}
+
+void print_holders(const Arguments& arguments, const Explanation& found) {
+  const Bytes live = found.instant.live;
+  fmt::print("\nby kind\n");
+  for (const Holder& kind : kinds_of(found.trace, found.instant.buffers))
+    fmt::print("  {:>10}  {:>5.1f} %  {}, {} buffer{}\n", to_text(kind.bytes), share(kind.bytes, live) * 100,
+               word(kind.kind), grouped(kind.buffers), kind.buffers == 1 ? "" : "s");
+  const std::vector<Holder> holders = holders_of(found.trace, found.names, found.instant.buffers, arguments.depth);
+  fmt::print("\nby module and kind\n");
+  Bytes rest;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const Holder& holder = holders[i];
+    if (i >= arguments.show) {
+      rest += holder.bytes;
+      continue;
+    }
+    fmt::print("  {:>10}  {:>5.1f} %  {:<16} {}{}\n", to_text(holder.bytes), share(holder.bytes, live) * 100,
+               word(holder.kind), holder.named_by == NamedBy::kOperator ? "of operator " : "",
+               holder.named_by == NamedBy::kNothing ? "(not recorded)" : holder.module);
+  }
+  if (rest > Bytes{})
+    fmt::print("  {:>10}  {:>5.1f} %  {} others (--show {})\n", to_text(rest), share(rest, live) * 100,
+               grouped(static_cast<std::int64_t>(holders.size() - arguments.show)), holders.size());
+}
+
+void print_buffers(const Arguments& arguments, const Explanation& found) {
+  const Trace& trace = found.trace;
+  fmt::print("\nlargest buffers\n");
+  for (std::size_t i = 0; i < std::min(arguments.show, found.instant.buffers.size()); ++i) {
+    const LiveBuffer& live = found.instant.buffers[i];
+    const Buffer& buffer = trace.buffer(live.buffer);
+    const std::string name = !trace.text(buffer.name).empty() ? std::string{trace.text(buffer.name)}
+                             : buffer.kind == BufferKind::kUnknown
+                                 ? fmt::format("buffer {}", live.buffer.index())
+                                 : fmt::format("{} (buffer {})", word(buffer.kind), live.buffer.index());
+    fmt::print("  {:>10}  {}\n", to_text(buffer.size), name);
+    fmt::print("              since {}\n", live.since.valid()   ? op_text(trace, live.since)
+                                           : buffer.born_before ? "before the trace began"
+                                                                : "it was allocated; no op used it yet");
+    if (live.in_use)
+      fmt::print("              in use now");
+    else
+      fmt::print("              {}",
+                 live.next_use.valid() ? "next used by " + op_text(trace, live.next_use) : "not used any more");
+    fmt::print("; {}\n", live.until.valid() ? fmt::format("until {}", op_text(trace, live.until))
+                                            : "it is still there when the trace ends");
+  }
+}
+
+void print_lowering(const Explanation& found) {
+  if (found.trace.ops().empty()) return;
+  const Instant& instant = found.instant;
+  fmt::print("\nlowering the peak\n  {} are in use here and cannot go; {} wait for a later use\n",
+             to_text(instant.in_use), to_text(instant.live - instant.in_use));
+  if (found.remedies.empty()) fmt::print("  no kind of them lowers the peak: another instant has as much\n");
+  for (const Remedy& remedy : found.remedies) {
+    const Lowered& to = remedy.lowered;
+    fmt::print("  {:>10}  if the {} of {} that wait were away; then {} holds the peak\n", to_text(to.peak),
+               to_text(to.absent), remedy.kind == "any" ? "all kinds" : "kind " + remedy.kind,
+               to.op.valid() ? op_text(found.trace, to.op) : "the end of the trace");
+  }
+}
+
+void print_text(const Arguments& arguments, const Explanation& found) {
+  const Instant& instant = found.instant;
+  fmt::print("{}: {} alive {}{}\n", arguments.trace, to_text(instant.live),
+             arguments.at.empty() ? "at the peak, " : "at ",
+             instant.op.valid() ? op_text(found.trace, instant.op) : "where the trace ends");
+  if (!arguments.at.empty())
+    fmt::print("{:.1f} % of the peak of {}\n", share(instant.live, found.trace.ideal_peak()) * 100,
+               to_text(found.trace.ideal_peak()));
+  print_holders(arguments, found);
+  print_buffers(arguments, found);
+  print_lowering(found);
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
+  const Trace trace = load_trace(arguments.trace);
+  Explanation found{.trace = trace, .instant = {}, .remedies = {}};
+  found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
+  found.remedies = remedies_for(trace, found.instant);
+  arguments.json ? print_json(arguments, found) : print_text(arguments, found);
+  for (const std::string& line : missing_names(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
+  return 0;
+}
+
+const RegisterCommand kRegistered{
+    {.name = "explain",
+     .summary = "what is alive at the peak or at an op: by module and kind, since when, and what would lower it",
+     .declare = [](const CommandLine& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
+       app.add_flag("--peak", arguments->peak, "the first instant at which most bytes are alive (the default)");
+       app.add_option("--at", arguments->at, "the instant at which the op of this number runs").type_name("OP");
+       app.add_option("--depth", arguments->depth,
+                      "parts of a module's path that make a row, as in 2 for blocks.0; 0: all")
+           .capture_default_str();
+       app.add_option("--show", arguments->show, "rows of each table").capture_default_str();
+       app.add_flag("--json", arguments->json, "one JSON object with all of them");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

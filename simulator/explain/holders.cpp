@@ -1,0 +1,124 @@
+#include "simulator/explain/holders.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+std::string_view before_last_dot(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
+}
+
+/// The parameter that a name like 0.weight.exp_avg is about; empty if there is none.
+std::string_view parameter_in(std::string_view name, const std::set<std::string_view>& parameters) {
+  for (; !name.empty(); name = before_last_dot(name))
+    if (parameters.contains(name)) return name;
+  return {};
+}
+
+/// A parameter of the outermost module has no path; its own name says more than nothing.
+std::string module_of_parameter(std::string_view parameter) {
+  const std::string_view module = before_last_dot(parameter);
+  return std::string{module.empty() ? parameter : module};
+}
+
+ModuleNames::Name name_of(const Trace& trace, OpId id) {
+  const Op& op = trace.op(id);
+  if (!trace.text(op.module).empty()) return {std::string{trace.text(op.module)}, NamedBy::kModule};
+  if (!trace.text(op.name).empty()) return {std::string{trace.text(op.name)}, NamedBy::kOperator};
+  return {};
+}
+
+std::string first_parts(const std::string& path, std::size_t depth) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < depth && end != std::string::npos; ++i) end = path.find('.', end == 0 ? 0 : end + 1);
+  return depth == 0 || end == std::string::npos ? path : path.substr(0, end);
+}
+
+void sort(std::vector<Holder>& holders) {
+  std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
+    return std::tie(b.bytes, a.module, a.kind) < std::tie(a.bytes, b.module, b.kind);
+  });
+}
+
+}  // namespace
+
+ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    const Op& op = trace.ops()[i];
+    for (const Use& use : trace.uses(OpId{i})) {
+      Name& name = names_[trace.version(use.in.valid() ? use.in : use.out).buffer.index()];
+      if (name.by == NamedBy::kNothing || (name.by == NamedBy::kOperator && !trace.text(op.module).empty()))
+        name = name_of(trace, OpId{i});
+    }
+  }
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // what no op is known to use: the op that it was made for
+    const OpId op = trace.allocated_for(i);
+    if (!op.valid()) continue;
+    if (Name& name = names_[trace.steps()[i].id]; name.by == NamedBy::kNothing) name = name_of(trace, op);
+  }
+  std::set<std::string_view> parameters;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.kind == BufferKind::kParameter && buffer.name.valid()) parameters.insert(trace.text(buffer.name));
+  parameters.erase("");
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (const std::string_view found = parameter_in(trace.text(trace.buffers()[i].name), parameters); !found.empty())
+      names_[i] = {module_of_parameter(found), NamedBy::kModule};
+}
+
+std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std::span<const LiveBuffer> buffers,
+                               std::size_t depth) {
+  std::map<std::tuple<std::string, NamedBy, BufferKind>, Holder> found;
+  for (const LiveBuffer& live : buffers) {
+    const Buffer& buffer = trace.buffer(live.buffer);
+    const ModuleNames::Name& name = names.of(live.buffer);
+    const std::string module = name.by == NamedBy::kModule ? first_parts(name.text, depth) : name.text;
+    Holder& holder = found[{module, name.by, buffer.kind}];
+    holder.module = module;
+    holder.named_by = name.by;
+    holder.kind = buffer.kind;
+    holder.bytes += buffer.size;
+    ++holder.buffers;
+  }
+  std::vector<Holder> holders;
+  for (auto& [key, holder] : found) holders.push_back(std::move(holder));
+  sort(holders);
+  return holders;
+}
+
+std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers) {
+  std::map<BufferKind, Holder> found;
+  for (const LiveBuffer& live : buffers) {
+    const Buffer& buffer = trace.buffer(live.buffer);
+    Holder& holder = found[buffer.kind];
+    holder.kind = buffer.kind;
+    holder.bytes += buffer.size;
+    ++holder.buffers;
+  }
+  std::vector<Holder> kinds;
+  for (const auto& [kind, holder] : found) kinds.push_back(holder);
+  sort(kinds);
+  return kinds;
+}
+
+std::vector<std::string> missing_names(const Trace& trace) {
+  const auto any_op = [&](auto&& has) { return std::any_of(trace.ops().begin(), trace.ops().end(), has); };
+  const auto any_buffer = [&](auto&& has) { return std::any_of(trace.buffers().begin(), trace.buffers().end(), has); };
+  std::vector<std::string> missing;
+  if (trace.ops().empty())
+    missing.emplace_back(
+        "the trace has no ops, so nobody knows who uses a buffer; `tidepool record --torch` records them");
+  else if (!any_op([&](const Op& op) { return !trace.text(op.module).empty(); }))
+    missing.emplace_back(
+        "the trace has no modules, so operators stand for them; `tidepool record --torch` records modules");
+  if (!any_buffer([](const Buffer& buffer) { return buffer.kind != BufferKind::kUnknown; }))
+    missing.emplace_back("the trace has no kinds of buffers; `tidepool record --torch` records them");
+  return missing;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,56 @@
+// The modules and kinds that a set of live buffers belongs to, in the names of the user's program.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulator/explain/instant.hpp"
+
+namespace tidepool {
+
+/// Where the name of a holder comes from.
+enum class NamedBy : std::uint8_t {
+  kModule,    ///< the dotted path of a module, as in blocks.0.mlp.fc1
+  kOperator,  ///< no module is recorded: the operator that used the buffer first
+  kNothing,   ///< neither is recorded
+};
+
+/// The buffers of one module and kind.
+struct Holder {
+  std::string module;  ///< of NamedBy::kNothing empty
+  NamedBy named_by = NamedBy::kNothing;
+  BufferKind kind = BufferKind::kUnknown;
+  Bytes bytes;
+  std::int64_t buffers = 0;
+};
+
+/// The names of modules of a trace's buffers. A named parameter belongs to the module in its name; its gradient and
+/// the optimizer's state for it, too. Another buffer belongs to the module of the first op that uses it and has one; if
+/// no op is known to use it, of the op that it was allocated for.
+class ModuleNames {
+ public:
+  explicit ModuleNames(const Trace& trace);
+
+  struct Name {
+    std::string text;
+    NamedBy by = NamedBy::kNothing;
+  };
+  const Name& of(BufferId buffer) const { return names_[buffer.index()]; }
+
+ private:
+  std::vector<Name> names_;
+};
+
+/// The live buffers by module and kind: most bytes first, then by name and kind.
+/// @param depth  parts of a module's path that count, as in 2 for blocks.0; 0: all
+std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std::span<const LiveBuffer> buffers,
+                               std::size_t depth);
+
+/// The same by kind alone; `module` is empty.
+std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers);
+
+/// What the trace does not say about its buffers, a sentence each with how to record it; empty if it says all.
+std::vector<std::string> missing_names(const Trace& trace);
+
+}  // namespace tidepool

@@ -1,0 +1,121 @@
+#include "simulator/explain/instant.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+/// Bytes alive behind each step; the first entry is in front of all.
+std::vector<Bytes> live_curve(const Trace& trace) {
+  std::vector<Bytes> curve{Bytes{}};
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.born_before) curve[0] += buffer.size;
+  for (const Step& step : trace.steps()) {
+    curve.push_back(curve.back());
+    if (step.kind == StepKind::kAlloc) curve.back() += trace.buffer(BufferId{step.id}).size;
+    if (step.kind == StepKind::kFree) curve.back() -= trace.buffer(BufferId{step.id}).size;
+  }
+  return curve;
+}
+
+/// The first op that runs at or behind a step.
+OpId next_op(const Trace& trace, std::size_t step) {
+  for (; step < trace.steps().size(); ++step)
+    if (trace.steps()[step].kind == StepKind::kRun) return OpId{trace.steps()[step].id};
+  return {};
+}
+
+Instant instant_at(const Trace& trace, std::size_t step) {
+  Instant instant{.step = step, .op = next_op(trace, step), .live = {}, .in_use = {}, .buffers = {}};
+  std::vector<LiveBuffer> all(trace.buffers().size());
+  std::vector<bool> live(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].buffer = BufferId{i};
+    live[i] = trace.buffers()[i].born_before;
+  }
+  OpId latest;
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    const Step& at = trace.steps()[i];
+    if (at.kind == StepKind::kAlloc && i < step) live[at.id] = true;
+    if (at.kind == StepKind::kAlloc) all[at.id].since = trace.allocated_for(i);
+    if (at.kind == StepKind::kFree) {
+      if (i < step) live[at.id] = false;
+      all[at.id].until = latest;
+    }
+    if (at.kind != StepKind::kRun) continue;
+    latest = OpId{at.id};
+    for (const Use& use : trace.uses(latest)) {
+      LiveBuffer& used = all[trace.version(use.in.valid() ? use.in : use.out).buffer.index()];
+      if (!used.since.valid() && !trace.buffer(used.buffer).born_before) used.since = latest;
+      if (i < step) used.last_use = latest;
+      if (i >= step && !used.next_use.valid()) used.next_use = latest;
+      used.in_use = used.in_use || (instant.op.valid() && latest == instant.op);
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Bytes size = trace.buffers()[i].size;
+    if (!live[i] || size == Bytes{}) continue;
+    instant.live += size;
+    if (all[i].in_use) instant.in_use += size;
+    instant.buffers.push_back(all[i]);
+  }
+  std::stable_sort(instant.buffers.begin(), instant.buffers.end(), [&](const LiveBuffer& a, const LiveBuffer& b) {
+    return trace.buffer(a.buffer).size > trace.buffer(b.buffer).size;
+  });
+  return instant;
+}
+
+/// Steps [first, last) of the iteration that a step is in; all of them if none is marked.
+std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t step) {
+  std::size_t first = 0, last = trace.steps().size();
+  for (const Mark& mark : trace.data().marks) {
+    if (mark.kind != MarkKind::kIteration) continue;
+    if (mark.step <= step) first = mark.step;
+    if (mark.step > step) last = std::min<std::size_t>(last, mark.step);
+  }
+  return {first, last};
+}
+
+}  // namespace
+
+Instant peak_instant(const Trace& trace) {
+  const std::vector<Bytes> curve = live_curve(trace);
+  const auto most = std::max_element(curve.begin(), curve.end());
+  return instant_at(trace, static_cast<std::size_t>(most - curve.begin()));
+}
+
+Instant instant_of(const Trace& trace, OpId op) { return instant_at(trace, trace.position(op)); }
+
+Lowered lowered_peak(const Trace& trace, const Instant& instant, const std::vector<LiveBuffer>& gone) {
+  const std::vector<Bytes> curve = live_curve(trace);
+  // Where in the curve a buffer is alive: [born, died).
+  std::vector<std::size_t> born(trace.buffers().size()), died(trace.buffers().size(), curve.size());
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    if (trace.steps()[i].kind == StepKind::kAlloc) born[trace.steps()[i].id] = i + 1;
+    if (trace.steps()[i].kind == StepKind::kFree) died[trace.steps()[i].id] = i + 1;
+  }
+  std::vector<Bytes> change(curve.size() + 1);
+  Lowered lowered;
+  for (const LiveBuffer& live : gone) {
+    if (live.in_use) continue;
+    const std::size_t i = live.buffer.index();
+    const Bytes size = trace.buffer(live.buffer).size;
+    lowered.absent += size;
+    change[live.last_use.valid() ? trace.position(live.last_use) + 1 : born[i]] -= size;
+    change[live.next_use.valid() ? trace.position(live.next_use) : died[i]] += size;
+  }
+  const auto [first, last] = iteration_of(trace, instant.step);
+  Bytes away;
+  std::size_t at = first;
+  for (std::size_t i = 0; i <= last; ++i) {
+    away += change[i];
+    if (i < first || (i > first && curve[i] + away <= lowered.peak)) continue;
+    lowered.peak = curve[i] + away;
+    at = i;
+  }
+  lowered.op = next_op(trace, at);
+  return lowered;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,80 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+
+}  // namespace
+
+TEST_CASE("tidepool explain accounts for every byte at the peak") {
+  const ProgramResult result = run_program({"explain", kSample, "--peak", "--json"});
+  REQUIRE(result.code == 0);
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("live_bytes") == json.at("ideal_peak_bytes"));
+  for (const char* list : {"kinds", "holders", "buffers"}) {
+    std::int64_t sum = 0;
+    for (const Json& row : json.at(list)) sum += row.at("bytes").get<std::int64_t>();
+    CHECK(sum == json.at("live_bytes"));
+  }
+  CHECK(json.at("at").at("name") == "aten::_log_softmax_backward_data");
+  CHECK(json.at("missing").empty());
+  std::int64_t last = 0;
+  for (const Json& row : json.at("lowering")) {  // the lowest first; none is below what is in use
+    CHECK(row.at("peak_bytes") >= std::max(last, json.at("in_use_bytes").get<std::int64_t>()));
+    last = row.at("peak_bytes");
+  }
+}
+
+TEST_CASE("tidepool explain names modules, parameters and ops") {
+  const ProgramResult result = run_program({"explain", kSample});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("gpt2.tide: 14.07 GiB alive at the peak, op 242, "
+                                           "aten::_log_softmax_backward_data (backward)\n"));
+  CHECK_THAT(result.out, ContainsSubstring("\n     384 MiB    2.7 %  activation       transformer.h.0.mlp.act\n"));
+  CHECK_THAT(result.out,
+             ContainsSubstring("\n   147.2 MiB  transformer.wte.weight\n              since before the trace "
+                               "began\n              next used by op 244, aten::mm (lm_head, backward); it "
+                               "is still there when the trace ends\n"));
+  CHECK_THAT(result.out, ContainsSubstring("lowering the peak\n  4.601 GiB are in use here and cannot go; 9.465 GiB "
+                                           "wait for a later use\n"));
+  CHECK(result.err.empty());
+  CHECK_THAT(run_program({"explain", kSample, "--depth", "2"}).out,
+             ContainsSubstring("activation       transformer.h\n"));
+}
+
+TEST_CASE("tidepool explain --at looks at one op, and refuses what is none") {
+  const ProgramResult result = run_program({"explain", kSample, "--at", "3"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out,
+             ContainsSubstring("1.417 GiB alive at op 3, aten::embedding (transformer.wpe, forward)\n10.1 % "
+                               "of the peak of 14.07 GiB\n"));
+  ProgramResult refused = run_program({"explain", kSample, "--at", "fc1"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: --at: 'fc1' is no op of the trace; expected a number from 0 to 630\n");
+  refused = run_program({"explain", kSample, "--at", "631"});
+  CHECK(refused.err == "tidepool: --at: '631' is no op of the trace; expected a number from 0 to 630\n");
+  refused = run_program({"explain", kSample, "--peak", "--at", "3"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: --at: expected it without --peak\n");
+}
+
+TEST_CASE("tidepool explain says what a trace without ops lacks") {
+  const ScratchFolder folder;
+  std::ofstream{folder.file("two.jsonl")} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
+                                          << "\n{\"alloc\":0,\"size_bytes\":1024}\n{\"alloc\":1,\"size_bytes\":512}\n"
+                                             "{\"free\":0}\n";
+  const ProgramResult result = run_program({"explain", folder.file("two.jsonl")});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("1.5 KiB alive at the peak, where the trace ends\n"));
+  CHECK_THAT(result.err, ContainsSubstring("the trace has no ops, so nobody knows who uses a buffer; `tidepool record "
+                                           "--torch` records them\n"));
+  const ProgramResult refused = run_program({"explain", folder.file("two.jsonl"), "--at", "0"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: --at: the trace has no ops; expected --peak\n");
+}

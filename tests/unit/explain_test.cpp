@@ -1,0 +1,131 @@
+#include "simulator/explain/holders.hpp"
+#include "simulator/explain/instant.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Two layers that keep an activation each, and their way back. By op, bytes alive as it runs (w of 100 and its state
+/// of 200 are there throughout): 0 makes x (40): 340 | 1 makes y (30) from x: 370 | 2 makes g (50) from y: 420 |
+/// 3 reads x, g: 390 without y | 4 updates w, state by g: 350 without x.
+struct TwoLayers {
+  BufferId w, state, x, y, g;
+  Trace trace = make();
+
+ private:
+  Trace make() {
+    TraceBuilder build;
+    w = build.existing({.size = 100_B, .name = build.text("block.0.fc.weight"), .kind = BufferKind::kParameter});
+    state = build.existing(
+        {.size = 200_B, .name = build.text("block.0.fc.weight.exp_avg"), .kind = BufferKind::kOptimizerState});
+    const Op forward{.name = build.text("aten::mm"), .module = build.text("block.0.fc"), .phase = Phase::kForward};
+    x = build.alloc({.size = 40_B, .kind = BufferKind::kActivation});
+    build.run(forward, {{w}, {x, Access::kWrite}});
+    y = build.alloc({.size = 30_B, .kind = BufferKind::kActivation});
+    build.run({.name = build.text("aten::relu"), .module = build.text("block.1.act")}, {{x}, {y, Access::kWrite}});
+    g = build.alloc({.size = 50_B, .name = build.text("block.0.fc.weight.grad"), .kind = BufferKind::kGradient});
+    build.run({.name = build.text("aten::relu_backward")}, {{y}, {g, Access::kWrite}});
+    build.free(y);
+    build.run({.name = build.text("aten::mm")}, {{x}, {g, Access::kReadWrite}});
+    build.free(x);
+    build.run({.name = build.text("adam"), .phase = Phase::kOptimizer},
+              {{g}, {w, Access::kReadWrite}, {state, Access::kReadWrite}});
+    build.free(g);
+    return build.finish();
+  }
+};
+
+std::vector<std::string> texts(const std::vector<Holder>& holders) {
+  std::vector<std::string> texts;
+  for (const Holder& holder : holders)
+    texts.push_back(holder.module + (holder.module.empty() ? "" : " ") + std::to_string(static_cast<int>(holder.kind)) +
+                    " " + std::to_string(holder.bytes.count()));
+  return texts;
+}
+
+std::vector<LiveBuffer> of_kind(const Trace& trace, const Instant& instant, BufferKind kind) {
+  std::vector<LiveBuffer> found;
+  for (const LiveBuffer& live : instant.buffers)
+    if (trace.buffer(live.buffer).kind == kind) found.push_back(live);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the instant of the peak is in front of the op for which most is alive") {
+  const TwoLayers step;
+  const Instant peak = peak_instant(step.trace);
+  CHECK(peak.op == OpId{2});
+  CHECK(peak.live == 420_B);
+  CHECK(peak.live == step.trace.ideal_peak());
+  CHECK(peak.in_use == 80_B);  // y and g
+  REQUIRE(peak.buffers.size() == 5);
+  CHECK(peak.buffers[0].buffer == step.state);
+  const LiveBuffer& x = peak.buffers[3];
+  CHECK(x.buffer == step.x);
+  CHECK((x.since == OpId{0} && x.last_use == OpId{1} && x.next_use == OpId{3} && x.until == OpId{3}));
+  CHECK_FALSE(x.in_use);
+  CHECK_FALSE(peak.buffers[0].since.valid());
+  CHECK_FALSE(peak.buffers[0].until.valid());
+}
+
+TEST_CASE("the instant of an op has what the op makes and what it is the last to read") {
+  const TwoLayers step;
+  const std::vector<Bytes> live{340_B, 370_B, 420_B, 390_B, 350_B};
+  for (std::size_t i = 0; i < live.size(); ++i) CHECK(instant_of(step.trace, OpId{i}).live == live[i]);
+}
+
+TEST_CASE("a peak falls as far as the next instant holds it when waiting buffers are away") {
+  const TwoLayers step;
+  const Instant peak = peak_instant(step.trace);
+  // x is away in front of op 2 only: op 3 reads it and has 390.
+  const Lowered activations = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kActivation));
+  CHECK(activations.absent == 40_B);
+  CHECK(activations.peak == 390_B);
+  CHECK(activations.op == OpId{3});
+  // The state waits until op 4, which then has 350; op 2 has 220.
+  const Lowered state = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kOptimizerState));
+  CHECK(state.absent == 200_B);
+  CHECK(state.peak == 350_B);
+  CHECK(state.op == OpId{4});
+  // What the op uses stays.
+  const Lowered gradient = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kGradient));
+  CHECK(gradient.absent == 0_B);
+  CHECK(gradient.peak == 420_B);
+}
+
+TEST_CASE("holders carry the module of a parameter, and of the first op with a module") {
+  const TwoLayers step;
+  const ModuleNames names{step.trace};
+  CHECK(names.of(step.w).text == "block.0.fc");
+  CHECK(names.of(step.state).text == "block.0.fc");
+  CHECK(names.of(step.g).text == "block.0.fc");  // although its op has no module
+  CHECK(names.of(step.y).text == "block.1.act");
+  const Instant peak = peak_instant(step.trace);
+  CHECK(texts(holders_of(step.trace, names, peak.buffers, 0)) ==
+        std::vector<std::string>{"block.0.fc 3 200", "block.0.fc 1 100", "block.0.fc 2 50", "block.0.fc 4 40",
+                                 "block.1.act 4 30"});
+  CHECK(texts(holders_of(step.trace, names, peak.buffers, 1)) ==
+        std::vector<std::string>{"block 3 200", "block 1 100", "block 4 70", "block 2 50"});
+  CHECK(texts(kinds_of(step.trace, peak.buffers)) == std::vector<std::string>{"3 200", "1 100", "4 70", "2 50"});
+}
+
+TEST_CASE("without modules operators stand for them, and the trace is said to lack what it lacks") {
+  TraceBuilder build;
+  const BufferId first = build.alloc({.size = 8_B});
+  build.run({.name = build.text("sgemm")}, {{first, Access::kWrite}});
+  const BufferId unused = build.alloc({.size = 8_B});
+  build.run({.name = build.text("gemv")}, {{first}});
+  const Trace trace = build.finish();
+  const ModuleNames names{trace};
+  CHECK(names.of(first).by == NamedBy::kOperator);
+  CHECK(names.of(first).text == "sgemm");
+  CHECK(names.of(unused).text == "gemv");  // it was allocated for it
+  CHECK(missing_names(trace) ==
+        std::vector<std::string>{
+            "the trace has no modules, so operators stand for them; `tidepool record --torch` records modules",
+            "the trace has no kinds of buffers; `tidepool record --torch` records them"});
+  CHECK(missing_names(TwoLayers{}.trace).empty());
+}
