@@ -1,29 +1,13 @@
 // PyTorch built for CUDA, on the stand-in: its own allocator, its own kernels, no GPU.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
-#include "tests/skip.hpp"
+#include "tests/torch_python.hpp"
 
 using namespace tidepool;
 using Json = nlohmann::json;
-
-namespace {
-
-/// A Python that has PyTorch for CUDA: $TIDEPOOL_TORCH_PYTHON or python3. Nothing, and the test is skipped, without
-/// one; with $TIDEPOOL_REQUIRE_TORCH it fails.
-std::string torch_python() {
-  const char* const given = std::getenv("TIDEPOOL_TORCH_PYTHON");
-  const std::string python = given != nullptr ? given : "python3";
-  const std::string ask = python + " -c 'import torch; assert torch.version.cuda' >/dev/null 2>&1";
-  if (std::system(ask.c_str()) == 0) return python;
-  if (std::getenv("TIDEPOOL_REQUIRE_TORCH") != nullptr) FAIL(python + " has no PyTorch for CUDA");
-  tests::skip(python + " has no PyTorch for CUDA (TIDEPOOL_TORCH_PYTHON names another)");
-  return {};
-}
-
-}  // namespace
+using tests::torch_python;
 
 TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its allocator does what the model says") {
   const std::string python = torch_python();

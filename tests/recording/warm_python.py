@@ -20,10 +20,12 @@ import traceback
 
 
 class Server:
-    def __init__(self):
+    def __init__(self, within=()):
+        """within  a command that runs the one behind it, with what it sets up before PyTorch is loaded"""
         self._folder = tempfile.TemporaryDirectory()
         self._address = os.path.join(self._folder.name, "socket")
-        self._process = subprocess.Popen([sys.executable, __file__, "serve", self._address], stdout=subprocess.PIPE)
+        self._process = subprocess.Popen([*within, sys.executable, __file__, "serve", self._address], stdout=subprocess.PIPE,
+                                         stderr=subprocess.DEVNULL if within else None)
         if self._process.stdout.readline() != b"ready\n":
             raise RuntimeError("the process that has imported torch did not start")
 
@@ -31,7 +33,7 @@ class Server:
         return [sys.executable, "-I", "-S", __file__, "run", self._address, script, *arguments]
 
     def stop(self):
-        self._process.kill()
+        self._process.terminate()
         self._process.wait()
         self._process.stdout.close()
         self._folder.cleanup()

@@ -1,0 +1,59 @@
+#include "simulator/fit/device_budget.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "traces/error.hpp"
+#include "traces/nearest.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr Bytes mib(std::int64_t count) { return Bytes{count << 20}; }
+
+// Kernels of cuBLAS, cuDNN and PyTorch that are loaded at the start, if not when they are launched: what
+// tests/recording/fit_table.py finds on an A100 beyond the context that tracer/dry knows.
+constexpr Bytes kKernels = mib(1446 - 420);
+
+// cublasGetWorkspaceSize of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), once for each of two threads.
+constexpr Bytes kWorkspaces{2 * (8'320 << 10)}, kHopperWorkspaces = mib(2 * 32);
+
+constexpr DeviceBudget unmeasured(std::string_view name, Bytes total, Bytes context, Bytes workspace) {
+  return {name, total, context, context, context + kKernels, false, workspace};
+}
+
+constexpr DeviceBudget a100(std::string_view name, Bytes total) {
+  return {name, total, mib(420), mib(1446), mib(1457), true, kWorkspaces};
+}
+
+// Totals and least contexts: tracer/dry/preset.cpp.
+constexpr std::array kBudgets{unmeasured("h100-80gb", mib(81079), mib(520), kHopperWorkspaces),
+                              unmeasured("h200", mib(143156), mib(520), kHopperWorkspaces),
+                              a100("a100-80gb", mib(81050)),
+                              a100("a100-40gb", mib(40326)),
+                              unmeasured("rtx-3090", mib(24245), mib(300), kWorkspaces),
+                              unmeasured("rtx-4090", mib(24210), mib(400), kWorkspaces),
+                              unmeasured("t4", mib(14930), mib(120), kWorkspaces)};
+
+}  // namespace
+
+std::span<const DeviceBudget> device_budgets() { return kBudgets; }
+
+const DeviceBudget& device_budget(std::string_view name) {
+  const auto found =
+      std::find_if(kBudgets.begin(), kBudgets.end(), [&](const DeviceBudget& device) { return device.name == name; });
+  if (found != kBudgets.end()) return *found;
+  std::vector<std::string> known;
+  for (const DeviceBudget& device : kBudgets) known.emplace_back(device.name);
+  throw InputError{unknown_name("device", name, known)};
+}
+
+std::string device_budget_names() {
+  std::string names;
+  for (const DeviceBudget& device : kBudgets) names += (names.empty() ? "" : ", ") + std::string{device.name};
+  return names;
+}
+
+}  // namespace tidepool

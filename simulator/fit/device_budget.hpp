@@ -1,0 +1,30 @@
+// The memory of devices, and the part of it that a process takes beside its tensors.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// One device. Sizes in bytes.
+struct DeviceBudget {
+  std::string_view name;  ///< as for `record --dry --device`
+  Bytes total;            ///< what programs can have, as cudaMemGetInfo says it
+  /// The CUDA context with the kernels of the libraries that a process of PyTorch loads. `context` is expected; it is
+  /// `context_low` where kernels are loaded when they are first launched (the default since CUDA 12.2), and
+  /// `context_high` where they all are at the start.
+  Bytes context_low, context, context_high;
+  bool measured = false;  ///< `context` is fitted to measurements of this device; see tests/recording/fit_table.py
+  Bytes workspace;        ///< PyTorch's workspaces for cuBLAS: one for the forward thread, one for the backward one
+};
+
+std::span<const DeviceBudget> device_budgets();
+/// @throws InputError  naming the nearest device
+const DeviceBudget& device_budget(std::string_view name);
+/// "h100-80gb, h200, ...".
+std::string device_budget_names();
+
+}  // namespace tidepool

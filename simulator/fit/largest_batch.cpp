@@ -1,0 +1,40 @@
+#include "simulator/fit/largest_batch.hpp"
+
+#include <algorithm>
+
+namespace tidepool {
+namespace {
+
+/// Where the line through two trials meets the capacity.
+std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {
+  const double slope =
+      static_cast<double>((b.predicted - a.predicted).count()) / static_cast<double>(b.batch - a.batch);
+  if (slope <= 0) return 0;  // the memory does not grow: the line says nothing
+  const double reach = static_cast<double>((capacity - a.predicted).count()) / slope;
+  return a.batch + static_cast<std::int64_t>(std::clamp(reach, -1e15, 1e15));
+}
+
+}  // namespace
+
+LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most) {
+  LargestBatch found;
+  std::optional<BatchTrial> fits, fails, before;
+  std::int64_t next = 1;
+  while (true) {
+    const BatchTrial trial = found.trials.emplace_back(attempt(next));
+    if (fits && trial.fits) before = fits;
+    (trial.fits ? fits : fails) = trial;
+    if (!fits) return found;
+    found.batch = fits->batch;
+    const std::int64_t end = fails ? fails->batch : most + 1;
+    if (end - fits->batch <= 1) return found;
+    const std::optional<BatchTrial>& other = fails ? fails : before;
+    const std::int64_t guess = other ? meeting(*fits, *other, capacity) : 0;
+    // Without a line, or where it leads back: twice as much, or the middle. A line that meets the capacity right here is
+    // checked one further.
+    const std::int64_t blind = fails ? fits->batch + (end - fits->batch) / 2 : 2 * fits->batch;
+    next = std::clamp(guess >= fits->batch ? guess : blind, fits->batch + 1, end - 1);
+  }
+}
+
+}  // namespace tidepool

@@ -1,0 +1,138 @@
+#include "simulator/fit/fit.hpp"
+
+#include "simulator/fit/largest_batch.hpp"
+#include "tests/catch.hpp"
+#include "tests/refusal.hpp"
+#include "tracer/dry/preset.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+using tests::refusal;
+
+namespace {
+
+constexpr Bytes kMiB{1 << 20};
+
+/// 100 and 30 MiB, alive together.
+Trace two_buffers(const char* capture) {
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", capture}};
+  build.alloc({.size = kMiB * 100});
+  build.alloc({.size = kMiB * 30});
+  return build.finish();
+}
+
+const DeviceBudget& t4() { return device_budget("t4"); }  // 14930 MiB, 120 of them for the context
+
+}  // namespace
+
+TEST_CASE("a process takes what its allocator reserves, its context and its workspaces") {
+  const DeviceBudget& a100 = device_budget("a100-40gb");
+  const Fit recorded = predict_fit(two_buffers("interposer+torch"), a100, "pytorch");
+  CHECK(recorded.fits);
+  CHECK(recorded.reserved == kMiB * 130);
+  CHECK(recorded.workspace == 0_B);
+  CHECK(recorded.predicted == kMiB * 130 + a100.context);
+  CHECK(recorded.low == kMiB * 130 + a100.context_low);
+  CHECK(recorded.high == kMiB * 130 + a100.context_high);
+  // PyTorch's hook alone sees tensors and no workspaces: two of 8.125 MiB.
+  const Fit tensors = predict_fit(two_buffers("torch"), a100, "pytorch");
+  CHECK(tensors.workspace == 16640_KiB);
+  CHECK(tensors.predicted == recorded.predicted + 16640_KiB);
+}
+
+TEST_CASE("a job fits that makes its allocator give back what it caches") {
+  // 8000 MiB are cached when 9000 are asked for: 17000 in all, 14810 are there.
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+  build.free(build.alloc({.size = kMiB * 8000}));
+  build.alloc({.size = kMiB * 9000});
+  const Fit cached = predict_fit(build.finish(), t4(), "pytorch");
+  CHECK(cached.fits);
+  CHECK(cached.allocator.unlimited == kMiB * 17000);
+  CHECK(cached.reserved == kMiB * 9000);
+}
+
+TEST_CASE("expandable segments let a job fit that fragments its memory") {
+  // A segment of 6000 MiB holds 3000 and cannot go when 9000 are asked for: 15000. Expandable, it grows to 12000.
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+  build.free(build.alloc({.size = kMiB * 6000}));
+  build.alloc({.size = kMiB * 3000});
+  build.alloc({.size = kMiB * 9000});
+  const Trace trace = build.finish();
+  const Fit native = predict_fit(trace, t4(), "pytorch");
+  CHECK_FALSE(native.fits);
+  CHECK(native.reserved == kMiB * 15000);
+  CHECK(native.other.fits);
+  CHECK(native.other.reserved == kMiB * 12000);
+  CHECK(predict_fit(trace, t4(), "pytorch-expandable").fits);
+}
+
+TEST_CASE("a step that finds buffers from before is repeated, until its cache is that of training") {
+  // Each step keeps `next` and frees the one before. While `next` (100) is made, `kept` (100) is still there, and
+  // `other` (60): 260 alive. `next` takes the place of the last but one.
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+  const BufferId kept = build.existing({.size = kMiB * 100});
+  const BufferId other = build.alloc({.size = kMiB * 60});
+  const BufferId next = build.alloc({.size = kMiB * 100});
+  build.run({}, {{kept}, {other, Access::kWrite}, {next, Access::kWrite}});
+  build.free(other);
+  build.free(kept);
+  const Fit fit = predict_fit(build.finish(), t4(), "pytorch");
+  CHECK(fit.reserved == kMiB * 260);
+  CHECK(fit.peak.live == kMiB * 260);
+}
+
+TEST_CASE("a job on two devices is refused") {
+  TraceBuilder build;
+  build.alloc({.size = 8_B});
+  build.alloc({.size = 8_B, .device = 1});
+  const Trace trace = build.finish();
+  CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) ==
+        "the trace is of 2 devices; expected one, as `fit` judges one");
+}
+
+TEST_CASE("devices that jobs are judged for are those that dry runs stand in for") {
+  REQUIRE(device_budgets().size() == dry::device_presets().size());
+  for (std::size_t i = 0; i < device_budgets().size(); ++i) {
+    const DeviceBudget& device = device_budgets()[i];
+    const dry::DevicePreset& preset = dry::device_presets()[i];
+    CHECK(device.name == preset.name);
+    CHECK(device.total.count() == static_cast<std::int64_t>(preset.total_bytes));
+    CHECK(device.context_low.count() == static_cast<std::int64_t>(preset.context_bytes));
+    CHECK((device.context_low <= device.context && device.context <= device.context_high));
+  }
+}
+
+TEST_CASE("the largest batch is found on the line of two trials, and proved by the next one that does not fit") {
+  const auto job = [](std::int64_t fixed, std::int64_t each, std::int64_t capacity) {
+    return [=](std::int64_t batch) {
+      const std::int64_t bytes = fixed + each * batch;
+      return BatchTrial{batch, bytes <= capacity, Bytes{bytes}};
+    };
+  };
+  const auto tried = [](const LargestBatch& found) {
+    std::vector<std::int64_t> batches;
+    for (const BatchTrial& trial : found.trials) batches.push_back(trial.batch);
+    return batches;
+  };
+  // 100 + 7 b <= 1000: 128 of them.
+  const LargestBatch found = largest_batch(job(100, 7, 1000), 1000_B, 1 << 20);
+  CHECK(found.batch == 128);
+  CHECK(tried(found) == std::vector<std::int64_t>{1, 2, 128, 129});
+  CHECK_FALSE(largest_batch(job(100, 7, 106), 106_B, 1 << 20).batch);
+  CHECK(largest_batch(job(100, 7, 107), 107_B, 1 << 20).batch == 1);
+  CHECK(largest_batch(job(100, 0, 1000), 1000_B, 64).batch == 64);  // all fit
+  // Whatever the line says, the answer is that of trying all.
+  for (std::int64_t capacity = 90; capacity < 1500; capacity += 13) {
+    const auto attempt = [&](std::int64_t batch) {
+      const std::int64_t bytes = 90 + 5 * batch + batch * batch / 9 + (batch > 7 ? 40 : 0);
+      return BatchTrial{batch, bytes <= capacity, Bytes{bytes}};
+    };
+    std::int64_t most = 0;
+    while (attempt(most + 1).fits) ++most;
+    CHECK(largest_batch(attempt, Bytes{capacity}, 1 << 20).batch.value_or(0) == most);
+  }
+}
