@@ -3,11 +3,26 @@ add_test(NAME "a sweep by a real Slurm gives the same results"
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
 set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES
   SKIP_REGULAR_EXPRESSION "skipped:" RUN_SERIAL ON TIMEOUT 300)
+if(TIDEPOOL_BUNDLE)
+  set(bundle_check ${CMAKE_CURRENT_BINARY_DIR}/bundle-check)
+  add_test(NAME "the bundle installs, and needs nothing but the C library"
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/bundle/install.sh ${CMAKE_COMMAND} ${CMAKE_BINARY_DIR} ${bundle_check})
+  set_tests_properties("the bundle installs, and needs nothing but the C library" PROPERTIES FIXTURES_SETUP bundle)
+  add_test(NAME "the bundle runs in an empty root" COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/bundle/empty_root.sh ${bundle_check})
+  set_tests_properties("the bundle runs in an empty root" PROPERTIES FIXTURES_REQUIRED bundle
+    SKIP_REGULAR_EXPRESSION "skipped:")
+endif()
 if(Python3_Interpreter_FOUND)
   # The Python that has PyTorch, if it is another one.
   set(torch_python ${Python3_EXECUTABLE})
   if(DEFINED ENV{TIDEPOOL_TORCH_PYTHON})
     set(torch_python $ENV{TIDEPOOL_TORCH_PYTHON})
+  endif()
+  if(TIDEPOOL_BUNDLE)
+    add_test(NAME "the bundle records and runs PyTorch jobs"
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/bundle/torch_jobs.sh ${bundle_check} ${torch_python})
+    set_tests_properties("the bundle records and runs PyTorch jobs" PROPERTIES FIXTURES_REQUIRED bundle
+      SKIP_REGULAR_EXPRESSION "skipped:")
   endif()
   add_test(NAME "the PyTorch recorder records what it should"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)

@@ -1,14 +1,15 @@
-// The compiled kernels of kernels.cu, carried in the program.
+// The compiled kernels of kernels.cu: carried in the program, or in lib/tidepool/kernels.fatbin of an installation whose program
+// was built without nvcc.
 #pragma once
 
 #include <span>
 
 namespace tidepool::cuda {
 
-/// Whether the build had nvcc.
+/// Whether the build had nvcc, or the installation has the file.
 bool has_kernels();
 
-/// What the driver loads as a module; without kernels nothing that it would accept.
+/// The module for the driver to load; empty without kernels.
 std::span<const unsigned char> kernel_image();
 
 }  // namespace tidepool::cuda

@@ -11,7 +11,8 @@ target_link_options(tidepool_allocator PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-s
 install(TARGETS tidepool_allocator LIBRARY DESTINATION share/tidepool/python)
 
 # What runs inside the user's Python: next to the program, and in share/tidepool where it is installed.
-foreach(package tracer/torch/tidepool_torch validator/live/tidepool_live validator/live/inject)
+set(TIDEPOOL_PYTHON_PACKAGES tracer/torch/tidepool_torch validator/live/tidepool_live validator/live/inject)
+foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   get_filename_component(name ${package} NAME)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${package} ${CMAKE_BINARY_DIR}/python/${name} SYMBOLIC)
