@@ -1,217 +1,332 @@
 #!/usr/bin/env bash
-# Everything that is to be found out on a machine with a GPU, in one call: calibrate the machine, capture models, sweep,
-# execute the plans of every policy on the device, run live jobs, answer what the tracer's design leaves open.
+# All that is to be found out on a machine with a GPU, in four calls of less than ten minutes, each useful by itself and on a
+# machine that knows nothing of the others. Steps come in the order of their value; the call ends before its time is up.
 #
-#   validator/gpu_day.sh [options]
-#     --program FILE    tidepool (default build/tidepool, or bin/tidepool of a bundle beside this script)
+#   validator/gpu_day.sh a|b|c|d RESULTS [options]
+#     a   smoke: versions, calibration, a capture of the first model, three plans, the tracer's open questions
+#     b   captures of all models, and what recording costs
+#     c   forty plans, predicted against measured; every other one as a CUDA graph
+#     d   the first model under a plan, its losses bit for bit; a dry run against the real one; activation offloading
+#   RESULTS           folder for results-NN.tar.*, in pieces, and summary.txt; brought up to date after every step
+#     --program FILE    tidepool (default build/tidepool, or bin/tidepool of the bundle that this script is in)
 #     --python FILE     a python with torch, torchvision and transformers (default python3)
-#     -o FOLDER         where logs and results go (default gpu-day); what is there already is not done again
-#     --only A,B        only steps that begin with one of these words
-#     --limit SECONDS   most that one step may take (default 540)
+#     --plans FOLDER    what gpu_plans.sh made (default: plans beside validator/)
+#     --work FOLDER     where work is done (default /tmp/tidepool-gpu-day); what an earlier call left there is used
+#     --seconds N       the call ends after so long (default 520)
+#     --models A,B      scripts of tracer/gpu_day (default gpt2,resnet50,bert_large,llama)
+#     --record OPTIONS  of tidepool record (default "--torch --keep-raw")
+#     --small           models that a CPU trains in seconds, and small copies
+#     --most MiB        results are packed into so much at most (default 30); what is largest is left out, and named
 #     --dry-run         print the steps and end
 #
-# A step that fails or runs out of time ends nothing else. FOLDER/summary.txt says what became of each, FOLDER/NAME.log
-# what it printed. Exit code 0: every step did what it should or had nothing to do; 1: some did not; 2: bad usage.
+# A step that fails or runs out of time ends nothing else: what it printed is in NAME.log, what became of it in summary.txt.
+# Exit code 0: every step did what it should or had nothing to do; 1: some did not; 2: bad usage.
 # shellcheck disable=SC2317  # steps are called by name
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-program='' python=python3 out=gpu-day only='' limit=540 dry=no
+program='' python=python3 plans=$root/plans work=/tmp/tidepool-gpu-day seconds=520 dry=no small='' most=30
+models=gpt2,resnet50,bert_large,llama record='--torch --keep-raw'
+piece=15728640  # bytes of a piece of the results: below 16 MiB
 
 usage() {
-  printf 'gpu_day.sh: %s; expected the options that the head of the script lists\n' "$*" >&2
+  printf 'gpu_day.sh: %s; expected the arguments that the head of the script lists\n' "$*" >&2
   exit 2
 }
 inner=()
-if [ "${1-}" = --step ]; then  # the script calling itself
-  inner=("${@:3}")
-  program=$GPU_DAY_PROGRAM python=$GPU_DAY_PYTHON out=$GPU_DAY_OUT
-  set --
-fi
-while [ $# -gt 0 ]; do
-  case $1 in
-    --dry-run) dry=yes; shift; continue ;;
-    --program | --python | -o | --only | --limit) [ $# -ge 2 ] || usage "$1 needs a value" ;;
-    *) usage "unknown option '$1'" ;;
-  esac
-  case $1 in
-    --program) program=$2 ;;
-    --python) python=$2 ;;
-    -o) out=$2 ;;
-    --only) only=$2 ;;
-    --limit) limit=$2 ;;
-  esac
+if [ "${1-}" = --step ]; then  # the script calling itself, so that timeout can end a function
+  inner=("${@:2}")
+  program=$GPU_DAY_PROGRAM python=$GPU_DAY_PYTHON plans=$GPU_DAY_PLANS work=$GPU_DAY_WORK models=$GPU_DAY_MODELS
+  record=$GPU_DAY_RECORD small=$GPU_DAY_SMALL
+else
+  case ${1-} in a | b | c | d) call=$1 ;; *) usage "no call '${1-}'" ;; esac
+  case ${2-} in '' | -*) usage "no folder for results" ;; *) results=$2 ;; esac
   shift 2
-done
-case $limit in '' | *[!0-9]* | 0) usage "--limit '$limit' is no number of seconds" ;; esac
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --dry-run) dry=yes; shift; continue ;;
+      --small) small=--small; shift; continue ;;
+      --program | --python | --plans | --work | --seconds | --models | --record | --most) [ $# -ge 2 ] || usage "$1 needs a value" ;;
+      *) usage "unknown option '$1'" ;;
+    esac
+    case $1 in
+      --program) program=$2 ;;
+      --python) python=$2 ;;
+      --plans) plans=$2 ;;
+      --work) work=$2 ;;
+      --seconds) seconds=$2 ;;
+      --models) models=$2 ;;
+      --record) record=$2 ;;
+      --most) most=$2 ;;
+    esac
+    shift 2
+  done
+  case $seconds in '' | *[!0-9]* | 0) usage "--seconds '$seconds' is no number of seconds" ;; esac
+  case $most in '' | *[!0-9]* | 0) usage "--most '$most' is no number of MiB" ;; esac
+fi
 if [ -z "$program" ]; then
   program=$root/build/tidepool
   [ -x "$root/bin/tidepool" ] && program=$root/bin/tidepool
 fi
-
-models='vgg16 resnet50 unet bert_large gpt2 swin_t'  # where no capture of one is there, the bundled sample stands in
-capacities='0.5x 0.7x 0.9x'
+first=${models%%,*}
 failed=0
-
-wanted() {
-  local word
-  [ -n "$only" ] || return 0
-  for word in ${only//,/ }; do case $1 in "$word"*) return 0 ;; esac; done
-  return 1
-}
-
-# step NAME COMMAND...: what COMMAND prints goes to NAME.log. Exit code 77 of it: there is nothing to do here.
-step() {
-  local name=$1 start code result
-  shift
-  wanted "$name" || return 0
-  if [ "$dry" = yes ]; then
-    printf '%-24s %s\n' "$name" "$*"
-    return 0
-  fi
-  if [ -e "$out/$name.done" ]; then
-    printf '%-24s %8s  %s\n' "$name" - "done before" | tee -a "$out/summary.txt"
-    return 0
-  fi
-  start=$SECONDS
-  # Functions of this script run in a shell of their own, so that timeout can end them.
-  timeout -k 10 "$limit" bash "$root/validator/gpu_day.sh" --step "$name" "$@" >"$out/$name.log" 2>&1 </dev/null
-  code=$?
-  case $code in
-    0) result=ok; touch "$out/$name.done" ;;
-    77) result="nothing to do: $(tail -n 1 "$out/$name.log")" ;;
-    124 | 137) result="not done within $limit s"; failed=1 ;;
-    *) result="failed with $code: $(tail -n 1 "$out/$name.log")"; failed=1 ;;
-  esac
-  printf '%-24s %6d s  %s\n' "$name" $((SECONDS - start)) "$result" | tee -a "$out/summary.txt"
-}
 
 nothing() {
   printf '%s\n' "$*"
   exit 77
 }
 
-# The traces to work on, one name for each line: what was captured, else the sample of that name.
-traces() {
-  local model
-  for model in $models; do
-    if [ -s "$out/$model.tide" ]; then
-      printf '%s\n' "$out/$model.tide"
-    elif [ -s "$root/traces/samples/$model.tide" ]; then
-      printf '%s\n' "$root/traces/samples/$model.tide"
-    fi
-  done
-}
+# What is to be done ------------------------------------------------------------------------------------------------------
 
-machine() {
-  if [ -s "$out/machine.json" ]; then printf '%s\n' "$out/machine.json"; else printf 'h100-pcie5\n'; fi
+do_kernels() {
+  local source=$root/share/tidepool/kernels made=$root/lib/tidepool/kernels.fatbin
+  [ -d "$source" ] || nothing "the program has its kernels"
+  [ ! -s "$made" ] || nothing "made before"
+  nvcc -std=c++20 -fatbin --expt-relaxed-constexpr -I "$source" -gencode arch=compute_90,code=sm_90 \
+    -gencode arch=compute_90,code=compute_90 -o "$made" "$source/validator/cuda/kernels.cu"
 }
 
 do_system() {
-  nvidia-smi || nothing "no nvidia-smi here"
-  nvidia-smi topo -m || true
   "$program" --version
-  "$python" -c 'import torch; print(torch.__version__, torch.cuda.get_device_name())' || true
+  uname -a
+  ldd --version | head -n 1
+  nvcc --version | tail -n 2
+  "$python" -c 'import sys, torch; print(sys.version); print("torch", torch.__version__, torch.version.cuda)'
+  "$python" -c 'import torchvision, transformers; print("torchvision", torchvision.__version__, "transformers", transformers.__version__)'
+  "$python" -c 'import torch; print(torch.cuda.get_device_name(), torch.cuda.mem_get_info())'
+  nvidia-smi || nothing "no nvidia-smi here"
+  nvidia-smi topo -m
+  nvidia-smi -q -d CLOCK,PCI || true
 }
 
-do_calibrate() { "$program" calibrate -o "$out/machine.json"; }
+do_calibrate() {
+  [ ! -s "$work/machine.json" ] || nothing "calibrated by an earlier call"
+  local more=()
+  [ -z "$small" ] || more=(--largest 4MiB --samples 3)
+  "$program" calibrate "${more[@]}" --name this-gpu -o "$work/machine.new" && mv "$work/machine.new" "$work/machine.json"
+}
+
+job() { printf '%s\n' "$root/tracer/gpu_day/$1.py"; }
+
+do_alone() { "$python" "$(job "$1")" $small; }
 
 do_capture() {
-  local model=$1 script=$root/tracer/gpu_day/$1.py
-  [ -f "$script" ] || nothing "no tracer/gpu_day/$model.py"
-  "$program" record --skip 3 --iterations 3 -o "$out/$model.tide" -- "$python" "$script" && "$program" info "$out/$model.tide"
+  local model=$1
+  [ ! -s "$work/$model.tide" ] || nothing "captured by an earlier call"
+  rm -rf "$work/$model.raw"
+  # shellcheck disable=SC2086  # options, in words
+  "$program" record $record --skip 3 --iterations 3 -o "$work/$model.tide" -- "$python" "$(job "$model")" $small || return
+  "$program" info "$work/$model.tide"
 }
 
-do_sweep() {
-  local list=()
-  mapfile -t list < <(traces)
-  "$program" sweep "${list[@]}" --pool best-fit,pytorch --policy all --capacity 0.3x..1.0x/8 --machine "$(machine)" \
-    --overhead-limit 4.0 -o "$out/results.sqlite"
+# One plan, executed; the result is a line of plans.jsonl.
+do_plan() {
+  local plan=$1 name sample result code more=()
+  shift
+  name=$(basename "$plan" .plan.gz)
+  sample=${name#*-}
+  sample=${sample%%-*}
+  [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
+  [ -z "$small" ] || more+=(--arena 16MiB)
+  result=$("$program" validate "$plan" --trace "$root/traces/samples/$sample.tide" --backend cuda --repeat 5 --json "${more[@]}" "$@")
+  code=$?
+  [ -z "$result" ] || printf '{"run":"%s","options":"%s","result":%s}\n' "$name" "$*" "$result" >>"$work/plans.jsonl"
+  printf '%s\n' "$result"
+  return $code
 }
 
-# Every policy at three capacities: one plan after the other, each compared and timed; one JSON line each. A plan that
-# was executed by an earlier call is not executed again.
-do_validate() {
-  local trace=$1 name policies policy capacity plan key result code bad=0 made=0 keep=()
-  [ -s "$out/results.sqlite" ] && keep=(--results "$out/results.sqlite")
-  name=$(basename "$trace" .tide)
-  policies=$("$program" policies --json | tr '{' '\n' |
-    sed -n 's/^"name":"\([^"]*\)","kind":"\(swap\|remat\|hybrid\|none\)".*/\1/p')
-  if [ -z "$policies" ]; then
-    printf 'no policies to execute\n'
+do_questions() { "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$work"; }
+
+do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
+
+# The first model once more, deterministic: what the losses are to be.
+do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-alone.txt" && cat "$work/losses-alone.txt"; }
+
+# Its operators, each with the time of its kernels, and a plan for them.
+do_live_plan() {
+  rm -rf "$work/live.raw"
+  # shellcheck disable=SC2086
+  "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
+    --deterministic || return
+  rm -rf "$work/live.raw"
+  mv "$work/live-kernels.raw" "$work/live.raw"
+  "$program" import "$work/live.raw" --format raw-operators -o "$work/live.tide" || return
+  local more=(--machine h100-pcie5)
+  [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
+  "$program" simulate "$work/live.tide" --first --policy tide --capacity 0.6x "${more[@]}" --plan-out "$work/live.plan"
+}
+
+# The capacity of the plan, in bytes.
+plan_limit() { head -c 4000 "$work/live.plan" | grep -o '"capacity_bytes":[0-9]*' | head -n 1 | cut -d : -f 2; }
+
+# The job under its plan, where PyTorch may take no more than the plan's capacity and what it rounds up: 1/8 and 256 MiB.
+do_live() {
+  local limit code
+  [ -s "$work/live.plan" ] || nothing "there is no plan"
+  limit=$(plan_limit)
+  limit=$((limit + limit / 8 + 268435456))
+  "$program" run --json --plan "$work/live.plan" --trace "$work/live.tide" -- "$python" "$(job "$first")" $small --deterministic \
+    --memory-limit "$limit" >"$work/live.json" 2>"$work/losses-live.txt"
+  code=$?
+  cat "$work/live.json" "$work/losses-live.txt"
+  "$python" "$root/tracer/gpu_day/tables.py" "$work" losses || return
+  return $code
+}
+
+# Without the plan, the same memory must not be enough.
+do_live_needs_plan() {
+  local limit
+  [ -s "$work/live.plan" ] || nothing "there is no plan"
+  limit=$(plan_limit)
+  "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || nothing "no GPU, so no limit of its memory"
+  limit=$((limit + limit / 8 + 268435456))
+  if "$python" "$(job "$first")" $small --memory-limit "$limit"; then
+    echo "the job needs no plan to run in $limit bytes"
     return 1
   fi
-  for capacity in $capacities; do
-    for policy in $policies; do
-      key="$policy at $capacity"
-      grep -qF "\"run\":\"$key\"" "$out/validate-$name.jsonl" 2>/dev/null && continue
-      plan=$out/plan-$name.plan
-      rm -f "$plan"
-      if ! timeout --foreground 120 "$program" simulate "$trace" --policy "$policy" --capacity "$capacity" \
-        --machine "$(machine)" --plan-out "$plan" >"$out/simulate-$name.txt" 2>&1 || [ ! -s "$plan" ]; then
-        printf '%s: no plan: %s\n' "$key" "$(head -n 1 "$out/simulate-$name.txt")"
-        continue
-      fi
-      result=$(timeout --foreground 180 "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 3 \
-        "${keep[@]}" --json 2>"$out/validate-$name.err")
-      code=$?
-      [ "$code" = 0 ] || bad=1
-      case $code:$result in
-        2:*) cat "$out/validate-$name.err"; exit 1 ;;
-        [01]:'{'*) made=$((made + 1)) ;;
-        *)
-          printf '%s: no result, exit code %s: %s\n' "$key" "$code" "$(head -n 1 "$out/validate-$name.err")"
-          bad=1
-          continue
-          ;;
-      esac
-      printf '{"run":"%s","result":%s}\n' "$key" "$result" >>"$out/validate-$name.jsonl"
-      printf '%s: %s\n' "$key" "$result"
-    done
-  done
-  rm -f "$out/plan-$name.plan"
-  printf '%d plans executed\n' "$made"
-  return "$bad"
+  echo "out of memory without the plan, as expected"
 }
 
-do_graph() {
-  local trace plan=$out/graph.plan
-  trace=$(traces | head -n 1)
-  "$program" simulate "$trace" --policy autoswap --capacity 0.7x --machine "$(machine)" --plan-out "$plan" || return
-  "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 5 --detail || return
-  "$program" validate "$plan" --trace "$trace" --backend cuda --repeat 5 --graph
+do_real_events() { "$python" "$(job "$first")" $small --device cuda --iterations 3 --events "$work/events-real.json"; }
+
+do_dry_events() {
+  rm -rf "$work/dry.raw"
+  "$program" record --dry -o "$work/dry.tide" -- "$python" "$(job "$first")" $small --device cuda --iterations 3 \
+    --events "$work/events-dry.json" || return
+  "$python" "$root/tracer/gpu_day/tables.py" "$work" events
 }
 
-do_live() {
-  local model=$1 script=$root/tracer/gpu_day/$1.py
-  "$program" run --help >/dev/null 2>&1 || nothing "this tidepool has no run"
-  if [ ! -f "$script" ] || [ ! -s "$out/$model.tide" ]; then nothing "$model was not captured"; fi
-  "$program" simulate "$out/$model.tide" --first --policy autoswap --capacity 0.7x --machine "$(machine)" \
-    --plan-out "$out/live-$model.plan" &&
-    "$program" run --plan "$out/live-$model.plan" --trace "$out/$model.tide" -- "$python" "$script"
+# Activation offloading by PyTorch (save_on_cpu), predicted first, then run.
+do_offload() {
+  local more=(--machine h100-pcie5)
+  [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
+  if [ -s "$work/live.tide" ]; then
+    "$program" simulate "$work/live.tide" --first --policy torch-offload --capacity 1.0x "${more[@]}" || true
+  fi
+  "$python" "$(job "$first")" $small >"$work/offload-without.txt" || return
+  "$python" "$(job "$first")" $small --offload >"$work/offload-with.txt" || return
+  tail -n 1 "$work/offload-without.txt" "$work/offload-with.txt"
 }
 
-do_questions() {
-  [ -x "$root/tracer/gpu_day/questions.sh" ] || nothing "no tracer/gpu_day/questions.sh"
-  "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$out"
-}
+# How it is done ----------------------------------------------------------------------------------------------------------
 
 if [ ${#inner[@]} -gt 0 ]; then
   "${inner[@]}"
   exit
 fi
-export GPU_DAY_PROGRAM=$program GPU_DAY_PYTHON=$python GPU_DAY_OUT=$out
+
+# Everything in the work folder, packed anew beside the pieces of before, which go only then: whenever this script is ended,
+# one whole set of pieces is there. What is largest is left out until the rest is small enough.
+packs=0
+pack() {
+  local form=gz packer=(gzip -c) name old largest next=0
+  if command -v zstd >/dev/null; then form=zst packer=(zstd -q -T0 -c); fi
+  packs=$((packs + 1))
+  name=$(printf 'results-%s-%03d.tar.%s' "$call" $packs "$form")
+  mapfile -t largest < <(cd "$work" && find . -type f ! -name left-out.txt -printf '%s\t%p\n' | sort -rn | cut -f 2)
+  : >"$work/left-out.txt"
+  until
+    tar -c -C "$work" --exclude-from="$work/left-out.txt" . | "${packer[@]}" >"$packed/all"
+    [ "$(stat -c %s "$packed/all")" -le $((most * 1048576)) ] || [ $next -ge ${#largest[@]} ]
+  do
+    printf '%s\n' "${largest[next]}" >>"$work/left-out.txt"
+    next=$((next + 1))
+  done
+  (cd "$packed" && split -b $piece -d -a 1 all "$name." && rm all)
+  old=("$results/results-$call"-*)
+  mv "$packed/$name".* "$results/" && cp "$work/summary-$call.txt" "$results/"
+  rm -f "${old[@]}"
+}
+
+# step NAME MOST COMMAND...: takes MOST seconds at most, and no more than what is left. Exit code 77: there is nothing to do.
+step() {
+  local name=$1 limit=$2 start=$SECONDS code result left
+  shift 2
+  if [ "$dry" = yes ]; then
+    printf '%-34s %s\n' "$name" "$*"
+    return 0
+  fi
+  left=$((seconds - SECONDS - reserve))
+  [ $limit -le $left ] || limit=$left
+  if [ $limit -le 0 ]; then
+    printf '%-34s %8s  %s\n' "$name" - "no time left" | tee -a "$work/summary-$call.txt"
+    failed=1
+    return 0
+  fi
+  timeout -k 5 $limit bash "$root/validator/gpu_day.sh" --step "$@" >"$work/$name.log" 2>&1 </dev/null &
+  child=$!
+  wait $child
+  code=$?
+  child=''
+  case $code in
+    0) result=ok ;;
+    77) result="nothing to do: $(tail -n 1 "$work/$name.log")" ;;
+    124 | 137) result="not done within $limit s"; failed=1 ;;
+    *) result="failed with $code: $(tail -n 1 "$work/$name.log")"; failed=1 ;;
+  esac
+  printf '%-34s %6d s  %s\n' "$name" $((SECONDS - start)) "$result" | tee -a "$work/summary-$call.txt"
+  pack
+}
+
+each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER ONE]
+  local number=0 plan
+  for plan in "$plans"/*.plan.gz; do
+    [ -e "$plan" ] || break
+    number=$((number + 1))
+    [ $number -ge "$1" ] && [ $number -le "$2" ] || continue
+    if [ $# -gt 2 ] && [ $((number % 2)) = 0 ]; then
+      step "plan-$(basename "$plan" .plan.gz)-graph" 60 do_plan "$plan" "$3"
+    else
+      step "plan-$(basename "$plan" .plan.gz)" 60 do_plan "$plan"
+    fi
+  done
+}
+
+export GPU_DAY_PROGRAM=$program GPU_DAY_PYTHON=$python GPU_DAY_PLANS=$plans GPU_DAY_WORK=$work GPU_DAY_MODELS=$models
+export GPU_DAY_RECORD=$record GPU_DAY_SMALL=$small PYTHONUNBUFFERED=1
+reserve=$((seconds / 20))  # for packing, and for a step that does not end when it is told to
 if [ "$dry" = no ]; then
   [ -x "$program" ] || usage "no program at '$program'"
-  mkdir -p "$out" || exit 2
-  date >>"$out/summary.txt"
+  mkdir -p "$work" "$results" && results=$(cd "$results" && pwd) || exit 2
+  packed=$(mktemp -d "$results/.packing-XXXXXX") || exit 2
+  child=''
+  trap 'rm -rf "$packed"' EXIT
+  trap '[ -z "$child" ] || kill "$child" 2>/dev/null; echo "ended by a signal" >>"$work/summary-$call.txt"; pack; exit 1' TERM INT
+  printf 'call %s, %s\n' "$call" "$(date -u)" >>"$work/summary-$call.txt"
 fi
-step system do_system
-step calibrate do_calibrate
-for model in $models; do step "capture-$model" do_capture "$model"; done
-step sweep do_sweep
-while read -r trace; do step "validate-$(basename "$trace" .tide)" do_validate "$trace"; done < <(traces)
-step graph do_graph
-for model in $models; do step "live-$model" do_live "$model"; done
-step questions do_questions
+
+step "kernels" 60 do_kernels
+case $call in
+  a)
+    step "system" 60 do_system
+    step "calibrate" 120 do_calibrate
+    step "capture-$first" 120 do_capture "$first"
+    each_plan 1 3
+    step "tables" 20 do_tables
+    step "questions" 400 do_questions
+    ;;
+  b)
+    for model in ${models//,/ }; do
+      step "alone-$model" 100 do_alone "$model"
+      step "capture-$model" 200 do_capture "$model"
+    done
+    step "tables" 20 do_tables
+    ;;
+  c)
+    step "calibrate" 120 do_calibrate
+    each_plan 1 40 --graph
+    step "tables" 20 do_tables
+    ;;
+  d)
+    step "calibrate" 120 do_calibrate
+    step "losses-alone" 100 do_losses
+    step "live-plan" 150 do_live_plan
+    step "live" 150 do_live
+    step "live-needs-plan" 60 do_live_needs_plan
+    step "events-real" 60 do_real_events
+    step "events-dry" 100 do_dry_events
+    step "offload" 120 do_offload
+    step "tables" 20 do_tables
+    ;;
+esac
 exit $failed

@@ -1,10 +1,18 @@
 """Training a model of random weights on random data, one NVTX range for each iteration: what the captures run."""
 
 import argparse
+import collections
 import contextlib
+import json
+import os
+import statistics
 import time
 
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS is deterministic
+
 import torch
+
+SETTLED = 4  # iterations until the optimizer's state is there and a plan is carried out in full
 
 
 def arguments(batch):
@@ -13,6 +21,11 @@ def arguments(batch):
     parser.add_argument("--iterations", type=int, default=8)
     parser.add_argument("--batch", type=int, default=batch)
     parser.add_argument("--small", action="store_true", help="a model that a CPU trains in seconds, to try the script")
+    parser.add_argument("--deterministic", action="store_true", help="the same losses each time, to the bit")
+    parser.add_argument("--memory-limit", type=int, metavar="BYTES",
+                        help=f"of the device, for PyTorch, from iteration {SETTLED} on")
+    parser.add_argument("--offload", action="store_true", help="PyTorch keeps what the backward pass needs on the host")
+    parser.add_argument("--events", metavar="FILE", help="write what PyTorch's allocator did, as JSON")
     return parser.parse_args()
 
 
@@ -26,20 +39,54 @@ def iteration(number, device):
 
 
 def train(options, model, make_batch, make_loss):
-    """make_batch(size, device) returns what make_loss(model, batch) takes."""
+    """make_batch(size, device) returns what make_loss(model, batch) takes. The last line printed is JSON: the median time of
+    the settled iterations in ms, and of these the peaks of PyTorch's allocator in bytes."""
+    on_gpu = options.device.startswith("cuda")
     torch.manual_seed(1)
+    if options.deterministic:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.deterministic = True
+    if options.events:
+        torch.cuda.memory._record_memory_history(context=None, max_entries=1_000_000)
     model = model.to(options.device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     batch = make_batch(options.batch, options.device)
+    times = []
     for number in range(options.iterations):
+        if on_gpu and number == SETTLED:
+            torch.cuda.reset_peak_memory_stats()
+            if options.memory_limit:
+                torch.cuda.empty_cache()
+                total = torch.cuda.get_device_properties(0).total_memory
+                torch.cuda.set_per_process_memory_fraction(min(1.0, options.memory_limit / total))
         start = time.perf_counter()
         with iteration(number, options.device):
             optimizer.zero_grad(set_to_none=True)
-            loss = make_loss(model, batch)
+            with torch.autograd.graph.save_on_cpu(pin_memory=on_gpu) if options.offload else contextlib.nullcontext():
+                loss = make_loss(model, batch)
             loss.backward()
             optimizer.step()
             value = loss.item()
-        print(f"iteration {number}: loss {value:.6f}, {(time.perf_counter() - start) * 1e3:.1f} ms", flush=True)
+        times.append((time.perf_counter() - start) * 1e3)
+        print(f"iteration {number}: loss {value:.6f} {value.hex()}, {times[-1]:.1f} ms", flush=True)
+    result = {"median_ms": statistics.median(times[SETTLED:] or times)}
+    if on_gpu:
+        result["allocated_peak_bytes"] = torch.cuda.max_memory_allocated()
+        result["reserved_peak_bytes"] = torch.cuda.max_memory_reserved()
+    print(json.dumps(result), flush=True)
+    if options.events:
+        write_events(options.events, result)
+
+
+def write_events(path, result):
+    """Each request of PyTorch's allocator as [action, size], the sizes of its segments, and the peaks."""
+    snapshot = torch.cuda.memory._snapshot()
+    events = [[event["action"], event["size"]] for events in snapshot["device_traces"] for event in events]
+    segments = sorted(segment["total_size"] for segment in snapshot["segments"])
+    counts = collections.Counter(action for action, _ in events)
+    print(f"{len(events)} events: {dict(counts)}; {len(segments)} segments of {sum(segments)} bytes")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"events": events, "segments": segments} | result, file)
 
 
 def images(classes, side):

@@ -58,7 +58,7 @@ void FrameworkCalls::add_as_ops(GpuTimeline& timeline) const {
   for (const auto& [thread, calls] : threads_)
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];
-      if (i + 1 < calls.size() && calls[i + 1].around == i) continue;  // what it calls does the work
+      if (!innermost(calls, i)) continue;  // what it calls does the work
       GpuOp op;
       op.name = call.log->text(call.record->name);
       op.stream = process_.stream(raw::kNoId, 0);
@@ -67,6 +67,54 @@ void FrameworkCalls::add_as_ops(GpuTimeline& timeline) const {
       op.call = call.index;
       timeline.ops.push_back(op);
     }
+}
+
+Nanos FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first) const {
+  struct Work {
+    GpuOp op;  // stream and device of the first launch; start, and the launch of the last
+    bool any = false, used = false;
+  };
+  std::vector<Work> works(timeline.calls.size());
+  std::int64_t outside = 0;
+  std::optional<GpuStream> stream;
+  for (std::size_t i = first; i < timeline.ops.size(); ++i) {
+    const GpuOp& op = timeline.ops[i];
+    if (!op.call) {
+      outside += op.duration;
+      continue;
+    }
+    Work& work = works[*op.call];
+    if (!work.any) {
+      work.any = true;
+      work.op.stream = op.stream;
+      work.op.device = op.device;
+    }
+    if (!stream) stream = op.stream;
+    if (op.start) work.op.start = std::min(work.op.start.value_or(*op.start), *op.start);
+    if (op.launch) work.op.launch = std::max(work.op.launch.value_or(*op.launch), *op.launch);
+    work.op.duration += op.duration;
+  }
+  timeline.ops.resize(first);
+  for (const auto& [thread, calls] : threads_)
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (!innermost(calls, i)) continue;
+      const Call& call = calls[i];
+      Work& work = works[call.index];
+      work.used = true;
+      GpuOp op = work.op;
+      op.name = call.log->text(call.record->name);
+      if (!work.any) op.stream = stream.value_or(process_.stream(raw::kNoId, 0));
+      if (!op.launch) op.launch = call.end;
+      // One that the recorder splits off in front of another allocates what that one allocates.
+      if (call.start == call.end && i + 1 < calls.size() && calls[i + 1].start == call.end + 1)
+        op.launch = calls[i + 1].end - 1;
+      if (!op.start) op.start = op.launch;
+      op.call = call.index;
+      timeline.ops.push_back(op);
+    }
+  for (const Work& work : works)
+    if (work.any && !work.used) outside += work.op.duration;
+  return Nanos{outside};
 }
 
 }  // namespace tidepool

@@ -23,6 +23,11 @@ class FrameworkCalls {
   /// Operators as ops, where nothing recorded what they launched: durations are those of the host.
   void add_as_ops(GpuTimeline& timeline) const;
 
+  /// Innermost operators in the place of the ops from `first` on. The duration of each is the sum of its kernels', copies' and
+  /// memsets'. It stands where its last one was launched: its outputs are allocated by then.
+  /// @return  time of ops that no innermost operator launched, which are left out
+  Nanos replace_launches(GpuTimeline& timeline, std::size_t first) const;
+
  private:
   static constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);
   struct Call {
@@ -32,6 +37,10 @@ class FrameworkCalls {
     const raw::Log* log = nullptr;
     const raw::FrameworkOp* record = nullptr;
   };
+
+  bool innermost(const std::vector<Call>& calls, std::size_t i) const {
+    return i + 1 == calls.size() || calls[i + 1].around != i;
+  }
 
   const ProcessLog& process_;
   std::map<std::uint32_t, std::vector<Call>> threads_;  // sorted by start, outer calls first

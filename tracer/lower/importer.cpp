@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/lower/lower.hpp"
@@ -14,19 +15,18 @@
 namespace tidepool {
 namespace {
 
-Trace assemble(const std::string& path, const std::vector<raw::Log>& logs, std::optional<std::size_t> device) {
+Trace assemble(const std::string& path, const std::vector<raw::Log>& logs, std::optional<std::size_t> device,
+               LoweredOps ops) {
   try {
-    return lower(logs, device);
+    return lower(logs, device, ops);
   } catch (const InputError& error) {
     const std::string message = error.what();
     throw message.starts_with(path) ? error : error.at(path);
   }
 }
 
-Trace read_file(const Input& input) { return assemble(input.path(), {raw::read_raw(input)}, {}); }
-
-Trace read_file_device(const Input& input, std::size_t device) {
-  return assemble(input.path(), {raw::read_raw(input)}, device);
+Trace read_file(const Input& input, std::optional<std::size_t> device, LoweredOps ops) {
+  return assemble(input.path(), {raw::read_raw(input)}, device, ops);
 }
 
 /// The files of a run, in the order of their names: .raw and .jsonl, compressed or not.
@@ -42,28 +42,35 @@ std::vector<std::string> files_of(const std::string& folder) {
   return paths;
 }
 
-Trace read_folder(const std::string& folder, std::optional<std::size_t> device) {
+Trace read_folder(const std::string& folder, std::optional<std::size_t> device, LoweredOps ops) {
   std::vector<raw::Log> logs;
   for (const std::string& path : files_of(folder)) {
     const Input input = read_input(path);
     if (raw::has_header(input.bytes())) logs.push_back(raw::read_raw(input));
   }
   if (logs.empty()) refuse("{}: no capture files; expected PID.SOURCE.raw or PID.SOURCE.jsonl in it", folder);
-  return assemble(folder, logs, device);
+  return assemble(folder, logs, device, ops);
 }
 
-int sniff(std::string_view head) { return raw::looks_raw(head) ? 100 : 0; }
+/// @param sure  whether a capture is read in this form unless another is asked for
+Importer importer(std::string name, std::string summary, LoweredOps ops, bool sure) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .extensions = {".raw"},
+          .sniff = [sure](std::string_view head) { return sure && raw::looks_raw(head) ? 100 : 0; },
+          .read = [ops](const Input& input) { return read_file(input, {}, ops); },
+          .read_device = [ops](const Input& input, std::size_t device) { return read_file(input, device, ops); },
+          .read_folder = [ops](const std::string& folder,
+                               std::optional<std::size_t> device) { return read_folder(folder, device, ops); },
+          .sniff_folder = [sure](const std::string& folder) { return !sure || files_of(folder).empty() ? 0 : 100; },
+          .folder_has_devices = true};
+}
 
 const RegisterImporter kRaw{
-    {.name = "raw",
-     .summary = "raw captures: a folder of a run, or one of its files",
-     .extensions = {".raw"},
-     .sniff = sniff,
-     .read = read_file,
-     .read_device = read_file_device,
-     .read_folder = read_folder,
-     .sniff_folder = [](const std::string& folder) { return files_of(folder).empty() ? 0 : 100; },
-     .folder_has_devices = true}};
+    importer("raw", "raw captures: a folder of a run, or one of its files", LoweredOps::kKernels, true)};
+const RegisterImporter kOperators{
+    importer("raw-operators", "raw captures of PyTorch on a GPU: its operators, each with the time of its kernels",
+             LoweredOps::kOperators, false)};
 
 }  // namespace
 }  // namespace tidepool

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,7 +27,7 @@ namespace {
 
 class Assembly {
  public:
-  Assembly() { timeline_.what = "capture"; }
+  explicit Assembly(LoweredOps ops) : ops_{ops} { timeline_.what = "capture"; }
 
   Trace run(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
     for (const ProcessLog& process : by_process(logs)) add(process);
@@ -46,9 +47,25 @@ class Assembly {
       add_syncs(process, file);
       timeline_.losses.clock_residual_ns = std::max(timeline_.losses.clock_residual_ns, file.clock.residual());
     }
-    if (timeline_.ops.size() == before) calls.add_as_ops(timeline_);
+    if (timeline_.ops.size() == before)
+      calls.add_as_ops(timeline_);
+    else if (ops_ == LoweredOps::kOperators)
+      outside_ += calls.replace_launches(timeline_, before);
     for (GpuMemory& event : memory_events(process)) timeline_.memory.push_back(std::move(event));
+    if (ops_ == LoweredOps::kOperators) use_whole_blocks();
     add_ranges(process);
+  }
+
+  /// Where memory was seen as the allocator gave it out, in whole blocks, an operator that writes a tensor writes its block.
+  void use_whole_blocks() {
+    constexpr std::int64_t kBlock = 512;  // of PyTorch's allocator for GPUs
+    const auto whole = [](const GpuMemory& event) {
+      return event.event != BlockEvent::kAlloc || event.size % kBlock == 0;
+    };
+    if (!std::all_of(timeline_.memory.begin(), timeline_.memory.end(), whole)) return;
+    for (GpuUse& use : timeline_.uses)
+      if (use.address % kBlock == 0 && use.size <= std::numeric_limits<std::int64_t>::max() - kBlock)
+        use.size = (use.size + kBlock - 1) / kBlock * kBlock;
   }
 
   /// Of several processes the first one that says so tells the iterations. The last one ends when it has ended in all
@@ -206,6 +223,7 @@ class Assembly {
     meta.try_emplace("time", "measured");  // a recorder without a device says that it estimates
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
     if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
+    if (outside_ > Nanos{}) meta["outside_operators"] = to_text(outside_);
     if (unread_ > 0)
       meta["lacks"] = fmt::format("what {} of {} launches use: their parameters were not read", unread_, launches_);
     if (gpus.size() == 1 && !gpus.begin()->empty()) meta["device"] = *gpus.begin();
@@ -217,15 +235,16 @@ class Assembly {
 
   GpuTimeline timeline_;
   std::size_t launches_ = 0, unread_ = 0;
-  Nanos overhead_;
+  Nanos overhead_, outside_;
+  LoweredOps ops_;
   std::map<std::string, std::string> plain_names_;
 };
 
 }  // namespace
 
-Trace lower(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
+Trace lower(std::span<const raw::Log> logs, std::optional<std::size_t> device, LoweredOps ops) {
   if (logs.empty()) refuse("no capture files");
-  return Assembly{}.run(logs, device);
+  return Assembly{ops}.run(logs, device);
 }
 
 }  // namespace tidepool

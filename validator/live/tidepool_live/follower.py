@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .actions import Actions
 from .contents import Contents, Tensors
 from .meter import Meter
-from .program import Matcher, make_signature
+from .program import Matcher
 from .recipes import EmptyRecipe, Recipe
 from .report import Report
 from .storages import LiveStorages
@@ -97,7 +97,7 @@ class Follower(Guest):
 
     def run(self, op):
         index = self._matcher.expected()
-        signature = make_signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
+        signature = self._plan.signature(op.name, ((buffer.size, access) for buffer, access in op.uses))
         fits = signature == self._plan.ops[index].signature and self._same_buffers(op, index)
         if self._whole and not fits and self._beside(op, signature, index):
             if self._between == 0:

@@ -4,6 +4,9 @@ import json
 from dataclasses import dataclass
 
 
+BLOCK = 512  # bytes: PyTorch's allocator for GPUs gives out multiples of it
+
+
 class ProgramError(ValueError):
     """The file is not what `tidepool run` writes."""
 
@@ -37,6 +40,9 @@ class ExpectedOp:
 class LiveProgram:
     """Ops in order, sizes of buffers in bytes, versions, and the actions in front of each op.
 
+    In a trace whose recorder saw what the allocator gave out, not what was asked for, all sizes are multiples of BLOCK; sizes
+    of the live job are compared as such multiples then.
+
     parked      versions that the plan expects on the host when the step begins
     actions[i]  (verb, subject) in front of op i; the last entry stands after the last op
     """
@@ -47,6 +53,7 @@ class LiveProgram:
         self.trace_hash = content["trace_hash"]
         self.predicted = content["predicted"]
         self.sizes = [size for size, _ in content["buffers"]]
+        self._unit = BLOCK if all(size % BLOCK == 0 for size in self.sizes) else 1
         self.first_version = [version for _, version in content["buffers"]]
         self.buffer_of = [buffer for buffer, _, _ in content["versions"]]
         self.producer = [op for _, op, _ in content["versions"]]
@@ -62,17 +69,16 @@ class LiveProgram:
         with open(path, encoding="utf-8") as file:
             return cls(json.load(file))
 
+    def signature(self, name, uses):
+        """What is compared between the recorded and the live op. uses: (bytes, access) in order."""
+        return (name, *((-(-size // self._unit) * self._unit, access) for size, access in uses))
+
     def _op(self, op):
         uses = tuple(
             Use(buffer, None if before < 0 else before, None if after < 0 else after, access)
             for buffer, before, after, access in op["uses"])
-        signature = make_signature(op["name"], ((self.sizes[use.buffer], use.access) for use in uses))
+        signature = self.signature(op["name"], ((self.sizes[use.buffer], use.access) for use in uses))
         return ExpectedOp(op["name"], uses, signature, op.get("recipe", False), op.get("random", False))
-
-
-def make_signature(name, uses):
-    """What is compared between the recorded and the live op. uses: (bytes, access) in order."""
-    return (name, *uses)
 
 
 class Matcher:

@@ -1,0 +1,114 @@
+"""Tables of what the calls of gpu_day.sh left in their work folder.
+
+    tables.py FOLDER [plans | overhead | losses | events | offload]     without a name, all for which there is something
+
+Exit status 1: losses or events that are to be the same are not.
+"""
+
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+ITERATION = re.compile(r"iteration (\d+): loss \S+ (\S+), (\S+) ms")
+
+
+def iterations(path):
+    """Of a job's output: {iteration: (loss in hexadecimal, ms)}."""
+    found = ITERATION.findall(path.read_text(errors="replace"))
+    return {int(number): (loss, float(ms)) for number, loss, ms in found}
+
+
+def last_json(path):
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {}
+
+
+def plans(folder):
+    path = folder / "plans.jsonl"
+    if not path.exists():
+        return
+    errors = {"": [], "--graph": []}
+    print(f"{'plan':36}{'how':>9}{'outcome':>15}{'predicted ms':>14}{'measured ms':>13}{'error':>9}{'copies':>9}")
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        result = row["result"]
+        if "measured_ns" not in result:
+            print(f"{row['run']:36}{row['options']:>9}{result['outcome']:>15}  {result.get('message', '')}")
+            continue
+        errors.setdefault(row["options"], []).append(abs(result["error"]))
+        copies = f"{result['copy_error'] * 100:.1f} %" if "copy_error" in result else "-"
+        print(f"{row['run']:36}{row['options']:>9}{result['outcome']:>15}{result['predicted_ns'] / 1e6:14.2f}"
+              f"{result['measured_ns'] / 1e6:13.2f}{result['error'] * 100:+8.2f} %{copies:>8}")
+    for options, values in errors.items():
+        if values:
+            print(f"{len(values)} plans {options or 'by streams'}: {statistics.median(values) * 100:.2f} % from their prediction "
+                  f"in the median, {max(values) * 100:.2f} % at most")
+
+
+def overhead(folder):
+    for path in sorted(folder.glob("alone-*.log")):
+        model = path.stem.removeprefix("alone-")
+        recorded = folder / f"capture-{model}.log"
+        alone = iterations(path)
+        with_recorder = iterations(recorded) if recorded.exists() else {}
+        if not alone or not with_recorder:
+            continue
+        first = min(2, max(alone))
+        usual = statistics.median(ms for number, (_, ms) in alone.items() if number >= first)
+        times = ", ".join(f"{ms:.0f}" for _, ms in with_recorder.values())
+        slowest = max(ms for number, (_, ms) in with_recorder.items() if number >= first)
+        print(f"{model}: {usual:.1f} ms alone; recorded, iteration by iteration: {times} ms; at most {slowest / usual:.2f}x")
+
+
+def losses(folder):
+    alone, live = folder / "losses-alone.txt", folder / "losses-live.txt"
+    if not alone.exists() or not live.exists():
+        return
+    expected, seen = iterations(alone), iterations(live)
+    different = [number for number in expected if seen.get(number, ("none",))[0] != expected[number][0]]
+    if different:
+        number = different[0]
+        print(f"losses under the plan differ from iteration {number} on: {seen.get(number, ('none',))[0]}, "
+              f"expected {expected[number][0]}")
+        return 1
+    print(f"{len(expected)} losses under the plan are those without, to the bit")
+    print("alone", json.dumps(last_json(alone)))
+    print("live ", json.dumps(last_json(live)))
+
+
+def events(folder):
+    real, dry = folder / "events-real.json", folder / "events-dry.json"
+    if not real.exists() or not dry.exists():
+        return
+    expected, seen = json.loads(real.read_text()), json.loads(dry.read_text())
+    for key in ("allocated_peak_bytes", "reserved_peak_bytes"):
+        print(f"{key}: real {expected.get(key)}, dry {seen.get(key)}")
+    print(f"segments: real {len(expected['segments'])} of {sum(expected['segments'])} bytes, "
+          f"dry {len(seen['segments'])} of {sum(seen['segments'])} bytes")
+    pairs = list(zip(expected["events"], seen["events"]))
+    same = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
+    print(f"events: real {len(expected['events'])}, dry {len(seen['events'])}; the first {same} are the same")
+    if same < len(pairs):
+        print(f"event {same}: real {pairs[same][0]}, dry {pairs[same][1]}")
+    return int(expected["events"] != seen["events"] or expected["segments"] != seen["segments"])
+
+
+def offload(folder):
+    without, with_it = folder / "offload-without.txt", folder / "offload-with.txt"
+    if without.exists() and with_it.exists():
+        print("without offloading", json.dumps(last_json(without)))
+        print("with offloading   ", json.dumps(last_json(with_it)))
+
+
+PARTS = {part.__name__: part for part in (plans, overhead, losses, events, offload)}
+
+
+def main():
+    folder, wanted = pathlib.Path(sys.argv[1]), sys.argv[2:] or list(PARTS)
+    return max(PARTS[name](folder) or 0 for name in wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
