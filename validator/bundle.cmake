@@ -25,7 +25,7 @@ install(RUNTIME_DEPENDENCY_SET bundled PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m
 foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   install(DIRECTORY ${package} DESTINATION share/tidepool/python ${bundled} PATTERN __pycache__ EXCLUDE)
 endforeach()
-install(PROGRAMS validator/gpu_day.sh DESTINATION validator ${bundled})
+install(PROGRAMS validator/gpu_day.sh validator/gpu_plans.sh DESTINATION validator ${bundled})
 install(DIRECTORY traces/samples DESTINATION traces ${bundled} FILES_MATCHING PATTERN "*.tide")
 install(DIRECTORY tracer/gpu_day DESTINATION tracer ${bundled} USE_SOURCE_PERMISSIONS
   FILES_MATCHING PATTERN "*.py" PATTERN "*.sh" PATTERN "__pycache__" EXCLUDE)

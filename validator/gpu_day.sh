@@ -238,6 +238,11 @@ pack() {
   rm -f "${old[@]}"
 }
 
+no_time() {
+  printf '%-34s %8s  %s\n' "$1" - "no time left" | tee -a "$work/summary-$call.txt"
+  failed=1
+}
+
 # step NAME MOST COMMAND...: takes MOST seconds at most, and no more than what is left. Exit code 77: there is nothing to do.
 step() {
   local name=$1 limit=$2 start=$SECONDS code result left
@@ -249,8 +254,7 @@ step() {
   left=$((seconds - SECONDS - reserve))
   [ $limit -le $left ] || limit=$left
   if [ $limit -le 0 ]; then
-    printf '%-34s %8s  %s\n' "$name" - "no time left" | tee -a "$work/summary-$call.txt"
-    failed=1
+    no_time "$name"
     return 0
   fi
   timeout -k 5 $limit bash "$root/validator/gpu_day.sh" --step "$@" >"$work/$name.log" 2>&1 </dev/null &
@@ -274,6 +278,10 @@ each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER ONE]
     [ -e "$plan" ] || break
     number=$((number + 1))
     [ $number -ge "$1" ] && [ $number -le "$2" ] || continue
+    if [ "$dry" = no ] && [ $((seconds - SECONDS - reserve)) -le 0 ]; then
+      no_time "plans from $(basename "$plan" | cut -d - -f 1) on"
+      return
+    fi
     if [ $# -gt 2 ] && [ $((number % 2)) = 0 ]; then
       step "plan-$(basename "$plan" .plan.gz)-graph" 60 do_plan "$plan" "$3"
     else
@@ -282,18 +290,19 @@ each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER ONE]
   done
 }
 
-export GPU_DAY_PROGRAM=$program GPU_DAY_PYTHON=$python GPU_DAY_PLANS=$plans GPU_DAY_WORK=$work GPU_DAY_MODELS=$models
-export GPU_DAY_RECORD=$record GPU_DAY_SMALL=$small PYTHONUNBUFFERED=1
 reserve=$((seconds / 20))  # for packing, and for a step that does not end when it is told to
 if [ "$dry" = no ]; then
   [ -x "$program" ] || usage "no program at '$program'"
-  mkdir -p "$work" "$results" && results=$(cd "$results" && pwd) || exit 2
+  mkdir -p "$work" "$results" && results=$(cd "$results" && pwd) && work=$(cd "$work" && pwd) || exit 2
   packed=$(mktemp -d "$results/.packing-XXXXXX") || exit 2
   child=''
   trap 'rm -rf "$packed"' EXIT
   trap '[ -z "$child" ] || kill "$child" 2>/dev/null; echo "ended by a signal" >>"$work/summary-$call.txt"; pack; exit 1' TERM INT
   printf 'call %s, %s\n' "$call" "$(date -u)" >>"$work/summary-$call.txt"
 fi
+
+export GPU_DAY_PROGRAM=$program GPU_DAY_PYTHON=$python GPU_DAY_PLANS=$plans GPU_DAY_WORK=$work GPU_DAY_MODELS=$models
+export GPU_DAY_RECORD=$record GPU_DAY_SMALL=$small PYTHONUNBUFFERED=1
 
 step "kernels" 60 do_kernels
 case $call in
@@ -310,12 +319,12 @@ case $call in
       step "alone-$model" 100 do_alone "$model"
       step "capture-$model" 200 do_capture "$model"
     done
-    step "tables" 20 do_tables
+    reserve=2 step "tables" 20 do_tables
     ;;
   c)
     step "calibrate" 120 do_calibrate
     each_plan 1 40 --graph
-    step "tables" 20 do_tables
+    reserve=2 step "tables" 20 do_tables
     ;;
   d)
     step "calibrate" 120 do_calibrate
@@ -326,7 +335,7 @@ case $call in
     step "events-real" 60 do_real_events
     step "events-dry" 100 do_dry_events
     step "offload" 120 do_offload
-    step "tables" 20 do_tables
+    reserve=2 step "tables" 20 do_tables
     ;;
 esac
 exit $failed

@@ -1,8 +1,14 @@
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
+#include "tests/standin.hpp"
 #include "traces/input.hpp"
 
 using namespace tidepool;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -14,71 +20,123 @@ ProgramResult gpu_day(const ScratchFolder& folder, const std::string& arguments)
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(folder.file("out")), content_of(folder.file("err"))};
 }
 
+/// A program made of the lines of a shell script.
+void write_program(const ScratchFolder& folder, const std::string& lines) {
+  write_file(folder.file("program"), "#!/bin/sh\n" + lines);
+  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
+}
+
+std::vector<std::string> results_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator{folder}) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// One file out of the packed results, whose pieces are put together.
+std::string packed(const ScratchFolder& folder, const std::string& name) {
+  const std::string line =
+      "cd '" + folder.file("results") +
+      "' && case $(ls results-*.0) in *.zst.0) u='zstd -dc';; *) u='gzip -dc';; esac; cat results-* | $u | "
+      "tar -xO './" +
+      name + "' >../packed 2>/dev/null";
+  [[maybe_unused]] const int status = std::system(line.c_str());
+  return content_of(folder.file("packed"));
+}
+
 }  // namespace
 
-TEST_CASE("the script for a day with a GPU prints its steps anywhere") {
+TEST_CASE("each call of the day with a GPU prints its steps anywhere, the most valuable first") {
   const ScratchFolder folder;
-  const ProgramResult result = gpu_day(folder, "--dry-run");
-  CHECK(result.code == 0);
-  for (const char* step : {"system", "calibrate", "capture-gpt2", "sweep", "validate-vgg16", "graph", "questions"})
-    CHECK_THAT("\n" + result.out, ContainsSubstring("\n" + std::string{step} + " "));
-  CHECK(content_of(folder.file("gpu-day/summary.txt")).empty());
-  const ProgramResult some = gpu_day(folder, "--dry-run --only cal,live-gpt2");
-  CHECK(some.out == "calibrate                do_calibrate\nlive-gpt2                do_live gpt2\n");
+  const auto steps = [&](const std::string& call) {
+    const ProgramResult result = gpu_day(folder, call + " results --dry-run --plans .");
+    CHECK(result.code == 0);
+    std::vector<std::string> names;
+    std::istringstream lines{result.out};
+    for (std::string line; std::getline(lines, line);) names.push_back(line.substr(0, line.find(' ')));
+    return names;
+  };
+  write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
+  write_file(folder.file("02-vgg16-autoswap-0.7x.plan.gz"), "");
+  using Names = std::vector<std::string>;
+  CHECK(steps("a") == Names{"kernels", "system", "calibrate", "capture-gpt2", "plan-01-vgg16-tide-0.6x",
+                            "plan-02-vgg16-autoswap-0.7x", "tables", "questions"});
+  CHECK(steps("b") == Names{"kernels", "alone-gpt2", "capture-gpt2", "alone-resnet50", "capture-resnet50",
+                            "alone-bert_large", "capture-bert_large", "alone-llama", "capture-llama", "tables"});
+  CHECK(steps("c") ==
+        Names{"kernels", "calibrate", "plan-01-vgg16-tide-0.6x", "plan-02-vgg16-autoswap-0.7x-graph", "tables"});
+  CHECK(steps("d") == Names{"kernels", "calibrate", "losses-alone", "live-plan", "live", "live-needs-plan",
+                            "events-real", "events-dry", "offload", "tables"});
+  CHECK(!fs::exists(folder.file("results")));
 }
 
-TEST_CASE("the script goes on after a step that fails, and does not repeat what is done") {
+TEST_CASE("a call goes on after a step that fails, and packs what every step left") {
   const ScratchFolder folder;
-  // A program that calibrates, and fails in everything else; a step that takes too long.
-  write_file(
-      folder.file("program"),
-      "#!/bin/sh\ncase $1 in calibrate) echo calibrated;; sweep) sleep 60;; *) echo no $1 here; exit 3;; esac\n");
-  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
-  const std::string arguments = "--program ./program --only calibrate,sweep,graph,live-gpt2 --limit 1";
-  const ProgramResult result = gpu_day(folder, arguments);
+  write_program(folder, "case $1 in --version) echo version 7;; *) echo no $1 here; exit 3;; esac\n");
+  const ProgramResult result =
+      gpu_day(folder, "a results --program ./program --python /no/python --plans . --work work");
   CHECK(result.code == 1);
-  CHECK_THAT(result.out, ContainsSubstring(" s  ok\n"));
-  CHECK_THAT(result.out, ContainsSubstring(" s  not done within 1 s\n"));
-  CHECK_THAT(result.out, ContainsSubstring(" s  failed with 3: no simulate here\n"));
-  CHECK_THAT(result.out, ContainsSubstring(" s  nothing to do: this tidepool has no run\n"));
-  CHECK_THAT(content_of(folder.file("gpu-day/summary.txt")), ContainsSubstring(result.out));
-  CHECK(content_of(folder.file("gpu-day/calibrate.log")) == "calibrated\n");
-  CHECK_THAT(gpu_day(folder, arguments).out, ContainsSubstring("calibrate                       -  done before\n"));
+  CHECK_THAT(result.out, ContainsSubstring("failed with 3: no calibrate here\n"));
+  CHECK_THAT(result.out, ContainsSubstring("nothing to do: the program has its kernels\n"));
+  CHECK_THAT(content_of(folder.file("results/summary-a.txt")), ContainsSubstring(result.out));
+  CHECK(packed(folder, "calibrate.log") == "no calibrate here\n");
+  CHECK_THAT(packed(folder, "system.log"), ContainsSubstring("version 7\n"));
+  CHECK(packed(folder, "summary-a.txt") == content_of(folder.file("results/summary-a.txt")));
+  CHECK(results_in(folder.file("results")).size() == 2);
 }
 
-TEST_CASE("the script keeps the results of plans that were executed, and of no other") {
+TEST_CASE("a call ends before its time is up, and names what it did not come to") {
   const ScratchFolder folder;
-  // One policy is executed, with something to say about it; one runs out of time in the middle of its result.
-  write_file(folder.file("program"), R"(#!/bin/sh
-case $1 in
-  policies) echo '[{"name":"good","kind":"swap"},{"name":"late","kind":"swap"}]' ;;
-  simulate) while [ "$1" != --plan-out ]; do [ "$1" = --policy ] && policy=$2; shift; done; echo "$policy" >"$2" ;;
-  validate) echo warning >&2
-            case $(cat "$2") in good) echo '{"outcome":"ok"}' ;; *) exit 124 ;; esac ;;
-esac
-)");
-  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
-  const ProgramResult result = gpu_day(folder, "--program ./program --only validate-vgg16");
+  write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
+  write_file(folder.file("02-vgg16-tide-0.6x.plan.gz"), "");
+  write_program(folder, "case $1 in calibrate) echo calibrated;; *) echo begun; sleep 60;; esac\n");
+  const auto begin = std::chrono::steady_clock::now();
+  const ProgramResult result =
+      gpu_day(folder, "c results --program ./program --python true --plans . --work work --seconds 6");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{30});
   CHECK(result.code == 1);
-  std::string expected;
-  for (const char* const capacity : {"0.5x", "0.7x", "0.9x"})
-    expected += std::string{R"({"run":"good at )"} + capacity + R"(","result":{"outcome":"ok"}})" + "\n";
-  CHECK(content_of(folder.file("gpu-day/validate-vgg16.jsonl")) == expected);
-  CHECK_THAT(content_of(folder.file("gpu-day/validate-vgg16.log")),
-             ContainsSubstring("late at 0.5x: no result, exit code 124: warning\n"));
-  write_file(folder.file("program"), "#!/bin/sh\n");
-  REQUIRE(std::system(("chmod +x '" + folder.file("program") + "'").c_str()) == 0);
-  CHECK_THAT(gpu_day(folder, "--program ./program --only validate-vgg16").out,
-             ContainsSubstring("failed with 1: no policies to execute\n"));
+  CHECK_THAT(result.out, ContainsSubstring("plan-01-vgg16-tide-0.6x"));
+  CHECK_THAT(result.out, ContainsSubstring(" s  not done within "));
+  CHECK_THAT(result.out, ContainsSubstring("plans from 02 on                          -  no time left\n"));
+  CHECK_THAT(result.out, ContainsSubstring("tables"));
+}
+
+TEST_CASE("whenever a call is killed, what was done before is there") {
+  const ScratchFolder folder;
+  write_program(folder, "case $1 in calibrate) echo calibrated;; *) touch begun; sleep 60;; esac\n");
+  write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
+  const std::string line =
+      "cd '" + folder.file("") +
+      "' && { '" TIDEPOOL_SOURCE_DIR
+      "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work work "
+      ">out 2>&1 & pid=$!; for i in $(seq 600); do [ -e work/begun ] || [ -e begun ] && break; sleep "
+      "0.1; done; kill -KILL $pid; }";
+  CHECK(std::system(line.c_str()) == 0);
+  CHECK_THAT(packed(folder, "calibrate.log"), ContainsSubstring("calibrated\n"));
+}
+
+TEST_CASE("results that are too large lack what is largest, which is named") {
+  const ScratchFolder folder;
+  write_program(folder, "case $1 in calibrate) echo calibrated; head -c 3000000 /dev/urandom >$5.raw; exit 1;; esac\n");
+  const ProgramResult result =
+      gpu_day(folder, "c results --program ./program --python true --plans . --work work --most 1");
+  CHECK(result.code == 1);
+  CHECK(packed(folder, "calibrate.log") == "calibrated\n");
+  CHECK(packed(folder, "left-out.txt").ends_with(".raw\n"));
+  for (const std::string& name : results_in(folder.file("results")))
+    CHECK(fs::file_size(folder.file("results/" + name)) <= 16U << 20U);
 }
 
 TEST_CASE("the script for a day with a GPU refuses what it does not know") {
   const ScratchFolder folder;
-  const ProgramResult unknown = gpu_day(folder, "--programm x");
+  const std::string expected = "; expected the arguments that the head of the script lists\n";
+  CHECK(gpu_day(folder, "e results").err == "gpu_day.sh: no call 'e'" + expected);
+  CHECK(gpu_day(folder, "a --dry-run").err == "gpu_day.sh: no folder for results" + expected);
+  const ProgramResult unknown = gpu_day(folder, "a results --programm x");
   CHECK(unknown.code == 2);
-  CHECK(unknown.err ==
-        "gpu_day.sh: unknown option '--programm'; expected the options that the head of the script lists\n");
-  CHECK(gpu_day(folder, "--limit soon").code == 2);
-  CHECK(gpu_day(folder, "--program /no/such/file --only system").err ==
-        "gpu_day.sh: no program at '/no/such/file'; expected the options that the head of the script lists\n");
+  CHECK(unknown.err == "gpu_day.sh: unknown option '--programm'" + expected);
+  CHECK(gpu_day(folder, "a results --seconds soon").err ==
+        "gpu_day.sh: --seconds 'soon' is no number of seconds" + expected);
+  CHECK(gpu_day(folder, "a results --program /no/such/file").err ==
+        "gpu_day.sh: no program at '/no/such/file'" + expected);
 }

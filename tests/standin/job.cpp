@@ -10,8 +10,10 @@
 //   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x
 //   add-node n g add a b 7 | set-node x n add a b 7
 //   push NAME | pop | mark NAME                NVTX
+//   hook-iteration | hook-end                  as PyTorch's hook says them to the recorder
 //   repeat 3 ... again | threads 4 ... join    blocks; not nested
 //   fork SCRIPT | exec SCRIPT | await FILE | raise 10 | _exit 3 | exit 3 | hang
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -240,6 +242,11 @@ bool processes(const Words& words) {
     nvtxRangePop();
   } else if (verb == "mark") {
     nvtxMarkA(words.at(1).c_str());
+  } else if (verb == "hook-iteration" || verb == "hook-end") {
+    void* const recorder = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
+    void* const call = recorder == nullptr ? nullptr : dlsym(recorder, "tidepool_iteration");
+    if (call == nullptr) fail("the recorder has no tidepool_iteration");
+    reinterpret_cast<void (*)(int)>(call)(verb == "hook-end" ? 1 : 0);
   } else {
     return false;
   }

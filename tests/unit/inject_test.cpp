@@ -260,6 +260,31 @@ TEST_CASE("a kernel's name marks iterations where the program has no ranges") {
   CHECK(job.log().text(job.log().kernels[0].name) == "_Z9adam_stepPf");
 }
 
+TEST_CASE("beside PyTorch's hook, the iterations recorded are the hook's") {
+  // The hook says where a step of the optimizer ended. The first step makes its state; of the others, one is skipped.
+  const ScratchFolder folder;
+  std::string steps;
+  for (int i = 0; i < 6; ++i)
+    steps += "push iteration-" + std::to_string(i) + "\nlaunch add a b 1\npop\nhook-iteration\n";
+  const std::string settings = "TIDEPOOL_RECORD_TORCH=1 TIDEPOOL_SKIP=1 TIDEPOOL_ITERATIONS=";
+  const auto names = [](const raw::Log& log) {
+    std::vector<std::string> pushed;
+    for (const raw::Range& range : log.ranges)
+      if (range.action == raw::RangeAction::kPush) {
+        pushed.push_back(log.text(range.name));
+        CHECK(range.meaning != raw::Meaning::kIteration);
+      }
+    return pushed;
+  };
+  const std::string script = kKernels + "alloc a 4096\nalloc b 4096\n";
+  const auto job = run_job(folder, script + steps, settings + "2");
+  CHECK(job.log().kernels.size() == 2);
+  CHECK(names(job.log()) == std::vector<std::string>{"iteration-2", "iteration-3"});
+  const ScratchFolder other;
+  const auto broken = run_job(other, script + steps + "hook-end\n" + steps, settings + "9");
+  CHECK(broken.log().kernels.size() == 4);  // 2 to 5; the hook could not go on
+}
+
 TEST_CASE("a job that ends before the iterations to be recorded is told why nothing was") {
   const ScratchFolder folder;
   const auto job = run_job(folder, "push iteration\npop\n", "TIDEPOOL_SKIP=10");

@@ -21,8 +21,13 @@ class IterationWindow {
   bool boundary(std::uint32_t last) {
     const std::uint64_t number = seen_.fetch_add(1);
     if (first_ != kAlways && number == skip_) first_ = kSet | (last + 1U);
-    if (iterations_ != 0 && number == skip_ + iterations_) end_ = kSet | (last + 1U);
+    if (iterations_ != 0 && number == skip_ + iterations_ && end_ == 0) end_ = kSet | (last + 1U);
     return number >= skip_ && (iterations_ == 0 || number < skip_ + iterations_);
+  }
+
+  /// No iteration follows; the window ends with the call `last`, if it is open.
+  void close(std::uint32_t last) {
+    if (begun() && !ended()) end_ = kSet | (last + 1U);
   }
 
   /// Whether the record of a call with this id is wanted.

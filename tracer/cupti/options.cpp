@@ -33,6 +33,7 @@ RecorderOptions options_from_environment() {
   options.cupti = text(variable::kCupti);
   options.iteration_range = text(variable::kIterationRange, options.iteration_range);
   options.iteration_kernel = text(variable::kIterationKernel);
+  options.torch = std::getenv(variable::kTorch) != nullptr;
   int wait = 0, device_buffers = 0, resolve = 1;
   read(variable::kSkip, options.skip, options.problem);
   read(variable::kIterations, options.iterations, options.problem);

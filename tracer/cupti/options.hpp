@@ -28,6 +28,7 @@ struct RecorderOptions {
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range whose name begins so begins an iteration
   std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this
+  bool torch = false;                         ///< PyTorch's hook says where iterations begin, and nothing else does
   int signal = 0;                             ///< starts and stops the recording; 0 = none
   bool wait = false;                          ///< nothing is recorded before the first signal
   bool device_buffers = false;                ///< CUPTI may keep its buffers in device memory

@@ -99,11 +99,12 @@ void Recorder::end() {
   }
   if (window_ != nullptr && !window_->begun() && output_.is_open())
     say("the job ended before the iterations that were to be recorded: " + std::to_string(window_->boundaries()) +
-        " iterations were marked, " + std::to_string(options_.skip) + " to be skipped. Iterations are NVTX ranges '" +
-        options_.iteration_range + "...'" +
-        (options_.iteration_kernel.empty()
-             ? ""
-             : " and launches of kernels named '..." + options_.iteration_kernel + "...'"));
+        " iterations were marked, " + std::to_string(options_.skip) + " to be skipped. " +
+        (options_.torch ? "Iterations are steps of a PyTorch optimizer"
+                        : "Iterations are NVTX ranges '" + options_.iteration_range + "...'" +
+                              (options_.iteration_kernel.empty()
+                                   ? ""
+                                   : " and launches of kernels named '..." + options_.iteration_kernel + "...'")));
   output_.close(options_.flush_limit_ms);
 }
 
@@ -128,11 +129,21 @@ void Recorder::iteration(std::string_view name, std::uint32_t last) {
   if (window_->ended() && !ended) wake();
 }
 
+void Recorder::hook_iteration(bool last) {
+  if (dead_ || !started_) return;
+  const bool ended = window_->ended();
+  if (last)
+    window_->close(last_correlation_);
+  else
+    window_->boundary(last_correlation_);
+  if (window_->ended() && !ended) wake();
+}
+
 void Recorder::range(raw::RangeAction action, std::string_view name, std::string_view domain, std::uint64_t id) {
   if (dead_ || !started_) return;
   const bool begins =
       action == raw::RangeAction::kPush || action == raw::RangeAction::kBegin || action == raw::RangeAction::kMark;
-  if (begins && !options_.iteration_range.empty() && name.starts_with(options_.iteration_range))
+  if (begins && !options_.torch && !options_.iteration_range.empty() && name.starts_with(options_.iteration_range))
     iteration(name, last_correlation_);
   if (!window_->begun() || window_->ended()) return;
   raw::Range range;

@@ -1,4 +1,5 @@
-// How the recorder comes into a process: CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit.
+// Entry points of the recorder. CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit; PyTorch's hook finds
+// it in the process then, and calls it where iterations begin.
 #include <pthread.h>
 
 #include <cstdlib>
@@ -20,4 +21,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     tidepool::inject::say("out of memory; the job runs unrecorded");
   }
   return 1;  // the job goes on in any case
+}
+
+extern "C" __attribute__((visibility("default"))) void tidepool_iteration(int last) {
+  Recorder::instance().hook_iteration(last != 0);
 }

@@ -117,7 +117,7 @@ void Recorder::on_launch(DriverCall call, const CUpti_CallbackData& data, std::i
   const CUfunction function = function_of(call, data.functionParams);
   if (function != nullptr && !options_.iteration_kernel.empty() && thread.created_nodes.empty()) {
     const std::shared_ptr<const KernelInfo> kernel = layouts_.of(driver_, function);
-    if (kernel->begins_iteration) iteration(kernel->name, correlation - 1);
+    if (kernel->begins_iteration && !options_.torch) iteration(kernel->name, correlation - 1);
   }
   const bool captured = !thread.created_nodes.empty();
   if (!captured && !window_->contains(correlation)) return;

@@ -41,6 +41,9 @@ class Recorder {
   void forked();
   /// An iteration begins, by whatever said so; calls from now on have correlation ids behind `last`.
   void iteration(std::string_view name, std::uint32_t last);
+  /// PyTorch's hook, which records beside this recorder: its next iteration begins, or, if `last`, it records no more. It writes
+  /// the marks itself.
+  void hook_iteration(bool last);
   /// A range of NVTX; `action` as in raw::Range.
   void range(raw::RangeAction action, std::string_view name, std::string_view domain, std::uint64_t id);
 

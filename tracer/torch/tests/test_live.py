@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,21 @@ class Script(unittest.TestCase):
         self.assertEqual({(op.get("module", ""), op["phase"]) for op in self.of("framework_op")},
                          {("0", "forward"), ("1", "forward"), ("2", "forward"), ("", "forward"), ("", "backward"),
                           ("2", "backward"), ("1", "backward"), ("0", "backward"), ("", "optimizer")})
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_the_recorder_of_the_gpu_is_told_the_iterations_that_the_hook_records(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = os.path.join(folder, "other.c"), os.path.join(folder, "other.so")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('#include <stdio.h>\nvoid tidepool_iteration(int last) '
+                           '{ fputs(last ? "last " : "next ", stderr); fflush(stderr); }\n')
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+            settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "1", "TIDEPOOL_ITERATIONS": "2",
+                        "CUDA_INJECTION64_PATH": library}
+            self.assertEqual(run(settings)[0].stderr, "")  # it is not in the process
+            result, _, _ = run({**settings, "LD_PRELOAD": library})
+            # The ends of steps 0 and 1 are skipped over, recording begins behind step 1 and ends behind step 3.
+            self.assertEqual(result.stderr, "next next next next last ")
 
 
 if __name__ == "__main__":

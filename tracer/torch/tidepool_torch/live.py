@@ -206,6 +206,26 @@ class _PlacedStorages(GuestStorages):
         return new if isinstance(new, Buffer) else None
 
 
+class OtherRecorder:
+    """The recorder of GPU work in this process, if there is one: it records the same iterations as the hook."""
+
+    def __init__(self, path):
+        self._path, self._call = path, None
+
+    def iteration(self, last=False):
+        """The next iteration begins; `last`: no other one is recorded. The driver loads the recorder when the job first uses
+        the GPU."""
+        if self._call is None and self._path:
+            try:
+                self._call = ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD | os.RTLD_NOW).tidepool_iteration
+            except (OSError, AttributeError):
+                return
+        if self._call is not None:
+            self._call(int(last))
+        if last:
+            self._path = self._call = None
+
+
 class Capture:
     """Records from the first step's end on: `skip` iterations later, and `iterations` of them, or all."""
 
@@ -213,6 +233,7 @@ class Capture:
         self._skip, self._left = skip, iterations
         self._file = RawFile(folder)  # also says that this process was attached to
         self._recorder = self._history = None
+        self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
         if self._flush_standin is None:  # the stand-in for a GPU tells of allocations itself
             self._history = History(lambda: self._file)
@@ -223,6 +244,7 @@ class Capture:
 
     def _stepped(self, optimizer):
         try:
+            self._other.iteration()
             self._step(optimizer)
         except Exception as error:
             _say(error)
@@ -262,6 +284,7 @@ class Capture:
     def _end(self):
         """The end of the recording. Of an iteration that is not complete nothing is kept, if others are."""
         try:
+            self._other.iteration(last=True)
             self._discovery.stop()
             self._compile.stop()
             recorder, self._recorder = self._recorder, None
