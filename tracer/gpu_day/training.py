@@ -26,6 +26,7 @@ def arguments(batch):
                         help=f"of the device, for PyTorch, from iteration {SETTLED} on")
     parser.add_argument("--offload", action="store_true", help="PyTorch keeps what the backward pass needs on the host")
     parser.add_argument("--events", metavar="FILE", help="write what PyTorch's allocator did, as JSON")
+    torch.manual_seed(1)  # also for the model's weights, which are made next
     return parser.parse_args()
 
 
@@ -42,7 +43,6 @@ def train(options, model, make_batch, make_loss):
     """make_batch(size, device) returns what make_loss(model, batch) takes. The last line printed is JSON: the median time of
     the settled iterations in ms, and of these the peaks of PyTorch's allocator in bytes."""
     on_gpu = options.device.startswith("cuda")
-    torch.manual_seed(1)
     if options.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.deterministic = True

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The calls of the day with a GPU, from the installed bundle, on the stand-in for a driver; PyTorch runs on the CPU.
+#   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
+# Without PyTorch, the calls that need none.
+set -euo pipefail
+folder=$(cd "$1" && pwd -P) standin=$2 python=$3
+day=$folder/day bundle=$folder/bundle
+fail() { printf 'failed: %s\n' "$*"; exit 1; }
+rm -rf "$day"
+mkdir "$day"
+cd "$day"
+
+"$bundle/validator/gpu_plans.sh" --samples bilstm -o plans || fail "gpu_plans.sh"
+[ "$(ls plans | wc -l)" = 5 ] || fail "there are not five plans"
+
+# call NAME EXIT [OPTIONS]: as on a fresh machine that knows nothing of this environment
+call() {
+  local name=$1 expected=$2 code=0
+  shift 2
+  env -i PATH="$PATH" HOME="$day" OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$standin" TIDEPOOL_STANDIN=seed=3 \
+    "$bundle/validator/gpu_day.sh" "$name" "results-$name" --python "$python" --plans plans --work "work-$name" --small \
+    --models unet --record "--torch --keep-raw --no-gpu" --seconds 400 "$@" || code=$?
+  [ $code = "$expected" ] || { cat "work-$name"/*.log; fail "call $name: exit code $code, expected $expected"; }
+  [ "$(find "results-$name" -type f | wc -l)" -le 8 ] || fail "call $name: more than 8 files"
+  [ -z "$(find "results-$name" -size +16384k)" ] || fail "call $name: a file of more than 16 MiB"
+  mkdir "unpacked-$name"
+  case $(ls "results-$name"/*.0) in
+    *.zst.0) cat "results-$name"/results-* | zstd -dc | tar -x -C "unpacked-$name" ;;
+    *) cat "results-$name"/results-* | gzip -dc | tar -x -C "unpacked-$name" ;;
+  esac
+  diff -r --exclude left-out.txt "work-$name" "unpacked-$name" || fail "call $name: the packed results are others"
+}
+has() { grep -qE "$2" "$1" || { cat "$1"; fail "$1 has no line like $2"; }; }
+
+call c 0
+[ "$(wc -l <unpacked-c/plans.jsonl)" = 5 ] || fail "five plans were not executed"
+has unpacked-c/tables.log '^3 plans by streams: .* % from their prediction in the median'
+has unpacked-c/tables.log '^2 plans --graph: '
+has unpacked-c/machine.json 'this-gpu'
+
+if ! "$python" -c 'import torch' 2>/dev/null; then
+  [ -z "${TIDEPOOL_REQUIRE_TORCH-}" ] || fail "PyTorch is not installed"
+  echo "passed call c; PyTorch is not installed, calls a, b and d need it"
+  exit 0
+fi
+call b 0
+has unpacked-b/tables.log '^unet: .* ms alone; recorded, iteration by iteration: '
+[ -n "$(find unpacked-b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
+call d 1  # the real run needs a GPU
+has unpacked-d/live.log '^8 losses under the plan are those without, to the bit'
+has unpacked-d/summary-d.txt '^live  .*  ok$'
+has unpacked-d/summary-d.txt '^events-real .*  failed with 1: '
+has unpacked-d/summary-d.txt '^events-dry .*  ok$'
+has unpacked-d/summary-d.txt '^offload .*  ok$'
+echo passed
