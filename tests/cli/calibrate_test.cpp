@@ -30,6 +30,20 @@ TEST_CASE("calibrate measures copies within this machine's memory") {
   }
 }
 
+TEST_CASE("calibrate leaves the host's submission out of what copies take") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("gpu.json");
+  setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
+  setenv("TIDEPOOL_STANDIN", "seed=3,submit=2500", 1);
+  const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
+  unsetenv("LD_LIBRARY_PATH");
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const Machine machine = find_machine(path);
+  CHECK(machine.d2h.latency == 10_us);
+  CHECK(machine.h2d.latency == 10_us);
+}
+
 TEST_CASE("calibrate finds the numbers that a device has") {
   // The stand-in: 10 us and 12 bytes in a ns whichever way, no coupling; a kernel clears 1000 bytes in a ns.
   const ScratchFolder folder;

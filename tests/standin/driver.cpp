@@ -10,6 +10,8 @@
 //   hang     nothing of the n-th stream ever goes on, from 1
 //   die      the n-th command given fails, and all that follow, from 1
 //   maps     0: memory cannot be mapped page by page
+//   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
+//   gap      ns before each kernel
 #include "validator/cuda/driver.hpp"
 
 #include <algorithm>
@@ -27,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin/answers.hpp"
 #include "validator/cuda/kernels.hpp"
 #include "validator/execution/mix.hpp"
 
@@ -49,7 +52,7 @@ struct FunctionTag {
 
 namespace {
 
-constexpr Status kInvalid = 1, kInvalidDevice = 101, kUnjoined = 904, kLaunchFailed = 719;
+constexpr Status kInvalid = 1, kInvalidDevice = 101;
 constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, whichever way
 constexpr double kWordsPerNanosecond = 125;                    // of a kernel that clears
 
@@ -57,6 +60,7 @@ struct Item {
   std::shared_ptr<Record> record = {}, wait = {};
   bool timed = false;  ///< the record keeps the time
   std::function<void(double& now)> work = {};
+  double given = 0;  ///< ns at which the host had given it
 };
 
 }  // namespace
@@ -73,13 +77,14 @@ struct GraphTag {
 struct GraphExecTag {
   GraphTag graph;
   EventTag before;  ///< what its stream had been given when it was launched
+  bool uploaded = false;
 };
 
 namespace {
 
 struct Settings {
   std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
-  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1;
+  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, gap = 0;
 };
 
 struct World {
@@ -95,7 +100,8 @@ struct World {
   std::set<StreamTag*> captured;         ///< streams that take part
   std::set<StreamTag*> unjoined;         ///< ... that have done something that the first has not waited for
   std::map<Record*, StreamTag*> forked;  ///< by whom, in the capture
-  bool dead = false;
+  bool dead = false, launching = false;
+  double host = 0;  ///< ns, where submission takes time
 };
 
 /// Never ends, so that what a device that hangs has not given back is still known at exit.
@@ -113,6 +119,7 @@ bool runnable(const StreamTag& stream) {
 void do_first(StreamTag& stream) {
   const Item item = std::move(stream.items.front());
   stream.items.pop_front();
+  stream.now = std::max(stream.now, item.given);
   if (item.work) item.work(stream.now);
   if (item.wait != nullptr) stream.now = std::max(stream.now, item.wait->when);
   if (item.record == nullptr) return;
@@ -146,6 +153,10 @@ Status give(StreamTag* stream, Item item) {
     if (item.record == nullptr || item.timed) w.unjoined.insert(stream);
     w.capture->items.emplace_back(stream, std::move(item));
     return kSuccess;
+  }
+  if (w.settings.submit != 0) {
+    if (!w.launching) w.host += static_cast<double>(w.settings.submit);
+    item.given = w.host;
   }
   stream->items.push_back(std::move(item));
   return kSuccess;
@@ -215,10 +226,12 @@ T argument(void** arguments, std::size_t number) {
 std::function<void(double&)> kernel(const std::string& name, void** given) {
   if (name == "tidepool_spin") {
     auto* const stamp = argument<Stamp*>(given, 0) + argument<unsigned>(given, 1);
-    const auto duration = argument<std::uint64_t>(given, 2);
+    const auto previous = argument<unsigned>(given, 2);
+    const auto duration = argument<std::uint64_t>(given, 3);
+    const Stamp* const before = previous == kNoStep ? nullptr : argument<Stamp*>(given, 0) + previous;
     return [=](double& now) {
-      stamp->begin = static_cast<std::uint64_t>(now);
-      now += static_cast<double>(duration);
+      stamp->begin = before != nullptr ? before->end : static_cast<std::uint64_t>(now);
+      now = std::max(now, (before != nullptr ? static_cast<double>(before->end) : now) + static_cast<double>(duration));
       stamp->end = static_cast<std::uint64_t>(now);
     };
   }
@@ -292,7 +305,8 @@ Status cuInit(unsigned) {
   const std::map<std::string, std::uint64_t Settings::*> known{
       {"seed", &Settings::seed},       {"memory", &Settings::memory}, {"pinned", &Settings::pinned},
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
-      {"die", &Settings::die},         {"maps", &Settings::maps}};
+      {"die", &Settings::die},         {"maps", &Settings::maps},     {"submit", &Settings::submit},
+      {"upload", &Settings::upload},   {"gap", &Settings::gap}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));
@@ -305,21 +319,6 @@ Status cuInit(unsigned) {
   return kSuccess;
 }
 
-Status cuDriverGetVersion(int* version) {
-  *version = 13000;
-  return kSuccess;
-}
-Status cuGetErrorName(Status status, const char** name) {
-  *name = status == kErrorOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : status == kLaunchFailed   ? "CUDA_ERROR_LAUNCH_FAILED"
-          : status == kUnjoined       ? "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"
-                                      : nullptr;
-  return kSuccess;
-}
-Status cuGetErrorString(Status status, const char** text) {
-  *text = status == kErrorOutOfMemory ? "out of memory" : "unspecified launch failure";
-  return kSuccess;
-}
 Status cuDeviceGetCount(int* count) {
   *count = static_cast<int>(world().settings.devices);
   return kSuccess;
@@ -393,7 +392,11 @@ Status cuModuleGetFunction(Function* function, Module, const char* name) {
 }
 Status cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                       Stream stream, void** arguments, void**) {
-  return give_work(stream, kernel(function->name, arguments));
+  const auto gap = static_cast<double>(world().settings.gap);
+  return give_work(stream, [gap, work = kernel(function->name, arguments)](double& now) {
+    now += gap;
+    work(now);
+  });
 }
 Status cuStreamCreate(Stream* stream, unsigned) {
   *stream = new StreamTag{.items = {}, .number = world().streams.size()};
@@ -436,6 +439,7 @@ Status cuEventRecord(Event event, Stream stream) { return record(event, stream);
 Status cuEventRecordWithFlags(Event event, Stream stream, unsigned) { return record(event, stream); }
 Status cuEventQuery(Event event) {
   for (int i = 0; i < 64 && event->latest != nullptr && !event->latest->happened && go_on(); ++i) continue;
+  if (event->latest != nullptr && event->latest->happened) world().host = std::max(world().host, event->latest->when);
   return answer(event->latest == nullptr || event->latest->happened);
 }
 Status cuEventElapsedTime(float* milliseconds, Event from, Event to) {
@@ -461,15 +465,24 @@ Status cuGraphInstantiateWithFlags(GraphExec* made, Graph graph, unsigned long l
   *made = new GraphExecTag{*graph, {}};
   return kSuccess;
 }
+Status cuGraphUpload(GraphExec exec, Stream) {
+  exec->uploaded = true;
+  return kSuccess;
+}
 /// A graph is launched once, so that its records need not be made anew. All of it waits for what its stream has been
 /// given before.
 Status cuGraphLaunch(GraphExec exec, Stream stream) {
+  World& w = world();
+  if (!std::exchange(exec->uploaded, true) && w.settings.upload != 0)
+    give_work(stream, [upload = static_cast<double>(w.settings.upload)](double& now) { now += upload; });
   record(&exec->before, stream);
+  w.launching = true;
   std::set<StreamTag*> begun{stream};
   for (auto& [to, item] : exec->graph.items) {
     if (begun.insert(to).second) give(to, Item{.record = {}, .wait = exec->before.latest, .timed = false, .work = {}});
     give(to, item);
   }
+  w.launching = false;
   return answer(true);
 }
 Status cuGraphDestroy(Graph graph) {

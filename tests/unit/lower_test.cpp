@@ -240,29 +240,6 @@ TEST_CASE("a framework's operators are the ops where nothing recorded launches")
   CHECK(trace.op(OpId{1}).duration == 5_ns);
 }
 
-TEST_CASE("operators are the ops where that is asked for, each as long as what it launched") {
-  const auto operators = [](const std::string& lines) {
-    return lower(std::vector{raw_log(lines)}, {}, LoweredOps::kOperators);
-  };
-  SECTION("what it launched is summed; what launched nothing takes no time; the rest is left out, and told") {
-    const Trace trace =
-        operators(tensor("alloc", 1, 4096, 64) + op("aten::linear", 10, 30, "['read', 4096]") +
-                  tensor("alloc", 15, 8192, 64) + op("aten::addmm", 12, 28, "['read', 4096], ['write', 8192]") +
-                  kernel("split", 14, "['touch', 4096]") + kernel("gemm", 20, "['touch', 4096], ['touch', 8192]") +
-                  op("aten::relu_", 40, 45, "['read_write', 8192]") + kernel("other", 60));
-    CHECK(program(trace) == Lines{"alloc 0", "alloc 1", "run aten::addmm", "run aten::relu_"});
-    CHECK(uses(trace, 0) == Lines{"read 0 schema", "write 1 schema"});
-    CHECK(trace.op(OpId{0}).duration == 10_ns);
-    CHECK(trace.op(OpId{1}).duration == 0_ns);
-    CHECK(trace.data().meta.at("outside_operators") == "5 ns");
-  }
-  SECTION("memory that was given out in whole blocks is written in whole blocks") {
-    const std::string calls = op("aten::full", 10, 20, "['write', 8192, 32]") + kernel("fill", 12, "['touch', 8192]");
-    CHECK(uses(operators(tensor("alloc", 1, 8192, 512) + calls), 0) == Lines{"write 0 schema"});
-    CHECK(uses(operators(tensor("alloc", 1, 8192, 520) + calls), 0) == Lines{"read_write 0 schema"});
-  }
-}
-
 TEST_CASE("what a graph's node uses, it uses at each launch of the graph") {
   const auto node = [](int time, int start) {
     return fmt::format(

@@ -17,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Nanos kPatience{60'000'000'000};
+constexpr Nanos kSubmission{200'000};  ///< longer than the host takes to give a few commands
 constexpr unsigned kThreads = 256;
 
 Nanos since(Clock::time_point start) {
@@ -133,11 +134,14 @@ class Bench {
   }
   /// Writes `largest` bytes, limited by the memory's rate.
   void write_all(Stream stream) { launch(clear_, gpu_.processors() * 8, kThreads, stream, span_.get(), 0U); }
-  void spin(Stream stream) { launch(spin_, 1, 1, stream, stamp_.get(), 0U, std::uint64_t{0}); }
+  void spin(Stream stream, Nanos duration = {}) {
+    launch(spin_, 1, 1, stream, stamp_.get(), 0U, kNoStep, static_cast<std::uint64_t>(duration.count()));
+  }
 
-  /// Time on the device of what `work` gives to the first stream.
+  /// Time on the device of what `work` gives to the first stream. The device is kept busy until all is given to it.
   template <class Work>
   Nanos timed(Work work) {
+    spin(streams_[0].get(), kSubmission);
     record(begin_[0], streams_[0]);
     work();
     record(end_[0], streams_[0]);
@@ -150,6 +154,7 @@ class Bench {
   }
 
   std::pair<Nanos, Nanos> copy_both(Bytes bytes, int count) {
+    spin(streams_[0].get(), kSubmission);
     record(begin_[0], streams_[0]);
     driver_(driver_.stream_wait, streams_[1].get(), begin_[0].get(), 0U);
     for (int i = 0; i < count; ++i)

@@ -152,6 +152,7 @@ class Driver {
   const Call<Stream, int> capture_begin{library_, "cuStreamBeginCapture_v2"};
   const Call<Stream, Graph*> capture_end{library_, "cuStreamEndCapture"};
   const Call<GraphExec*, Graph, unsigned long long> graph_instantiate{library_, "cuGraphInstantiateWithFlags"};
+  const Call<GraphExec, Stream> graph_upload{library_, "cuGraphUpload"};
   const Call<GraphExec, Stream> graph_launch{library_, "cuGraphLaunch"};
   const Call<Graph> graph_destroy{library_, "cuGraphDestroy"};
   const Call<GraphExec> graph_exec_destroy{library_, "cuGraphExecDestroy"};

@@ -73,6 +73,7 @@ static_assert(kSame<decltype(&cuEventElapsedTime), decltype(Driver::event_elapse
 static_assert(kSame<decltype(&cuStreamBeginCapture), decltype(Driver::capture_begin)>);
 static_assert(kSame<decltype(&cuStreamEndCapture), decltype(Driver::capture_end)>);
 static_assert(kSame<decltype(&cuGraphInstantiateWithFlags), decltype(Driver::graph_instantiate)>);
+static_assert(kSame<decltype(&cuGraphUpload), decltype(Driver::graph_upload)>);
 static_assert(kSame<decltype(&cuGraphLaunch), decltype(Driver::graph_launch)>);
 static_assert(kSame<decltype(&cuGraphDestroy), decltype(Driver::graph_destroy)>);
 static_assert(kSame<decltype(&cuGraphExecDestroy), decltype(Driver::graph_exec_destroy)>);

@@ -119,9 +119,10 @@ extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
     words[at] = words[at % span.count];
 }
 
-/// Only takes time: of runs without content.
-extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, Word duration) {
-  const Word begin = now();
+/// Only takes time: of runs without content. Its time counts from the end of step `previous`, if there is one: the gap before a
+/// kernel that directly follows another is not part of either's duration.
+extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, unsigned previous, Word duration) {
+  const Word begin = previous == tidepool::cuda::kNoStep ? now() : stamps[previous].end;
   stamps[step].begin = begin;
   spin_until(begin + duration);
   stamps[step].end = now();

@@ -5,6 +5,9 @@
 
 namespace tidepool::cuda {
 
+/// Of no step.
+constexpr unsigned kNoStep = ~0U;
+
 /// A stretch of words and what is known of its content.
 struct Span {
   std::uint64_t words;    ///< address of the first
