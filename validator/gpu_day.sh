@@ -153,7 +153,8 @@ do_live_plan() {
   "$program" import "$work/live.raw" --format raw-operators -o "$work/live.tide" || return
   local more=(--machine h100-pcie5)
   [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
-  "$program" simulate "$work/live.tide" --first --policy tide --capacity 0.6x "${more[@]}" --plan-out "$work/live.plan"
+  "$program" simulate "$work/live.tide" --first --policy tide --capacity 0.6x --overhead-limit none "${more[@]}" \
+    --plan-out "$work/live.plan"
 }
 
 # The capacity of the plan, in bytes.
@@ -180,10 +181,12 @@ do_live_needs_plan() {
   limit=$(plan_limit)
   "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || nothing "no GPU, so no limit of its memory"
   limit=$((limit + limit / 8 + 268435456))
-  if "$python" "$(job "$first")" $small --memory-limit "$limit"; then
+  if "$python" "$(job "$first")" $small --memory-limit "$limit" >"$work/without-plan.txt" 2>&1; then
     echo "the job needs no plan to run in $limit bytes"
     return 1
   fi
+  cat "$work/without-plan.txt"
+  grep -qi "out of memory" "$work/without-plan.txt" || return
   echo "out of memory without the plan, as expected"
 }
 

@@ -246,6 +246,25 @@ class Dry(Jobs):
                 self.assertGreaterEqual(facts["iterations"], expected)
                 self.assertGreater(facts["kernels"], 10 * facts["iterations"])
 
+    def test_a_plan_for_recorded_operators_is_carried_out_on_the_stand_in(self):
+        trace, raw, plan = self.file("gpu.tide"), self.file("gpu.raw"), self.file("gpu.plan")
+        job = [sys.executable, os.path.join(HERE, "../../tracer/gpu_day/unet.py"), "--small", "--device", "cuda"]
+        for arguments in (
+                ["record", "--dry", "--torch", "--keep-raw", "-o", trace, "--", *job],
+                ["import", raw, "--format", "raw-operators", "--iteration", "4", "-o", self.file("step.tide")],
+                ["simulate", self.file("step.tide"), "--first", "--policy", "tide", "--capacity", "0.8x", "--overhead-limit",
+                 "none", "--plan-out", plan]):
+            result = self.run_program(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        result = self.run_program("record", "--dry", "-o", self.file("live.tide"), "--", PROGRAM, "run", "--json", "--plan", plan,
+                                  "--trace", self.file("step.tide"), "--", *job)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout.splitlines()[-1])
+        self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (7, 0, {}))
+        self.assertLessEqual(report["measured_peak_bytes"], report["limit_bytes"])
+        printed = json.loads([line for line in result.stderr.splitlines() if line.startswith('{"median_ms"')][0])
+        self.assertLessEqual(printed["allocated_peak_bytes"], report["limit_bytes"])
+
 
 if __name__ == "__main__":
     unittest.main()
