@@ -21,7 +21,7 @@
 #
 # A step that fails or runs out of time ends nothing else: what it printed is in NAME.log, what became of it in summary.txt.
 # Exit code 0: every step did what it should or had nothing to do; 1: some did not; 2: bad usage.
-# shellcheck disable=SC2317  # steps are called by name
+# shellcheck disable=SC2086,SC2317  # $small is one word or none, $record several; steps are called by name
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -114,7 +114,6 @@ do_capture() {
   local model=$1
   [ ! -s "$work/$model.tide" ] || nothing "captured by an earlier call"
   rm -rf "$work/$model.raw"
-  # shellcheck disable=SC2086  # options, in words
   "$program" record $record --skip 3 --iterations 3 -o "$work/$model.tide" -- "$python" "$(job "$model")" $small || return
   "$program" info "$work/$model.tide"
 }
@@ -130,8 +129,10 @@ do_plan() {
   [ -z "$small" ] || more+=(--arena 16MiB)
   result=$("$program" validate "$plan" --trace "$root/traces/samples/$sample.tide" --backend cuda --repeat 5 --json "${more[@]}" "$@")
   code=$?
-  [ -z "$result" ] || printf '{"run":"%s","options":"%s","result":%s}\n' "$name" "$*" "$result" >>"$work/plans.jsonl"
-  printf '%s\n' "$result"
+  if [ -n "$result" ]; then
+    printf '{"run":"%s","options":"%s","result":%s}\n' "$name" "$*" "$result" >>"$work/plans.jsonl"
+    printf '%s\n' "$result"
+  fi
   return $code
 }
 
@@ -145,7 +146,6 @@ do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-
 # Its operators, each with the time of its kernels, and a plan for them.
 do_live_plan() {
   rm -rf "$work/live.raw"
-  # shellcheck disable=SC2086
   "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
     --deterministic || return
   rm -rf "$work/live.raw"
