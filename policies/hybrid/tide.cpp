@@ -13,6 +13,7 @@
 #include "policies/planning/gaps/realised_step.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/exact_plan.hpp"
 #include "policies/planning/search/fluid_shares.hpp"
 #include "policies/planning/search/give_up.hpp"
 #include "policies/planning/search/improve.hpp"
@@ -63,6 +64,9 @@ namespace {
 /// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins); and twice
 /// again without dropping what is dead, which others may be made again from.
 ///
+/// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers, unless
+/// robust ones are wanted.
+///
 /// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
 /// twice as many with robust=, fewer where the step has more ops.
 class Tide final : public AnsweringPlanner {
@@ -74,6 +78,7 @@ class Tide final : public AnsweringPlanner {
         swaps_{options.word("with") != "remat"},
         recomputes_{options.word("with") != "swap"},
         fold_{options.flag("fold")},
+        exact_{options.flag("exact")},
         robust_{options.number("robust")} {
     if (!(robust_ >= 0 && robust_ <= 0.99))
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
@@ -83,6 +88,9 @@ class Tide final : public AnsweringPlanner {
     Best best = find(trace, spec, effort_ >= kEffortForRivals);
     if (robust_ > 0 && best.result.outcome == Outcome::kOk && best.result.totals.eviction_count > 0)
       best.answer = most_robust(best, trace, spec);
+    if (exact_ && robust_ == 0)
+      if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, swaps_, recomputes_, best.result))
+        best.answer = {std::move(exact->make), spec.overhead_limit};
     RunSpec setting = spec;
     setting.overhead_limit = best.answer.overhead_limit;
     return answer_with(best.answer.make, trace, setting);
@@ -441,7 +449,7 @@ class Tide final : public AnsweringPlanner {
   std::int64_t effort_;
   Bytes least_;
   std::uint64_t seed_;
-  bool swaps_, recomputes_, fold_;
+  bool swaps_, recomputes_, fold_, exact_;
   double robust_;
   std::int64_t judged_ = 0;
 };
@@ -457,6 +465,7 @@ const RegisterPolicy kRegistered{
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},
                  {"fold", "on", "on/off", "decide for all like layers together first, with as many plans besides"},
+                 exact_option(),
                  {"robust", "0", "number",
                   "of the plans found, also for links slower by this share, the one that loses least where ops and "
                   "links differ by up to this share; 0: the fastest"}},

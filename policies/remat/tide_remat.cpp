@@ -7,6 +7,7 @@
 
 #include "policies/planning/search/answering_planner.hpp"
 #include "policies/planning/search/early_drops.hpp"
+#include "policies/planning/search/exact_plan.hpp"
 #include "policies/planning/search/pooled_policy.hpp"
 #include "policies/planning/search/remat_search.hpp"
 #include "policies/planning/search/run_places.hpp"
@@ -24,23 +25,42 @@ namespace {
 /// lowered until they fit the capacity. The run follows both, so memory is lost to fragmentation only as far as the
 /// packing is not perfect. What the pool itself would make of the candidates is tried as well.
 ///
+/// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers.
+///
 /// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
 /// the program repeats itself.
 class TideRemat final : public AnsweringPlanner {
  public:
   explicit TideRemat(const Options& options)
-      : effort_{options.number("effort") / 100}, places_{options.flag("places")}, learns_{options.flag("learn")} {}
+      : effort_{options.number("effort") / 100},
+        places_{options.flag("places")},
+        learns_{options.flag("learn")},
+        exact_{options.flag("exact")} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    const auto search = std::make_shared<RecomputeSearch>(trace, spec, effort_, learns_ ? "dtr-eq" : "");
-    const std::optional<Bytes> granule = places_ && !learns_ ? granule_of(spec.pool) : std::nullopt;
-    if (granule) return answer_with(place_too(search, trace, spec, *granule), trace, spec);
-    if (learns_ && spec.iterations == 1) return answer_with(chosen(search, {.policy = "dtr-eq"}, spec), trace, spec);
-    const std::vector<Tried> best = search->search({spec.capacity});
-    return answer_with(chosen(search, best.empty() ? Candidate{} : best.front().candidate, spec), trace, spec);
+    Maker answer = search(trace, spec);
+    if (exact_ && !learns_ && trace.ops().size() <= kMostExactOps)
+      if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, false, true, result_of(answer(), trace, spec)))
+        answer = std::move(exact->make);
+    return answer_with(std::move(answer), trace, spec);
   }
 
  private:
+  Maker search(const Trace& trace, const RunSpec& spec) {
+    const auto search = std::make_shared<RecomputeSearch>(trace, spec, effort_, learns_ ? "dtr-eq" : "");
+    const std::optional<Bytes> granule = places_ && !learns_ ? granule_of(spec.pool) : std::nullopt;
+    if (granule) return place_too(search, trace, spec, *granule);
+    if (learns_ && spec.iterations == 1) return chosen(search, {.policy = "dtr-eq"}, spec);
+    const std::vector<Tried> best = search->search({spec.capacity});
+    return chosen(search, best.empty() ? Candidate{} : best.front().candidate, spec);
+  }
+
+  static Result result_of(std::unique_ptr<Policy> policy, const Trace& trace, const RunSpec& spec) {
+    std::vector<std::unique_ptr<Policy>> policies;
+    policies.push_back(std::move(policy));
+    return simulate_under(trace, spec, std::move(policies), false);
+  }
+
   static Maker chosen(const std::shared_ptr<RecomputeSearch>& search, const Candidate& candidate, const RunSpec& spec) {
     return [search, candidate, capacity = spec.capacity] { return search->answer(candidate, capacity); };
   }
@@ -121,9 +141,7 @@ class TideRemat final : public AnsweringPlanner {
     Placed placed{{},
                   std::make_shared<const std::vector<EarlyDrop>>(drops),
                   std::make_shared<const std::vector<FollowedPool::Place>>(std::move(followed))};
-    std::vector<std::unique_ptr<Policy>> policies;
-    policies.push_back(placed.answer());
-    const Result result = simulate_under(trace, spec, std::move(policies), false);
+    const Result result = result_of(placed.answer(), trace, spec);
     if (result.outcome != Outcome::kOk) return std::nullopt;
     placed.makespan = result.totals.makespan;
     return placed;
@@ -132,7 +150,7 @@ class TideRemat final : public AnsweringPlanner {
   static constexpr double kLittle = RecomputeSearch::kLittle;
 
   double effort_;
-  bool places_, learns_;
+  bool places_, learns_, exact_;
 };
 
 const RegisterPolicy kRegistered{
@@ -142,6 +160,7 @@ const RegisterPolicy kRegistered{
      .paper = "ours; compare Kirisame et al., ICLR 2021, and Zhang et al., Coop, NeurIPS 2023",
      .options = {{"effort", "100", "number", "how much is tried: 1 = little, 100 = about a second for 10^4 ops"},
                  {"places", "on", "on/off", "whether it decides the addresses on best-fit and first-fit, too"},
+                 exact_option(),
                  {"learn", "off", "on/off",
                   "whether it reacts in the first iteration, as dtr-eq, and knows the future only in later ones"}},
      .make = [](const Options& options) { return std::make_unique<TideRemat>(options); }}};

@@ -55,6 +55,7 @@ Result Driver::run() {
       if (std::unique_ptr<Pool> pool = policies_[i]->bring_pool()) brought_ = std::move(pool), pool_ = brought_.get();
       if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;
     }
+    if (policies_.size() == 1) take_whole_plan();
     pool_->start(trace_, spec_.capacity, *this);
     for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
     spec_.steady ? run_until_settled() : run_iterations();
@@ -73,6 +74,7 @@ Result Driver::run() {
 }
 
 void Driver::run_steps() {
+  if (whole_) return follow_iteration();
   for (std::size_t i = 0; i < trace_.steps().size(); ++i) step(i);
 }
 
@@ -80,7 +82,10 @@ void Driver::run_iterations() {
   for (int iteration = 0; iteration < spec_.iterations; ++iteration) {
     start_iteration(iteration);
     run_steps();
-    iteration + 1 < spec_.iterations ? finish_iteration() : bring_back_outputs(true);
+    if (iteration + 1 < spec_.iterations)
+      finish_iteration();
+    else if (!whole_)
+      bring_back_outputs(true);
     count_iteration();
   }
   cycle_.lead_in = spec_.iterations - 1;
@@ -161,6 +166,7 @@ void Driver::start_iteration(int iteration) {
   issued_ = 0;
   cost_ = {};
   if (iteration > 0) end_iteration(iteration);
+  if (whole_) return start_following(iteration);
   begun_ = OpId{};
   for (std::size_t i = 0; i < current_.size(); ++i) {
     if (!trace_.buffers()[i].born_before) continue;
@@ -192,6 +198,7 @@ void Driver::start_on_host(BufferId buffer, int iteration) {
 
 /// Settles what an iteration leaves to the next one.
 void Driver::finish_iteration() {
+  if (whole_) return;
   drop_temporaries(0);
   bring_back_outputs(false);
   while (!leaving_.empty()) settle_front();
@@ -365,7 +372,7 @@ void Driver::refuse_if_not_executable() {
 }
 
 void Driver::emit(Action action) {
-  if (confirmation_.add(action)) refuse_if_not_executable();
+  if (confirmation_.add(action) || whole_) refuse_if_not_executable();
   timeline_.apply(action);
   clock_ = timeline_.now(before_);
 }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "simulator/engine/boundary.hpp"
@@ -29,6 +31,8 @@ namespace tidepool {
 /// Content that could not be recomputed because something it depends on is about to be lost for good (a source that
 /// ends or is overwritten in place, or what a draft or before_run() drops that is neither read again nor handed on) is
 /// recomputed before that happens.
+///
+/// Where a policy has a whole plan instead, that is carried out action by action, and nothing is decided.
 ///
 /// A run that ends well is executed once more by a Confirmation, which knows nothing but its actions. If that fails or
 /// comes to other totals, the run is an error.
@@ -85,6 +89,13 @@ class Driver final : private Device {
   void alloc_buffer(BufferId buffer);
   void free_buffer(BufferId buffer);
   void end_version(VersionId v);
+
+  // A whole plan.
+  void take_whole_plan();
+  void start_following(int iteration);
+  void follow_iteration();
+  void follow(const Action& action);
+  void follow_run(OpId op);
 
   // Bringing back and running.
   void gather(std::size_t base);
@@ -203,6 +214,9 @@ class Driver final : private Device {
   std::uint8_t all_journals_ = 0;  // the bits of all policies
   std::uint8_t anticipating_ = 0;  // bit i: policy i wants before_place()
   std::uint8_t watching_ = 0;      // bit i: policy i wants dropped() and computed()
+  std::optional<Plan> whole_;      // what is carried out instead of drafts and answers
+  std::vector<std::span<const Action>> whole_iterations_;
+  std::span<const Action> following_;  // what is left of the iteration
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
   std::deque<VersionId> awaited_;     // what drafts have asked to bring back early and what did not fit yet, in order

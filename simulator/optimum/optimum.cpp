@@ -108,13 +108,15 @@ class Search {
 
 Optimum find_optimum(const OptimumQuery& query) {
   using namespace optimum;
-  const TinyStep counted{query.trace, query.machine, query.capacity, {query.swap, query.remat, false, false}};
+  const TinyStep counted{
+      query.trace, query.machine, query.capacity, {query.swap, query.remat, false, false, query.granule}};
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
   if (!query.addresses || !found.feasible) return found;
   // On one stream no plan is faster in places than by the sum of bytes; mostly the best plan finds places.
   const Nanos least = counted.streams == 1 ? found.makespan : Nanos{};
-  const TinyStep placed{query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false}};
+  const TinyStep placed{
+      query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};
   if (const std::optional<std::vector<Move>> moves = find_places(placed, by_bytes.moves())) {
     State state;
     for (const Move& move : *moves) Mover{placed, state}.apply(move);

@@ -22,6 +22,7 @@ struct OptimumQuery {
   /// Places are ranges of the addresses [0, capacity) that do not move; otherwise bytes are counted, as on pool ideal.
   bool addresses = false;
   std::int64_t most_states = 1'000'000;  ///< the search gives up beyond so many; about 300 bytes of memory each
+  Bytes granule{1};                      ///< places have a multiple of so many bytes
 };
 
 struct Optimum {

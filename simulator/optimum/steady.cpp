@@ -299,7 +299,7 @@ class CycleSearch {
 }  // namespace optimum
 
 SteadyOptimum find_steady_optimum(const OptimumQuery& query) {
-  return optimum::CycleSearch{query, {query.swap, query.remat, query.addresses, true}}.run();
+  return optimum::CycleSearch{query, {query.swap, query.remat, query.addresses, true, query.granule}}.run();
 }
 
 std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, const Plan& plan) {

@@ -40,7 +40,7 @@ TinyStep::TinyStep(const Trace& trace, const Machine& where, Bytes limit, Freedo
   read_ops(trace);
   find_ends(trace);
   find_needs();
-  price();
+  price(trace);
   divide();
   if (freedom.swap) require_known(machine, std::accumulate(bytes.begin(), bytes.end(), Bytes{}));
   const bool apart = machine.h2d.duplex_ppm == kFull && machine.d2h.duplex_ppm == kFull;
@@ -65,7 +65,8 @@ void TinyStep::number_versions(const Trace& trace) {
     const Version& version = trace.version(v);
     const bool initial = version.kind == VersionKind::kInitial;
     const std::size_t number = producer.size();
-    bytes.push_back(trace.size(v));
+    const Bytes size = round_up(trace.size(v), freedom.granule);
+    bytes.push_back(freedom.granule > Bytes{1} ? std::max(size, freedom.granule) : size);  // as pools do
     producer.push_back(initial ? std::int8_t{-1} : static_cast<std::int8_t>(version.producer.value()));
     if (!initial) continue;
     if (trace.buffer(version.buffer).born_before)
@@ -156,10 +157,11 @@ void TinyStep::find_needs() {
         may_run[position] |= bit(op[k].stream);
 }
 
-void TinyStep::price() {
+void TinyStep::price(const Trace& trace) {
   submit = machine.submit;
   launch = machine.launch;
-  for (const Bytes size : bytes) {
+  for (const VersionId v : named) {
+    const Bytes size = trace.size(v);
     time_in.push_back(machine.h2d.time(size));
     time_out.push_back(machine.d2h.time(size));
     time_copy.push_back(transfer_time(size, machine.device_copy));

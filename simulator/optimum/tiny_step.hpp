@@ -57,6 +57,7 @@ struct Freedom {
   bool remat = false;      ///< run ops again
   bool addresses = false;  ///< places are ranges of addresses of [0, capacity) and do not move; else bytes are counted
   bool steady = false;     ///< the step is repeated: what outlives it is wanted by the next iteration
+  Bytes granule{1};        ///< places have a multiple of so many bytes
 };
 
 /// A step with everything that does not change during the search. Versions that are views have no number.
@@ -81,7 +82,7 @@ struct TinyStep {
   Bytes capacity;
   std::vector<TinyOp> op;
   std::vector<VersionId> named;           ///< by number: the version in the trace
-  std::vector<Bytes> bytes;               ///< by version
+  std::vector<Bytes> bytes;               ///< that the place of a version has
   std::vector<Nanos> time_in, time_out;   ///< of a copy, by version
   std::vector<Nanos> time_copy;           ///< of a copy within the device, by version
   std::vector<std::int8_t> producer;      ///< an op; -1: none
@@ -110,7 +111,7 @@ struct TinyStep {
   void read_ops(const Trace& trace);
   void find_ends(const Trace& trace);
   void find_needs();
-  void price();
+  void price(const Trace& trace);
   void divide();
 };
 

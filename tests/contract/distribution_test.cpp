@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "simulator/engine/boundary.hpp"
+#include "simulator/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/tiny_contract.hpp"
 
@@ -25,23 +29,28 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 struct Ratios {
   std::vector<double> over;
   int failed = 0, feasible = 0;
+  Nanos longest;  ///< to plan one step
 
-  void add(const tests::TinyContract& contract, const Result& result) {
+  void add(Nanos optimum, Nanos baseline, const Result& result) {
     ++feasible;
+    longest = std::max(longest, result.plan_time);
     if (result.outcome != Outcome::kOk) ++failed;
-    if (result.outcome != Outcome::kOk || contract.optimum().makespan <= contract.baseline()) return;
-    over.push_back(static_cast<double>(result.totals.makespan.count()) /
-                   static_cast<double>(contract.optimum().makespan.count()));
+    if (result.outcome != Outcome::kOk || optimum <= baseline) return;
+    over.push_back(static_cast<double>(result.totals.makespan.count()) / static_cast<double>(optimum.count()));
   }
+  double count() const { return static_cast<double>(std::max<std::size_t>(over.size(), 1)); }
+  /// Of the ratios that are 1.
+  double exact() const {
+    return static_cast<double>(std::count_if(over.begin(), over.end(), [](double each) { return each <= 1; })) /
+           count();
+  }
+  double mean() const { return std::accumulate(over.begin(), over.end(), 0.0) / count(); }
+  double most() const { return over.empty() ? 0 : *std::max_element(over.begin(), over.end()); }
   void print(const std::string& name) {
     std::sort(over.begin(), over.end());
-    double sum = 0;
-    for (const double each : over) sum += each;
-    const double count = static_cast<double>(std::max<std::size_t>(over.size(), 1));
-    const auto exact = std::count_if(over.begin(), over.end(), [](double each) { return each <= 1; });
-    fmt::print("{:<36} {:>6} {:>8.1f} % {:>8.3f} {:>8.2f} {:>8.2f} {:>7} of {}\n", name, over.size(),
-               100 * static_cast<double>(exact) / count, sum / count, over.empty() ? 0 : over[over.size() * 99 / 100],
-               over.empty() ? 0 : over.back(), failed, feasible);
+    fmt::print("{:<36} {:>6} {:>8.1f} % {:>8.3f} {:>8.2f} {:>8.2f} {:>5} of {:<5} {:>8.2f} s\n", name, over.size(),
+               100 * exact(), mean(), over.empty() ? 0 : over[over.size() * 99 / 100], most(), failed, feasible,
+               static_cast<double>(longest.count()) / 1e9);
   }
 };
 
@@ -62,12 +71,24 @@ struct Shares {
   }
 };
 
+/// The planner's run of a step that is repeated.
+Result run_steadily(const Trace& trace, const tests::TinyRecipe& recipe, const std::string& policy) {
+  return simulate(trace, {.pool = "ideal",
+                          .policy = policy,
+                          .capacity = recipe.capacity(),
+                          .machine = recipe.machine,
+                          .steady = true,
+                          .iterations = kUsualIterations});
+}
+
 }  // namespace
 
 TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.distribution]") {
   const std::uint64_t steps = number_from("TIDEPOOL_TINY_STEPS", 400), ops = number_from("TIDEPOOL_TINY_OPS", 6);
   const std::vector<std::pair<TinyClass, std::vector<std::string>>> planners{
-      {{true, false}, {"tide(with=swap)"}}, {{false, true}, {"tide-remat"}}, {{true, true}, {"tide"}}};
+      {{true, false}, {"tide(with=swap)", "tide(with=swap,exact=off)"}},
+      {{false, true}, {"tide-remat", "tide-remat(exact=off)"}},
+      {{true, true}, {"tide", "tide(exact=off)"}}};
   std::map<std::string, Ratios> ratios;
   std::map<std::string, Shares> shares;
   int solved = 0;
@@ -77,15 +98,20 @@ TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.
       tests::TinyContract contract{recipe, plans, 200'000};
       solved += contract.solved();
       if (!contract.solved() || !contract.optimum().feasible) continue;
-      for (const std::string& policy : policies) ratios[policy].add(contract, contract.check_policy("ideal", policy));
-      if (contract.optimum().makespan <= contract.baseline()) continue;
+      const Nanos baseline = contract.baseline();
+      for (const std::string& policy : policies)
+        ratios[policy].add(contract.optimum().makespan, baseline, contract.check_policy("ideal", policy));
+      if (contract.optimum().makespan <= baseline) continue;
       const std::string with = " (" + with_text(plans.swap, plans.remat) + ")";
       for (const bool steady : {false, true}) {
         Nanos optimum = contract.optimum().makespan;
         if (steady) {
           const std::optional<SteadyOptimum> cycle = contract.check_steady(100'000);
-          if (!cycle || !cycle->feasible || cycle->mean() <= contract.baseline()) continue;
+          if (!cycle || !cycle->feasible || cycle->mean() <= baseline) continue;
           optimum = cycle->mean();
+          const Nanos rounded{rounded_mean(cycle->cycle.count(), cycle->iterations)};
+          for (const std::string& policy : policies)
+            ratios["steady " + policy].add(rounded, baseline, run_steadily(contract.trace(), recipe, policy));
         }
         const std::vector<Bound> bounds = compute_bounds(contract.bound_query(steady), BoundEffort::kAll);
         std::map<std::string, Nanos> said;
@@ -95,15 +121,23 @@ TEST_CASE("how close planners and bounds come to the optimum of tiny steps", "[.
         for (const Bound& bound : bounds) said[bound.name] = bound.makespan;
         if (!bounds.empty()) said["best"] = bounds.back().makespan;
         for (const auto& [name, bound] : said)
-          shares[(steady ? "steady " : "") + name + with].add(bound, optimum, contract.baseline());
+          shares[(steady ? "steady " : "") + name + with].add(bound, optimum, baseline);
       }
     }
   }
   fmt::print("{} steps of up to {} ops, {} of {} optima known\n", steps, ops, solved, 3 * steps);
-  fmt::print("{:<36} {:>6} {:>10} {:>8} {:>8} {:>8} {:>7}\n", "planner", "steps", "exact", "mean", "p99", "max",
-             "failed");
+  fmt::print("{:<36} {:>6} {:>10} {:>8} {:>8} {:>8} {:>14} {:>10}\n", "planner", "steps", "exact", "mean", "p99", "max",
+             "failed", "longest");
   for (auto& [name, each] : ratios) each.print(name);
   fmt::print("{:<36} {:>6} {:>10} {:>10} {:>10}\n", "bound", "steps", "of sum", "mean", "nothing");
   for (const auto& [name, each] : shares) each.print(name);
   CHECK(solved > 0);
+  for (const auto& [plans, policies] : planners) {
+    const Ratios& wanted = ratios[policies.front()];
+    INFO(policies.front());
+    CHECK(wanted.failed == 0);
+    CHECK(wanted.exact() >= 0.9);
+    CHECK(wanted.mean() <= 1.01);
+    CHECK(wanted.most() <= 1.2);
+  }
 }

@@ -3,18 +3,25 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "policies/planning/search/delegating_policy.hpp"
 #include "simulator/run.hpp"
+#include "simulator/whole_plan.hpp"
 
 namespace tidepool {
 
 /// A policy that looks for another policy when it is asked for its draft. From then on that one, the answer, decides.
-class AnsweringPlanner : public DelegatingPolicy {
+class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
  public:
   using Maker = std::function<std::unique_ptr<Policy>()>;
+
+  std::optional<Plan> whole_plan() override {
+    auto* const planner = dynamic_cast<WholePlanner*>(answer_.get());
+    return planner != nullptr ? planner->whole_plan() : std::nullopt;
+  }
 
   /// Makes the answer once more, for another run in the same setting, without a new search. Empty until there is an
   /// answer. Outlives this policy, but not the trace.

@@ -6,6 +6,7 @@
 
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
+#include "policies/planning/search/exact_plan.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -48,7 +49,9 @@ std::optional<Rivals::Winner> Rivals::beat(Result& best) {
     const bool searches = std::any_of(info->options.begin(), info->options.end(),
                                       [](const OptionInfo& option) { return option.name == "effort"; });
     spec.overhead_limit = limit_of(trace_, spec_, best, searches ? 2 : 1);
-    const auto make = [info, seed = spec_.seed] { return info->make(Options{info->name, info->options, {}, seed}); };
+    const auto make = [info, seed = spec_.seed] {
+      return info->make(Options{info->name, info->options, without_exact(*info), seed});
+    };
     std::unique_ptr<Policy> policy = make();
     const auto* const answering = dynamic_cast<const AnsweringPlanner*>(policy.get());
     const std::shared_ptr<const AnsweringPlanner::Maker> found = answering != nullptr ? answering->maker() : nullptr;

@@ -14,9 +14,9 @@
 
 namespace tidepool {
 
-/// Runs registered policies that do nothing but what is allowed, with their defaults, in the setting of a run, and
-/// keeps the best. A kind of policy that a quick certified bound says cannot win is not run, and a run that becomes
-/// slower than the best is given up.
+/// Runs registered policies that do nothing but what is allowed, with their defaults but for exact_option(), in the
+/// setting of a run, and keeps the best. A kind of policy that a quick certified bound says cannot win is not run, and a
+/// run that becomes slower than the best is given up.
 class Rivals {
  public:
   /// @param self  the policy that asks: it is not run

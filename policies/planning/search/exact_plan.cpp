@@ -1,0 +1,131 @@
+#include "policies/planning/search/exact_plan.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/counted_pool.hpp"
+#include "policies/planning/search/run_places.hpp"
+#include "simulator/optimum/optimum.hpp"
+#include "simulator/optimum/steady.hpp"
+#include "simulator/whole_plan.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+using Places = std::vector<FollowedPool::Place>;
+
+bool takes_place(const Action& action) {
+  return action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch;
+}
+
+/// The places of a plan, request by request, with those of its cycle as often as they may be wanted again.
+Places places_of(const Plan& plan, int most_iterations) {
+  Places places;
+  std::vector<std::size_t> begins{0};  // by iteration
+  for (const Action& action : plan.actions) {
+    if (action.verb == Verb::kNext) begins.push_back(places.size());
+    if (takes_place(action)) places.push_back({action.offset, action.size});
+  }
+  const std::size_t last = places.size(), known = begins.size(),
+                    first = begins[known - std::min(static_cast<std::size_t>(plan.cycle), known)];
+  // One more iteration begins than is run.
+  for (std::size_t i = known; i < static_cast<std::size_t>(most_iterations) + 1; ++i)
+    for (std::size_t each = first; each < last; ++each) places.push_back(FollowedPool::Place{places[each]});
+  return places;
+}
+
+class BestPlan final : public Policy, public WholePlanner {
+ public:
+  /// @param places  none: the run's pool gives them
+  BestPlan(std::shared_ptr<const Plan> plan, std::shared_ptr<const Places> places)
+      : plan_{std::move(plan)}, places_{std::move(places)} {}
+
+  std::unique_ptr<Pool> bring_pool() override {
+    if (!places_) return {};
+    return std::make_unique<FollowedPool>(places_, std::make_shared<std::size_t>());
+  }
+  std::optional<Plan> whole_plan() override { return *plan_; }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<const Places> places_;
+};
+
+/// The best plan, if it is known.
+std::optional<Plan> best_plan(const OptimumQuery& query, bool steady) {
+  try {
+    if (!steady) {
+      Optimum found = find_optimum(query);
+      if (found.exact && found.feasible) return std::move(found.plan);
+      return std::nullopt;
+    }
+    SteadyOptimum found = find_steady_optimum(query);
+    if (!found.exact || !found.feasible) return std::nullopt;
+    found.plan.cycle = static_cast<int>(found.iterations);
+    return std::move(found.plan);
+  } catch (const InputError&) {  // the step or the machine is not searched
+    return std::nullopt;
+  }
+}
+
+bool is_searched(const Trace& trace, const RunSpec& spec) {
+  return !trace.ops().empty() && trace.ops().size() <= kMostExactOps && spec.assume.name.empty() &&
+         (spec.steady || spec.iterations == 1) && spec.policy.find('+') == std::string::npos;
+}
+
+std::optional<ExactAnswer> answer_within(const Trace& trace, const RunSpec& spec, bool swap, bool remat) {
+  const std::optional<Bytes> granule = granule_of(spec.pool);
+  const OptimumQuery query{.trace = trace,
+                           .machine = spec.machine,
+                           .capacity = granule ? *granule * (spec.capacity / *granule) : spec.capacity,
+                           .swap = swap,
+                           .remat = remat,
+                           .addresses = granule.has_value(),
+                           .most_states = kMostExactStates,
+                           .granule = granule.value_or(Bytes{1})};
+  std::optional<Plan> best = best_plan(query, spec.steady);
+  if (!best) return std::nullopt;
+  const auto plan = std::make_shared<const Plan>(std::move(*best));
+  const auto places = granule ? std::make_shared<const Places>(places_of(*plan, spec.iterations)) : nullptr;
+  const auto make = [plan, places] { return std::make_unique<BestPlan>(plan, places); };
+  std::vector<std::unique_ptr<Policy>> policies;
+  policies.push_back(make());
+  return ExactAnswer{make, simulate_under(trace, spec, std::move(policies), swap)};
+}
+
+}  // namespace
+
+OptionInfo exact_option() {
+  return {"exact", "on", "on/off", "whether all plans of a step of at most 10 ops are tried, too"};
+}
+
+std::map<std::string, std::string> without_exact(const PolicyInfo& info) {
+  const OptionInfo ours = exact_option();
+  const bool has = std::any_of(info.options.begin(), info.options.end(), [&](const OptionInfo& option) {
+    return option.name == ours.name && option.meaning == ours.meaning;
+  });
+  if (!has) return {};
+  return {{ours.name, "off"}};
+}
+
+std::optional<ExactAnswer> exact_answer(const Trace& trace, const RunSpec& spec, bool swap, bool remat,
+                                        const Result& found) {
+  const auto loses = [](const Result& result) {
+    return result.outcome != Outcome::kOk || result.totals.makespan > result.baseline;
+  };
+  if (!is_searched(trace, spec) || !loses(found)) return std::nullopt;
+  std::optional<ExactAnswer> best = answer_within(trace, spec, swap, remat);
+  if (!best && swap && remat)
+    for (const bool swaps : {true, false})
+      if (std::optional<ExactAnswer> other = answer_within(trace, spec, swaps, !swaps))
+        if (!best || better(other->result, best->result)) best = std::move(other);
+  if (!best || best->result.outcome != Outcome::kOk) return std::nullopt;
+  const bool faster = found.outcome != Outcome::kOk || best->result.totals.makespan < found.totals.makespan;
+  return faster ? std::move(best) : std::nullopt;
+}
+
+}  // namespace tidepool
