@@ -13,6 +13,7 @@
 #include "simulator/whole_plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
+#include "tests/effort.hpp"
 #include "tests/machines.hpp"
 #include "tests/three_ops.hpp"
 #include "tests/tiny_case.hpp"
@@ -98,14 +99,14 @@ TEST_CASE("a whole plan that cannot be carried out ends the run with the reason"
       message_without(Verb::kSwapIn) ==
       "the plan of this run cannot be executed: run op 2 before op 2: its input, version 0 of buffer 0, is not there");
   CHECK(message_without(Verb::kSwapOut) ==
-        "the plan of this run cannot be executed: swap-in version 0 before op 2: it is not on the host");
+        "the plan of this run cannot be executed: swap in version 0 before op 2: it is not on the host");
   Plan early = plan;
   early.actions.resize(2);
   CHECK(run_told(step.trace, spec, early).message == "the plan of this run ends before op 1");
   Plan strange = plan;
   strange.actions.push_back({.verb = Verb::kReserve});
   CHECK_THROWS_WITH(run_told(step.trace, spec, strange),
-                    "reserve version 0 after the last op: a policy cannot decide this");
+                    "reserve [0, +0) after the last op: a policy cannot decide this");
   strange.actions.back() = {.verb = Verb::kDrop, .subject = 99};
   CHECK_THROWS_WITH(run_told(step.trace, spec, strange), "drop version 99 after the last op: no such id");
   const Result full = run_told(step.trace, spec_of("none", 4'096_B), plan);
@@ -151,7 +152,7 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
 
 TEST_CASE("with exact=off planners do what their search finds, and exact=on is never slower") {
   int faster = 0, found = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 4); ++seed) {
     const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 5);
     const Trace trace = recipe.trace();
     for (const std::string pool : {"ideal", "best-fit", "pytorch"})
@@ -178,6 +179,6 @@ TEST_CASE("with exact=off planners do what their search finds, and exact=on is n
       }
   }
   INFO(faster << " are faster, " << found << " are found");
-  CHECK(faster > 10);
-  CHECK(found > 0);
+  if (tests::kOptimised) CHECK(faster > 5);
+  if (tests::kOptimised) CHECK(found > 0);
 }

@@ -85,7 +85,7 @@ std::optional<ExactAnswer> answer_within(const Trace& trace, const RunSpec& spec
                            .swap = swap,
                            .remat = remat,
                            .addresses = granule.has_value(),
-                           .most_states = kMostExactStates,
+                           .most_states = spec.steady ? kMostSteadyStates : kMostExactStates,
                            .granule = granule.value_or(Bytes{1})};
   std::optional<Plan> best = best_plan(query, spec.steady);
   if (!best) return std::nullopt;

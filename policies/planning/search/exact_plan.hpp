@@ -16,8 +16,8 @@ namespace tidepool {
 
 /// Steps of more ops are left to other searches.
 inline constexpr std::size_t kMostExactOps = 10;
-/// Partial plans after which the search of all plans gives up: a fraction of a second.
-inline constexpr std::int64_t kMostExactStates = 30'000;
+/// Partial plans after which the search of all plans gives up, and of all cycles: a fraction of a second of CPU time.
+inline constexpr std::int64_t kMostExactStates = 100'000, kMostSteadyStates = 20'000;
 
 /// The option of planners that ask for exact_answer().
 OptionInfo exact_option();
