@@ -1,5 +1,7 @@
 #include "policies/planning/search/exact_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -100,7 +102,10 @@ std::optional<ExactAnswer> answer_within(const Trace& trace, const RunSpec& spec
 }  // namespace
 
 OptionInfo exact_option() {
-  return {"exact", "on", "on/off", "whether all plans of a step of at most 10 ops are tried, too"};
+  return {"exact", "on", "on/off",
+          fmt::format(
+              "all plans of a step of at most {} ops are tried, too, up to {} partial plans, or {} if it is repeated",
+              kMostExactOps, kMostExactStates, kMostSteadyStates)};
 }
 
 std::map<std::string, std::string> without_exact(const PolicyInfo& info) {
