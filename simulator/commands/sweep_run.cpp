@@ -17,7 +17,7 @@
 #include "simulator/text/plot.hpp"
 #include "simulator/text/table.hpp"
 #include "simulator/text/terminal.hpp"
-#include "simulator/version.hpp"
+#include "simulator/text/version.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

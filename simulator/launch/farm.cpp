@@ -9,7 +9,7 @@
 
 #include "simulator/launch/process.hpp"
 #include "simulator/sweep/merge.hpp"
-#include "simulator/version.hpp"
+#include "simulator/text/version.hpp"
 
 namespace tidepool {
 namespace {
