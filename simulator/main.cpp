@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "simulator/registry.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/input.hpp"

@@ -96,7 +96,8 @@ do_system() {
   "$python" -c 'import torch; print(torch.cuda.get_device_name(), torch.cuda.mem_get_info())'
   nvidia-smi || nothing "no nvidia-smi here"
   nvidia-smi topo -m
-  nvidia-smi -q -d CLOCK,PCI || true
+  nvidia-smi --format=csv \
+    --query-gpu=pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,clocks.sm,clocks.mem,clocks.max.sm || true
 }
 
 do_calibrate() {
@@ -104,6 +105,16 @@ do_calibrate() {
   local more=()
   [ -z "$small" ] || more=(--largest 4MiB --samples 3)
   "$program" calibrate "${more[@]}" --name this-gpu -o "$work/machine.new" && mv "$work/machine.new" "$work/machine.json"
+}
+
+# The machine for live jobs: as calibrated, but for the pinning of host memory, which a job does in its first steps only.
+live_machine() {
+  [ -s "$work/machine.json" ] || { echo h100-pcie5; return; }
+  "$python" -c 'import json, sys
+machine = json.load(open(sys.argv[1]))
+machine.get("host", {}).pop("pin", None)
+json.dump(machine, open(sys.argv[2], "w"), indent=2)' "$work/machine.json" "$work/machine-live.json"
+  echo "$work/machine-live.json"
 }
 
 job() { printf '%s\n' "$root/tracer/gpu_day/$1.py"; }
@@ -145,14 +156,12 @@ do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-
 
 # Its operators, each with the time of its kernels, and a plan for them.
 do_live_plan() {
-  rm -rf "$work/live.raw"
+  rm -rf "$work/live-kernels.raw" "$work/live.raw"
   "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
     --deterministic || return
-  rm -rf "$work/live.raw"
   mv "$work/live-kernels.raw" "$work/live.raw"
   "$program" import "$work/live.raw" --format raw-operators -o "$work/live.tide" || return
-  local more=(--machine h100-pcie5)
-  [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
+  local more=(--machine "$(live_machine)")
   "$program" simulate "$work/live.tide" --first --policy tide --capacity 0.6x --overhead-limit none "${more[@]}" \
     --plan-out "$work/live.plan"
 }
@@ -201,8 +210,7 @@ do_dry_events() {
 
 # Activation offloading by PyTorch (save_on_cpu), predicted first, then run.
 do_offload() {
-  local more=(--machine h100-pcie5)
-  [ ! -s "$work/machine.json" ] || more=(--machine "$work/machine.json")
+  local more=(--machine "$(live_machine)")
   if [ -s "$work/live.tide" ]; then
     "$program" simulate "$work/live.tide" --first --policy torch-offload --capacity 1.0x "${more[@]}" || true
   fi
@@ -243,6 +251,7 @@ pack() {
 
 no_time() {
   printf '%-34s %8s  %s\n' "$1" - "no time left" | tee -a "$work/summary-$call.txt"
+  cp "$work/summary-$call.txt" "$results/"
   failed=1
 }
 

@@ -12,7 +12,7 @@
 #include "simulator/plan_file.hpp"
 #include "simulator/sweep/result_json.hpp"
 #include "simulator/sweep/sweep_request.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "validator/host/host_backend.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "simulator/commands/sweep_run.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 

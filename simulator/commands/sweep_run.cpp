@@ -12,12 +12,12 @@
 #include "simulator/commands/answers.hpp"
 #include "simulator/sweep/frontier_rows.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "simulator/sweep/version.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "simulator/text/plot.hpp"
 #include "simulator/text/table.hpp"
 #include "simulator/text/terminal.hpp"
-#include "simulator/text/version.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

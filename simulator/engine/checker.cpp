@@ -217,12 +217,13 @@ void Checker::next_iteration(const Action& action) {
 }
 
 /// An action names the op that the program runs next; what follows from the op before it may name that one. What a pool
-/// does to its memory may stand anywhere.
+/// does to its memory may stand anywhere, and runs are checked for themselves.
 void Checker::check_stand(const Action& action) const {
   const OpId next = next_op_ < ran_.size() ? OpId{next_op_} : OpId{};
   const bool follows = next_op_ > 0 && action.before == OpId{next_op_ - 1};
   if (action.before == next || follows) return;
   switch (action.verb) {
+    case Verb::kRun:
     case Verb::kNext:
     case Verb::kReserve:
     case Verb::kRelease:
@@ -355,6 +356,9 @@ void Checker::check_outputs(bool host_will_do) const {
     const VersionId root = trace_.root(named);
     const Place& place = places_[root.index()];
     const bool may_stay = host_will_do || began_on_host_[trace_.version(root).buffer.index()];
+    if (place.placed && !place.filled)
+      throw PlanError{fmt::format("the step ends with an empty place for version {} of buffer {}, which it hands on",
+                                  root.value(), trace_.version(root).buffer.value())};
     if (!place.filled && !(may_stay && place.on_host))
       throw PlanError{fmt::format("the step ends without version {} of buffer {}, which it hands on", root.value(),
                                   trace_.version(root).buffer.value())};

@@ -9,7 +9,7 @@
 
 #include "simulator/launch/process.hpp"
 #include "simulator/sweep/merge.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 
 namespace tidepool {
 namespace {

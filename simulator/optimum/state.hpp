@@ -68,9 +68,9 @@ struct State {
   Nanos drained(const TinyStep& step) const;
   /// Lets all times be `shift` earlier.
   void shift(Nanos by);
-  /// Whether the step may end here.
+  /// Whether the step may end here: what it hands on is there, and not in place of it an empty place.
   bool ended(const TinyStep& step) const {
-    return position == step.ops() &&
+    return position == step.ops() && (step.outputs & placed & ~filled) == 0 &&
            (step.outputs & ~filled & ~((step.freedom.steady ? ~Set{0} : may_stay) & on_host)) == 0;
   }
 };

@@ -40,6 +40,7 @@ class IterationSearch {
   template <class Improves>
   End find_cycle(Improves improves) {
     begin_anywhere(0, State{});
+    if (tried_ > most_states_) return End::kGaveUp;
     return search(true, [&](Labels::Number label) {
       for (Labels::Number at = came_[label].from; at != kNone; at = came_[at].from) {
         if (!came_[at].begins || !labels_.never_worse(label, at)) continue;
@@ -87,6 +88,7 @@ class IterationSearch {
 
   /// Decides where the content of carried[i], and of those after it, is when an iteration begins.
   void begin_anywhere(std::size_t i, State state) {
+    if (++tried_ > most_states_) return;
     if (i == step_.carried.size()) {
       state.repeated = true;
       if (step_.freedom.swap) state.on_host = step_.carried_first;
@@ -165,6 +167,7 @@ class IterationSearch {
 
   const TinyStep& step_;
   const std::int64_t most_states_;
+  std::int64_t tried_ = 0;  ///< beginnings, whole and in part
   Labels labels_;
   Choices choices_;
   std::vector<Step> came_;  ///< by label

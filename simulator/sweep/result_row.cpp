@@ -11,7 +11,7 @@
 
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 
 namespace tidepool {
 namespace {

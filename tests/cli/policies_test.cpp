@@ -4,7 +4,7 @@
 
 #include "simulator/machine/machine.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 

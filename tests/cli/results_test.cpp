@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/sweep/database.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"

@@ -329,7 +329,7 @@ TEST_CASE("what existed before the step gets a place when it begins, and later b
   build.run({.duration = 10_ns}, {});
   build.run({.duration = 10_ns}, {{weight}});
   const Trace trace = build.finish();
-  const Action start = act(Verb::kAlloc, 0, 0, 0, 1000), out = act(Verb::kSwapOut, 0, 0), drop = act(Verb::kDrop, 0, 0),
+  const Action start = act(Verb::kAlloc, 0, 0, 0, 1000), out{Verb::kSwapOut, {}, 0}, drop{Verb::kDrop, {}, 0},
                first = act(Verb::kRun, 0, 0), late = act(Verb::kAlloc, 1, 0, 0, 1000),
                in = act(Verb::kSwapIn, 1, 0, 0, 1000), second = act(Verb::kRun, 1, 1), next = act(Verb::kNext, 0, 1);
   RunSpec spec = under("none", 1000_B);
@@ -340,6 +340,20 @@ TEST_CASE("what existed before the step gets a place when it begins, and later b
   spec.iterations = 2;
   CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, first, second, out, drop, next, start}}),
                     "alloc version 0 before op 0: only a copy brings back what existed before the step");
+}
+
+TEST_CASE("a step does not end with an empty place for what it hands on, even if the host has the content") {
+  TraceBuilder build;
+  const BufferId weight = build.existing({.size = 1000_B});
+  build.run({.duration = 10_ns}, {{weight, Access::kWrite}});
+  const Trace trace = build.finish();
+  const OpId none;
+  const Action start = act(Verb::kAlloc, 0, 1, 0, 1000), run = act(Verb::kRun, 0, 0), out{Verb::kSwapOut, none, 1},
+               drop{Verb::kDrop, none, 1}, empty{Verb::kAlloc, none, 1, 0_B, 1000_B};
+  const RunSpec spec = under("none", 1000_B);
+  CHECK(replay(trace, spec, Plan{{start, run, out, drop}}).makespan == 10_ns + 1000_ns);
+  CHECK_THROWS_WITH(replay(trace, spec, Plan{{start, run, out, drop, empty}}),
+                    "the step ends with an empty place for version 1 of buffer 0, which it hands on");
 }
 
 TEST_CASE("a policy that is asked for a place cannot run an op, which would need places itself") {

@@ -110,7 +110,8 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
   const std::string folder = scratch.file("run");
   std::filesystem::create_directory(folder);
   CHECK(load_error(folder) == folder + ": no kernels.config; expected G10's three tables");
-  CHECK(load_error(folder, "dtr") == folder + ": is a folder; expected one file, or for g10 or raw a folder");
+  CHECK(load_error(folder, "dtr") ==
+        folder + ": is a folder; expected one file, or for g10 or raw or raw-operators a folder");
   write_file(folder + "/a_kernels.config", kKernels);
   write_file(folder + "/a_tensors.config", kTensors);
   CHECK(load_error(folder) == folder + ": no .txt with kernel times; expected G10's three tables");

@@ -4,7 +4,7 @@
 
 #include "simulator/sweep/merge.hpp"
 #include "simulator/sweep/sweep_request.hpp"
-#include "simulator/text/version.hpp"
+#include "simulator/sweep/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/random_trace.hpp"

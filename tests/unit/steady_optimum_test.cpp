@@ -77,3 +77,18 @@ TEST_CASE("a copy in goes on over the boundary of two iterations") {
   const SteadyOptimum found = answer_of({trace, machine, 10_MiB, true, false});
   CHECK(found.mean() == 32_ms);
 }
+
+TEST_CASE("the search for a cycle gives up where an iteration may begin in too many ways") {
+  TraceBuilder build;  // eight weights anywhere in sixteen places
+  std::vector<TraceBuilder::Touch> uses;
+  for (int i = 0; i < 8; ++i) uses.push_back({build.existing({.size = 1'000_B})});
+  build.run({.duration = 100_ns}, uses);
+  const Trace trace = build.finish();
+  const Machine machine = tests::byte_per_nano();
+  OptimumQuery query{trace, machine, 16'000_B, true, false, true};
+  query.most_states = 1'000;
+  const SteadyOptimum found = find_steady_optimum(query);
+  CHECK_FALSE(found.exact);
+  CHECK_FALSE(found.feasible);
+  CHECK(found.states <= 1'001);
+}

@@ -122,7 +122,7 @@ std::optional<ExactAnswer> exact_answer(const Trace& trace, const RunSpec& spec,
   const auto loses = [](const Result& result) {
     return result.outcome != Outcome::kOk || result.totals.makespan > result.baseline;
   };
-  if (!is_searched(trace, spec) || !loses(found)) return std::nullopt;
+  if (!is_searched(trace, spec) || found.outcome == Outcome::kInfeasible || !loses(found)) return std::nullopt;
   std::optional<ExactAnswer> best = answer_within(trace, spec, swap, remat);
   if (!best && swap && remat)
     for (const bool swaps : {true, false})
