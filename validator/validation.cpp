@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/plan_costs.hpp"
@@ -22,8 +23,10 @@ class Validator::Backend {
   virtual ~Backend() = default;
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
+  /// What is kept from one run to the next is of one plan only.
+  virtual void begin_plan() {}
   /// @param timed  to measure time, else to compare bytes
-  virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const = 0;
+  virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) = 0;
 };
 
 class Validator::Host final : public Backend {
@@ -33,7 +36,7 @@ class Validator::Host final : public Backend {
   }
   bool measures() const override { return options_.time_scale > 0; }
 
-  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) override {
     const bool copy_on_write = file.spec.assume.copy_on_write;
     if (timed)
       return time_on_host(trace, file.plan,
@@ -56,12 +59,14 @@ class Validator::Cuda final : public Backend {
   explicit Cuda(const ValidationOptions& options) : options_{options}, gpu_{driver_, options.device} {}
   std::string device() const override { return gpu_.description(); }
   bool measures() const override { return options_.repeat > 0; }
+  void begin_plan() override { memory_.emplace(gpu_); }
 
-  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) const override {
+  ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) override {
     DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
     if (options_.arena && !timed) options.aim = *options_.arena;  // copies that are timed move all their bytes
     const DeviceProgram program = program_of(trace, file.plan, options);
-    return cuda::run_program(gpu_, trace, file.plan, program, {.timed = timed, .graph = options_.graph});
+    return cuda::run_program(gpu_, trace, file.plan, program,
+                             {.timed = timed, .graph = options_.graph, .memory = &*memory_});
   }
 
  private:
@@ -76,6 +81,7 @@ class Validator::Cuda final : public Backend {
   const ValidationOptions& options_;
   const cuda::Driver driver_;
   const cuda::Gpu gpu_;
+  std::optional<cuda::RunMemory> memory_;  ///< of one plan's runs, of which the first compares bytes
 };
 
 Validator::Validator(const ValidationOptions& options) : options_{options} {
@@ -175,6 +181,7 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
   };
   try {
     check_alignment(file, options_.backend == "cuda" ? kDeviceAlignment : granule_of(file.spec));
+    backend_->begin_plan();
     if (options_.content) {
       result.checked = backend_->execute(trace, file, false);
       if (!ended(*result.checked)) return result;

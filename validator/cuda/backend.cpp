@@ -41,8 +41,9 @@ class Run {
         plan_{plan},
         program_{program},
         options_{options},
-        arena_{allocate(gpu, words(program.device_words), "the arena")},
-        pinned_{allocate_pinned(gpu, words(program.host_words))},
+        own_{gpu},
+        arena_{memory().arena(words(program.device_words))},
+        pinned_{memory().pinned(words(program.host_words))},
         found_(program.stretches.size(), Found{0, ~std::uint64_t{0}, 0, 0}),
         stamps_(program.steps.size() + 1),
         device_works_{
@@ -123,10 +124,11 @@ class Run {
     return options_.patience + work;
   }
 
+  RunMemory& memory() { return options_.memory == nullptr ? own_ : *options_.memory; }
   static Bytes words(std::size_t count) { return Bytes{static_cast<std::int64_t>(count * kWord)}; }
 
   std::uint64_t address(const WordRange& stretch) const {
-    const std::uint64_t base = stretch.on_host ? reinterpret_cast<std::uint64_t>(pinned_.get()) : arena_.get();
+    const std::uint64_t base = stretch.on_host ? reinterpret_cast<std::uint64_t>(pinned_) : arena_;
     return base + stretch.word * kWord;
   }
 
@@ -362,8 +364,9 @@ class Run {
   const DeviceProgram& program_;
   const RunOptions options_;
   const Nanos patience_ = patience();  ///< how long the whole run may take
-  const Owned<Address> arena_;
-  const Owned<void*> pinned_;
+  RunMemory own_;
+  const Address arena_;
+  void* const pinned_;
   std::vector<Found> found_;
   std::vector<Stamp> stamps_;  ///< by step, and one for the begin of the run
   const Owned<Address> device_works_, device_spans_, device_found_, device_stamps_;

@@ -6,6 +6,7 @@
 #include "simulator/plan.hpp"
 #include "traces/trace.hpp"
 #include "validator/cuda/device.hpp"
+#include "validator/cuda/run_memory.hpp"
 #include "validator/execution/device_program.hpp"
 #include "validator/execution/execution_report.hpp"
 
@@ -14,6 +15,7 @@ namespace tidepool::cuda {
 struct RunOptions {
   bool timed = false;              ///< keep when every op and copy was executed
   bool graph = false;              ///< submit everything as one CUDA graph
+  RunMemory* memory = nullptr;     ///< of earlier runs of the same plan; none: the run's own
   Nanos patience{60'000'000'000};  ///< beyond a generous estimate of the run: it is stuck
 };
 

@@ -1,0 +1,24 @@
+// Memory that the runs of a plan on a device share.
+#include "validator/cuda/run_memory.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/standin.hpp"
+
+using namespace tidepool;
+
+TEST_CASE("runs that need no more than the one before use its memory, and larger ones replace it") {
+  const tests::StandIn device{"memory=1048576,pinned=1048576"};
+  const Bytes free = device.gpu().free_memory();
+  cuda::RunMemory memory{device.gpu()};
+  const cuda::Address arena = memory.arena(600'000_B);
+  void* const pinned = memory.pinned(600'000_B);
+  CHECK(device.gpu().free_memory() == free - 600'000_B);
+  CHECK(memory.arena(600'000_B) == arena);
+  CHECK(memory.arena(1'000_B) == arena);
+  CHECK(memory.pinned(5_B) == pinned);
+  CHECK(device.gpu().free_memory() == free - 600'000_B);
+  memory.arena(700'000_B);  // both would not fit
+  memory.pinned(700'000_B);
+  CHECK(device.gpu().free_memory() == free - 700'000_B);
+  CHECK_THROWS_WITH(memory.arena(2_MiB), ContainsSubstring("the device has no 2 MiB for the arena; "));
+}
