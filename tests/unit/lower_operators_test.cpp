@@ -49,6 +49,16 @@ TEST_CASE("operators are the ops where that is asked for, each as long as what i
   CHECK(trace.data().meta.at("outside_operators") == "5 ns");  // of the kernel that no operator launched
 }
 
+TEST_CASE("a capture whose kernels belong to no operators is not read by operators") {
+  // A kernel whose launch was not recorded runs for 5 ns, one of the operator for 5 ns: half is still read.
+  const std::string lost =
+      "{'kind': 'kernel', 'name': 'k', 'start': 50, 'end': 55, 'context': 1, 'stream': 7, 'correlation': 99}\n";
+  const std::string mm = tensor(1, 4096, 64) + op("aten::mm", 10, 30, "['read', 4096]");
+  CHECK(operators(mm + kernel(14) + lost).op(OpId{0}).duration == 5_ns);
+  CHECK_THROWS_WITH(operators(mm + lost),
+                    "no operator launched 5 ns of 5 ns of kernels; expected most of them to be known, or --format raw");
+}
+
 TEST_CASE("memory that was given out in whole blocks is written in whole blocks") {
   const std::string calls = op("aten::full", 10, 20, "['write', 8192, 32]") + kernel(12);
   CHECK(operators(tensor(1, 8192, 512) + calls).uses(OpId{0})[0].access == Access::kWrite);

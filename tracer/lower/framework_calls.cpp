@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "traces/refuse.hpp"
+
 namespace tidepool {
 
 FrameworkCalls::FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline) : process_{process} {
@@ -75,10 +77,11 @@ Nanos FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first)
     bool any = false, used = false;
   };
   std::vector<Work> works(timeline.calls.size());
-  std::int64_t outside = 0;
+  std::int64_t outside = 0, all = 0;
   std::optional<GpuStream> stream;
   for (std::size_t i = first; i < timeline.ops.size(); ++i) {
     const GpuOp& op = timeline.ops[i];
+    all += op.duration;
     if (!op.call) {
       outside += op.duration;
       continue;
@@ -114,6 +117,9 @@ Nanos FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first)
     }
   for (const Work& work : works)
     if (work.any && !work.used) outside += work.op.duration;
+  if (2 * outside > all)
+    refuse("no operator launched {} of {} of kernels; expected most of them to be known, or --format raw",
+           to_text(Nanos{outside}), to_text(Nanos{all}));
   return Nanos{outside};
 }
 

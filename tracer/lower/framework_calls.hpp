@@ -26,6 +26,7 @@ class FrameworkCalls {
   /// Innermost operators in the place of the ops from `first` on. The duration of each is the sum of its kernels', copies' and
   /// memsets'. It stands where its last one was launched: its outputs are allocated by then.
   /// @return  time of ops that no innermost operator launched, which are left out
+  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if that is most of their time
   Nanos replace_launches(GpuTimeline& timeline, std::size_t first) const;
 
  private:
