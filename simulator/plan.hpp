@@ -1,4 +1,4 @@
-// What is done to memory, and when: the common language of policies, the timeline and the backends.
+// Plan: the actions on memory and their order, the common language of policies, the timeline and the backends.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is kept, swapped or recomputed. One .cpp in policies/swap, policies/remat or policies/hybrid per policy.
+// Policy: decides what is kept, swapped or recomputed. One .cpp per policy in policies/swap, remat or hybrid.
 #pragma once
 
 #include <cstdint>

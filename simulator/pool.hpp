@@ -1,4 +1,4 @@
-// Where a buffer goes. One .cpp in policies/pool/ per pool.
+// Pool: decides where a buffer goes. One .cpp in policies/pool/ per pool.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What policies may see of a run: a read-only view of every version's state.
+// View of a run for policies: the state of every version, read-only.
 #pragma once
 
 #include <cstdint>

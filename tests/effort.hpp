@@ -1,4 +1,4 @@
-// How much the tests that try everything may try: a build for finding bugs (Debug, sanitizers) is many times slower.
+// Effort of tests that try everything: a build for finding bugs (Debug, sanitizers) is many times slower.
 #pragma once
 
 #include "tests/skip.hpp"

@@ -1,4 +1,4 @@
-// How contract tests name pools and policies.
+// Names of pools and policies with options that make contract tests quick.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a call that must fail says.
+// Message of a call that must fail.
 #pragma once
 
 #include <stdexcept>

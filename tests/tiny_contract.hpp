@@ -1,4 +1,4 @@
-// What must hold for one tiny step, for the tests that try thousands of them.
+// Contract of one tiny step, for the tests that try thousands of them.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What makes a framework ask the driver for each buffer, so that its allocations can be seen there.
+// Environment in which a framework asks the driver for each buffer, so that its allocations can be seen there.
 #pragma once
 
 #include <map>

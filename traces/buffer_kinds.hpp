@@ -1,4 +1,4 @@
-// What buffers are for, where nobody said it.
+// Kinds of buffers, found where nobody said them.
 #pragma once
 
 #include "traces/trace.hpp"

@@ -1,4 +1,4 @@
-// What may go wrong with what a user gave us. Outcomes of a run (out of memory, infeasible, time limit) are not errors.
+// Errors in a user's input. Outcomes of a run (out of memory, infeasible, time limit) are not errors.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// What the importers of text formats share: lines with their numbers, and whole numbers.
+// Lines with their numbers and whole numbers, shared by the importers of text formats.
 #pragma once
 
 #include <fmt/format.h>

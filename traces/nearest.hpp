@@ -1,4 +1,4 @@
-// What somebody who misspelt a name may have meant.
+// Nearest known name to a misspelt one.
 #pragma once
 
 #include <string>

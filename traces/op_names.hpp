@@ -1,4 +1,4 @@
-// What the names and numbers that CUDA gives to operations mean.
+// Meaning of the names and numbers that CUDA gives to operations.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What is in a trace, in numbers.
+// Summary of a trace in numbers.
 #pragma once
 
 #include <array>

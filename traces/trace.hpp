@@ -1,4 +1,4 @@
-// What a training step is: buffers, the ops that use them, and the order in which it all happened.
+// Trace of a training step: buffers, the ops that use them, and the order in which it all happened.
 #pragma once
 
 #include <cstdint>

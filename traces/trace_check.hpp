@@ -1,4 +1,4 @@
-// What a trace must be like: ids that exist, and a program that could have happened.
+// Checks of a trace: its ids exist, and its program could have happened.
 #pragma once
 
 #include "traces/quantity.hpp"

@@ -1,4 +1,4 @@
-// Where the address ranges of expandable segments lie and when, which a snapshot does not say.
+// Address ranges of expandable segments over time, which a snapshot does not list.
 #pragma once
 
 #include <optional>

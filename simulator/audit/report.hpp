@@ -1,4 +1,4 @@
-// What comparing an allocator's log with its model found.
+// Result of comparing an allocator's log with its model.
 #pragma once
 
 #include <cstdint>

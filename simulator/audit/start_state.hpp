@@ -1,4 +1,4 @@
-// What an allocator held when a recorded trace of its events begins, from what it holds at the end.
+// Blocks that an allocator held when its log begins, found from those that it holds at the end.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which settings of PyTorch's allocator would have served a recorded program best?
+// Search for the settings of PyTorch's allocator that serve a recorded program best.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// When which content of a step could be away from the device.
+// Instants at which content of a step can be away from the device.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which whole buffers must be absent so that the others fit.
+// Sets of whole buffers that must be absent so that the others fit.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What must be run again because not everything that is needed later fits, by instant.
+// Work that must be run again because not all content that is needed later fits, by instant.
 #pragma once
 
 #include <cstdint>

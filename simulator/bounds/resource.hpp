@@ -1,4 +1,4 @@
-// What the time is lost to that a bound proves must be lost.
+// Resource to which a bound proves that time is lost.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What content that must be away at one instant costs in time: a bound in closed form.
+// Window bound: the time that content costs which must be away at one instant, in closed form.
 #pragma once
 
 #include <optional>

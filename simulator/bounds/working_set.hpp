@@ -1,4 +1,4 @@
-// What an op needs to have in memory at once.
+// Working set of an op: the bytes that it needs in memory at once.
 #pragma once
 
 #include <span>

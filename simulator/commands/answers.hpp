@@ -1,4 +1,4 @@
-// What sweep --find found, for people and scripts.
+// Answers of sweep --find, for people and scripts.
 #pragma once
 
 #include <span>

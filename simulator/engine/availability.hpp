@@ -1,4 +1,4 @@
-// When a piece of device memory that was given up may be written again.
+// Earliest time at which a piece of device memory that was given up may be written again.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which copies are not hidden behind ops: what a plan may gain by not making them.
+// Copies that are not hidden behind ops: the time that a plan may gain without them.
 #pragma once
 
 #include <vector>

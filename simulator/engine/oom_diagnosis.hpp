@@ -1,4 +1,4 @@
-// What a run that was out of memory could not place.
+// Request that a run could not place when it was out of memory.
 #pragma once
 
 #include <optional>

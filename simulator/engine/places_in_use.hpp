@@ -1,4 +1,4 @@
-// Which addresses are in use, and by whom.
+// Addresses in use, and the versions that use them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What each iteration of a plan costs.
+// Cost of each iteration of a plan.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What executes plans on real memory. It lives where nothing here may look, and makes itself known.
+// Executor of plans on real memory. It lives where nothing here may look, and makes itself known.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What lies beyond the host: NVMe drives.
+// Storage beyond the host: NVMe drives.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who runs the shards of a sweep elsewhere: Slurm, or hosts that GNU parallel reaches.
+// Launchers of a sweep's shards: Slurm, or hosts that GNU parallel reaches.
 #pragma once
 
 #include <atomic>

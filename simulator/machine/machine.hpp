@@ -1,4 +1,4 @@
-// What a run is priced with: the device's memory, its links, and the cost of asking the driver for memory.
+// Machine that a run is priced with: device memory, links, and the cost of asking the driver for memory.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a partial plan can be continued with.
+// Moves that can continue a partial plan.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a partial plan has done that only what follows can justify.
+// Moves of a partial plan that only later moves can justify.
 #pragma once
 
 #include "simulator/optimum/state.hpp"

@@ -1,4 +1,4 @@
-// When a planner has to come to its end.
+// Deadline of a planner.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which request of a planned step is this? Keeps in step with a program that deviates.
+// Position in a planned step, kept for a program that may deviate from it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What planners that prove nothing share: orders of items, and the best of several layouts.
+// Orders of items and the choice of the best layout, shared by planners that prove nothing.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which addresses are taken during which sections.
+// Addresses that are taken in each section of time.
 #pragma once
 
 #include <cstdint>

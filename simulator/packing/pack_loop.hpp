@@ -1,4 +1,4 @@
-// What a training loop needs under a pool: the whole recording, or the part that repeats planned on the circle.
+// Memory of a training loop under a pool: the whole recording, or the repeated part planned on the circle.
 #pragma once
 
 #include <cstdint>

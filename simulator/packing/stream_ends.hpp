@@ -1,4 +1,4 @@
-// When the streams, not the host, are done with a freed buffer.
+// Times at which the streams, not the host, are done with a freed buffer.
 #pragma once
 
 #include <cstdint>

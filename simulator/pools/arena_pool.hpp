@@ -1,4 +1,4 @@
-// What the pools that own the whole device have in common.
+// Base of the pools that own the whole device.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which streams have waited for how much of each other.
+// Order of streams: how much of each other's work they have waited for.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a plan did, in time: every run, every copy, and every stay of a buffer in device memory.
+// History of a plan: every run, every copy, and every stay of a buffer in device memory.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a report shows of a trace and of one run of it, as tables for the page.
+// Tables of a trace and of one run of it, for the report's page.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

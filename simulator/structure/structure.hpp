@@ -1,4 +1,4 @@
-// What is repeated in a step: micro-batches of layers of blocks of ops.
+// Repetition in a step: micro-batches of layers of blocks of ops.
 #pragma once
 
 #include <cstdint>

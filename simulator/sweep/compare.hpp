@@ -1,4 +1,4 @@
-// What differs between two sets of results: two files, policies, machines or versions of the program.
+// Differences between two sets of results: two files, policies, machines or versions of the program.
 #pragma once
 
 #include <cstdint>

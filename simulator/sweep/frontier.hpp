@@ -1,4 +1,4 @@
-// What memory costs in time: the runs of a sweep over one trace on one machine, ordered for tables and plots.
+// Frontier of memory and time: the runs of a sweep over one trace on one machine, in the order of tables and plots.
 #pragma once
 
 #include <cstdint>

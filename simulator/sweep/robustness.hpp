@@ -1,4 +1,4 @@
-// What a plan costs where ops and links are not as fast as it was made for.
+// Cost of a plan on a machine whose ops and links are slower than it was made for.
 #pragma once
 
 #include <cstdint>

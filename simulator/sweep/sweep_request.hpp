@@ -1,4 +1,4 @@
-// What a sweep was asked to do, as text that stays with its results, so that it can go on without its command line.
+// Request of a sweep, as text that stays with its results, so that it can go on without its command line.
 #pragma once
 
 #include <optional>

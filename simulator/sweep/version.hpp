@@ -1,4 +1,4 @@
-// What a result was made with: the release, and the sources that decide what comes out.
+// Version of a build: the release and a hash of the sources that decide results.
 #pragma once
 
 #include <string_view>

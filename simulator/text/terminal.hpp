@@ -1,4 +1,4 @@
-// What may be written to the terminal.
+// Properties of the terminal: its width, colours and characters.
 #pragma once
 
 #include <cstddef>

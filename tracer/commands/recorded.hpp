@@ -1,4 +1,4 @@
-// What the files of a recording say about how it went, before a trace is made of them.
+// Outcome of a recording according to its files, before a trace is made of them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which iterations of the job are recorded.
+// Window of the job's iterations that are recorded.
 #pragma once
 
 #include <atomic>

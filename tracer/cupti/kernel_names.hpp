@@ -1,4 +1,4 @@
-// What the name of a kernel says about its parameters.
+// Parameters of a kernel according to its name.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the recorder is told, through the environment, by `tidepool record` or by hand.
+// Options of the recorder, set through the environment by `tidepool record` or by hand.
 #pragma once
 
 #include <cstdint>

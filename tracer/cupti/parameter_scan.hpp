@@ -1,4 +1,4 @@
-// Which buffers a kernel is given: pointers found in the bytes of its launch parameters.
+// Scan of a kernel's launch parameters for pointers to buffers.
 #pragma once
 
 #include <cstddef>

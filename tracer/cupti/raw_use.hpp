@@ -1,4 +1,4 @@
-// What a recorder writes of a pointer that a kernel was given.
+// Record of a pointer that a kernel was given.
 #pragma once
 
 #include "tracer/cupti/parameter_scan.hpp"

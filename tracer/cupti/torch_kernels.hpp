@@ -1,4 +1,4 @@
-// What PyTorch's own kernels do with their parameters, where their names say it.
+// Parameters of PyTorch's own kernels, where their names tell what is read and written.
 #pragma once
 
 #include <cstddef>

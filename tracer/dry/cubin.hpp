@@ -1,4 +1,4 @@
-// What a compiled CUDA binary says about its kernels: where each parameter lies, and what a block of it needs.
+// Reader of compiled CUDA binaries: the offset of each kernel parameter, and the needs of a block.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How many blocks of a kernel a multiprocessor can hold.
+// Number of blocks of a kernel that a multiprocessor can hold.
 #pragma once
 
 #include <cstddef>

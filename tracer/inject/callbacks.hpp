@@ -1,4 +1,4 @@
-// What a thread of the job is doing, between the callbacks of its calls.
+// State of a thread of the job between the callbacks of its calls.
 #pragma once
 
 #include <cupti.h>

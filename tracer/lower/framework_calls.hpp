@@ -1,4 +1,4 @@
-// Which of the framework's operators launched what.
+// Operators of the framework, and what each of them launched.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the files of one program say, put together: the common ground of the steps of assembly.
+// Records of one program from all its files: the common ground of the steps of assembly.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a raw capture file says, by kind of record and in the order of the file.
+// Contents of a raw capture file, by kind of record and in the order of the file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How much of each array of a trace there is, at a place in the file.
+// Length of each array of a trace at a place in the file.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What each section of a trace file holds: the columns of its records, described once for writing and reading.
+// Sections of a trace file: the columns of their records, described once for writing and reading.
 #pragma once
 
 #include <cstdint>

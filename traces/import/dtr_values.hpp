@@ -1,4 +1,4 @@
-// What the names in a DTR log mean.
+// Meaning of the names in a DTR log.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What happened on GPUs, as profilers record it, and the trace that follows from it. What the readers of such
-// recordings share: Nsight Systems' reports and our own captures.
+// GPU activity as profilers record it, and the trace that follows from it. Shared by the readers of such
+// recordings: Nsight Systems' reports and our own captures.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which ops of different streams a program has put in order, by events and by waiting on the host.
+// Order between ops of different streams, from events and from waits of the host.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What torch.profiler wrote (Kineto's Chrome trace), typed: device activity, its launches, memory events and ranges.
+// Records of torch.profiler (Kineto's Chrome trace), typed: device activity, launches, memory events and ranges.
 #pragma once
 
 #include <cstdint>

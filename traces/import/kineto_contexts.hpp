@@ -1,4 +1,4 @@
-// What the host was doing when it launched something or asked for memory, from the ranges of a Kineto file.
+// Activity of the host at each launch and request for memory, from the ranges of a Kineto file.
 #pragma once
 
 #include <cstdint>

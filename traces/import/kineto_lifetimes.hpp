@@ -1,4 +1,4 @@
-// Which buffers the memory events of a Kineto file begin and end.
+// Buffers that the memory events of a Kineto file begin and end.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which buffers an op uses and how, from what was seen at its launch and what the framework's operator is known to do.
+// Uses of buffers by an op, from its launch and from what is known of the framework's operator.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What an exported Nsight Systems report says about the GPU: its records, not yet in any order.
+// GPU records of an exported Nsight Systems report, not yet in any order.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which operators of PyTorch draw random numbers; no file that it writes says so.
+// Operators of PyTorch that draw random numbers; no file that it writes tells them.
 #pragma once
 
 #include <string_view>

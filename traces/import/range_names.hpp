@@ -1,4 +1,4 @@
-// What the names that people give to ranges of their program (NVTX) say about a training step.
+// Meaning of the names of NVTX ranges for a training step.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// How streams are named and how many of them a reader of other people's files takes.
+// Names of streams in other people's files, and the number of streams that a reader takes.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What PyTorch's ExecutionTraceObserver wrote (also the input of Chakra), typed: operators, their tensors and schemas.
+// Records of PyTorch's ExecutionTraceObserver (also Chakra's input), typed: operators, tensors and schemas.
 #pragma once
 
 #include <cstdint>

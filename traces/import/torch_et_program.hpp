@@ -1,4 +1,4 @@
-// Which operators of an execution trace do work on a device, in which order, and the lives of the storages they use.
+// Device program of an execution trace: its operators in order, and the lives of the storages they use.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the schema of a PyTorch operator says about its arguments.
+// Arguments of a PyTorch operator according to its schema.
 #pragma once
 
 #include <string>

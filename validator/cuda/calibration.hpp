@@ -1,4 +1,4 @@
-// What a machine file needs, measured on a GPU.
+// Measurements on a GPU for a machine file.
 #pragma once
 
 #include "validator/cuda/device.hpp"

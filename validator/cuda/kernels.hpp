@@ -1,4 +1,4 @@
-// What the kernels of kernels.cu are given, and what they leave behind. Compiled by nvcc too: plain integers only.
+// Arguments and results of the kernels of kernels.cu. Compiled by nvcc too: plain integers only.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What executing a plan on real memory showed: whether its bytes were right, and how long everything took.
+// Result of executing a plan on real memory: whether its bytes were right, and how long everything took.
 #pragma once
 
 #include <cstddef>

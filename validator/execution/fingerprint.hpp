@@ -1,4 +1,4 @@
-// What every buffer should hold: one number for each version, from which all its words follow.
+// Expected content of every buffer: one number for each version, from which all its words follow.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who touched a piece of memory last: what a new use of it has to wait for.
+// Last accesses to each piece of memory, for which a new use of it has to wait.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How the bytes of a device fit into the memory of a host: one word stands for many of them.
+// Scale from the bytes of a device to the memory of a host: one word stands for many.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a run on real memory took, beside what was predicted for it.
+// Comparison of a run on real memory with its predicted times.
 #pragma once
 
 #include <optional>

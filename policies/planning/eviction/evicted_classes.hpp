@@ -1,4 +1,4 @@
-// What would have to be recomputed around a resident version, estimated with union-find.
+// Recomputation cost around a resident version, estimated with union-find.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What would have to be recomputed for, or because of, a resident version: the evicted versions around it.
+// Evicted neighbourhood of a resident version: the evicted versions that it needs, or that need it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which versions ought to be in memory at some instants of a step.
+// Versions that should be in memory at some instants of a step.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// When content is read next: what an offline trace knows and an online policy has to guess.
+// Next use of each version: known from an offline trace, guessed by an online policy.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What lies where in the arena, for policies that look at addresses.
+// Resident versions by address, for policies that look at addresses.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What one direction of the link can still move in each slot of a step.
+// Bandwidth that one direction of the link has left in each slot of a step.
 #pragma once
 
 #include <cstddef>

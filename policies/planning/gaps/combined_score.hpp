@@ -1,4 +1,4 @@
-// What a gap is worth by several scores at once.
+// Score of a gap as a sum of several weighted scores.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a policy wants copied when, written down op by op.
+// Draft of the copies that a policy wants, op by op.
 #pragma once
 
 #include <algorithm>

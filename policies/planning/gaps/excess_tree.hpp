@@ -1,4 +1,4 @@
-// Where the load of a step is above its limits, while gaps are taken away from it one by one.
+// Excess of a step's load over its limits, while gaps are taken away one by one.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What copies cost where links are busy: for steps that cannot wait for all of them.
+// Selection of gaps where links are too busy for all copies: each copy has a price.
 #pragma once
 
 #include <cstdint>

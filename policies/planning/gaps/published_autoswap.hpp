@@ -1,4 +1,4 @@
-// What AutoSwap's authors predict of their plans, from a log of block events: their arithmetic, with its mistakes.
+// AutoSwap's published prediction from a log of block events: the authors' arithmetic, with its mistakes.
 #pragma once
 
 #include <cstdint>

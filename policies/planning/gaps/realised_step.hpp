@@ -1,4 +1,4 @@
-// What a step was like under a plan: what the next plan for it is made by.
+// Record of a step under a plan, from which the next plan for it is made.
 #pragma once
 
 #include <vector>

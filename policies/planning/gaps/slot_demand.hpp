@@ -1,4 +1,4 @@
-// How many slots of which sizes a step asks for.
+// Number of slots of each size that a step asks for.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is worth keeping when only so many bytes may be kept: three solvers of one problem.
+// Knapsack of content to keep in a given number of bytes: three solvers of one problem.
 #pragma once
 
 #include <string_view>

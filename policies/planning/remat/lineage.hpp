@@ -1,4 +1,4 @@
-// What it takes to have a version again, by what else is there at that time.
+// Ops that make a version again, given what else is there at that time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the forward phase of a step leaves behind for the backward phase: what static planners choose from.
+// Content that the forward phase leaves for the backward phase: static planners choose from it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the linear program of all copies would copy.
+// Shares of each copy in the solution of the fluid linear program.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What it brings with it that content is dropped and made again: cascades.
+// Cascades of runs that follow when content is dropped and made again.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What SmartPool knows before it serves from its pool: where an iteration begins, and where its blocks go.
+// SmartPool's plan: the begin of an iteration, and the places of its blocks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which states of a search are known to lead nowhere.
+// States of a search that are known to lead nowhere.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the cuDNN entry points share. Descriptors are the real library's, which keeps them without a device; every
+// Common part of the cuDNN entry points. Descriptors are the real library's, which keeps them without a device; every
 // function that takes a handle is answered here.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the stand-in device says of itself, in the layouts of the CUDA runtimes that programs were built with.
+// Properties of the stand-in device, in the layouts of the CUDA runtimes that programs were built with.
 #pragma once
 
 #include "tracer/dry/preset.hpp"
