@@ -75,6 +75,13 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+/// How many words stand behind the first --.
+std::size_t words_behind_dashes(int argc, char** argv) {
+  char** const end = argv + argc;
+  char** const dashes = std::find_if(argv, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  return dashes == end ? 0 : static_cast<std::size_t>(end - dashes) - 1;
+}
+
 /// A stream that the caller has closed fails when it is written to; otherwise the next file that is opened would be it.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd)
@@ -108,10 +115,11 @@ int main(int argc, char** argv) {
                  fmt::format("the most that a compressed input may have when decompressed ({} unless given; also: {})",
                              to_text(tidepool::kMostDecompressed), tidepool::kMaxInputVariable));
   std::function<int()> chosen;
+  const std::size_t behind_dashes = words_behind_dashes(argc, argv);
   for (const tidepool::Command& command : tidepool::all_commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     sub->fallthrough();  // these are understood behind the subcommand too
-    sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub})] { chosen = run; });
+    sub->callback([&chosen, run = command.declare(tidepool::CommandLine{*sub, behind_dashes})] { chosen = run; });
   }
   try {
     if (argc > 1) require_command(argv[1]);

@@ -2,6 +2,7 @@
 // each file that includes CLI11 takes ten seconds to build.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,7 +42,8 @@ class CommandOption {
 /// for a flag that clears its variable. Variables must live until the command line is parsed.
 class CommandLine {
  public:
-  explicit CommandLine(CLI::App& app) : app_{&app} {}
+  /// @param behind_dashes  words of the command line behind its first --
+  explicit CommandLine(CLI::App& app, std::size_t behind_dashes = 0) : app_{&app}, behind_dashes_{behind_dashes} {}
 
   CommandOption add_option(const std::string& names, std::string& variable, const std::string& meaning) const;
   CommandOption add_option(const std::string& names, std::optional<std::string>& variable,
@@ -61,9 +63,12 @@ class CommandLine {
   CommandOption add_flag(const std::string& names, bool& variable, const std::string& meaning) const;
   /// How often the options of these names were given.
   std::size_t count(const std::string& name) const;
+  /// The words behind the first --: as many, the last of those that are given by their place.
+  std::size_t behind_dashes() const { return behind_dashes_; }
 
  private:
   CLI::App* app_;
+  std::size_t behind_dashes_;
 };
 
 }  // namespace tidepool

@@ -17,6 +17,8 @@
 namespace tidepool {
 namespace {
 
+constexpr std::int64_t kWorthSaying = 1000;  // part of the peak
+
 struct Arguments {
   std::string trace, at;
   std::size_t show = 15, depth = 0;
@@ -53,10 +55,11 @@ std::vector<Remedy> remedies_for(const Trace& trace, const Instant& instant) {
   if (trace.ops().empty()) return remedies;
   const auto add = [&](std::string kind, const std::vector<LiveBuffer>& gone) {
     const Lowered lowered = lowered_peak(trace, instant, gone);
-    if (lowered.absent > Bytes{} && lowered.peak < trace.ideal_peak()) remedies.push_back({std::move(kind), lowered});
+    if (lowered.absent > Bytes{} && (trace.ideal_peak() - lowered.peak) * kWorthSaying >= trace.ideal_peak())
+      remedies.push_back({std::move(kind), lowered});
   };
-  for (const BufferKind kind : {BufferKind::kActivation, BufferKind::kOptimizerState, BufferKind::kParameter,
-                                BufferKind::kGradient, BufferKind::kUnknown}) {
+  for (std::size_t i = 0; i < words<BufferKind>().size(); ++i) {
+    const auto kind = static_cast<BufferKind>(i);
     std::vector<LiveBuffer> gone;
     for (const LiveBuffer& live : instant.buffers)
       if (trace.buffer(live.buffer).kind == kind) gone.push_back(live);
@@ -189,7 +192,7 @@ void print_lowering(const Explanation& found) {
   const Instant& instant = found.instant;
   fmt::print("\nlowering the peak\n  {} are in use here and cannot go; {} wait for a later use\n",
              to_text(instant.in_use), to_text(instant.live - instant.in_use));
-  if (found.remedies.empty()) fmt::print("  no kind of them lowers the peak: another instant has as much\n");
+  if (found.remedies.empty()) fmt::print("  no kind of them lowers the peak by 0.1 %: another instant has as much\n");
   for (const Remedy& remedy : found.remedies) {
     const Lowered& to = remedy.lowered;
     fmt::print("  {:>10}  if the {} of {} that wait were away; then {} holds the peak\n", to_text(to.peak),
@@ -214,6 +217,11 @@ void print_text(const Arguments& arguments, const Explanation& found) {
 int run(const Arguments& arguments) {
   if (arguments.peak && !arguments.at.empty()) refuse("--at: expected it without --peak");
   const Trace trace = load_trace(arguments.trace);
+  try {
+    require_one_device(trace, "`explain` shows one");
+  } catch (const InputError& error) {
+    throw error.at(arguments.trace);
+  }
   Explanation found{.trace = trace, .instant = {}, .remedies = {}};
   found.instant = arguments.at.empty() ? peak_instant(trace) : instant_of(trace, op_named(trace, arguments.at));
   found.remedies = remedies_for(trace, found.instant);

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +14,7 @@
 #include "simulator/audit/tune.hpp"
 #include "simulator/fit/dry_recording.hpp"
 #include "simulator/fit/largest_batch.hpp"
+#include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -29,7 +30,10 @@ constexpr const char* kBatch = "{batch}";
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 
 struct Arguments {
-  std::vector<std::string> job;
+  std::vector<std::string> words;  ///< those by their place
+  std::size_t behind_dashes = 0;   ///< so many of them, the last ones
+  std::string trace;               ///< what they come to: this, or
+  std::vector<std::string> command;
   std::string device, pool;
   int seconds = 300;
   std::size_t show = 10;
@@ -44,32 +48,61 @@ struct Job {
   Trace trace;
   std::optional<RecordedMemory> recorded;  ///< of a snapshot
   std::string conf;                        ///< the allocator's setting, as recorded
-  std::string said;                        ///< by a job that did not end well
+  bool of_command = false;
+  bool stopped = false;       ///< after --seconds
+  std::string failure, said;  ///< of a job that failed: see DryRecording
 };
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
 Job job_of_file(const std::string& path) {
-  const Input input = read_input(path);
-  if (find_importer(input, "auto").name != "torch-snapshot") return {path, load_trace(path), {}, "", ""};
+  const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded, std::string conf) {
+    return Job{.name = path,
+               .trace = std::move(trace),
+               .recorded = std::move(recorded),
+               .conf = std::move(conf),
+               .failure = "",
+               .said = ""};
+  };
+  if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
+  const Input input = read_trace_input(path, "auto");
+  if (find_importer(input, "auto").name != "torch-snapshot") return job_of(load_trace(path), {}, "");
   try {
     const TorchSnapshot snapshot = parse_torch_snapshot(input.bytes());
     const RecordedMemory recorded = recorded_memory(snapshot);
-    return {path, device_trace(snapshot, recorded.device), recorded, snapshot.settings.conf, ""};
+    return job_of(device_trace(snapshot, recorded.device), recorded, snapshot.settings.conf);
   } catch (const InputError& error) {
     throw error.at(path);
   }
 }
 
-Job job_of_command(const Arguments& arguments, std::vector<std::string> command) {
-  const std::string name = fmt::format("{}", fmt::join(command, " "));
-  DryRecording recording = record_dry(command, arguments.device, arguments.seconds);
-  return {name, std::move(recording.trace), {}, "", std::move(recording.said)};
+/// @return  nothing if the recording was interrupted
+std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<std::string>& command) {
+  std::optional<DryRecording> recording = record_dry(command, arguments.device, arguments.seconds);
+  if (!recording) return {};
+  return Job{.name = fmt::format("{}", fmt::join(command, " ")),
+             .trace = std::move(recording->trace),
+             .recorded = {},
+             .conf = "",
+             .of_command = true,
+             .stopped = recording->stopped,
+             .failure = std::move(recording->failure),
+             .said = std::move(recording->said)};
 }
 
-/// One word that is a file nobody can run is a trace; all else is a command.
-bool is_trace(const std::vector<std::string>& job) {
-  return job.size() == 1 && std::filesystem::is_regular_file(job[0]) && access(job[0].c_str(), X_OK) != 0;
+/// Words in front of -- are one trace, those behind it a command.
+void tell_apart(Arguments& arguments) {
+  const auto behind = arguments.words.end() - static_cast<std::ptrdiff_t>(arguments.behind_dashes);
+  const std::vector<std::string> before{arguments.words.begin(), behind};
+  arguments.command.assign(behind, arguments.words.end());
+  if (before.empty() && arguments.command.empty())
+    refuse("fit: nothing to judge; expected a trace or a snapshot, or a command behind --, as in -- python3 train.py");
+  if (before.size() > 1)
+    refuse("{}: {} words; expected one trace or snapshot, or a command behind --, as in -- python3 train.py",
+           fmt::join(before, " "), before.size());
+  if (!before.empty() && !arguments.command.empty())
+    refuse("{} -- {}: a trace and a command; expected one of them", before[0], fmt::join(arguments.command, " "));
+  if (!before.empty()) arguments.trace = before[0];
 }
 
 std::vector<std::string> with_batch(std::vector<std::string> command, std::int64_t batch) {
@@ -79,13 +112,56 @@ std::vector<std::string> with_batch(std::vector<std::string> command, std::int64
   return command;
 }
 
-std::string pool_of(const Arguments& arguments, const Job& job) {
-  if (!arguments.pool.empty()) return arguments.pool;
+std::string own_pool(const Job& job) {
   return job.conf.find("expandable_segments:True") == std::string::npos ? "pytorch" : "pytorch-expandable";
 }
 
+std::string pool_of(const Arguments& arguments, const Job& job) {
+  return arguments.pool.empty() ? own_pool(job) : arguments.pool;
+}
+
 Fit fit_of(const Arguments& arguments, const Job& job) {
-  return predict_fit(job.trace, device_budget(arguments.device), pool_of(arguments, job));
+  const std::string pool = pool_of(arguments, job);
+  const bool as_recorded = job.recorded && pool == own_pool(job);
+  try {
+    return predict_fit(job.trace, device_budget(arguments.device), pool,
+                       as_recorded ? job.recorded->most_reserved : Bytes{});
+  } catch (const InputError& error) {
+    throw error.at(job.name);
+  }
+}
+
+/// Whether a training step is missing, so that what the job took until then says little. Of a trace that does not say
+/// which ops are whose, nobody knows.
+bool lacks_training(const Job& job) {
+  if (has_training(job.trace)) return false;
+  return job.of_command || std::any_of(job.trace.ops().begin(), job.trace.ops().end(),
+                                       [](const Op& op) { return op.phase != Phase::kUnknown; });
+}
+
+/// A job that is too large already does not fit, whatever it would have done next.
+bool cannot_tell(const Job& job, const Fit& fit) { return fit.fits && lacks_training(job); }
+
+/// "the job ended before a training step".
+std::string untrained(const Arguments& arguments, const Job& job) {
+  if (!job.of_command) return "the trace ends before a training step";
+  if (job.stopped) return fmt::format("the job was stopped after {} s, before a training step", arguments.seconds);
+  return "the job ended before a training step";
+}
+
+/// What the verdict leaves out, a sentence each.
+std::vector<std::string> remarks(const Arguments& arguments, const Job& job, const Fit& fit) {
+  std::vector<std::string> lines;
+  const std::string until = "; what it did until then is judged";
+  if (cannot_tell(job, fit))
+    lines.push_back(untrained(arguments, job) + (job.failure.empty() ? "" : ": " + job.failure));
+  else if (job.stopped)
+    lines.push_back(fmt::format("the job was stopped after {} s{}", arguments.seconds, until));
+  else if (!job.failure.empty())
+    lines.push_back(fmt::format("the job failed: {}{}", job.failure, until));
+  lines.insert(lines.end(), fit.notes.begin(), fit.notes.end());
+  for (const std::string& line : missing_names(job.trace)) lines.push_back(line);
+  return lines;
 }
 
 std::string op_text(const Trace& trace, OpId id) {
@@ -95,14 +171,15 @@ std::string op_text(const Trace& trace, OpId id) {
       op.module.valid() && !trace.text(op.module).empty() ? fmt::format(" ({})", trace.text(op.module)) : "");
 }
 
-std::string verdict(const Fit& fit) {
+std::string verdict(const Arguments& arguments, const Job& job, const Fit& fit) {
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
-  if (fit.fits)
-    return fmt::format("fits: {}, margin {}{}", sizes, to_text(total - fit.predicted),
-                       fit.high <= total ? "" : fmt::format("; not for certain, it may be {}", to_text(fit.high)));
-  return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total),
-                     fit.low > total ? "" : fmt::format("; not for certain, it may be {}", to_text(fit.low)));
+  if (cannot_tell(job, fit)) return fmt::format("cannot tell: {}; until then {}", untrained(arguments, job), sizes);
+  const auto doubt = [&](Bytes other) {
+    return fit.certain ? "" : fmt::format("; not for certain, it may be {}", to_text(other));
+  };
+  if (fit.fits) return fmt::format("fits: {}, margin {}{}", sizes, to_text(total - fit.predicted), doubt(fit.high));
+  return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));
 }
 
 /// What the other setting of segments would change, as a sentence.
@@ -110,20 +187,29 @@ std::string allocator_text(const Fit& fit) {
   const bool to_expandable = fit.other.pool == "pytorch-expandable";
   const std::string setting =
       fmt::format("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:{}", to_expandable ? "True" : "False");
-  const Bytes saved = fit.allocator.unlimited - fit.other.unlimited;
-  if (fit.other.fits && !fit.fits)
-    return fmt::format("{} makes it fit: {} reserved instead of {}", setting, to_text(fit.other.reserved),
-                       to_text(fit.allocator.reserved));
-  if (saved <= Bytes{}) return fmt::format("{} reserves no less", setting);
-  return fmt::format("{} reserves {} less: {}{}", setting, to_text(saved), to_text(fit.other.unlimited),
-                     fit.fits ? "" : ", which does not make it fit");
+  const Bytes saved = fit.allocator.needs - fit.other.needs;
+  const std::string instead =
+      fmt::format("at least {} instead of {}", to_text(fit.other.needs), to_text(fit.allocator.needs));
+  if (fit.other.fits && !fit.fits) return fmt::format("{} makes it fit: it needs {}", setting, instead);
+  if (!fit.other.fits && fit.fits) return fmt::format("{} does not fit: it needs {}", setting, instead);
+  if (saved <= Bytes{}) return fmt::format("{} {} no less", setting, fit.fits ? "reserves" : "needs");
+  if (fit.fits) return fmt::format("{} reserves {} less: {}", setting, to_text(saved), to_text(fit.other.needs));
+  return fmt::format("{} needs {}, which does not make it fit", setting, instead);
 }
 
-Json to_json(const Job& job, const Fit& fit, const std::optional<LargestBatch>& batch) {
+/// "batch 16: the job failed: ...; 8 is the largest that was seen to fit".
+std::string ended_text(const LargestBatch& found) {
+  return fmt::format(
+      "{}; {}", found.ended,
+      found.batch ? fmt::format("{} is the largest that was seen to fit", *found.batch) : "none was seen to fit");
+}
+
+Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const std::optional<LargestBatch>& batch) {
   const OpId at = fit.peak.op;
   Json object{{"job", job.name},
               {"device", fit.device->name},
-              {"fits", fit.fits},
+              {"fits", cannot_tell(job, fit) ? Json(nullptr) : Json(fit.fits)},
+              {"certain", fit.certain},
               {"capacity_bytes", fit.device->total.count()},
               {"predicted_bytes", fit.predicted.count()},
               {"low_bytes", fit.low.count()},
@@ -147,22 +233,29 @@ Json to_json(const Job& job, const Fit& fit, const std::optional<LargestBatch>& 
     object["holders"].push_back(
         {{"module", holder.module}, {"kind", word(holder.kind)}, {"bytes", holder.bytes.count()}});
   object["other_allocator"] = {
-      {"pool", fit.other.pool}, {"reserved_bytes", fit.other.unlimited.count()}, {"fits", fit.other.fits}};
+      {"pool", fit.other.pool}, {"reserved_bytes", fit.other.needs.count()}, {"fits", fit.other.fits}};
   if (job.recorded) object["recorded_reserved_bytes"] = job.recorded->most_reserved.count();
   if (job.recorded && job.recorded->failed_request)
     object["failed_request_bytes"] = job.recorded->failed_request->count();
   if (batch) {
     object["largest_batch"] = batch->batch ? Json(*batch->batch) : Json(nullptr);
-    for (const BatchTrial& trial : batch->trials)
-      object["batches"].push_back(
-          {{"batch", trial.batch}, {"fits", trial.fits}, {"predicted_bytes", trial.predicted.count()}});
+    for (const BatchTrial& trial : batch->trials) {
+      const bool known = trial.failed.empty();
+      object["batches"].push_back({{"batch", trial.batch},
+                                   {"fits", known ? Json(trial.fits) : Json(nullptr)},
+                                   {"predicted_bytes", known ? Json(trial.predicted.count()) : Json(nullptr)}});
+    }
   }
-  object["notes"] = fit.notes;
-  for (const std::string& line : missing_names(job.trace)) object["notes"].push_back(line);
+  object["notes"] = remarks(arguments, job, fit);
+  if (batch && !batch->ended.empty()) object["notes"].push_back(ended_text(*batch));
   return object;
 }
 
 void print_batches(const LargestBatch& found) {
+  if (!found.ended.empty()) {
+    fmt::print("{}\n", ended_text(found));
+    return;
+  }
   if (!found.batch) {
     fmt::print("batch       none fits, not even 1\n");
     return;
@@ -177,15 +270,15 @@ void print_batches(const LargestBatch& found) {
 }
 
 void print_text(const Arguments& arguments, const Job& job, const Fit& fit, const std::optional<LargestBatch>& batch) {
-  fmt::print("{}\n\n{} on {}\n", verdict(fit), job.name, fit.device->name);
+  fmt::print("{}\n\n{} on {}\n", verdict(arguments, job, fit), job.name, fit.device->name);
   if (job.recorded) fmt::print("recorded    {} reserved at most\n", to_text(job.recorded->most_reserved));
   if (job.recorded && job.recorded->failed_request)
     fmt::print("            a request of {} failed where the program could have had {}\n",
                to_text(*job.recorded->failed_request), to_text(*job.recorded->capacity));
   fmt::print("predicted   {}; {} to {}\n", to_text(fit.predicted), to_text(fit.low), to_text(fit.high));
-  fmt::print("reserved    {} by PyTorch's allocator, {} alive at the peak\n", to_text(fit.reserved),
-             to_text(fit.peak.live));
-  if (fit.fits && fit.allocator.unlimited > fit.reserved)
+  fmt::print("reserved    {}{} by PyTorch's allocator, {} alive at the peak\n", fit.fits ? "" : "at least ",
+             to_text(fit.reserved), to_text(fit.peak.live));
+  if (fit.allocator.unlimited > fit.reserved)
     fmt::print("            it gives back what it caches: without limit it would reserve {}\n",
                to_text(fit.allocator.unlimited));
   fmt::print("context     {}, {}; {} to {}\n", to_text(fit.device->context),
@@ -215,13 +308,13 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
 }
 
 void refuse_wrong_batch(const Arguments& arguments) {
-  const bool placed = std::any_of(arguments.job.begin(), arguments.job.end(),
+  const bool placed = std::any_of(arguments.command.begin(), arguments.command.end(),
                                   [](const std::string& word) { return word.find(kBatch) != std::string::npos; });
-  if (arguments.batch && is_trace(arguments.job))
+  if (arguments.batch && !arguments.trace.empty())
     refuse(
         "--batch: {} was recorded with one batch size; expected a command with {{batch}}, as in -- python3 train.py "
         "--batch-size {{batch}}",
-        arguments.job[0]);
+        arguments.trace);
   if (arguments.batch && !placed)
     refuse(
         "--batch: the command has no {{batch}}; expected it where the job takes its batch size, as in -- python3 "
@@ -229,36 +322,69 @@ void refuse_wrong_batch(const Arguments& arguments) {
   if (!arguments.batch && placed) refuse("{{batch}}: expected --batch too, which tries batch sizes there");
 }
 
-int run(const Arguments& arguments) {
+/// Jobs with different batch sizes: what is known of those that may be judged in the end.
+class Search {
+ public:
+  explicit Search(const Arguments& arguments) : arguments_{arguments} {}
+
+  BatchTrial attempt(std::int64_t batch) {
+    std::optional<Job> job = recorded(batch);
+    if (!job) return {.batch = batch, .failed = "nothing was recorded"};
+    const Fit fit = fit_of(arguments_, *job);
+    fmt::print(stderr, "batch {}: {} predicted\n", batch, to_text(fit.predicted));
+    BatchTrial trial{.batch = batch, .fits = fit.fits, .predicted = fit.predicted};
+    if (fit.fits && !job->failure.empty()) trial.failed = "the job failed: " + job->failure;
+    if (trial.failed.empty() && cannot_tell(*job, fit)) trial.failed = untrained(arguments_, *job);
+    if (trial.fits || jobs_.empty()) jobs_.insert_or_assign(batch, std::move(*job));
+    if (jobs_.size() > 2) jobs_.erase(jobs_.begin());
+    return trial;
+  }
+
+  /// The job with the largest batch that fits; with none, the first.
+  const Job& judged(const LargestBatch& found) const {
+    return found.batch ? jobs_.at(*found.batch) : jobs_.begin()->second;
+  }
+
+ private:
+  /// @throws InputError  if nothing of the first was recorded
+  std::optional<Job> recorded(std::int64_t batch) const try {
+    return job_of_command(arguments_, with_batch(arguments_.command, batch));
+  } catch (const InputError&) {
+    if (jobs_.empty()) throw;
+    return {};
+  }
+
+  const Arguments& arguments_;
+  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit: the last one may not count
+};
+
+int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
+  const Fit fit = fit_of(arguments, job);
+  if (arguments.json)
+    fmt::print("{}\n", to_json(arguments, job, fit, largest).dump());
+  else
+    print_text(arguments, job, fit, largest);
+  if (!job.said.empty()) fmt::print(stderr, "the job or its recording said last:\n{}", job.said);
+  for (const std::string& line : remarks(arguments, job, fit)) fmt::print(stderr, "{}: {}\n", job.name, line);
+  return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;
+}
+
+int run(Arguments& arguments) {
   const DeviceBudget& device = device_budget(arguments.device);
+  tell_apart(arguments);
   refuse_wrong_batch(arguments);
+  if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
-  std::optional<Job> job;
-  std::optional<LargestBatch> largest;
-  if (arguments.batch) {
-    const auto attempt = [&](std::int64_t batch) {
-      Job tried = job_of_command(arguments, with_batch(arguments.job, batch));
-      const Fit fit = fit_of(arguments, tried);
-      fmt::print(stderr, "batch {}: {} predicted\n", batch, to_text(fit.predicted));
-      if (!job || fit.fits) job = std::move(tried);
-      return BatchTrial{batch, fit.fits, fit.predicted};
-    };
-    largest = largest_batch(attempt, device.total, kMostBatch);
-  } else {
-    job = is_trace(arguments.job) ? job_of_file(arguments.job[0]) : job_of_command(arguments, arguments.job);
+  if (!arguments.trace.empty()) return judge(arguments, job_of_file(arguments.trace), {});
+  if (!arguments.batch) {
+    const std::optional<Job> job = job_of_command(arguments, arguments.command);
+    return job ? judge(arguments, *job, {}) : Interruptible::code();
   }
-  const Fit fit = fit_of(arguments, *job);
-  if (arguments.json)
-    fmt::print("{}\n", to_json(*job, fit, largest).dump());
-  else
-    print_text(arguments, *job, fit, largest);
-  if (!job->said.empty())
-    fmt::print(stderr, "the job or its recording did not end well; what is recorded is judged. What was said:\n{}",
-               job->said);
-  for (const std::string& line : fit.notes) fmt::print(stderr, "{}: {}\n", job->name, line);
-  for (const std::string& line : missing_names(job->trace)) fmt::print(stderr, "{}: {}\n", job->name, line);
-  return 0;
+  Search search{arguments};
+  const LargestBatch largest =
+      largest_batch([&](std::int64_t batch) { return search.attempt(batch); }, device.total, kMostBatch);
+  return Interruptible::asked() ? Interruptible::code() : judge(arguments, search.judged(largest), largest);
 }
 
 const RegisterCommand kRegistered{
@@ -266,9 +392,9 @@ const RegisterCommand kRegistered{
      .summary = "whether a job fits a device: how much memory it takes there, and what holds it",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("job", arguments->job,
-                      "a trace or a memory snapshot of PyTorch; or, behind --, a command, which is recorded dry")
-           .required();
+       arguments->behind_dashes = app.behind_dashes();
+       app.add_option("job", arguments->words,
+                      "a trace or a memory snapshot of PyTorch; or, behind --, a command, which is recorded dry");
        app.add_option("--device", arguments->device, device_budget_names()).required();
        app.add_flag("--batch", arguments->batch,
                     "look for the largest batch that fits: {batch} in the command stands for it");
@@ -276,8 +402,7 @@ const RegisterCommand kRegistered{
                       "the job's allocator: pytorch, or pytorch-expandable (as the snapshot says, else pytorch)");
        app.add_option("--seconds", arguments->seconds,
                       "stop a recorded job after so long, and judge what it did until then")
-           .capture_default_str()
-           .positive();
+           .capture_default_str();
        app.add_option("--show", arguments->show, "rows of the table of holders").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return std::function<int()>{[arguments] { return run(*arguments); }};

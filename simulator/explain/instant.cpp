@@ -1,7 +1,10 @@
 #include "simulator/explain/instant.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -78,6 +81,13 @@ std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t
 }
 
 }  // namespace
+
+void require_one_device(const Trace& trace, std::string_view purpose) {
+  if (trace.buffers().empty()) refuse("the trace has no buffers; expected at least one");
+  std::set<std::uint16_t> devices;
+  for (const Buffer& buffer : trace.buffers()) devices.insert(buffer.device);
+  if (devices.size() > 1) refuse("the trace is of {} devices; expected one, as {}", devices.size(), purpose);
+}
 
 Instant peak_instant(const Trace& trace) {
   const std::vector<Bytes> curve = live_curve(trace);

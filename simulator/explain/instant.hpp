@@ -1,6 +1,7 @@
 // The buffers that hold memory at one instant of a step, since when, until when, and who uses them next.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "traces/trace.hpp"
@@ -25,6 +26,11 @@ struct Instant {
   Bytes in_use;                     ///< of those that the op uses
   std::vector<LiveBuffer> buffers;  ///< largest first, then by id
 };
+
+/// Refuses traces without buffers, and those whose devices' memory would be added up.
+/// @param purpose  what would be done with one device
+/// @throws InputError  "the trace is of 2 devices; expected one, as `explain` shows one"
+void require_one_device(const Trace& trace, std::string_view purpose);
 
 /// The first instant at which most bytes are alive. O(steps + uses).
 Instant peak_instant(const Trace& trace);

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <utility>
+#include <sstream>
 
 #include "simulator/launch/process.hpp"
+#include "simulator/text/interruptible.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/refuse.hpp"
 
@@ -15,6 +19,10 @@ namespace tidepool {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kPatience = 10;  // seconds until a job that ignores SIGTERM is killed
+constexpr int kStopped = 124;  // exit status of timeout
+constexpr std::size_t kLinesSaid = 40;
 
 class TemporaryFolder {
  public:
@@ -35,9 +43,37 @@ class TemporaryFolder {
   fs::path path_;
 };
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);)
+    if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
+  return lines;
+}
+
+std::string last_lines(const std::string& text) {
+  const std::vector<std::string> lines = lines_of(text);
+  std::string last;
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLinesSaid); i < lines.size(); ++i)
+    last += lines[i] + "\n";
+  return last;
+}
+
+/// The line above the one in which the recorder says how the job ended; the last one where it says no such thing.
+std::string failure_in(const std::string& said) {
+  const std::string recorder = "tidepool: ", ending = recorder + "the job ";
+  const std::vector<std::string> lines = lines_of(said);
+  for (std::size_t i = lines.size(); i-- > 0;)
+    if (lines[i].starts_with(ending)) return i > 0 ? lines[i - 1] : lines[i].substr(ending.size());
+  if (lines.empty()) return "it said nothing";
+  return lines.back().starts_with(recorder) ? lines.back().substr(recorder.size()) : lines.back();
+}
+
 }  // namespace
 
-DryRecording record_dry(const std::vector<std::string>& command, const std::string& device, int seconds) {
+std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device,
+                                       int seconds) {
+  const Interruptible interruptible;
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "run.tide").string();
   std::vector<std::string> arguments{fs::read_symlink("/proc/self/exe").string(),
@@ -52,11 +88,25 @@ DryRecording record_dry(const std::vector<std::string>& command, const std::stri
                                      path,
                                      "--",
                                      "timeout",
+                                     "-k",
+                                     std::to_string(kPatience),
                                      std::to_string(seconds)};
   arguments.insert(arguments.end(), command.begin(), command.end());
-  ProcessResult ran = run_process(arguments);
-  if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), ran.said);
-  return {load_trace(path), ran.code == 0 ? "" : std::move(ran.said)};
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult ran = run_process(arguments, true, &Interruptible::asked());
+  const bool took_all = std::chrono::steady_clock::now() - begin >= std::chrono::seconds{seconds};
+  if (Interruptible::asked()) return {};
+  if (!fs::exists(path)) refuse("{}: nothing was recorded\n{}", fmt::join(command, " "), last_lines(ran.said));
+  DryRecording recording{.trace = load_trace(path),
+                         .stopped = took_all && (ran.code == kStopped || ran.code == 128 + SIGKILL),
+                         .failure = "",
+                         .said = ""};
+  if (ran.code != 0 && !recording.stopped) {
+    recording.failure = failure_in(ran.said);
+    recording.said = last_lines(ran.said);
+  }
+  if (Interruptible::asked()) return {};
+  return recording;
 }
 
 }  // namespace tidepool

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "simulator/packing/pack.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr int kSteps = 3;  // of a trace of one step: the cache of the first is not yet that of the later ones
+constexpr Bytes kSegment{2 << 20};  // the least that PyTorch's allocator asks the device for
+constexpr int kSteps = 3;           // of a trace of one step: the cache of the first is not yet that of the later ones
 
 std::string_view meta(const Trace& trace, const std::string& key) {
   const auto found = trace.data().meta.find(key);
@@ -36,19 +35,68 @@ std::optional<Trace> repeated(const Trace& trace) {
   return repeat_lifetimes(trace, kSteps);
 }
 
-AllocatorFit replay(const Trace& trace, const std::string& pool, Bytes available) {
-  const PoolInfo& info = find_pool(pool);
-  const Options options{pool, info.options, {}};
-  const Packing free = pack(trace, info, options, {});
-  AllocatorFit fit{
-      .pool = pool, .reserved = free.height, .unlimited = free.height, .fits = free.height <= available, .message = ""};
-  if (fit.fits) return fit;
-  if (available <= Bytes{}) return fit;
-  const Packing limited = pack(trace, info, options, {.capacity = available});
-  fit.fits = limited.outcome == Outcome::kOk;
-  if (fit.fits) fit.reserved = limited.height;
-  fit.message = limited.message;
-  return fit;
+/// The allocator of a trace, replayed on devices of different size.
+class Allocator {
+ public:
+  /// @param recorded  what it is known to have reserved; 0: nothing
+  Allocator(const Trace& trace, const std::string& pool, Bytes recorded)
+      : trace_{trace}, info_{find_pool(pool)}, options_{pool, info_.options, {}}, recorded_{recorded} {
+    const Packing free = pack(trace_, info_, options_, {});
+    model_ = free.height;
+    load_ = free.load;
+  }
+
+  Bytes unlimited() const { return std::max(model_, recorded_); }
+
+  /// Most bytes reserved at once where there is so much, by the model alone; none where a request fails.
+  std::optional<Bytes> modelled(Bytes capacity) {
+    if (model_ <= capacity) return model_;
+    if (const std::optional<Bytes> height = limited(capacity)) return height;
+    failed_ = std::max(failed_, capacity);
+    return {};
+  }
+
+  /// The same, and not less than what was recorded, unless there is less.
+  std::optional<Bytes> reserved(Bytes capacity) {
+    const std::optional<Bytes> height = modelled(capacity);
+    return height && recorded_ <= capacity ? std::max(*height, recorded_) : height;
+  }
+
+  /// The least capacity with which no request fails, to 2 MiB; more than each with which one did.
+  Bytes least() {
+    if (least_) return *least_;
+    Bytes fails = std::max(failed_, load_ - Bytes{1}), serves = model_;
+    while (serves - fails > kSegment) {
+      const Bytes middle = fails + (serves - fails) / 2;
+      if (const std::optional<Bytes> height = limited(middle))
+        serves = *height;
+      else
+        fails = middle;
+    }
+    return least_.emplace(serves);
+  }
+
+ private:
+  std::optional<Bytes> limited(Bytes capacity) const {
+    if (capacity < load_ || capacity <= Bytes{}) return {};
+    const Packing packing = pack(trace_, info_, options_, {.capacity = capacity});
+    return packing.outcome == Outcome::kOk ? std::optional{packing.height} : std::nullopt;
+  }
+
+  const Trace& trace_;
+  const PoolInfo& info_;
+  const Options options_;
+  Bytes recorded_, model_, load_, failed_;
+  std::optional<Bytes> least_;
+};
+
+/// What two settings take, compared by the same measure.
+void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
+  const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
+  fit.other.fits = others.has_value();
+  fit.other.unlimited = other.unlimited();
+  fit.allocator.needs = mine && others ? *mine : own.least();
+  fit.other.needs = mine && others ? *others : other.least();
 }
 
 std::vector<std::string> notes_on(const Trace& trace, const DeviceBudget& device) {
@@ -69,24 +117,34 @@ std::vector<std::string> notes_on(const Trace& trace, const DeviceBudget& device
 
 }  // namespace
 
-Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool) {
-  std::set<std::uint16_t> devices;
-  for (const Buffer& buffer : trace.buffers()) devices.insert(buffer.device);
-  if (devices.size() > 1)
-    throw InputError{fmt::format("the trace is of {} devices; expected one, as `fit` judges one", devices.size())};
+bool has_training(const Trace& trace) {
+  return std::any_of(trace.ops().begin(), trace.ops().end(),
+                     [](const Op& op) { return op.phase == Phase::kBackward || op.phase == Phase::kOptimizer; });
+}
+
+Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
+  require_one_device(trace, "`fit` judges one");
   Fit fit;
   fit.device = &device;
   fit.workspaces_recorded = sees_allocator(trace);
   fit.workspace = fit.workspaces_recorded ? Bytes{} : device.workspace;
   const std::optional<Trace> steps = repeated(trace);
-  const Bytes available = device.total - device.context - fit.workspace;
-  fit.allocator = replay(steps ? *steps : trace, pool, available);
-  fit.other = replay(steps ? *steps : trace, pool == "pytorch" ? "pytorch-expandable" : "pytorch", available);
-  fit.fits = fit.allocator.fits;
-  fit.reserved = fit.allocator.reserved;
+  Allocator own{steps ? *steps : trace, pool, recorded};
+  const auto available = [&](Bytes context) { return device.total - context - fit.workspace; };
+  const std::optional<Bytes> reserved = own.reserved(available(device.context)),
+                             reserved_low = own.reserved(available(device.context_low)),
+                             reserved_high = own.reserved(available(device.context_high));
+  const auto needed = [&](const std::optional<Bytes>& most) { return most ? *most : own.least(); };
+  fit.fits = reserved.has_value();
+  fit.certain = reserved_low.has_value() == fit.fits && reserved_high.has_value() == fit.fits;
+  fit.reserved = needed(reserved);
   fit.predicted = fit.reserved + device.context + fit.workspace;
-  fit.low = fit.reserved + device.context_low + fit.workspace;
-  fit.high = fit.reserved + device.context_high + fit.workspace;
+  fit.low = std::min(fit.predicted, needed(reserved_low) + device.context_low + fit.workspace);
+  fit.high = std::max(fit.predicted, needed(reserved_high) + device.context_high + fit.workspace);
+  fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
+  fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
+  Allocator other{steps ? *steps : trace, fit.other.pool, {}};
+  compare(fit, own, other, available(device.context));
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
   fit.notes = notes_on(trace, device);

@@ -1,9 +1,13 @@
 #include "simulator/fit/largest_batch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tidepool {
 namespace {
+
+constexpr std::int64_t kLeap = 8;  // a line through two small batches does not know what a large one does
 
 /// Where the line through two trials meets the capacity.
 std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {
@@ -14,6 +18,16 @@ std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {
   return a.batch + static_cast<std::int64_t>(std::clamp(reach, -1e15, 1e15));
 }
 
+/// Why a search cannot go on behind a trial; empty if it can.
+std::string why_ended(const std::vector<BatchTrial>& before, const BatchTrial& trial) {
+  if (!trial.failed.empty()) return fmt::format("batch {}: {}", trial.batch, trial.failed);
+  for (const BatchTrial& other : before)
+    if (other.batch < trial.batch && trial.predicted < other.predicted / 10 * 9)
+      return fmt::format("batch {}: {} predicted, which is less than the {} of batch {}", trial.batch,
+                         to_text(trial.predicted), to_text(other.predicted), other.batch);
+  return "";
+}
+
 }  // namespace
 
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most) {
@@ -21,7 +35,10 @@ LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attemp
   std::optional<BatchTrial> fits, fails, before;
   std::int64_t next = 1;
   while (true) {
-    const BatchTrial trial = found.trials.emplace_back(attempt(next));
+    const BatchTrial trial = attempt(next);
+    found.ended = why_ended(found.trials, trial);
+    found.trials.push_back(trial);
+    if (!found.ended.empty()) return found;
     if (fits && trial.fits) before = fits;
     (trial.fits ? fits : fails) = trial;
     if (!fits) return found;
@@ -33,7 +50,7 @@ LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attemp
     // Without a line, or where it leads back: twice as much, or the middle. A line that meets the capacity right here is
     // checked one further.
     const std::int64_t blind = fails ? fits->batch + (end - fits->batch) / 2 : 2 * fits->batch;
-    next = std::clamp(guess >= fits->batch ? guess : blind, fits->batch + 1, end - 1);
+    next = std::clamp(guess >= fits->batch ? guess : blind, fits->batch + 1, std::min(end - 1, kLeap * fits->batch));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "traces/quantity.hpp"
@@ -14,17 +15,20 @@ namespace tidepool {
 struct BatchTrial {
   std::int64_t batch = 0;
   bool fits = false;
-  Bytes predicted;
+  Bytes predicted = {};
+  std::string failed = {};  ///< why the trial says nothing, as in "the job failed: ..."; else ""
 };
 
 struct LargestBatch {
-  std::optional<std::int64_t> batch;  ///< none: not even a batch of 1 fits
+  std::optional<std::int64_t> batch;  ///< the largest that was seen to fit; none: not even a batch of 1
+  std::string ended;                  ///< why the search ended early: "batch 16: the job failed: ..."; else ""
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
 
 /// Looks for the largest batch size in [1, most] that fits, taking it that all smaller ones do. Memory grows with the
-/// batch almost in proportion, so that each next trial is where the line through two of those before meets `capacity`.
-/// The answer is proved by trials: it fits, and one more does not, unless it is `most`.
+/// batch almost in proportion, so that each next trial is where the line through two of those before meets `capacity`,
+/// but at most eight times as large as what fits. The answer is proved by trials: it fits, and one more does not, unless
+/// it is `most`, or a trial that says nothing ends the search: its job failed, or takes far less than a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

@@ -5,12 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -23,6 +25,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::chrono::milliseconds kPollPeriod{100};
+constexpr off_t kMostSaid = 16 << 20;
 
 [[noreturn]] void fail(const char* call) {
   throw std::runtime_error{fmt::format("{}: {}", call, std::strerror(errno))};
@@ -32,26 +35,40 @@ constexpr std::chrono::milliseconds kPollPeriod{100};
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_{number} {}
-  ~Descriptor() { close(); }
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
 
  private:
   int number_;
 };
 
-std::string read_all(int from) {
+/// A file for what a program says, gone when it is closed. A pipe would stay open as long as what the program leaves
+/// running, and what nobody reads would stop the program.
+int nameless_file() {
+  std::string name = (std::filesystem::temp_directory_path() / "tidepool-said-XXXXXX").string();
+  const int file = mkostemp(name.data(), O_CLOEXEC | O_APPEND);
+  if (file < 0) fail("mkostemp");
+  unlink(name.c_str());
+  return file;
+}
+
+/// The last kMostSaid bytes of a file.
+std::string end_of_file(int file) {
+  const off_t size = lseek(file, 0, SEEK_END);
+  if (size < 0) fail("lseek");
+  off_t at = std::max<off_t>(0, size - kMostSaid);
   std::string text;
   std::array<char, 4096> buffer;
-  for (;;) {
-    const ssize_t count = read(from, buffer.data(), buffer.size());
-    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (count == 0 || (count < 0 && errno != EINTR)) return text;
+  for (ssize_t count = 0; at < size; at += count) {
+    count = pread(file, buffer.data(), std::min<std::size_t>(buffer.size(), static_cast<std::size_t>(size - at)), at);
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
   }
+  return text;
 }
 
 /// Waits for a program, and tells it once to end when `stop` says so.
@@ -70,19 +87,15 @@ int end_of(pid_t child, const std::atomic<bool>* stop) {
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture, const std::atomic<bool>* stop) {
-  std::array<int, 2> ends{-1, -1};
-  if (capture && pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe");
-  const Descriptor from{ends[0]};
-  Descriptor to{ends[1]};
+  const Descriptor said{capture ? nameless_file() : -1};
   const pid_t child = start_child(arguments, {.environment = {},
-                                              .output = to.get(),
-                                              .errors = to.get(),
+                                              .output = said.get(),
+                                              .errors = said.get(),
                                               // this program ignores it, which others need not expect
                                               .in_child = [] { signal(SIGXFSZ, SIG_DFL); }});
-  to.close();
   ProcessResult result;
-  if (capture) result.said = read_all(from.get());
   result.code = exit_status(end_of(child, stop));
+  if (capture) result.said = end_of_file(said.get());
   return result;
 }
 

@@ -9,12 +9,12 @@ namespace tidepool {
 
 struct ProcessResult {
   int code = 0;      ///< exit code; 128 + the signal that ended it
-  std::string said;  ///< stdout and stderr, if captured
+  std::string said;  ///< stdout and stderr, if captured; of much the last 16 MiB
 };
 
 /// Runs a program, found in PATH, and waits for it; a signal to this one does not end the wait.
 /// @param capture  keep what it says; else it goes where this program's output goes
-/// @param stop     when true, the program gets SIGTERM; seen only where nothing is captured
+/// @param stop     when true, the program gets SIGTERM
 /// @throws InputError  "sbatch: cannot be run: No such file or directory"
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true,
                           const std::atomic<bool>* stop = nullptr);

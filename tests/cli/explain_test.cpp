@@ -78,3 +78,22 @@ TEST_CASE("tidepool explain says what a trace without ops lacks") {
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --at: the trace has no ops; expected --peak\n");
 }
+
+TEST_CASE("tidepool explain refuses several devices, and names the file") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("two.jsonl");
+  std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
+                      << "\n{\"alloc\":0,\"size_bytes\":8}\n{\"alloc\":1,\"size_bytes\":8,\"device\":1}\n";
+  const ProgramResult result = run_program({"explain", path});
+  CHECK(result.code == 2);
+  CHECK(result.err == "tidepool: " + path + ": the trace is of 2 devices; expected one, as `explain` shows one\n");
+}
+
+TEST_CASE("tidepool explain leaves out what lowers the peak by next to nothing") {
+  const ProgramResult result = run_program({"explain", kSample, "--json"});
+  REQUIRE(result.code == 0);
+  const Json json = Json::parse(result.out);
+  REQUIRE_FALSE(json.at("lowering").empty());
+  const auto peak = json.at("ideal_peak_bytes").get<std::int64_t>();
+  for (const Json& row : json.at("lowering")) CHECK((peak - row.at("peak_bytes").get<std::int64_t>()) * 1000 >= peak);
+}

@@ -1,6 +1,7 @@
 // Sweeps that others run: a stand-in for Slurm's commands, and GNU parallel on this machine.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -211,6 +212,15 @@ TEST_CASE("a sweep by a batch system that is not there leaves nothing behind") {
 TEST_CASE("a program that shall stop is ended") {
   const std::atomic<bool> stop = true;
   CHECK(run_process({"sleep", "60"}, false, &stop).code == 128 + SIGTERM);
+  CHECK(run_process({"sleep", "60"}, true, &stop).code == 128 + SIGTERM);
+}
+
+TEST_CASE("what a program says is known when it ends, and not only when what it left running does") {
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult result = run_process({"sh", "-c", "echo said; sleep 30 & exit 3"});
+  CHECK(result.code == 3);
+  CHECK(result.said == "said\n");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{25});
 }
 
 TEST_CASE("a sweep on hosts ends with the same results") {

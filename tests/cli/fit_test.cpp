@@ -73,6 +73,55 @@ TEST_CASE("tidepool fit records a command dry, and judges what PyTorch's allocat
   CHECK(json.at("notes").size() == 1);  // modules and kinds are there; the context is assumed
 }
 
+TEST_CASE("tidepool fit cannot tell of a job that ended before a training step") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const std::string script = "import torch; kept = torch.zeros(1 << 20, device='cuda'); raise ValueError('no data')";
+  ProgramResult result = run_program({"fit", "--device", "rtx-3090", "--", python, "-c", script});
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, StartsWith("cannot tell: the job ended before a training step; until then "));
+  CHECK_THAT(result.err, ContainsSubstring(": the job ended before a training step: ValueError: no data\n"));
+  result = run_program({"fit", "--device", "rtx-3090", "--json", "--seconds", "5", "--", python, "-c",
+                        "import time, torch; kept = torch.zeros(9, device='cuda'); time.sleep(60)"});
+  CHECK(result.code == 1);
+  const Json json = Json::parse(result.out);
+  CHECK(json.at("fits").is_null());
+  CHECK(json.at("notes").at(0) == "the job was stopped after 5 s, before a training step");
+}
+
+TEST_CASE("tidepool fit --batch ends with what is known when a job fails") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const std::string script =
+      "import sys, torch\n"
+      "batch = int(sys.argv[1])\n"
+      "model = torch.nn.Linear(64, 64).cuda()\n"
+      "optimizer = torch.optim.SGD(model.parameters())\n"
+      "for _ in range(2):\n"
+      "    model(torch.zeros(batch, 64, device='cuda')).sum().backward()\n"
+      "    optimizer.step()\n"
+      "if batch > 1: raise ValueError('too large')\n";
+  const ProgramResult result = run_program({"fit", "--device", "t4", "--batch", "--", python, "-c", script, "{batch}"});
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, StartsWith("fits: "));
+  CHECK_THAT(result.out, ContainsSubstring("\nbatch 2: the job failed: ValueError: too large; 1 is the largest that "
+                                           "was seen to fit\n"));
+}
+
+TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
+  const ScratchFolder folder;
+  const std::string script = "TMPDIR='" + folder.file("") + "' timeout -s TERM 1 '" + TIDEPOOL_PROGRAM +
+                             "' fit --device t4 -- sh -c 'echo $$ >" + folder.file("pid") + "; exec sleep 60'";
+  CHECK(std::system((script + " 2>/dev/null; test $? = 124").c_str()) == 0);
+  const auto gone = "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $(cat " + folder.file("pid") +
+                    ") 2>/dev/null || exit 0; sleep 0.3; done; exit 1";
+  CHECK(std::system(gone.c_str()) == 0);
+  for (const auto& entry : std::filesystem::directory_iterator{folder.file("")})
+    CHECK(entry.path().filename() == "pid");
+}
+
 TEST_CASE("tidepool fit says why a command was not recorded") {
   const ProgramResult result = run_program({"fit", "--device", "t4", "--", "true"});
   CHECK(result.code == 2);
@@ -87,6 +136,29 @@ TEST_CASE("tidepool fit says what it cannot do") {
     CHECK(result.code == 2);
     return result.err;
   };
+  const std::string script = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/make.sh";
+  CHECK_THAT(refusal({script, "--device", "t4"}),
+             StartsWith("tidepool: " + script + ": text in no form that tidepool reads; known: "));
+  CHECK_THAT(refusal({"no/such.tide", "--device", "t4"}), StartsWith("tidepool: no/such.tide: "));
+  CHECK(refusal({"--device", "t4"}) ==
+        "tidepool: fit: nothing to judge; expected a trace or a snapshot, or a command behind --, as in -- python3 "
+        "train.py\n");
+  CHECK(refusal({"--device", "t4", "python3", "train.py"}) ==
+        "tidepool: python3 train.py: 2 words; expected one trace or snapshot, or a command behind --, as in -- python3 "
+        "train.py\n");
+  CHECK_THAT(refusal({"--device", "t4", "a.tide", "--", "python3", "train.py"}),
+             StartsWith("The following arguments were not expected: train.py python3"));
+  CHECK(refusal({kSample, "--device", "t4", "--seconds", "0"}) ==
+        "tidepool: --seconds: 0: expected a whole number from 1\n");
+  const ScratchFolder folder;
+  const std::string head = R"({"tidepool":1,"streams":["0"],"strings":[""]})";
+  std::ofstream{folder.file("empty.jsonl")} << head << "\n";
+  CHECK(refusal({folder.file("empty.jsonl"), "--device", "t4"}) ==
+        "tidepool: " + folder.file("empty.jsonl") + ": the trace has no buffers; expected at least one\n");
+  std::ofstream{folder.file("two.jsonl")} << head << "\n{\"alloc\":0,\"size_bytes\":8}\n"
+                                          << "{\"alloc\":1,\"size_bytes\":8,\"device\":1}\n";
+  CHECK(refusal({folder.file("two.jsonl"), "--device", "t4"}) ==
+        "tidepool: " + folder.file("two.jsonl") + ": the trace is of 2 devices; expected one, as `fit` judges one\n");
   CHECK_THAT(refusal({kSample, "--device", "rtx-4091"}), StartsWith("tidepool: no device named 'rtx-4091', did you "
                                                                     "mean 'rtx-4090'?"));
   CHECK(refusal({kSample, "--device", "t4", "--batch"}) ==

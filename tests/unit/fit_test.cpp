@@ -64,9 +64,47 @@ TEST_CASE("expandable segments let a job fit that fragments its memory") {
   const Fit native = predict_fit(trace, t4(), "pytorch");
   CHECK_FALSE(native.fits);
   CHECK(native.reserved == kMiB * 15000);
+  CHECK(native.allocator.needs == kMiB * 15000);
   CHECK(native.other.fits);
-  CHECK(native.other.reserved == kMiB * 12000);
+  CHECK(native.other.needs == kMiB * 12000);
   CHECK(predict_fit(trace, t4(), "pytorch-expandable").fits);
+}
+
+TEST_CASE("what is missing is counted from what the allocator can do with, not from what it reserves without limit") {
+  // 8000 MiB are cached when 15000 are asked for; given back, 15000 are enough, and 14810 are there.
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+  build.free(build.alloc({.size = kMiB * 8000}));
+  build.alloc({.size = kMiB * 15000});
+  const Fit fit = predict_fit(build.finish(), t4(), "pytorch");
+  CHECK_FALSE(fit.fits);
+  CHECK(fit.certain);
+  CHECK(fit.allocator.unlimited == kMiB * 23000);
+  CHECK(fit.reserved == kMiB * 15000);
+  CHECK(fit.predicted == kMiB * 15120);
+}
+
+TEST_CASE("the verdict is certain if the allocator can do with what each context leaves") {
+  // With the largest context 14810 - 1026 MiB are left. 8000 are cached when `size` are asked for.
+  const auto fit_with = [](std::int64_t size) {
+    TraceBuilder build;
+    build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
+    build.free(build.alloc({.size = kMiB * 8000}));
+    build.alloc({.size = kMiB * size});
+    return predict_fit(build.finish(), t4(), "pytorch");
+  };
+  CHECK((fit_with(13000).fits && fit_with(13000).certain));
+  CHECK((fit_with(14000).fits && !fit_with(14000).certain));
+  CHECK(fit_with(14000).high == kMiB * 14000 + t4().context_high);
+}
+
+TEST_CASE("a job takes no less than what it was seen to take") {
+  const Trace trace = two_buffers("interposer");
+  const Fit fit = predict_fit(trace, t4(), "pytorch", kMiB * 150);
+  CHECK(fit.reserved == kMiB * 150);
+  CHECK(fit.allocator.unlimited == kMiB * 150);
+  CHECK(fit.allocator.needs == kMiB * 130);  // settings are compared by the model
+  CHECK(predict_fit(trace, t4(), "pytorch", kMiB * 100).reserved == kMiB * 130);
 }
 
 TEST_CASE("a step that finds buffers from before is repeated, until its cache is that of training") {
@@ -92,6 +130,11 @@ TEST_CASE("a job on two devices is refused") {
   const Trace trace = build.finish();
   CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) ==
         "the trace is of 2 devices; expected one, as `fit` judges one");
+}
+
+TEST_CASE("a trace without buffers is refused") {
+  const Trace trace = TraceBuilder{}.finish();
+  CHECK(refusal([&] { predict_fit(trace, t4(), "pytorch"); }) == "the trace has no buffers; expected at least one");
 }
 
 TEST_CASE("devices that jobs are judged for are those that dry runs stand in for") {
@@ -121,7 +164,7 @@ TEST_CASE("the largest batch is found on the line of two trials, and proved by t
   // 100 + 7 b <= 1000: 128 of them.
   const LargestBatch found = largest_batch(job(100, 7, 1000), 1000_B, 1 << 20);
   CHECK(found.batch == 128);
-  CHECK(tried(found) == std::vector<std::int64_t>{1, 2, 128, 129});
+  CHECK(tried(found) == std::vector<std::int64_t>{1, 2, 16, 128, 129});  // a leap is at most by 8
   CHECK_FALSE(largest_batch(job(100, 7, 106), 106_B, 1 << 20).batch);
   CHECK(largest_batch(job(100, 7, 107), 107_B, 1 << 20).batch == 1);
   CHECK(largest_batch(job(100, 0, 1000), 1000_B, 64).batch == 64);  // all fit
@@ -135,4 +178,21 @@ TEST_CASE("the largest batch is found on the line of two trials, and proved by t
     while (attempt(most + 1).fits) ++most;
     CHECK(largest_batch(attempt, Bytes{capacity}, 1 << 20).batch.value_or(0) == most);
   }
+}
+
+TEST_CASE("the search for the largest batch ends where a trial says nothing") {
+  const auto search = [](auto&& last) {
+    return largest_batch(
+        [&](std::int64_t batch) {
+          return batch < 16 ? BatchTrial{.batch = batch, .fits = true, .predicted = kMiB * (100 + batch)} : last(batch);
+        },
+        kMiB * 1000, 1 << 20);
+  };
+  LargestBatch found =
+      search([](std::int64_t batch) { return BatchTrial{.batch = batch, .failed = "the job failed: ValueError: 16"}; });
+  CHECK(found.batch == 2);
+  CHECK(found.ended == "batch 16: the job failed: ValueError: 16");
+  found = search([](std::int64_t batch) { return BatchTrial{.batch = batch, .fits = true, .predicted = kMiB * 50}; });
+  CHECK(found.batch == 2);
+  CHECK(found.ended == "batch 16: 50 MiB predicted, which is less than the 101 MiB of batch 1");
 }
