@@ -11,6 +11,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/refuse.hpp"
 
@@ -136,7 +137,7 @@ void print_json(const Arguments& arguments, const Explanation& found) {
                                   {"peak_bytes", remedy.lowered.peak.count()},
                                   {"held_by", op_json(trace, remedy.lowered.op)}});
   object["missing"] = missing_names(trace);
-  fmt::print("{}\n", object.dump());
+  fmt::print("{}\n", json_text(object));
 }
 
 void print_holders(const Arguments& arguments, const Explanation& found) {

@@ -20,6 +20,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/refuse.hpp"
 
@@ -361,7 +362,7 @@ class Search {
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
   const Fit fit = fit_of(arguments, job);
   if (arguments.json)
-    fmt::print("{}\n", to_json(arguments, job, fit, largest).dump());
+    fmt::print("{}\n", json_text(to_json(arguments, job, fit, largest)));
   else
     print_text(arguments, job, fit, largest);
   if (!job.said.empty()) fmt::print(stderr, "the job or its recording said last:\n{}", job.said);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "simulator/launch/process.hpp"
 #include "simulator/text/interruptible.hpp"
@@ -23,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr int kPatience = 10;  // seconds until a job that ignores SIGTERM is killed
 constexpr int kStopped = 124;  // exit status of timeout
 constexpr std::size_t kLinesSaid = 40;
+constexpr int kTries = 50;  // to remove a folder into which an ending job writes
+constexpr std::chrono::milliseconds kPause{100};
 
 class TemporaryFolder {
  public:
@@ -31,9 +34,10 @@ class TemporaryFolder {
     if (mkdtemp(name.data()) == nullptr) refuse("{}: no folder for a recording can be made here", name);
     path_ = name;
   }
+  /// A job that was told to end may still write into it.
   ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    std::error_code error;
+    for (int i = 0; i < kTries && fs::remove_all(path_, error) != 0 && error; ++i) std::this_thread::sleep_for(kPause);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -112,7 +112,7 @@ TEST_CASE("tidepool fit --batch ends with what is known when a job fails") {
 
 TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
   const ScratchFolder folder;
-  const std::string script = "TMPDIR='" + folder.file("") + "' timeout -s TERM 1 '" + TIDEPOOL_PROGRAM +
+  const std::string script = "TMPDIR='" + folder.file("") + "' timeout --foreground -s TERM 1 '" + TIDEPOOL_PROGRAM +
                              "' fit --device t4 -- sh -c 'echo $$ >" + folder.file("pid") + "; exec sleep 60'";
   CHECK(std::system((script + " 2>/dev/null; test $? = 124").c_str()) == 0);
   const auto gone = "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $(cat " + folder.file("pid") +
