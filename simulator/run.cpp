@@ -153,12 +153,12 @@ Nanos baseline_of(const Trace& trace, const RunSpec& spec) {
 }
 
 Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies, bool may_swap,
-             bool keep_plan, std::optional<Shortage>& shortage) {
+             bool keep_plan, std::optional<Nanos> matters_to, std::optional<Shortage>& shortage) {
   const Spec pool_spec = parse_spec(spec.pool);
   const PoolInfo& info = find_pool(pool_spec.name);
   const Options pool_options{info.name, info.options, pool_spec.options, spec.seed};
   const std::unique_ptr<Pool> pool = info.make(pool_options);
-  Driver driver{trace, spec, baseline_of(trace, spec), *pool, policies, may_swap, keep_plan};
+  Driver driver{trace, spec, baseline_of(trace, spec), *pool, policies, may_swap, keep_plan, matters_to};
   Result result = driver.run();
   shortage = driver.shortage();
   return result;
@@ -167,15 +167,15 @@ Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_pt
 }  // namespace
 
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
-                      bool may_swap, bool keep_plan) {
+                      bool may_swap, bool keep_plan, std::optional<Nanos> matters_to) {
   std::optional<Shortage> unused;
-  return drive(trace, spec, std::move(policies), may_swap, keep_plan, unused);
+  return drive(trace, spec, std::move(policies), may_swap, keep_plan, matters_to, unused);
 }
 
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec) {
   Chain chain = make_chain(spec);
   std::optional<Shortage> shortage;
-  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, shortage);
+  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, {}, shortage);
   return shortage;
 }
 

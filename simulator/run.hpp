@@ -126,9 +126,10 @@ SpecNames names_of(const RunSpec& spec);
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
 
 /// The same under these policies instead of those that the spec names: for planners that try what they might answer.
-/// @param may_swap  whether what existed before the step may begin on the host
+/// @param may_swap    whether what existed before the step may begin on the host
+/// @param matters_to  the longest makespan that is of interest: a longer run is ok without having passed replay()
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
-                      bool may_swap, bool keep_plan = false);
+                      bool may_swap, bool keep_plan = false, std::optional<Nanos> matters_to = {});
 
 /// Executes `plan` as it stands and checks every action: no overlap of live places, nothing beyond the capacity, no use
 /// of what is not there. Clocks in ns, sizes in bytes, equal to what simulate() reported if it made this plan.

@@ -1,6 +1,7 @@
 // The second execution of a run's plan, without which no run is ok.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +37,9 @@ class Confirmation {
  public:
   /// @param keep_plan  whether take_plan() is wanted
   Confirmation(const Trace& trace, const RunSpec& spec, bool keep_plan)
-      : trace_{trace}, spec_{spec}, keep_plan_{keep_plan} {}
+      : trace_{trace}, spec_{spec}, keep_plan_{keep_plan} {
+    plan_.actions.reserve(std::min(kPiece, 4 * trace.ops().size()));
+  }
 
   /// True: there is enough for execute().
   bool add(const Action& action) {

@@ -15,7 +15,8 @@ std::string cannot_be_executed(const PlanError& error) {
 }  // namespace
 
 Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
-               std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan)
+               std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
+               std::optional<Nanos> matters_to)
     : trace_{trace},
       spec_{spec},
       assume_{spec.assume},
@@ -25,6 +26,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       may_swap_{may_swap},
       all_stays_{policies.empty() && spec.assume.name.empty()},
       timeline_{trace, spec.machine, spec.assume, states_},
+      matters_to_{matters_to},
       confirmation_{trace, spec, keep_plan},
       clock_{spec.assume.clock_start},
       drafts_(policies.size()),
@@ -354,7 +356,8 @@ void Driver::bring_back_outputs(bool last) {
 /// The time for this is not the policies' nor the engine's: plan_time is without it.
 void Driver::confirm(Result& result) {
   try {
-    if (result.outcome == Outcome::kOk) confirmation_.finish(totals_);
+    const bool matters = !matters_to_ || result.totals.makespan <= *matters_to_;
+    if (result.outcome == Outcome::kOk && matters) confirmation_.finish(totals_);
   } catch (const PlanError& error) {
     result.outcome = Outcome::kError;
     result.message = cannot_be_executed(error);

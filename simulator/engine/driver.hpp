@@ -40,7 +40,8 @@ class Driver final : private Device {
  public:
   /// `policies` may be empty. At most 8.
   Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
-         std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan);
+         std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
+         std::optional<Nanos> matters_to = {});
 
   Result run();
   /// What the run was short of, if it was out of memory.
@@ -203,6 +204,7 @@ class Driver final : private Device {
   const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
   std::vector<VersionState> states_;
   Timeline timeline_;
+  const std::optional<Nanos> matters_to_;
   Confirmation confirmation_;
   Nanos clock_;             // what policies see as now
   std::uint32_t op_ = 0;    // the op of the program that is being prepared

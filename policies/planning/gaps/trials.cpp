@@ -78,10 +78,11 @@ std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand) {
   return std::make_unique<Follow>(std::move(draft), maker_of_room(on_demand), std::numeric_limits<std::int64_t>::max());
 }
 
-Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan) {
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan,
+             std::optional<Nanos> matters_to) {
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(std::move(policy));
-  return simulate_under(trace, spec, std::move(policies), true, keep_plan);
+  return simulate_under(trace, spec, std::move(policies), true, keep_plan, matters_to);
 }
 
 bool better(const Result& a, const Result& b) {
@@ -160,7 +161,9 @@ const Result& Trials::add(const std::vector<Gap>& gaps, const GapPlan& plan) {
     last_result_.outcome = Outcome::kTimeLimit;
     last_result_.baseline = best_result_.baseline;
   } else {
-    last_result_ = judge(trace_, spec, follow_draft(last_, on_demand_));
+    std::optional<Nanos> matters_to;
+    if (keep_ == 0 && best_result_.outcome == Outcome::kOk) matters_to = best_result_.totals.makespan;
+    last_result_ = judge(trace_, spec, follow_draft(last_, on_demand_), false, matters_to);
   }
   --tries_;
   ++judged_;

@@ -48,8 +48,10 @@ inline constexpr std::int64_t kMostDrops = 300;
 std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 
 /// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will.
-/// @param keep_plan  whether Result::realised is wanted
-Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false);
+/// @param keep_plan   whether Result::realised is wanted
+/// @param matters_to  as of simulate_under()
+Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false,
+             std::optional<Nanos> matters_to = {});
 
 /// An overhead limit for runs that only matter if they lose less than `factor` times what `best` loses.
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);

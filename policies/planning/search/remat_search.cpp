@@ -76,7 +76,7 @@ std::optional<Tried> RecomputeSearch::attempt(const Candidate& candidate, const 
   }
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(answer(candidate, where, {}));
-  const Result result = simulate_under(trace_, spec, std::move(policies), false);
+  const Result result = simulate_under(trace_, spec, std::move(policies), false, false, faster_than);
   baseline_ = result.baseline;
   if (result.outcome != Outcome::kOk) return std::nullopt;
   if (faster_than && result.totals.makespan >= *faster_than) return std::nullopt;
