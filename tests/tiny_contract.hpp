@@ -46,6 +46,13 @@ inline bool within(const Trace& trace, const Plan& plan, TinyClass may) {
   return true;
 }
 
+/// Whether the plan has places, of the run's pool or of one that a policy brought.
+inline bool has_addresses(const Plan& plan) {
+  return std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& action) {
+    return (action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn) && action.offset != kNoAddress;
+  });
+}
+
 struct TinyFinding {
   std::string what;  ///< "bound above the optimum" and the like
   std::string text;
@@ -74,7 +81,7 @@ class TinyContract {
     placed_ = solve(query);
     if (!placed_ || !placed_->feasible) return;
     check_plan(*placed_, query);
-    if (trace_.data().streams.size() == 1 && placed_->makespan < by_bytes_->makespan)
+    if (trace_.data().streams.size() == 1 && !class_.swap && placed_->makespan < by_bytes_->makespan)
       find("an optimum in places below that by bytes",
            fmt::format("{} < {} ns", placed_->makespan.count(), by_bytes_->makespan.count()));
   }
@@ -135,9 +142,9 @@ class TinyContract {
       find("a plan that cannot be executed", run + ": " + error.what());
     }
     if (!within(trace_, result.realised, class_)) return result;
-    const bool addresses = find_pool(parse_spec(pool).name).has_addresses, in_places = addresses && placed_;
-    // Bytes that another stream gives up are waited for where they are counted; a place beside them is not.
-    if (addresses && !placed_ && trace_.data().streams.size() > 1) return result;
+    const bool addresses = has_addresses(result.realised), in_places = addresses && placed_;
+    // Bytes that a copy or another stream gives up are waited for where they are counted; a place beside them is not.
+    if (addresses && !placed_ && (class_.swap || trace_.data().streams.size() > 1)) return result;
     const Optimum& best = in_places ? *placed_ : *by_bytes_;
     if (!best.feasible)
       find("a result where no plan exists", fmt::format("{}: {} ns", run, result.totals.makespan.count()));

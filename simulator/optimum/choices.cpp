@@ -62,10 +62,12 @@ void Choices::begin() {
 }
 
 /// While the lane to the host is idle, only what the last run made: anything else could have left before that run, when
-/// the lane was idle as well or became so, and would be in nobody's way.
+/// the lane was idle as well or became so, and would be in nobody's way. Where copies keep the host busy, they are in
+/// the way of what it launches next.
 Set Choices::worth_leaving() const {
   const Nanos now = s_->base(step_);
-  const bool idle = step_.streams == 1 && !step_.disturbed && s_->d2h <= now && s_->host + step_.submit <= now;
+  const bool in_nobodys_way = step_.streams == 1 && !step_.disturbed && step_.submit == Nanos{};
+  const bool idle = in_nobodys_way && s_->d2h <= now && s_->host <= now;
   return idle ? fresh_ : ~Set{0};
 }
 

@@ -113,8 +113,9 @@ Optimum find_optimum(const OptimumQuery& query) {
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
   if (!query.addresses || !found.feasible) return found;
-  // On one stream no plan is faster in places than by the sum of bytes; mostly the best plan finds places.
-  const Nanos least = counted.streams == 1 ? found.makespan : Nanos{};
+  // On one stream without copies no plan is faster in places than by the sum of bytes; mostly the best plan finds
+  // places. Bytes that a copy to the host gives up are waited for where they are counted; a place beside them is not.
+  const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};
   const TinyStep placed{
       query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};
   if (const std::optional<std::vector<Move>> moves = find_places(placed, by_bytes.moves())) {
