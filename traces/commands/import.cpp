@@ -1,6 +1,7 @@
 // tidepool import: a trace in any known form becomes a trace file.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
+#include "traces/job/job_import.hpp"
 #include "traces/redact.hpp"
 #include "traces/summary.hpp"
 
@@ -39,7 +41,29 @@ Trace read(const Arguments& arguments) {
   }
 }
 
+/// Writes the job file and, beside it, a trace file for each rank.
+int import_job(const Arguments& arguments) {
+  if (arguments.device || arguments.iteration || !arguments.with.empty())
+    throw InputError{fmt::format("{}: several ranks; expected no --device, --iteration and --with", arguments.input)};
+  LoadedJob loaded = join_ranks(arguments.input, read_rank_profiles(arguments.input));
+  const std::filesystem::path output = arguments.output;
+  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank) {
+    Trace& trace = loaded.traces[rank];
+    if (arguments.redact) trace = redacted(std::move(trace));
+    JobRank& known = loaded.job.ranks[rank];
+    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
+    known.hash = trace.hash();
+    write_file((output.parent_path() / known.trace).string(), to_trace_file(trace));
+    for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", known.trace, line);
+  }
+  write_file(arguments.output, job_file(loaded.job));
+  fmt::print(stderr, "{}: {} ranks, {} collectives; the recorded ends of one differ by up to {}\n", arguments.output,
+             loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
+  return 0;
+}
+
 int import_trace(const Arguments& arguments) {
+  if (arguments.format == "kineto" && holds_several_files(arguments.input)) return import_job(arguments);
   const Trace trace = read(arguments);
   const std::string bytes = to_trace_file(trace);
   write_file(arguments.output, bytes);
@@ -55,14 +79,21 @@ const RegisterCommand kRegistered{
      .summary = "make a trace file of a log, a snapshot or another program's trace",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("file", arguments->input, "what to read; .gz, .xz and .zst as they are").required();
+       app.add_option(
+              "file", arguments->input,
+              "what to read; .gz, .xz and .zst as they are; with --format kineto also a folder or a tar archive with a "
+              "file for each rank")
+           .required();
        app.add_option("--format", arguments->format, formats());
        app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
        app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_flag("!--no-redact,--redact", arguments->redact,
                     "take folders out of paths, mail addresses, command line and environment (default)");
-       app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
+       app.add_option(
+              "-o,--output", arguments->output,
+              "the trace file, RUN.tide; of several ranks the job file, JOB.json, beside which are their traces")
+           .required();
        return [arguments] { return import_trace(*arguments); };
      }}};
 

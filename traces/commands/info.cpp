@@ -7,6 +7,7 @@
 
 #include "traces/command.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/job/job.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/summary.hpp"
@@ -81,7 +82,56 @@ void print_table(const Trace& trace) {
   row("duration", to_text(sum.duration));
 }
 
+Json job_to_json(const LoadedJob& loaded) {
+  Json ranks = Json::array(), groups = Json::array(), collectives = Json::array();
+  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
+    ranks.push_back({{"trace", loaded.job.ranks[rank].trace},
+                     {"start_ns", loaded.job.ranks[rank].start.count()},
+                     {"info", to_json(loaded.traces[rank])}});
+  for (const JobGroup& group : loaded.job.groups) groups.push_back({{"name", group.name}, {"ranks", group.ranks}});
+  for (const JobCollective& collective : loaded.job.collectives) {
+    collectives.push_back({{"name", collective.name},
+                           {"group", loaded.job.groups[collective.group].name},
+                           {"cost_ns", collective.cost.count()}});
+    if (collective.input) collectives.back()["input_bytes"] = collective.input->count();
+  }
+  return {{"ranks", ranks},
+          {"groups", groups},
+          {"collectives", collectives},
+          {"clock_residual_ns", loaded.job.clock_residual.count()}};
+}
+
+void print_job_table(const LoadedJob& loaded) {
+  fmt::print("{:>5}  {:<16} {:>6} {:>7} {:>10} {:>10} {:>10}\n", "rank", "trace", "ops", "buffers", "peak", "starts",
+             "duration");
+  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank) {
+    const Summary sum = summarize(loaded.traces[rank]);
+    fmt::print("{:>5}  {:<16} {:>6} {:>7} {:>10} {:>10} {:>10}\n", rank, loaded.traces[rank].hash(), sum.ops,
+               sum.buffers, to_text(sum.ideal_peak), to_text(loaded.job.ranks[rank].start), to_text(sum.duration));
+  }
+  fmt::print("\n{:>10}  {:<16} {:<10} {:>10} {:>10}\n", "collective", "", "group", "input", "cost");
+  for (std::size_t i = 0; i < loaded.job.collectives.size(); ++i) {
+    const JobCollective& each = loaded.job.collectives[i];
+    fmt::print("{:>10}  {:<16} {:<10} {:>10} {:>10}\n", i, each.name, loaded.job.groups[each.group].name,
+               each.input ? to_text(*each.input) : "-", to_text(each.cost));
+  }
+  fmt::print("\nrecorded ends of one collective differ by up to {}\n", to_text(loaded.job.clock_residual));
+}
+
+int inform_of_job(const Arguments& arguments) {
+  const LoadedJob loaded = load_job(arguments.input);
+  if (arguments.json)
+    fmt::print("{}\n", json_text(job_to_json(loaded)));
+  else
+    print_job_table(loaded);
+  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
+    for (const std::string& line : warnings(loaded.traces[rank]))
+      fmt::print(stderr, "{}: rank {}: {}\n", arguments.input, rank, line);
+  return 0;
+}
+
 int inform(const Arguments& arguments) {
+  if (is_job_file(arguments.input)) return inform_of_job(arguments);
   const auto start = std::chrono::steady_clock::now();
   const Trace trace = load_trace(arguments.input, arguments.format);
   const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
@@ -101,7 +151,7 @@ const RegisterCommand kRegistered{
      .summary = "what is in a trace: buffers, ops, peak, evidence, losses",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();
+       app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();
        app.add_option("--format", arguments->format, "as for import").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return inform(*arguments); };

@@ -15,6 +15,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/import/kineto_contexts.hpp"
 #include "traces/import/kineto_lifetimes.hpp"
+#include "traces/import/kineto_waits.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
 #include "traces/refuse.hpp"
@@ -23,16 +24,17 @@ namespace tidepool {
 namespace {
 
 constexpr std::string_view kStep = "ProfilerStep#";
+constexpr std::string_view kNccl = "nccl:";
 constexpr std::size_t kNone = KinetoLifetimes::kNone;
 
 /// In the order in which they come at one time: memory is allocated before what is launched then, and the last frees
 /// come after it.
-enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kLastFree };
+enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kWait, kLastFree };
 
 struct Happening {
   Nanos time;
   What what = What::kLaunch;
-  std::size_t index = 0;  ///< of the activity, the lifetimes' event, or the range
+  std::size_t index = 0;  ///< of the activity, the wait, the lifetimes' event, or the range
 };
 
 std::set<std::int64_t> choose_devices(const Kineto& file, std::optional<std::int64_t> only) {
@@ -65,8 +67,10 @@ class KinetoImport {
         lifetimes_{find_lifetimes(file.memory, only)},
         builder_{stream_names(file, devices_)} {}
 
+  /// The trace alone. to_rank() asks for more beforehand and reads it afterwards.
   Trace run() {
     add_activities();
+    if (as_rank_) add_waits();
     add_memory();
     add_marks();
     std::stable_sort(happenings_.begin(), happenings_.end(), [](const Happening& a, const Happening& b) {
@@ -79,6 +83,12 @@ class KinetoImport {
     builder_.losses().dropped_records += lifetimes_.lost;
     describe();
     return builder_.finish();
+  }
+
+  KinetoRank run_as_rank() {
+    as_rank_ = true;
+    Trace trace = run();
+    return {std::move(trace), begin_, std::move(collectives_)};
   }
 
  private:
@@ -109,6 +119,19 @@ class KinetoImport {
       happenings_.push_back({last->second, What::kLaunch, i});
       begin_ = std::min({begin_, time, activity.start});
     }
+  }
+
+  /// Waits in the order of the host's calls. A copy that had ended when its call returned was waited for, too.
+  void add_waits() {
+    waits_ = file_.waits;
+    for (std::size_t i = 0; i < file_.activities.size(); ++i) {
+      const KinetoActivity& activity = file_.activities[i];
+      if (activity.kind != OpKind::kCopy || launch_[i] == kNone || activity.duration < Nanos{}) continue;
+      const KinetoLaunch& launch = file_.launches[launch_[i]];
+      if (activity.start + activity.duration <= launch.end)
+        waits_.push_back({KinetoWaitKind::kStream, activity.name, launch.thread, launch.time, launch.end});
+    }
+    for (std::size_t i = 0; i < waits_.size(); ++i) happenings_.push_back({waits_[i].begin, What::kWait, i});
   }
 
   void add_memory() {
@@ -204,6 +227,9 @@ class KinetoImport {
       case What::kLaunch:
         run_activity(happening.index, contexts_[position]);
         break;
+      case What::kWait:
+        wait(waits_[happening.index]);
+        break;
       case What::kMemory:
       case What::kLastFree:
         change_memory(happening, position);
@@ -227,6 +253,52 @@ class KinetoImport {
     op.duration = std::max(activity.duration, Nanos{});
     if (launch_[index] != kNone) op.launch = file_.launches[launch_[index]].time - begin_;
     builder_.run(op, {});
+    if (as_rank_) follow(index, context);
+  }
+
+  /// What a rank's trace has beyond the activity: what it waits for, and which collective it is.
+  void follow(std::size_t index, const KinetoContext& context) {
+    const KinetoActivity& activity = file_.activities[index];
+    const KinetoWaits::Stream stream{activity.device, activity.stream};
+    const std::int64_t thread = launch_[index] == kNone ? -1 : file_.launches[launch_[index]].thread;
+    const OpId op = builder_.last_op();
+    for (const OpId before : issued_.before(thread, stream, activity.start)) builder_.order(before, op);
+    issued_.issued(thread, stream, op, activity.start + std::max(activity.duration, Nanos{}));
+    if (activity.kind != OpKind::kCollective) return;
+    KinetoCollective found{.op = op, .name = file_.texts[activity.name]};
+    if (context.communication) {
+      const KinetoRange& range = file_.ranges[*context.communication];
+      found.name = file_.texts[range.name].substr(kNccl.size());
+      found.input_bytes = range.input_bytes;
+    }
+    if (activity.group_ranks) found.group_ranks = file_.texts[*activity.group_ranks];
+    collectives_.push_back(std::move(found));
+  }
+
+  /// The host waits from when it called, or from when the work ended, until the call returned.
+  void wait(const KinetoWait& wait) {
+    if (wait.kind == KinetoWaitKind::kEvent) return issued_.event_wait(wait.thread);
+    const std::optional<KinetoWaits::Stream> stream = issued_.waited_for(wait);
+    if (!stream) return;
+    Nanos ended = issued_.last_end(*stream);
+    std::vector<OpId> others;
+    if (wait.kind == KinetoWaitKind::kDevice)
+      for (const KinetoWaits::Stream& other : issued_.ended_by(wait.end)) {
+        if (other == *stream) continue;
+        others.push_back(issued_.last(other));
+        ended = std::max(ended, issued_.last_end(other));
+      }
+    Op op;
+    op.name = builder_.text(file_.texts[wait.name]);
+    op.stream = builder_.stream(stream_name(stream->first, stream->second));
+    op.kind = OpKind::kHostWait;
+    const Nanos start = std::clamp(ended, wait.begin, wait.end);
+    op.launch = wait.begin - begin_;
+    op.start = start - begin_;
+    op.duration = wait.end - start;
+    builder_.run(op, {});
+    for (const OpId before : others) builder_.order(before, builder_.last_op());
+    issued_.issued(wait.thread, *stream, builder_.last_op(), wait.end);
   }
 
   void change_memory(const Happening& happening, std::size_t position) {
@@ -264,6 +336,11 @@ class KinetoImport {
   std::vector<KinetoContext> contexts_;               // by happening
   std::vector<std::optional<std::int64_t>> streams_;  // by happening
   std::vector<BufferId> buffers_;                     // by life
+
+  bool as_rank_ = false;  // see to_rank()
+  std::vector<KinetoWait> waits_;
+  KinetoWaits issued_;
+  std::vector<KinetoCollective> collectives_;
 };
 
 int sniff_kineto(std::string_view head) {
@@ -288,6 +365,8 @@ const RegisterImporter kKineto{
 }  // namespace
 
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only) { return KinetoImport{kineto, only}.run(); }
+
+KinetoRank to_rank(const Kineto& kineto) { return KinetoImport{kineto, std::nullopt}.run_as_rank(); }
 
 Trace read_kineto(const Input& input) { return read_devices(input, std::nullopt); }
 

@@ -25,7 +25,8 @@ struct KinetoActivity {
   std::int64_t stream = 0;
   std::int64_t correlation = -1;  ///< the launch that it belongs to; -1 = not recorded
   Nanos start;
-  Nanos duration{-1};  ///< -1 = the profiler lost its end
+  Nanos duration{-1};                          ///< -1 = the profiler lost its end
+  std::optional<KinetoText> group_ranks = {};  ///< of a collective, since 2024: "[0, 1, 2, 3]"
 };
 
 /// A call of the CUDA or HIP runtime or driver that may have started device activity.
@@ -33,6 +34,22 @@ struct KinetoLaunch {
   std::int64_t correlation = -1;
   std::int64_t thread = 0;
   Nanos time;
+  Nanos end;
+};
+
+enum class KinetoWaitKind : std::uint8_t {
+  kStream,  ///< the host waits for a stream or an event
+  kDevice,  ///< the host waits for all streams
+  kEvent,   ///< a stream is told to wait for an event; the host goes on
+};
+
+/// A call that makes the host or a stream wait. For which stream or event is not recorded.
+struct KinetoWait {
+  KinetoWaitKind kind = KinetoWaitKind::kStream;
+  KinetoText name = 0;
+  std::int64_t thread = 0;
+  Nanos begin;
+  Nanos end;
 };
 
 /// Memory that PyTorch's allocator handed out or took back.
@@ -60,6 +77,7 @@ struct KinetoRange {
   Nanos end;
   bool differentiated = false;        ///< has a sequence number: autograd recorded it, or runs its backward
   std::int64_t record_function = -1;  ///< the profiler's number for the call, until 2023 as "External id"; -1 = none
+  std::int64_t input_bytes = -1;      ///< of an annotation "nccl:...": of all its inputs; -1 = not recorded
 };
 
 /// Times are what the file says, in ns, in any epoch; records are in the order of the file.
@@ -67,9 +85,11 @@ struct Kineto {
   std::vector<std::string> texts;
   std::vector<KinetoActivity> activities;
   std::vector<KinetoLaunch> launches;
+  std::vector<KinetoWait> waits;
   std::vector<KinetoMemory> memory;
   std::vector<KinetoRange> ranges;
   std::map<std::int64_t, std::string> devices;  ///< names, by number
+  std::optional<std::int64_t> rank;             ///< of "distributedInfo"
 };
 
 /// Reads a Kineto file of any generation since 2021: {"traceEvents": [...], ...}. Events of other kinds are ignored.
@@ -83,5 +103,27 @@ Kineto parse_kineto(const Input& input);
 /// @param only  the one device to look at
 /// @throws InputError  "no device 2; the file has 0, 1"
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only = {});
+
+/// A collective of one rank, as its profile tells it.
+struct KinetoCollective {
+  OpId op;
+  std::string name;               ///< of the annotation "nccl:NAME" around its launch; else of the kernel
+  std::int64_t input_bytes = -1;  ///< -1 = not recorded
+  std::string group_ranks = {};   ///< "[0, 1, 2, 3]"; "" = not recorded
+};
+
+/// One rank of a job, on its own clock.
+struct KinetoRank {
+  Trace trace;
+  Nanos begin;  ///< the file's time at which the trace's times begin
+  std::vector<KinetoCollective> collectives;
+};
+
+/// As to_trace(), and what one rank needs to be simulated beside others: calls in which the host waited for the device
+/// are ops (kHostWait) on the stream that they waited for, and streams wait for each other (orders). Which stream or
+/// event a call waits for is not recorded. Taken is what the recording does not contradict: for the host the stream of
+/// the thread's last launch, or the one whose work ended last before the call did; for a stream the last op that every
+/// other stream had ended when its next op started.
+KinetoRank to_rank(const Kineto& kineto);
 
 }  // namespace tidepool

@@ -35,6 +35,8 @@ void enter(const Kineto& file, const KinetoRange& range, KinetoContext& context)
   if (range.kind == KinetoRangeKind::kOperator && !context.operator_name) context.operator_name = range.name;
   if (range.kind == KinetoRangeKind::kModule && context.module.size() < kLongestPath)
     append(context.module, name.substr(std::min(kModule.size(), name.size())));
+  if (range.kind == KinetoRangeKind::kAnnotation && name.starts_with("nccl:"))
+    context.communication = static_cast<std::size_t>(&range - file.ranges.data());
   if (range.record_function >= 0) context.record_function = range.record_function;
   context.phase = phase_inside(context.phase, name, range.differentiated || range.kind == KinetoRangeKind::kModule);
 }

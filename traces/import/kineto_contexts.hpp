@@ -14,8 +14,9 @@ namespace tidepool {
 struct KinetoContext {
   Phase phase = Phase::kUnknown;  ///< backward: autograd ran it; optimizer: its step; forward: autograd recorded it
   std::string module;             ///< the nn.Modules around it, outermost first, with dots between; "" = none known
-  std::optional<KinetoText> operator_name;  ///< the outermost operator around it
-  std::int64_t record_function = -1;        ///< of the innermost range around it that has one
+  std::optional<KinetoText> operator_name;   ///< the outermost operator around it
+  std::int64_t record_function = -1;         ///< of the innermost range around it that has one
+  std::optional<std::size_t> communication;  ///< the innermost range "nccl:..." around it, in Kineto::ranges
 };
 
 /// The phase inside a call, from that around it and its name.

@@ -77,6 +77,67 @@ std::optional<Nanos> parse_microseconds(std::string_view token) {
   return Nanos{whole * 1000 + (token.starts_with('-') ? -fraction : fraction)};
 }
 
+std::optional<KinetoWaitKind> wait_kind(std::string_view call) {
+  if (call == "cudaStreamSynchronize" || call == "cudaEventSynchronize" || call == "hipStreamSynchronize" ||
+      call == "hipEventSynchronize")
+    return KinetoWaitKind::kStream;
+  if (call == "cudaDeviceSynchronize" || call == "hipDeviceSynchronize") return KinetoWaitKind::kDevice;
+  if (call == "cudaStreamWaitEvent" || call == "hipStreamWaitEvent") return KinetoWaitKind::kEvent;
+  return {};
+}
+
+/// Shapes and element types of a collective's inputs, as JSON.
+struct NcclInputs {
+  std::string_view dims, types;
+};
+
+std::optional<std::int64_t> element_bytes(std::string_view type) {
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 13> kSizes{{{"float", 4},
+                                                                              {"double", 8},
+                                                                              {"int", 4},
+                                                                              {"long int", 8},
+                                                                              {"long", 8},
+                                                                              {"short int", 2},
+                                                                              {"short", 2},
+                                                                              {"c10::Half", 2},
+                                                                              {"c10::BFloat16", 2},
+                                                                              {"unsigned char", 1},
+                                                                              {"signed char", 1},
+                                                                              {"char", 1},
+                                                                              {"bool", 1}}};
+  const auto* const found =
+      std::find_if(kSizes.begin(), kSizes.end(), [&](const auto& known) { return known.first == type; });
+  if (found == kSizes.end()) return {};
+  return found->second;
+}
+
+/// Nothing where a type is unknown or the text is of another form.
+std::optional<std::int64_t> bytes_of(const NcclInputs& inputs) {
+  simdjson::dom::parser dims_parser, types_parser;
+  simdjson::dom::array dims, types;
+  if (dims_parser.parse(simdjson::padded_string{inputs.dims}).get(dims) != simdjson::SUCCESS ||
+      types_parser.parse(simdjson::padded_string{inputs.types}).get(types) != simdjson::SUCCESS ||
+      dims.size() != types.size())
+    return {};
+  std::int64_t total = 0;
+  auto type = types.begin();
+  for (const simdjson::dom::element shape : dims) {
+    std::string_view name;
+    simdjson::dom::array extents;
+    if ((*type).get(name) != simdjson::SUCCESS || shape.get(extents) != simdjson::SUCCESS) return {};
+    std::optional<std::int64_t> bytes = element_bytes(name);
+    if (!bytes) return {};
+    for (const simdjson::dom::element extent : extents) {
+      std::int64_t count = 0;
+      if (extent.get(count) != simdjson::SUCCESS || count < 0 || __builtin_mul_overflow(*bytes, count, &*bytes))
+        return {};
+    }
+    if (__builtin_add_overflow(total, *bytes, &total)) return {};
+    ++type;
+  }
+  return total;
+}
+
 /// What stands in every event, as it is written; "" = not there.
 struct Head {
   std::string_view phase, category, name, thread, time, duration;
@@ -93,6 +154,8 @@ class KinetoReader {
         for (events = true; walk_.next_element(); ++index_) read_event(walk_.element());
       } else if (const std::string_view text = walk_.value(); walk_.key() == "deviceProperties") {
         read_devices(text);
+      } else if (walk_.key() == "distributedInfo") {
+        read_rank(text);
       }
     }
     if (!events) throw InputError{input_.path() + ": no \"traceEvents\"; expected a list, as torch.profiler writes it"};
@@ -117,6 +180,15 @@ class KinetoReader {
       if (device["id"].get(number) == simdjson::SUCCESS && device["name"].get(name) == simdjson::SUCCESS)
         out_.devices[number] = name;
     }
+  }
+
+  void read_rank(std::string_view text) {
+    simdjson::dom::parser parser;
+    simdjson::dom::element info;
+    std::int64_t rank = 0;
+    if (parser.parse(text.data(), text.size()).get(info) == simdjson::SUCCESS &&
+        info["rank"].get(rank) == simdjson::SUCCESS)
+      out_.rank = rank;
   }
 
   void read_event(std::string_view text) {
@@ -159,8 +231,11 @@ class KinetoReader {
         read_activity(event, head, category, time);
         break;
       case Category::kLaunch: {
+        const Nanos end = time + std::max(duration_of(head).value_or(Nanos{}), Nanos{});
+        if (const std::optional<KinetoWaitKind> wait = wait_kind(unquote(head.name)))
+          out_.waits.push_back({*wait, text(event, head), thread_of(head), time, end});
         const std::optional<std::int64_t> correlation = argument(event, "correlation");
-        if (correlation) out_.launches.push_back({*correlation, thread_of(head), time});
+        if (correlation) out_.launches.push_back({*correlation, thread_of(head), time, end});
         break;
       }
       case Category::kRange:
@@ -187,6 +262,8 @@ class KinetoReader {
         activity.stream = whole(value, "stream", -kMost, kMost);
       else if (key == "correlation")
         activity.correlation = whole(value, "correlation", -kMost, kMost);
+      else if (key == "Process Group Ranks")
+        activity.group_ranks = text(value);
     });
     activity.name = text(event, head);
     const std::string& name = out_.texts[activity.name];
@@ -201,6 +278,8 @@ class KinetoReader {
     range.begin = time;
     range.end = time + std::max(duration_of(head).value_or(Nanos{}), Nanos{});
     std::int64_t external = -1;
+    NcclInputs inputs;
+    const bool communicates = unquote(head.name).starts_with("nccl:");
     each_argument(event, [&](ondemand::raw_json_string key, ondemand::value value) {
       if (key == "External id")
         external = whole(value, "External id", -1, kMost);
@@ -208,7 +287,12 @@ class KinetoReader {
         range.differentiated = whole(value, "Sequence number", -1, kMost) >= 0;
       else if (key == "Record function id")
         range.record_function = whole(value, "Record function id", -1, kMost);
+      else if (communicates && key == "Input Dims")
+        inputs.dims = list_text(value);
+      else if (communicates && (key == "Input type" || key == "Input Type"))
+        inputs.types = list_text(value);
     });
+    if (communicates) range.input_bytes = bytes_of(inputs).value_or(-1);
     if (range.record_function < 0) range.record_function = external;
     range.name = text(event, head);
     if (kind == KinetoRangeKind::kOperator && out_.texts[range.name].starts_with("ProfilerStep#"))
@@ -303,6 +387,21 @@ class KinetoReader {
     return entry->second;
   }
 
+  /// A list as it is written; "" if the value is something else.
+  static std::string_view list_text(ondemand::value value) {
+    if (value.type().value() != ondemand::json_type::array) return {};
+    return value.get_array().value().raw_json().value();
+  }
+
+  /// A text among an event's arguments, unescaped; "" if it is something else.
+  KinetoText text(ondemand::value value) {
+    std::string_view found;
+    if (value.get_string().get(found) != simdjson::SUCCESS) found = "";
+    const auto [entry, added] = arguments_.try_emplace(std::string{found}, static_cast<KinetoText>(out_.texts.size()));
+    if (added) out_.texts.emplace_back(found);
+    return entry->second;
+  }
+
   void add(Total& total, std::int64_t value, std::string_view what) const {
     try {
       total.add(value, what);
@@ -317,6 +416,7 @@ class KinetoReader {
   ondemand::parser parser_;
   Kineto out_;
   std::unordered_map<std::string_view, KinetoText> texts_;  // by the name as it is written
+  std::unordered_map<std::string, KinetoText> arguments_;
   Total sizes_, durations_;
 };
 

@@ -1,0 +1,148 @@
+// Jobs: what is taken from the profiles of ranks, job files, archives.
+#include "traces/job/job.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/rank_profiles.hpp"
+#include "tests/refusal.hpp"
+#include "traces/import/tar.hpp"
+#include "traces/job/job_import.hpp"
+
+using namespace tidepool;
+using tests::rank_profile;
+using tests::refusal;
+
+namespace {
+
+std::vector<RankProfile> profiles(const std::vector<std::string>& files) {
+  std::vector<RankProfile> all;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string name = std::string(1, static_cast<char>('a' + i)) + ".json";
+    all.push_back({name, parse_kineto(Input{name, files[i]})});
+  }
+  return all;
+}
+
+std::string complaint(const std::vector<std::string>& files) {
+  return refusal([&] { join_ranks("runs", profiles(files)); });
+}
+
+/// A job file of two ranks and one collective, with `from` replaced by `to`.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text =
+      R"({"tidepool_job": 1, "clock_residual_ns": 0, "ranks": [{"trace": "a.tide", "trace_hash": "", "start_ns": 0},)"
+      R"( {"trace": "b.tide", "trace_hash": "", "start_ns": 5}], "groups": [{"name": "all", "ranks": [0, 1]}],)"
+      R"( "collectives": [{"name": "all_reduce", "group": "all", "input_bytes": 8, "cost_ns": 7, "ops": [3, 4]}]})";
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string job_complaint(const std::string& from, const std::string& to) {
+  return refusal([&] { parse_job(Input{"job.json", changed(from, to)}); });
+}
+
+/// A tar archive of one file.
+std::string archive(const std::string& name, const std::string& text) {
+  std::string header(512, '\0');
+  const auto put = [&](std::size_t at, const std::string& value) { header.replace(at, value.size(), value); };
+  put(0, name);
+  put(124, fmt::format("{:011o}", text.size()));
+  put(156, "0");
+  put(257, "ustar");
+  put(148, "        ");
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + std::string(1, '\0') + " ");
+  return header + text + std::string((512 - text.size() % 512) % 512 + 1024, '\0');
+}
+
+}  // namespace
+
+TEST_CASE("a rank's trace has its waits, and the profiles' collectives join them") {
+  const LoadedJob loaded = join_ranks("runs", profiles({rank_profile(1, 940), rank_profile(0, 200)}));
+  REQUIRE(loaded.traces.size() == 2);
+  const Trace& trace = loaded.traces[0];
+  // gemm, all-reduce, the host's wait, gemm
+  REQUIRE(trace.ops().size() == 4);
+  const Op &collective = trace.op(OpId{1}), &wait = trace.op(OpId{2});
+  CHECK(collective.kind == OpKind::kCollective);
+  CHECK(collective.start == 190_us);  // since the first launch
+  CHECK(wait.kind == OpKind::kHostWait);
+  CHECK(trace.text(wait.name) == "cudaStreamSynchronize");
+  CHECK(wait.stream == collective.stream);  // that of the thread's last launch
+  CHECK(wait.launch == 120_us);
+  CHECK(wait.start == 990_us);  // when the collective ended
+  CHECK(wait.duration == 10_us);
+  CHECK(trace.data().orders == std::vector{Order{OpId{0}, OpId{1}}});  // the event that stream 8 waited for
+  REQUIRE(loaded.job.collectives.size() == 1);
+  CHECK(loaded.job.collectives[0].name == "all_reduce");
+  CHECK(loaded.job.collectives[0].input == 1024_B);
+  CHECK(loaded.job.collectives[0].cost == 60_us);  // rank 1 arrived at 940 and did not wait
+  CHECK(loaded.job.collectives[0].ops == std::vector{OpId{1}, OpId{1}});
+  CHECK(loaded.job.clock_residual == 0_us);
+}
+
+TEST_CASE("the same file read as one trace has no waits") {
+  const Trace trace = to_trace(parse_kineto(Input{"t.json", rank_profile(0, 200)}));
+  CHECK(trace.ops().size() == 3);
+  CHECK(trace.data().orders.empty());
+}
+
+TEST_CASE("profiles that are not those of all ranks are refused") {
+  CHECK(complaint({rank_profile(0, 200), rank_profile(2, 200)}) == "runs: ranks 0, 2; expected 0 to 1, each once");
+  CHECK(complaint({rank_profile(1, 200)}) == "runs: rank 1; expected 0 to 0, each once");
+  CHECK(complaint({rank_profile(0, 200), rank_profile(1, 200, "all_to_all")}) ==
+        "b.json: collective 0 of group 'all' is all_to_all; expected all_reduce, as in a.json");
+  CHECK(complaint({rank_profile(0, 200, "send 0->1"), rank_profile(1, 200)}) ==
+        "a.json: 'send 0->1' goes from one rank to another; expected only what all ranks of a group take part in");
+  std::string none = rank_profile(1, 200);
+  none.replace(none.find("ncclKernel"), 4, "gemm");
+  CHECK(complaint({rank_profile(0, 200), none}) == "b.json: 0 collectives of group 'all'; expected 1, as in a.json");
+}
+
+TEST_CASE("a job file is read back as it was written") {
+  const Job job = parse_job(Input{"job.json", changed("all", "all")});
+  CHECK(job.ranks[1].start == 5_ns);
+  CHECK(job.collectives[0].ops == std::vector{OpId{3}, OpId{4}});
+  CHECK(parse_job(Input{"job.json", job_file(job)}) == job);
+  CHECK(is_job_file(Input{"job.json", job_file(job)}));
+  CHECK_FALSE(is_job_file(Input{"t.json", rank_profile(0, 200)}));
+}
+
+TEST_CASE("a job file is refused with the record and the reason") {
+  CHECK(refusal([] {
+          parse_job(Input{"job.json", "{\"tidepool_job\": 1,"});
+        }) == "job.json:byte 20: this is no JSON; expected a job file");
+  CHECK(job_complaint("\"tidepool_job\": 1", "\"tidepool_job\": 2") == "job.json: tidepool_job: 2; expected 1");
+  CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": -1") ==
+        "job.json: ranks[0].start_ns: -1; expected a whole number of at least 0");
+  CHECK(job_complaint("\"trace\": \"b.tide\"", "\"trace\": 7") == "job.json: ranks[1].trace: 7; expected a text");
+  CHECK(job_complaint("\"cost_ns\"", "\"cost_ms\"") ==
+        "job.json: collectives[0]: unknown key 'cost_ms', did you mean 'cost_ns'?; known: name, group, input_bytes, "
+        "cost_ns, ops");
+  CHECK(job_complaint("[0, 1]", "[0, 2]") == "job.json: groups[0].ranks[1]: 2; expected 0 to 1");
+  CHECK(job_complaint("[0, 1]", "[1, 0]") ==
+        "job.json: groups[0].ranks: [1, 0]; expected each rank once, in ascending order");
+  CHECK(job_complaint("\"group\": \"all\"", "\"group\": \"tp\"") ==
+        "job.json: collectives[0].group: 'tp'; expected a name of the groups");
+  CHECK(job_complaint("[3, 4]", "[3]") ==
+        "job.json: collectives[0].ops: 1 ops; expected 2, one for each rank of group 'all'");
+}
+
+TEST_CASE("a tar archive gives its files, and says where it is damaged") {
+  const std::string bytes = archive("runs/a.json", "hello");
+  const Input input{"x.tar", bytes};
+  CHECK(is_tar(input.bytes()));
+  const std::vector<TarFile> files = tar_files(input);
+  REQUIRE(files.size() == 1);
+  CHECK(files[0].name == "runs/a.json");
+  CHECK(files[0].bytes == "hello");
+  std::string damaged = bytes;
+  damaged[3] = 'x';
+  CHECK(refusal([&] {
+          tar_files(Input{"x.tar", damaged});
+        }) == "x.tar:byte 0: a header with a wrong checksum; expected a complete tar archive");
+  CHECK(refusal([&] {
+          tar_files(Input{"x.tar", archive("a", std::string(2000, 'a')).substr(0, 700)});
+        }) == "x.tar:byte 0: the archive ends early; expected a complete tar archive");
+}

@@ -1,0 +1,24 @@
+// Files of a tar archive (ustar, as tar writes it), in its order.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/input.hpp"
+
+namespace tidepool {
+
+struct TarFile {
+  std::string name;
+  std::string_view bytes;  ///< of the archive
+};
+
+bool is_tar(std::string_view head);
+
+/// The regular files. Folders, links and headers of extensions are left out.
+/// @param archive  decompressed; outlives what is returned
+/// @throws InputError  "x.tar:byte 512: a header with a wrong checksum; expected a complete tar archive"
+std::vector<TarFile> tar_files(const Input& archive);
+
+}  // namespace tidepool

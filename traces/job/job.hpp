@@ -1,0 +1,71 @@
+// Job: the traces of all ranks of a training step, and the collectives that join them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/ids.hpp"
+#include "traces/input.hpp"
+#include "traces/quantity.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+struct JobRank {
+  std::string trace;  ///< path of its file, relative to the job file
+  std::string hash;   ///< of the trace
+  Nanos start;        ///< of the trace's clock, since the start of the job
+  bool operator==(const JobRank&) const = default;
+};
+
+/// Ranks that communicate with each other.
+struct JobGroup {
+  std::string name;
+  std::vector<std::size_t> ranks;  ///< ascending
+  bool operator==(const JobGroup&) const = default;
+};
+
+/// One collective of a group: an op of each of its ranks.
+struct JobCollective {
+  std::string name;                 ///< as in all_reduce
+  std::size_t group = 0;            ///< index into the groups
+  std::vector<OpId> ops = {};       ///< one for each rank of the group, in its order
+  std::optional<Bytes> input = {};  ///< of the rank that gives most; nothing = not recorded
+  Nanos cost = {};  ///< without waiting: the least duration of all ranks, as the last to arrive does not wait
+  bool operator==(const JobCollective&) const = default;
+};
+
+struct Job {
+  std::vector<JobRank> ranks;
+  std::vector<JobGroup> groups;
+  std::vector<JobCollective> collectives;  ///< of one group in its order
+  Nanos clock_residual;                    ///< largest difference of the recorded ends of one collective
+  bool operator==(const Job&) const = default;
+};
+
+/// A job with its traces, by rank.
+struct LoadedJob {
+  Job job;
+  std::vector<Trace> traces;
+};
+
+/// Whether the first bytes are those of a job file.
+bool is_job_file(const Input& head);
+/// Whether there is such a file. A folder or a file that cannot be read is none.
+bool is_job_file(const std::string& path);
+
+/// Reads a job file. No other keys than those that job_file() writes are allowed.
+/// @throws InputError  "job.json: ranks[1].start_ns: \"0\"; expected a whole number"
+Job parse_job(const Input& input);
+
+/// The job as JSON that parse_job() reads.
+std::string job_file(const Job& job);
+
+/// Reads a job file and the traces that it names.
+/// @throws InputError  as parse_job() and load_trace(), and where a trace is not the one that the job was made of
+LoadedJob load_job(const std::string& path);
+
+}  // namespace tidepool

@@ -1,0 +1,34 @@
+// A job from the profiles of its ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/import/kineto.hpp"
+#include "traces/job/job.hpp"
+
+namespace tidepool {
+
+/// A profile of one rank.
+struct RankProfile {
+  std::string file;  ///< for messages
+  Kineto kineto;
+};
+
+/// Whether a path is a folder or a tar archive (compressed or not), which may hold the profiles of several ranks.
+bool holds_several_files(const std::string& path);
+
+/// Reads every Kineto file of a folder (not of folders in it) or of a tar archive. Files in other forms are left out.
+/// @throws InputError  "runs: no Kineto file; expected one for each rank"
+std::vector<RankProfile> read_rank_profiles(const std::string& path);
+
+/// Joins the profiles of all ranks of a job. A rank's number is what its profile says; if none says so, the first
+/// number of its file's name. A collective is told by its place: the n-th of a group is the same one on all its ranks.
+/// The clocks of the ranks must agree: what they differ by shows in Job::clock_residual.
+/// @return  the traces' paths and hashes are the caller's to set
+/// @throws InputError  "runs: ranks 0, 2; expected 0 to 1, each once"
+/// @throws InputError  "b.json: 7 collectives of group 'all'; expected 8, as in a.json"
+/// @throws InputError  "b.json: collective 4 of group 'all' is all_to_all; expected all_reduce, as in a.json"
+LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles);
+
+}  // namespace tidepool
