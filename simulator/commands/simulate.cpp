@@ -5,6 +5,7 @@
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
+#include "simulator/commands/simulate_job.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/sweep/result_json.hpp"
 #include "simulator/text/numbers.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct Arguments {
   std::string trace, plan_out;
   GridText grid;
+  JobText job;
   bool json = false;
 };
 
@@ -133,6 +135,12 @@ bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& s
 }
 
 int run(const Arguments& arguments) {
+  if (is_job_file(arguments.trace)) {
+    if (!arguments.plan_out.empty())
+      throw InputError{"--plan-out: expected it without a job, whose ranks have no plan"};
+    return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
+  }
+  refuse_job_options(arguments.job, arguments.trace);
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
   const Grid grid{arguments.grid, trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();
@@ -166,8 +174,11 @@ const RegisterCommand kRegistered{
      .summary = "what a step costs under a pool and a policy; lists and ranges run one after the other",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
-       app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
+       app.add_option("trace", arguments->trace,
+                      "a trace, in any form that import reads, or the job file of several ranks")
+           .required();
        declare_grid_options(app, arguments->grid);
+       declare_job_options(app, arguments->job);
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
            .type_name("FILE");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");

@@ -1,0 +1,102 @@
+#include "simulator/commands/simulate_job.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "simulator/commands/sweep_run.hpp"
+#include "simulator/options.hpp"
+#include "simulator/ranks/job_run.hpp"
+#include "traces/lines.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+std::vector<std::size_t> parse_ranks(const std::string& text) {
+  std::vector<std::size_t> ranks;
+  if (text.empty()) return ranks;
+  for (const std::string& each : split_list(text)) {
+    const std::optional<std::int64_t> rank = parse_whole(each);
+    if (!rank || *rank < 0) refuse("--rank: '{}' is no rank; expected whole numbers, as in 0,3", excerpt(each));
+    ranks.push_back(static_cast<std::size_t>(*rank));
+  }
+  return ranks;
+}
+
+double parse_scale(const std::string& text) {
+  if (text.empty()) return 1;
+  constexpr double kMost = 1000;
+  char* end = nullptr;
+  const double factor = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !(factor >= 0) || factor > kMost)
+    refuse("--scale: '{}' is no factor; expected a number from 0 to {}, as in 0.5", excerpt(text), kMost);
+  return factor;
+}
+
+OwnTime parse_own_time(const std::string& text) {
+  if (text.empty() || text == "all") return OwnTime::kAll;
+  if (text == "ops") return OwnTime::kOps;
+  if (text == "host") return OwnTime::kHost;
+  refuse("--of: '{}'; expected all, ops or host", excerpt(text));
+}
+
+void refuse_grid_options(const GridText& grid) {
+  std::vector<std::pair<std::string, std::string>> usual;
+  const GridText defaults;
+  for_each_text(defaults, [&](const char* name, const std::string& text) { usual.emplace_back(name, text); });
+  std::size_t next = 0;
+  std::string given;
+  for_each_text(grid, [&](const char* name, const std::string& text) {
+    if (given.empty() && text != usual[next].second) given = name;
+    ++next;
+  });
+  if (grid.first) given = "first";
+  if (grid.count_search) given = "count-search";
+  for (char& c : given)
+    if (c == '_') c = '-';
+  if (!given.empty())
+    refuse("--{}: the ranks of a job keep what they keep in the recording; expected it without a job", given);
+}
+
+}  // namespace
+
+void declare_job_options(const CommandLine& app, JobText& text) {
+  app.add_option("--scale", text.scale,
+                 "of a job: the own time of ranks takes this factor as long; what they wait does not");
+  app.add_option("--rank", text.ranks, "of a job: the ranks that --scale is about, as in 0,3 (default: all)");
+  app.add_option("--of", text.of, "of a job: what --scale is about: all (default), ops or host");
+  app.add_option("--collectives", text.collectives,
+                 "of a job: all-reduces take what this table of measured times says, FILE.csv or FILE.csv:DEVICE")
+      .type_name("TABLE");
+  app.add_option("-j,--threads", text.threads,
+                 "of a job: ranks that run at the same time (default: one for each processor)");
+}
+
+void refuse_job_options(const JobText& text, const std::string& trace) {
+  for (const auto& [name, value] : {std::pair{"--scale", &text.scale},
+                                    {"--rank", &text.ranks},
+                                    {"--of", &text.of},
+                                    {"--collectives", &text.collectives},
+                                    {"-j", &text.threads}})
+    if (!value->empty()) refuse("{}: {} is no job file; expected it with one", name, trace);
+}
+
+int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
+  refuse_grid_options(grid);
+  const JobChange change{.ranks = parse_ranks(text.ranks),
+                         .factor = parse_scale(text.scale),
+                         .what = parse_own_time(text.of),
+                         .table = text.collectives};
+  const auto threads = static_cast<std::size_t>(parse_threads(text.threads));
+  const LoadedJob job = load_job(path);
+  const JobResult result = run_job(job, path, change, threads);
+  if (json)
+    fmt::print("{}\n", job_json(job, path, result));
+  else
+    print_job(job, path, result);
+  return 0;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,64 @@
+#include "simulator/ranks/job_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/ranks/collective_table.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+/// All-reduces with recorded sizes take what the table says; other collectives what was recorded.
+void price(const Job& job, const CollectiveTable& table, const std::string& name, std::vector<Nanos>& costs) {
+  for (std::size_t i = 0; i < job.collectives.size(); ++i) {
+    const JobCollective& collective = job.collectives[i];
+    if (collective.name != "all_reduce" || !collective.input) continue;
+    const std::size_t devices = job.groups[collective.group].ranks.size();
+    const std::optional<Nanos> cost = table.all_reduce(devices, *collective.input);
+    if (!cost) refuse("{}: no times of {} devices; expected those of collective {}, all_reduce", name, devices, i);
+    costs[i] = *cost;
+  }
+}
+
+void change_programs(const JobChange& change, std::vector<RankProgram>& programs) {
+  for (const std::size_t rank : change.ranks)
+    if (rank >= programs.size()) refuse("--rank: {}; expected ranks of the job, 0 to {}", rank, programs.size() - 1);
+  for (std::size_t rank = 0; rank < programs.size(); ++rank)
+    if (change.ranks.empty() || std::find(change.ranks.begin(), change.ranks.end(), rank) != change.ranks.end())
+      programs[rank] = scaled(std::move(programs[rank]), change.factor, change.what);
+}
+
+/// The largest difference of a simulated end of a collective from the recorded one, over all ranks.
+Nanos largest_difference(const LoadedJob& loaded, const JobTimes& times) {
+  Nanos largest;
+  for (std::size_t i = 0; i < loaded.job.collectives.size(); ++i) {
+    const JobCollective& collective = loaded.job.collectives[i];
+    const std::vector<std::size_t>& ranks = loaded.job.groups[collective.group].ranks;
+    for (std::size_t k = 0; k < ranks.size(); ++k) {
+      const Op& op = loaded.traces[ranks[k]].op(collective.ops[k]);
+      const Nanos off = times.collectives[i].end - (loaded.job.ranks[ranks[k]].start + op.start + op.duration);
+      largest = std::max({largest, off, -off});
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
+JobResult run_job(const LoadedJob& job, const std::string& path, const JobChange& change, std::size_t threads) {
+  JobResult result;
+  result.programs = rank_programs(job, path);
+  result.costs = recorded_costs(job.job);
+  for (const RankProgram& program : result.programs) result.recorded = std::max(result.recorded, program.recorded_end);
+  if (!change.table.empty()) price(job.job, read_collective_table(change.table), change.table, result.costs);
+  change_programs(change, result.programs);
+  result.times = simulate_job(job, path, result.programs, result.costs, threads);
+  result.path = critical_path_of(job, result.programs, result.times);
+  result.waits = waits_of(job, result.times, result.programs);
+  if (change.factor == 1 && change.table.empty()) result.off = largest_difference(job, result.times);
+  return result;
+}
+
+}  // namespace tidepool

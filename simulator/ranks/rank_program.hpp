@@ -1,0 +1,52 @@
+// A rank's step as it was recorded: what every op waits for, and what it takes by itself.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "traces/job/job.hpp"
+
+namespace tidepool {
+
+/// Times of an op that do not depend on other ops and ranks. An op starts `lag` after the last of: its launch, the op
+/// before it on its stream, the ops that it is ordered after. It is launched `gap` after the host was done with the op
+/// before it in the trace; of a host wait, the host is done when it ends, of any other op when it is launched.
+struct RankOp {
+  StreamId stream = {};
+  Nanos gap = {};       ///< negative where another thread launched it earlier
+  Nanos lag = {};       ///< at least 0; what the recording does not explain is in it, too
+  Nanos duration = {};  ///< not of a collective
+  bool host_wait = false;
+  std::uint32_t collective = kNone;  ///< index into the job's collectives
+  std::uint32_t first_before = 0;    ///< ops that it is ordered after: [first_before, last_before) of the program's
+  std::uint32_t last_before = 0;
+
+  static constexpr std::uint32_t kNone = 0xffff'ffff;
+};
+
+struct RankProgram {
+  std::vector<RankOp> ops;            ///< in the order in which the host issued them: that of the trace's steps
+  std::vector<std::uint32_t> before;  ///< places in `ops`
+  std::vector<std::uint32_t> op_of;   ///< by place in `ops`: number of the trace's op
+  std::size_t streams = 0;
+  Nanos start;         ///< when the rank's trace begins, since the start of the job
+  Nanos recorded_end;  ///< of its last op, since the start of the job
+
+  std::span<const std::uint32_t> ordered_after(const RankOp& op) const {
+    return std::span{before}.subspan(op.first_before, op.last_before - op.first_before);
+  }
+};
+
+/// The programs of all ranks. Ops without recorded times start as soon as they can.
+/// @throws InputError  "job.json: rank 2: op 31, 'ncclKernel', is a collective of no group; expected all to be joined"
+std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& path);
+
+/// What of a rank's own time changes.
+enum class OwnTime : std::uint8_t { kAll, kOps, kHost };
+
+/// A program whose ops (not its collectives), host time between ops, or both take `factor` as long.
+RankProgram scaled(RankProgram program, double factor, OwnTime what);
+
+}  // namespace tidepool

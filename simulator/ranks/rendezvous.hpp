@@ -1,0 +1,47 @@
+// Simulation of a job: every rank by itself, collectives as rendezvous.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/ranks/rank_program.hpp"
+
+namespace tidepool {
+
+/// What an op waited for last before it started.
+enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
+
+/// Times of one op, since the start of the job.
+struct OpTimes {
+  Nanos launch, start, end;  ///< a collective's start is when its rank arrived
+  Awaited awaited = Awaited::kHost;
+  std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op, as a place in the program
+};
+
+struct CollectiveTimes {
+  Nanos begin;           ///< when the last rank had arrived
+  Nanos end;             ///< for all ranks together
+  std::size_t last = 0;  ///< the rank that arrived last; of several the lowest
+};
+
+struct JobTimes {
+  std::vector<std::vector<OpTimes>> ranks;   ///< by rank, by place in its program
+  std::vector<CollectiveTimes> collectives;  ///< by collective
+  Nanos makespan;                            ///< end of the last op of all ranks
+};
+
+/// Runs all ranks. An op starts as RankOp says; a collective begins when the last rank of its group has arrived, in the
+/// order of each rank's stream, takes its cost, and ends for all ranks together. The times are those of the longest
+/// path, so they do not depend on the number of threads. O(ops).
+/// @param costs    by collective
+/// @param threads  at least 1
+/// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1; rank 1
+///                     is in all_to_all (collective 0) and waits for rank 0; expected one order on all ranks"
+JobTimes simulate_job(const LoadedJob& job, const std::string& path, const std::vector<RankProgram>& programs,
+                      const std::vector<Nanos>& costs, std::size_t threads);
+
+/// Costs of all collectives as the job file has them.
+std::vector<Nanos> recorded_costs(const Job& job);
+
+}  // namespace tidepool

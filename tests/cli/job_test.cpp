@@ -1,0 +1,93 @@
+// Jobs on the command line: import, info, simulate.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/rank_profiles.hpp"
+#include "traces/input.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+using tests::rank_profile;
+
+namespace {
+
+/// A folder with the profiles of two ranks, imported.
+std::string small_job(const ScratchFolder& scratch) {
+  const std::string runs = scratch.file("runs");
+  std::filesystem::create_directory(runs);
+  write_file(runs + "/r0.json", rank_profile(0, 200));
+  write_file(runs + "/r1.json", rank_profile(1, 940));
+  write_file(runs + "/notes.txt", "not a profile");
+  const std::string job = scratch.file("step.json");
+  const ProgramResult imported = run_program({"import", runs, "--format", "kineto", "-o", job});
+  REQUIRE(imported.code == 0);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("tidepool simulate of a job says when collectives begin and end, and who waited for whom") {
+  const ScratchFolder scratch;
+  const std::string job = small_job(scratch);
+  const Json info = Json::parse(run_program({"info", job, "--json"}).out);
+  CHECK(info["ranks"].size() == 2);
+  CHECK(info["ranks"][1]["info"]["ops"] == 4);
+  CHECK(info["collectives"][0]["cost_ns"] == 60'000);
+  const ProgramResult ran = run_program({"simulate", job, "--json"});
+  CHECK(ran.code == 0);
+  const Json result = Json::parse(ran.out);
+  // As recorded: the collective from 930 to 990 us after the first launch, the last kernel ends at 1065.
+  CHECK(result["makespan_ns"] == 1'065'000);
+  CHECK(result["recorded_ns"] == 1'065'000);
+  CHECK(result["collective_end_difference_ns"] == 0);
+  CHECK(result["collectives"][0]["begin_ns"] == 930'000);
+  CHECK(result["collectives"][0]["last_rank"] == 1);
+  CHECK(result["ranks"][0]["waited_for_rank_ns"] == Json{0, 740'000});
+  CHECK(result["ranks"][1]["waited_ns"] == 0);
+  CHECK(result["critical_path"][0]["rank"] == 1);
+  CHECK(run_program({"simulate", job, "--json", "-j", "1"}).out == ran.out);
+  CHECK(run_program({"simulate", job}).out.find("collectives end within 0 ns of the recording") != std::string::npos);
+  // Without the host's time, the all-reduce and what follows come earlier.
+  CHECK(Json::parse(run_program({"simulate", job, "--json", "--scale", "0", "--of", "host"}).out)["makespan_ns"] <
+        1'065'000);
+}
+
+TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
+  const ScratchFolder scratch;
+  const std::string job = small_job(scratch);
+  const auto complaint = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"simulate", job});
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(complaint({"--policy", "lru"}) ==
+        "tidepool: --policy: the ranks of a job keep what they keep in the recording; expected it without a job\n");
+  CHECK(complaint({"--rank", "2", "--scale", "2"}) == "tidepool: --rank: 2; expected ranks of the job, 0 to 1\n");
+  CHECK(complaint({"--rank", "x"}) == "tidepool: --rank: 'x' is no rank; expected whole numbers, as in 0,3\n");
+  CHECK(complaint({"--scale", "-1"}) ==
+        "tidepool: --scale: '-1' is no factor; expected a number from 0 to 1000, as in 0.5\n");
+  CHECK(complaint({"--of", "gpu"}) == "tidepool: --of: 'gpu'; expected all, ops or host\n");
+  std::filesystem::remove(scratch.file("step.rank1.tide"));
+  CHECK(complaint({}) == "tidepool: " + job + ": ranks[1].trace: " + scratch.file("step.rank1.tide") +
+                             ": cannot be opened: No such file or directory\n");
+  const ProgramResult alone = run_program({"simulate", scratch.file("step.rank0.tide"), "--scale", "2"});
+  CHECK(alone.code == 2);
+  CHECK(alone.err ==
+        "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; expected it with one\n");
+}
+
+TEST_CASE("tidepool import refuses a folder without profiles, and options of one trace for several") {
+  const ScratchFolder scratch;
+  const std::string runs = scratch.file("none");
+  std::filesystem::create_directory(runs);
+  const auto complaint = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"import", runs, "--format", "kineto", "-o", scratch.file("x.json")});
+    return run_program(arguments).err;
+  };
+  CHECK(complaint({}) == "tidepool: " + runs + ": no Kineto file; expected one for each rank\n");
+  CHECK(complaint({"--device", "0"}) ==
+        "tidepool: " + runs + ": several ranks; expected no --device, --iteration and --with\n");
+}

@@ -1,0 +1,178 @@
+// Simulation of jobs: collectives as rendezvous, the critical path over ranks, who waits for whom.
+#include "simulator/ranks/rendezvous.hpp"
+
+#include <random>
+
+#include "simulator/ranks/job_path.hpp"
+#include "tests/catch.hpp"
+#include "tests/job_case.hpp"
+#include "tests/refusal.hpp"
+
+using namespace tidepool;
+using tests::job_of;
+using tests::rank_of;
+using tests::refusal;
+
+namespace {
+
+JobTimes run(const LoadedJob& job, std::size_t threads = 1) {
+  return simulate_job(job, "job.json", rank_programs(job, "job.json"), recorded_costs(job.job), threads);
+}
+
+// Rank 0: 10 us | C0 | 5 us | C1 | 20 us | C2.  Rank 1, which begins at 3 us: 4 us | C0 | 15 us | C1 | 1 us | C2.
+LoadedJob two_ranks() {
+  return job_of({rank_of({10_us, 0_us, 5_us, 0_us, 20_us, 0_us}), rank_of({4_us, 0_us, 15_us, 0_us, 1_us, 0_us})},
+                {2_us, 3_us, 4_us}, {0_us, 3_us});
+}
+
+/// Ranks with ops on two streams, launches, host waits and collectives of random groups, all in one order.
+LoadedJob random_job(std::uint32_t seed) {
+  std::mt19937 random{seed};
+  const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most + 1)); };
+  const std::size_t ranks = 2 + random() % 4;
+  std::vector<TraceBuilder> builders(ranks, TraceBuilder{{"0", "1"}});
+  std::vector<Nanos> hosts(ranks);
+  Job job;
+  job.groups = {{"all", {}}, {"pair", {0, ranks - 1}}};
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    job.groups[0].ranks.push_back(rank);
+    job.ranks.push_back({"", "", Nanos{draw(50)}});
+  }
+  const auto add = [&](std::size_t rank, OpKind kind, std::size_t stream) {
+    hosts[rank] += Nanos{draw(20)};
+    builders[rank].run({.stream = StreamId{stream}, .kind = kind, .launch = hosts[rank], .duration = Nanos{draw(30)}},
+                       {});
+    const OpId op = builders[rank].last_op();
+    if (op.index() > 2 && draw(3) == 0) builders[rank].order(OpId{op.index() - 2}, op);
+    return op;
+  };
+  for (int i = 0; i < 12; ++i) {
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      for (int k = 0; k < 4; ++k) add(rank, draw(5) == 0 ? OpKind::kHostWait : OpKind::kKernel, random() % 2);
+    JobCollective collective{.name = "all_reduce", .group = random() % 2, .cost = Nanos{draw(10)}};
+    for (const std::size_t rank : job.groups[collective.group].ranks)
+      collective.ops.push_back(add(rank, OpKind::kCollective, 1));
+    job.collectives.push_back(collective);
+  }
+  LoadedJob loaded{.job = std::move(job), .traces = {}};
+  for (TraceBuilder& builder : builders) loaded.traces.push_back(builder.finish());
+  return loaded;
+}
+
+}  // namespace
+
+TEST_CASE("a collective begins when the last rank has arrived, and ends for all ranks together") {
+  const JobTimes times = run(two_ranks());
+  // C0: rank 0 at 10, rank 1 at 3 + 4 = 7.  C1: 12 + 5 = 17 and 12 + 15 = 27.  C2: 30 + 20 = 50 and 30 + 1 = 31.
+  const std::vector<CollectiveTimes> expected{{10_us, 12_us, 0}, {27_us, 30_us, 1}, {50_us, 54_us, 0}};
+  REQUIRE(times.collectives.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(times.collectives[i].begin == expected[i].begin);
+    CHECK(times.collectives[i].end == expected[i].end);
+    CHECK(times.collectives[i].last == expected[i].last);
+  }
+  CHECK(times.makespan == 54_us);
+  CHECK(times.ranks[1][1].start == 7_us);
+  CHECK(times.ranks[1][1].end == 12_us);
+}
+
+TEST_CASE("the critical path goes through the rank that arrives last") {
+  const LoadedJob job = two_ranks();
+  const JobPath path = critical_path_of(job, rank_programs(job, "job.json"), run(job));
+  REQUIRE(path.parts.size() == 3);
+  const auto part = [&](std::size_t i) {
+    return std::tuple{path.parts[i].rank, path.parts[i].begin, path.parts[i].end, path.parts[i].left_at};
+  };
+  CHECK(part(0) == std::tuple{std::size_t{0}, 0_us, 10_us, 0U});
+  CHECK(part(1) == std::tuple{std::size_t{1}, 10_us, 27_us, 1U});
+  CHECK(part(2) == std::tuple{std::size_t{0}, 27_us, 54_us, RankOp::kNone});
+  CHECK(path.parts[1].shares.collective == 2_us);
+  CHECK(path.parts[1].shares.ops == 15_us);
+  CHECK(path.of_rank[0].ops == 30_us);
+  CHECK(path.of_rank[0].collective == 7_us);
+}
+
+TEST_CASE("waits are told by who waited and by whom") {
+  const LoadedJob job = two_ranks();
+  const JobWaits waits = waits_of(job, run(job), rank_programs(job, "job.json"));
+  CHECK(waits.by[0] == std::vector{0_us, 10_us});         // C1: 27 - 17
+  CHECK(waits.by[1] == std::vector{3_us + 19_us, 0_us});  // C0: 10 - 7; C2: 50 - 31
+  CHECK(waits.of(1) == 22_us);
+  CHECK(waits.caused(1) == 10_us);
+}
+
+TEST_CASE("what the host launches after a wait moves with the end of the collective") {
+  // As recorded, the collective ended at 25 us, the host went on at 27 us and launched a kernel at 30 us, 6 us before it
+  // ran. Rank 1 arrives at 8 us and the collective takes 5 us: it ends at 13, the host goes on at 15, launches at 18.
+  TraceBuilder build;
+  build.run({.kind = OpKind::kCollective, .start = 5_us, .launch = 0_us, .duration = 20_us}, {});
+  build.run({.kind = OpKind::kHostWait, .start = 25_us, .launch = 1_us, .duration = 2_us}, {});
+  build.run({.start = 36_us, .launch = 30_us, .duration = 4_us}, {});
+  const LoadedJob job = job_of({build.finish(), rank_of({8_us, 0_us})}, {5_us}, {0_us, 0_us});
+  const JobTimes times = run(job);
+  CHECK(times.collectives[0].end == 13_us);
+  CHECK(times.ranks[0][2].launch == 18_us);
+  CHECK(times.ranks[0][2].start == 24_us);
+  CHECK(times.makespan == 28_us);
+}
+
+TEST_CASE("a rank whose own time is halved arrives earlier, and another one is waited for") {
+  const LoadedJob job = two_ranks();
+  std::vector<RankProgram> programs = rank_programs(job, "job.json");
+  programs[0] = scaled(std::move(programs[0]), 0.5, OwnTime::kAll);
+  // C0: 5 and 7, to 9.  C1: 9 + 2.5 and 24, to 27.  C2: 27 + 10 and 28, to 41.
+  const JobTimes times = simulate_job(job, "job.json", programs, recorded_costs(job.job), 1);
+  CHECK(times.collectives[0].last == 1);
+  CHECK(times.makespan == 41_us);
+  programs[0] = scaled(rank_programs(job, "job.json")[0], 0.5, OwnTime::kHost);  // its host takes no time
+  CHECK(simulate_job(job, "job.json", programs, recorded_costs(job.job), 1).makespan == 54_us);
+}
+
+TEST_CASE("collectives in another order on another rank are named, unless they are on streams of their own") {
+  const auto rank = [](std::size_t first, std::size_t second) {
+    TraceBuilder build{{"0", "1"}};
+    build.run({.stream = StreamId{first}, .kind = OpKind::kCollective}, {});
+    build.run({.stream = StreamId{second}, .kind = OpKind::kCollective}, {});
+    return build.finish();
+  };
+  LoadedJob job = job_of({rank(0, 0), rank(0, 0)}, {1_us, 2_us}, {0_us, 0_us});
+  job.job.collectives[1].name = "all_to_all";
+  std::swap(job.job.collectives[0].ops[1], job.job.collectives[1].ops[1]);
+  CHECK(refusal([&] { run(job); }) ==
+        "job.json: no rank can go on: rank 0 is in all_reduce (collective 0) and waits for rank 1; rank 1 is in "
+        "all_to_all (collective 1) and waits for rank 0; expected one order on all ranks");
+  job.traces = {rank(0, 1), rank(1, 0)};
+  CHECK(run(job).makespan == 2_us);
+}
+
+TEST_CASE("a collective that the job does not join is refused") {
+  LoadedJob job = two_ranks();
+  job.job.collectives.pop_back();
+  CHECK(refusal([&] { run(job); }) ==
+        "job.json: rank 0: op 5, '', is a collective of no group; expected all to be joined");
+}
+
+TEST_CASE("the times of a job are the same on any number of threads, and its critical path adds up to them") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    const LoadedJob job = random_job(seed);
+    const JobTimes times = run(job);
+    for (const std::size_t threads : {2, 3, 8}) {
+      const JobTimes others = run(job, threads);
+      CHECK(others.makespan == times.makespan);
+      for (std::size_t i = 0; i < times.collectives.size(); ++i) {
+        CHECK(others.collectives[i].end == times.collectives[i].end);
+        CHECK(others.collectives[i].last == times.collectives[i].last);
+      }
+    }
+    const JobPath path = critical_path_of(job, rank_programs(job, "job.json"), times);
+    Nanos at;
+    for (const PathPart& part : path.parts) {
+      CHECK(part.begin == at);
+      CHECK(part.shares.total() == part.end - part.begin);
+      at = part.end;
+    }
+    CHECK(at == times.makespan);
+    CHECK(path.parts.front().shares.before == job.job.ranks[path.parts.front().rank].start);
+  }
+}
