@@ -5,34 +5,17 @@
 namespace tidepool {
 namespace {
 
-/// A place in the program of every rank of a collective.
-using Places = std::vector<std::vector<std::uint32_t>>;  // by collective, by rank of its group
-
-Places places_of(const LoadedJob& job, const std::vector<RankProgram>& programs) {
-  Places places;
-  for (const JobCollective& collective : job.job.collectives) places.emplace_back(collective.ops.size());
-  for (std::size_t rank = 0; rank < programs.size(); ++rank)
-    for (std::size_t place = 0; place < programs[rank].ops.size(); ++place) {
-      const std::uint32_t collective = programs[rank].ops[place].collective;
-      if (collective == RankOp::kNone) continue;
-      const std::vector<std::size_t>& ranks = job.job.groups[job.job.collectives[collective].group].ranks;
-      const auto index = std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin();
-      places[collective][static_cast<std::size_t>(index)] = static_cast<std::uint32_t>(place);
-    }
-  return places;
-}
-
 /// Walks from the end of an op back to the start of the job.
 class Walk {
  public:
   Walk(const LoadedJob& job, const std::vector<RankProgram>& programs, const JobTimes& times)
-      : job_{job}, programs_{programs}, times_{times}, places_{places_of(job, programs)} {}
+      : job_{job}, programs_{programs}, times_{times} {}
 
   JobPath run() {
     path_.of_rank.resize(programs_.size());
     find_last();
     bool ended = true;  // at the end of the op; false: where the host launched it
-    while (place_ != RankOp::kNone) ended = ended ? back_to_ready() : back_on_host();
+    while (op_ != RankOp::kNone) ended = ended ? back_to_ready() : back_on_host();
     part_.shares.before += part_.end - part_.shares.total() - part_.begin;
     close();
     std::reverse(path_.parts.begin(), path_.parts.end());
@@ -48,16 +31,16 @@ class Walk {
   }
 
  private:
-  const RankOp& op() const { return programs_[part_.rank].ops[place_]; }
-  const OpTimes& times() const { return times_.ranks[part_.rank][place_]; }
+  const RankOp& op() const { return programs_[part_.rank].ops[op_]; }
+  const OpTimes& times() const { return times_.ranks[part_.rank][op_]; }
 
   void find_last() {
     for (std::size_t rank = 0; rank < times_.ranks.size(); ++rank)
-      for (std::size_t place = 0; place < times_.ranks[rank].size(); ++place)
-        if (times_.ranks[rank][place].end > part_.end || place_ == RankOp::kNone) {
+      for (std::size_t op = 0; op < times_.ranks[rank].size(); ++op)
+        if (times_.ranks[rank][op].end > part_.end || op_ == RankOp::kNone) {
           part_.rank = rank;
-          part_.end = times_.ranks[rank][place].end;
-          place_ = static_cast<std::uint32_t>(place);
+          part_.end = times_.ranks[rank][op].end;
+          op_ = static_cast<std::uint32_t>(op);
         }
   }
 
@@ -69,7 +52,7 @@ class Walk {
       (op().host_wait ? part_.shares.host : part_.shares.ops) += found.end - found.start;
     part_.shares.start += op().lag;
     if (found.awaited == Awaited::kHost) return false;
-    place_ = found.after;
+    op_ = found.after;
     return true;
   }
 
@@ -78,9 +61,10 @@ class Walk {
     const std::uint32_t number = op().collective;
     const CollectiveTimes& collective = times_.collectives[number];
     part_.shares.collective += collective.end - collective.begin;
-    const std::vector<std::size_t>& ranks = job_.job.groups[job_.job.collectives[number].group].ranks;
+    const JobCollective& joined = job_.job.collectives[number];
+    const std::vector<std::size_t>& ranks = job_.job.groups[joined.group].ranks;
     const auto index = std::lower_bound(ranks.begin(), ranks.end(), collective.last) - ranks.begin();
-    place_ = places_[number][static_cast<std::size_t>(index)];
+    op_ = joined.ops[static_cast<std::size_t>(index)].value();
     if (collective.last == part_.rank) return;
     part_.begin = collective.begin;
     close();
@@ -90,14 +74,14 @@ class Walk {
   /// From the launch of the op along the host to the end of a wait (true), or to the launch of the op before.
   bool back_on_host() {
     Nanos gap = op().gap;
-    while (place_ > 0) {
+    while (op_ > 0) {
       part_.shares.host += gap;
-      --place_;
+      --op_;
       if (op().host_wait) return true;
       gap = std::max(op().gap, Nanos{});
     }
     part_.shares.host += gap;
-    place_ = RankOp::kNone;
+    op_ = RankOp::kNone;
     return false;
   }
 
@@ -106,10 +90,9 @@ class Walk {
   const LoadedJob& job_;
   const std::vector<RankProgram>& programs_;
   const JobTimes& times_;
-  Places places_;
   JobPath path_;
   PathPart part_;
-  std::uint32_t place_ = RankOp::kNone;
+  std::uint32_t op_ = RankOp::kNone;
 };
 
 }  // namespace
@@ -134,11 +117,11 @@ JobWaits waits_of(const LoadedJob& job, const JobTimes& times, const std::vector
   const std::size_t ranks = job.traces.size();
   JobWaits waits{std::vector<std::vector<Nanos>>(ranks, std::vector<Nanos>(ranks))};
   for (std::size_t rank = 0; rank < ranks; ++rank)
-    for (std::size_t place = 0; place < programs[rank].ops.size(); ++place) {
-      const std::uint32_t number = programs[rank].ops[place].collective;
+    for (std::size_t op = 0; op < programs[rank].ops.size(); ++op) {
+      const std::uint32_t number = programs[rank].ops[op].collective;
       if (number == RankOp::kNone) continue;
       const CollectiveTimes& collective = times.collectives[number];
-      waits.by[rank][collective.last] += collective.begin - times.ranks[rank][place].start;
+      waits.by[rank][collective.last] += collective.begin - times.ranks[rank][op].start;
     }
   return waits;
 }

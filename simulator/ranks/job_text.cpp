@@ -41,9 +41,9 @@ void print_collectives(const LoadedJob& loaded, const JobResult& result) {
   if (job.collectives.empty()) return;
   std::vector<Nanos> waited(job.collectives.size());
   for (std::size_t rank = 0; rank < result.programs.size(); ++rank)
-    for (std::size_t place = 0; place < result.programs[rank].ops.size(); ++place)
-      if (const std::uint32_t number = result.programs[rank].ops[place].collective; number != RankOp::kNone)
-        waited[number] += result.times.collectives[number].begin - result.times.ranks[rank][place].start;
+    for (std::size_t op = 0; op < result.programs[rank].ops.size(); ++op)
+      if (const std::uint32_t number = result.programs[rank].ops[op].collective; number != RankOp::kNone)
+        waited[number] += result.times.collectives[number].begin - result.times.ranks[rank][op].start;
   fmt::print("\n{:>10}  {:<16} {:>5} {:>10} {:>10} {:>10} {:>10}  {:>5} {:>10}\n", "collective", "", "ranks", "input",
              "begins", "cost", "ends", "last", "waited");
   for (std::size_t i = 0; i < job.collectives.size(); ++i) {

@@ -13,7 +13,6 @@ constexpr Nanos kNotRecorded{-1};
 class Recorded {
  public:
   explicit Recorded(const Trace& trace) : trace_{trace}, stream_end_(trace.data().streams.size()) {
-    place_.assign(trace.ops().size(), RankOp::kNone);
     orders_.resize(trace.ops().size());
     for (const Order& order : trace.data().orders) orders_[order.after.index()].push_back(order.before);
   }
@@ -21,8 +20,7 @@ class Recorded {
   RankProgram program() {
     RankProgram program;
     program.streams = trace_.data().streams.size();
-    for (const Step& step : trace_.steps())
-      if (step.kind == StepKind::kRun) add(OpId{step.id}, program);
+    for (std::size_t op = 0; op < trace_.ops().size(); ++op) add(OpId{op}, program);
     program.recorded_end = end_;
     return program;
   }
@@ -36,8 +34,8 @@ class Recorded {
     Nanos ready = std::max(launch, stream_end_[op.stream.index()]);
     own.first_before = static_cast<std::uint32_t>(program.before.size());
     for (const OpId before : orders_[id.index()]) {
-      program.before.push_back(place_[before.index()]);
-      ready = std::max(ready, ends_[place_[before.index()]]);
+      program.before.push_back(before.value());
+      ready = std::max(ready, ends_[before.index()]);
     }
     own.last_before = static_cast<std::uint32_t>(program.before.size());
     const Nanos start = op.start == kNotRecorded ? ready : op.start;
@@ -47,15 +45,12 @@ class Recorded {
     host_ = own.host_wait ? end : std::max(host_, launch);
     end_ = std::max(end_, end);
     ends_.push_back(end);
-    place_[id.index()] = static_cast<std::uint32_t>(program.ops.size());
     program.ops.push_back(own);
-    program.op_of.push_back(id.value());
   }
 
   const Trace& trace_;
   std::vector<std::vector<OpId>> orders_;  // by op, those before it
-  std::vector<std::uint32_t> place_;       // by op
-  std::vector<Nanos> ends_;                // by place
+  std::vector<Nanos> ends_;                // by op
   std::vector<Nanos> stream_end_;
   Nanos host_, end_;
 };
@@ -81,12 +76,12 @@ std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& 
     RankProgram program = Recorded{trace}.program();
     program.start = job.job.ranks[rank].start;
     program.recorded_end += program.start;
-    for (std::size_t place = 0; place < program.ops.size(); ++place) {
-      const OpId id{program.op_of[place]};
-      program.ops[place].collective = collective_of[rank][id.index()];
-      if (trace.op(id).kind == OpKind::kCollective && program.ops[place].collective == RankOp::kNone)
-        refuse("{}: rank {}: op {}, '{}', is a collective of no group; expected all to be joined", path, rank,
-               id.index(), trace.text(trace.op(id).name));
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const OpId id{op};
+      program.ops[op].collective = collective_of[rank][op];
+      if (trace.op(id).kind == OpKind::kCollective && program.ops[op].collective == RankOp::kNone)
+        refuse("{}: rank {}: op {}, '{}', is a collective of no group; expected all to be joined", path, rank, op,
+               trace.text(trace.op(id).name));
     }
     programs.push_back(std::move(program));
   }

@@ -20,16 +20,15 @@ struct RankOp {
   Nanos duration = {};  ///< not of a collective
   bool host_wait = false;
   std::uint32_t collective = kNone;  ///< index into the job's collectives
-  std::uint32_t first_before = 0;    ///< ops that it is ordered after: [first_before, last_before) of the program's
+  std::uint32_t first_before = 0;    ///< ops that it is ordered after: [first_before, last_before) of `before`
   std::uint32_t last_before = 0;
 
   static constexpr std::uint32_t kNone = 0xffff'ffff;
 };
 
 struct RankProgram {
-  std::vector<RankOp> ops;            ///< in the order in which the host issued them: that of the trace's steps
-  std::vector<std::uint32_t> before;  ///< places in `ops`
-  std::vector<std::uint32_t> op_of;   ///< by place in `ops`: number of the trace's op
+  std::vector<RankOp> ops;  ///< by op of the trace, which is the order in which the host issued them
+  std::vector<std::uint32_t> before;
   std::size_t streams = 0;
   Nanos start;         ///< when the rank's trace begins, since the start of the job
   Nanos recorded_end;  ///< of its last op, since the start of the job

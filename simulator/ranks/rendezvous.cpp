@@ -30,22 +30,22 @@ class RankRun {
     }
   }
 
-  /// Places of collectives that were reached and whose end is not known, lowest stream first.
+  /// Collectives (their ops) that were reached and whose end is not known, lowest stream first.
   std::vector<std::uint32_t> waiting() const {
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> ops;
     for (const Queue& queue : queues_)
-      if (queue.next < queue.places.size() && times_[queue.places[queue.next]].start != kUnknown)
-        places.push_back(queue.places[queue.next]);
-    return places;
+      if (queue.next < queue.ops.size() && times_[queue.ops[queue.next]].start != kUnknown)
+        ops.push_back(queue.ops[queue.next]);
+    return ops;
   }
   bool done() const { return run_ == program_.ops.size(); }
-  const OpTimes& at(std::uint32_t place) const { return times_[place]; }
+  const OpTimes& at(std::uint32_t id) const { return times_[id]; }
   std::vector<OpTimes> take() { return std::move(times_); }
 
  private:
   struct Queue {
-    std::vector<std::uint32_t> places;  // issued
-    std::size_t next = 0;               // the first that has not ended
+    std::vector<std::uint32_t> ops;  // issued
+    std::size_t next = 0;            // the first that has not ended
   };
 
   bool issue() {
@@ -58,7 +58,7 @@ class RankRun {
       const RankOp& op = program_.ops[issued_];
       times_[issued_].launch = host_ + op.gap;
       host_ += std::max(op.gap, Nanos{});
-      queues_[op.stream.index()].places.push_back(static_cast<std::uint32_t>(issued_));
+      queues_[op.stream.index()].ops.push_back(static_cast<std::uint32_t>(issued_));
     }
     return issued_ > before;
   }
@@ -66,14 +66,14 @@ class RankRun {
   bool run_streams() {
     bool moved = false;
     for (Queue& queue : queues_)
-      while (queue.next < queue.places.size() && run(queue)) moved = true;
+      while (queue.next < queue.ops.size() && run(queue)) moved = true;
     return moved;
   }
 
   bool run(Queue& queue) {
-    const std::uint32_t place = queue.places[queue.next];
-    const RankOp& op = program_.ops[place];
-    OpTimes& times = times_[place];
+    const std::uint32_t id = queue.ops[queue.next];
+    const RankOp& op = program_.ops[id];
+    OpTimes& times = times_[id];
     if (times.start == kUnknown && !start(queue, op, times)) return false;
     if (op.collective == RankOp::kNone)
       times.end = times.start + op.duration;
@@ -88,15 +88,15 @@ class RankRun {
 
   bool start(const Queue& queue, const RankOp& op, OpTimes& times) const {
     Nanos ready = times.launch;
-    const auto wait_for = [&](std::uint32_t place, Awaited why) {
-      if (times_[place].end <= ready) return;
-      ready = times_[place].end;
+    const auto wait_for = [&](std::uint32_t id, Awaited why) {
+      if (times_[id].end <= ready) return;
+      ready = times_[id].end;
       times.awaited = why;
-      times.after = place;
+      times.after = id;
     };
     for (const std::uint32_t before : program_.ordered_after(op))
       if (times_[before].end == kUnknown) return false;
-    if (queue.next > 0) wait_for(queue.places[queue.next - 1], Awaited::kStream);
+    if (queue.next > 0) wait_for(queue.ops[queue.next - 1], Awaited::kStream);
     for (const std::uint32_t before : program_.ordered_after(op)) wait_for(before, Awaited::kOrder);
     times.start = ready + op.lag;
     return true;
@@ -104,7 +104,7 @@ class RankRun {
 
   const RankProgram& program_;
   const std::vector<CollectiveTimes>& collectives_;
-  std::vector<OpTimes> times_;  // by place
+  std::vector<OpTimes> times_;  // by op
   std::vector<Queue> queues_;   // by stream
   Nanos host_;
   std::size_t issued_ = 0, run_ = 0;
@@ -150,11 +150,11 @@ class JobRun {
     bool any = false;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       std::vector<std::uint32_t> waiting = ranks_[rank].waiting();
-      for (const std::uint32_t place : waiting) {
-        if (std::find(counted_[rank].begin(), counted_[rank].end(), place) != counted_[rank].end()) continue;
-        const std::uint32_t collective = programs_[rank].ops[place].collective;
+      for (const std::uint32_t id : waiting) {
+        if (std::find(counted_[rank].begin(), counted_[rank].end(), id) != counted_[rank].end()) continue;
+        const std::uint32_t collective = programs_[rank].ops[id].collective;
         CollectiveTimes& times = collectives_[collective];
-        const Nanos arrival = ranks_[rank].at(place).start;
+        const Nanos arrival = ranks_[rank].at(id).start;
         if (arrival > times.begin) times.begin = arrival, times.last = rank;
         if (--missing_[collective] > 0) continue;
         times.end = times.begin + costs_[collective];
@@ -169,8 +169,8 @@ class JobRun {
   [[noreturn]] void refuse_deadlock() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-      for (const std::uint32_t place : counted_[rank]) {
-        const std::uint32_t number = programs_[rank].ops[place].collective;
+      for (const std::uint32_t id : counted_[rank]) {
+        const std::uint32_t number = programs_[rank].ops[id].collective;
         const JobCollective& collective = job_.collectives[number];
         std::vector<std::size_t> absent;
         for (const std::size_t other : job_.groups[collective.group].ranks)
@@ -184,7 +184,7 @@ class JobRun {
 
   bool is_in(std::size_t rank, std::uint32_t collective) const {
     return std::any_of(counted_[rank].begin(), counted_[rank].end(),
-                       [&](std::uint32_t place) { return programs_[rank].ops[place].collective == collective; });
+                       [&](std::uint32_t id) { return programs_[rank].ops[id].collective == collective; });
   }
 
   const Job& job_;
@@ -194,7 +194,7 @@ class JobRun {
   std::vector<CollectiveTimes> collectives_;
   std::vector<RankRun> ranks_;
   std::vector<std::size_t> missing_;                 // by collective: ranks that have not arrived
-  std::vector<std::vector<std::uint32_t>> counted_;  // by rank: where it waits, as places
+  std::vector<std::vector<std::uint32_t>> counted_;  // by rank: the ops in which it waits
   bool ended_ = false;
 };
 

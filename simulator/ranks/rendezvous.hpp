@@ -16,7 +16,7 @@ enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
 struct OpTimes {
   Nanos launch, start, end;  ///< a collective's start is when its rank arrived
   Awaited awaited = Awaited::kHost;
-  std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op, as a place in the program
+  std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op
 };
 
 struct CollectiveTimes {
@@ -26,7 +26,7 @@ struct CollectiveTimes {
 };
 
 struct JobTimes {
-  std::vector<std::vector<OpTimes>> ranks;   ///< by rank, by place in its program
+  std::vector<std::vector<OpTimes>> ranks;   ///< by rank, by op
   std::vector<CollectiveTimes> collectives;  ///< by collective
   Nanos makespan;                            ///< end of the last op of all ranks
 };
