@@ -1,10 +1,14 @@
-// tidepool audit: is the model of an allocator right about a log that was recorded on a device?
+// tidepool audit: is the model of an allocator right about a log that was recorded on a device, and the model of a paper
+// about the schedules that were published with it?
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "simulator/audit/cnmem_audit.hpp"
+#include "simulator/audit/schedule_audit.hpp"
 #include "simulator/audit/snapshot_audit.hpp"
 #include "simulator/pools/caching_pool.hpp"
 #include "simulator/registry.hpp"
@@ -89,7 +93,62 @@ std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
   return "";
 }
 
+nlohmann::ordered_json to_json(const ReplayedSchedule& schedule) {
+  nlohmann::ordered_json object{{"budget", schedule.budget},
+                                {"capacity_bytes", schedule.capacity.count()},
+                                {"stored_cost_ns", schedule.stored_cost.count()},
+                                {"stored_peak_bytes", schedule.stored_peak.count()},
+                                {"matches", schedule.matches()}};
+  if (!schedule.refused.empty()) {
+    object["refused"] = schedule.refused;
+  } else {
+    object["cost_ns"] = schedule.cost.count();
+    object["peak_bytes"] = schedule.peak.count();
+  }
+  return object;
+}
+
+/// Of a graph with published schedules.
+int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
+  if (!arguments.pool.empty() || !arguments.segments.empty())
+    throw InputError{
+        fmt::format("{}: is a graph with schedules, not an allocator's log; expected neither --pool nor "
+                    "--segments",
+                    arguments.path)};
+  const std::vector<ReplayedSchedule> schedules = audit_schedules(graph);
+  const auto matched =
+      std::count_if(schedules.begin(), schedules.end(), [](const ReplayedSchedule& each) { return each.matches(); });
+  const int code = !schedules.empty() && matched == std::ssize(schedules) ? 0 : 1;
+  if (schedules.empty())
+    fmt::print(stderr, "tidepool: {}: nothing was compared: no schedule is stored\n", arguments.path);
+  if (arguments.json) {
+    nlohmann::ordered_json object{
+        {"format", to_text(graph.form)}, {"schedules", schedules.size()}, {"matched", matched}};
+    object["budgets"] = nlohmann::ordered_json::array();
+    for (const ReplayedSchedule& each : schedules) object["budgets"].push_back(to_json(each));
+    fmt::print("{}\n", json_text(object));
+    return code;
+  }
+  if (schedules.empty()) return code;
+  fmt::print("{:>8}  {:>16}  {:>16}  {:>14}  {:>14}\n", "budget", "stored cost", "replayed", "stored peak", "replayed");
+  for (const ReplayedSchedule& each : schedules) {
+    if (!each.refused.empty()) {
+      fmt::print("{:>8}  {}\n", each.budget, each.refused);
+      continue;
+    }
+    fmt::print("{:>8}  {:>13} ns  {:>13} ns  {:>12} B  {:>12} B{}\n", each.budget, each.stored_cost.count(),
+               each.cost.count(), each.stored_peak.count(), each.peak.count(), each.matches() ? "" : "  differs");
+  }
+  fmt::print("{} of {} schedules match in cost and peak\n", matched, schedules.size());
+  return code;
+}
+
 int run(const Arguments& arguments) {
+  {
+    const Input input = read_input(arguments.path);
+    if (const std::optional<GraphForm> form = recompute_graph_form(input.bytes().substr(0, kSniffBytes)))
+      return run_schedules(arguments, parse_recompute_graph(input, *form));
+  }
   const AuditReport report = audit(arguments);
   const std::string said = verdict(arguments, report.total());
   if (!said.empty()) fmt::print(stderr, "tidepool: {}\n", said);
@@ -125,9 +184,13 @@ int run(const Arguments& arguments) {
 }
 
 const RegisterCommand kRegister{
-    {"audit", "replay an allocator's log and compare every recorded address", [](const CommandLine& app) {
+    {"audit",
+     "replay an allocator's log and compare every recorded address, or published schedules and compare cost and peak",
+     [](const CommandLine& app) {
        auto arguments = std::make_shared<Arguments>();
-       app.add_option("log", arguments->path, "a PyTorch memory snapshot, or a malloc/free log with addresses")
+       app.add_option(
+              "log", arguments->path,
+              "a PyTorch memory snapshot, a malloc/free log with addresses, or a graph with published schedules")
            .required();
        app.add_option("--pool", arguments->pool,
                       "pytorch or cnmem, with options if they differ from what the log says or from the defaults");

@@ -15,7 +15,7 @@ void declare_grid_options(const CommandLine& app, GridText& text) {
   app.add_option("--machine", text.machine, "NAME (tidepool machines lists them) or a machine file")
       .capture_default_str();
   app.add_option("--seed", text.seed, "for policies that draw random numbers: 7, 1..3").capture_default_str();
-  app.add_option("--assume", text.assume, "what one paper's own simulator assumed: simrd");
+  app.add_option("--assume", text.assume, "what one paper's own simulator assumed: checkmate, moccasin or simrd");
   app.add_option("--overhead-limit", text.overhead_limit,
                  "end a run whose time passes this multiple of the baseline (default: 10; none: never)");
   app.add_option("--iterations", text.iterations,

@@ -14,7 +14,9 @@ Checker::Checker(const Trace& trace, const RunSpec& spec)
       places_(trace.versions().size()),
       ran_(trace.ops().size()),
       defined_(spec.assume.replay_views ? trace.versions().size() : 0),
-      began_on_host_(trace.buffers().size()) {
+      began_on_host_(trace.buffers().size()),
+      rules_{rerun_rules(spec.assume)},
+      runs_(rules_ == RerunRules{} ? 0 : trace.ops().size()) {
   start_places();
 }
 
@@ -78,6 +80,21 @@ void Checker::check_may_go(const Action& action) const {
   const OpId producer = trace_.version(VersionId{action.subject}).producer;
   if (!producer.valid() || trace_.op(producer).kind == OpKind::kSource)
     refuse(action, fmt::format("it stays under the assumptions of {}", spec_.assume.name));
+}
+
+/// An op runs again, where that is limited.
+void Checker::check_rerun(const Action& action) {
+  if (runs_.empty()) return;
+  const std::size_t op = action.subject;
+  if (rules_.in_order && last_again_ && op <= *last_again_)
+    refuse(action,
+           fmt::format("op {} ran again before it in this stage; under the assumptions of {} ops run again once "
+                       "in a stage at most, in the order of the program",
+                       *last_again_, spec_.assume.name));
+  last_again_ = op;
+  if (const std::int32_t runs = ++runs_[op] + 1; rules_.most_runs > 0 && runs > rules_.most_runs)
+    refuse(action, fmt::format("it has run {} times; under the assumptions of {} ops run {} times at most", runs - 1,
+                               spec_.assume.name, rules_.most_runs));
 }
 
 /// The place of `base` ends: where views are replayed, its views must be made again.
@@ -184,7 +201,10 @@ void Checker::run(const Action& action) {
   }
   if (!scratch_.empty())
     refuse(action, fmt::format("the scratch place for version {} is not its own", scratch_.begin()->first.value()));
-  if (!again) ran_[id.index()] = true, ++next_op_;
+  if (again) return check_rerun(action);
+  ran_[id.index()] = true;
+  ++next_op_;
+  last_again_.reset();
 }
 
 void Checker::next_iteration(const Action& action) {
@@ -212,6 +232,8 @@ void Checker::next_iteration(const Action& action) {
   start_places();
   std::fill(ran_.begin(), ran_.end(), false);
   std::fill(defined_.begin(), defined_.end(), false);
+  std::fill(runs_.begin(), runs_.end(), 0);
+  last_again_.reset();
   next_op_ = 0;
   ++iterations_;
 }

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "simulator/engine/memory_map.hpp"
 #include "simulator/engine/places_in_use.hpp"
 #include "simulator/plan.hpp"
+#include "simulator/rerun_rules.hpp"
 #include "simulator/run.hpp"
 #include "traces/trace.hpp"
 
@@ -17,7 +19,8 @@ namespace tidepool {
 /// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out
 /// of program order, outputs without a place, copies of what is not there or has no room on the host, and plans that
 /// end before the program does. It holds a plan to the assumptions that it was made under: where views are replayed, a
-/// view is there only until its base is taken away; where sources are pinned, they stay.
+/// view is there only until its base is taken away; where sources are pinned, they stay; where what may run again is
+/// limited (RerunRules), it keeps to that.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
@@ -44,6 +47,7 @@ class Checker {
   void vacate(const Place& place);
   void check_stand(const Action& action) const;
   void check_may_go(const Action& action) const;
+  void check_rerun(const Action& action);
   void lose_views(VersionId base);
   void copy_to_host(const Action& action, Place& place);
   void leave_host(Place& place);
@@ -64,6 +68,9 @@ class Checker {
   std::vector<bool> ran_;
   std::vector<bool> defined_;        // by version: whether a view can be read; empty unless views are replayed
   std::vector<bool> began_on_host_;  // by buffer
+  RerunRules rules_;
+  std::vector<std::int32_t> runs_;         // by op: again in this iteration; empty where nothing limits them
+  std::optional<std::size_t> last_again_;  // the last op that ran again in this stage
   std::size_t next_op_ = 0;
   int iterations_ = 1;
   Bytes counted_{}, reserved_{}, held_on_host_{}, stored_{};

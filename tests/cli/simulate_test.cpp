@@ -341,7 +341,8 @@ TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message"
           "or a share of the peak, as in 0.5x; or none");
   refused({"--pool", "best-fit(alignmnt=1B)"},
           "best-fit: unknown option 'alignmnt', did you mean 'alignment'? (tidepool policies best-fit lists them)");
-  refused({"--assume", "simd"}, "no assumptions named 'simd', did you mean 'simrd'?; known: simrd");
+  refused({"--assume", "simd"},
+          "no assumptions named 'simd', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
   const ProgramResult pool = run_program({"simulate", trace, "--pool", "best-fitt"});
   CHECK(pool.code == 2);
   CHECK(pool.err.starts_with("tidepool: no pool named 'best-fitt', did you mean 'best-fit'?; known: "));

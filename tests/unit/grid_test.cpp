@@ -118,6 +118,7 @@ TEST_CASE("what a list does not mean is refused by name, value and expectation")
   CHECK(refusal({.overhead_limit = "0.5"}) ==
         "--overhead-limit: '0.5' is not a multiple; expected a number of at least 1, as in 2.0, or none");
   CHECK(refusal({.iterations = "0"}) == "--iterations: '0' is not a number of iterations; expected 1 or more");
-  CHECK(refusal({.assume = "simrdd"}) == "no assumptions named 'simrdd', did you mean 'simrd'?; known: simrd");
+  CHECK(refusal({.assume = "simrdd"}) ==
+        "no assumptions named 'simrdd', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
   CHECK(refusal({.pool = ""}) == "--pool: '' is not a list; expected values with commas between them");
 }

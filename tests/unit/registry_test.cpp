@@ -68,5 +68,5 @@ TEST_CASE("assumptions are found by the name of the simulator that made them") {
   CHECK(simrd.clock_start == 1_ns);
   CHECK_FALSE(Assumptions::find("").copy_on_write);
   CHECK(refusal([] { Assumptions::find("simdr"); }) ==
-        "no assumptions named 'simdr', did you mean 'simrd'?; known: simrd");
+        "no assumptions named 'simdr', did you mean 'simrd'?; known: checkmate, moccasin, simrd");
 }

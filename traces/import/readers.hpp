@@ -10,6 +10,9 @@
 namespace tidepool {
 
 /// @throws InputError  "file:line: what we saw; what we expected"; for a snapshot "file: record: ..."
+/// Graphs of published recomputation problems, see recompute_graph.hpp.
+Trace read_checkmate(const Input& input);
+Trace read_moccasin(const Input& input);
 Trace read_dtr(const Input& input);
 /// Of G10's three tables.
 Trace read_g10(const Input& kernels, const Input& tensors, const Input& times);

@@ -1,0 +1,20 @@
+// What a paper's model of recomputation lets a plan run again.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// A stage is the time between two first runs of ops of the program, and the later of them.
+struct RerunRules {
+  bool in_order = false;       ///< in a stage ops run again at most once each, and in the order of the program
+  std::int32_t most_runs = 0;  ///< of one op in an iteration; 0: any number
+  bool operator==(const RerunRules&) const = default;
+};
+
+/// Those that replay() holds plans to under these assumptions.
+RerunRules rerun_rules(const Assumptions& assume);
+
+}  // namespace tidepool

@@ -1,0 +1,63 @@
+// Graphs of published recomputation problems: ops with a cost and one output each, budgets, and the best schedules known.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/input.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Whose model of cost and memory a graph follows; `--format` and `--assume` have the same names.
+enum class GraphForm : std::uint8_t {
+  kCheckmate,  ///< training graphs of MONeT's runs of Checkmate: costs in 0.01 ms, memory in KiB
+  kMoccasin,   ///< graphs of Moccasin: costs taken for us, memory for bytes (random graphs have no units)
+};
+std::string_view to_text(GraphForm form);
+
+struct GraphOp {
+  std::string name;
+  Phase phase = Phase::kUnknown;
+  Nanos cost;
+  Bytes output;
+  std::vector<std::uint32_t> inputs;  ///< earlier ops whose outputs it reads
+};
+
+/// A schedule that somebody found for a budget.
+struct GraphSchedule {
+  /// By op: the ops that run again just before it runs for the first time, in order.
+  std::vector<std::vector<std::uint32_t>> again;
+  Nanos cost;  ///< as stored: of all runs
+  Bytes peak;  ///< as stored: where a value lives from its run to its last reader before its next run
+};
+
+struct GraphBudget {
+  std::string name;    ///< as the file says it: "9 GiB", "0.9x"
+  Bytes capacity;      ///< with the fixed memory
+  std::string status;  ///< "closed_1e-4", "optimal", "open", "infeasible", ...
+  std::optional<GraphSchedule> schedule;
+  std::optional<Nanos> least;      ///< stored bound on plans that run an op again at most once a stage, or twice in all
+  std::optional<Nanos> least_any;  ///< stored bound on all plans that keep the order of first runs
+};
+
+struct RecomputeGraph {
+  GraphForm form = GraphForm::kCheckmate;
+  std::vector<GraphOp> ops;  ///< in the order of their first runs
+  Bytes fixed;               ///< held all the time: inputs, parameters and their gradients
+  std::vector<GraphBudget> budgets;
+};
+
+/// @throws InputError  "g.json: op 5: \"cost\" is missing; expected a whole number" and the like
+RecomputeGraph parse_recompute_graph(const Input& input, GraphForm form);
+
+/// The form that the first bytes of a file show.
+std::optional<GraphForm> recompute_graph_form(std::string_view head);
+
+/// One op after the other on one stream, each output a buffer that ends with its last reader. Nothing but the fixed
+/// memory outlives the step.
+Trace to_trace(const RecomputeGraph& graph);
+
+}  // namespace tidepool
