@@ -1,4 +1,5 @@
-// The bound "gap-lp": what must be run again over the whole step, as a linear program, for plans that never swap.
+// The bounds "gap-lp" and "gap-cover": what must be run again over the whole step, as a linear or an integer program, for
+// plans that never swap and run any op again as often as they like.
 //
 // Between two uses of a version that lie further apart than one op, it is there all the time or it is made again in
 // between: a later run of its op, which costs the version's share of the op (shares of what one op makes add up to
@@ -6,9 +7,11 @@
 // the working set, fits into the rest of the capacity. Letting gaps be kept in part gives a linear program whose
 // optimum no plan is below; the number that is used is what the multipliers of its rows prove by weak duality. It sees
 // several instants at once, which knapsack and min-cut do not, but not what the runs again read, which min-cut does.
+// With gaps that are kept whole or not at all, the branch and bound of the solver proves more, by the solver's word.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "simulator/bounds/bound.hpp"
 #include "simulator/bounds/critical_path.hpp"
@@ -19,6 +22,10 @@ namespace tidepool {
 namespace {
 
 constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
+// Of branch and bound. What is proved until then holds; where time ends it, that differs from run to run.
+constexpr Nanos kLongestCover{5'000'000'000};
+constexpr int kMostNodes = 1'000;
+constexpr std::size_t kMostWhole = 2'000;  // gaps; of more, none is taken whole
 
 /// A version between two uses, as far as instants at which not everything fits: rows [first, last) of those.
 struct Gap {
@@ -56,7 +63,8 @@ class Gaps {
   /// ns; no plan recomputes less. Variables are the bytes kept at every instant and the part of each gap in which its
   /// version is absent. From instant to instant, what is kept changes by gaps that begin and end, so that every gap has
   /// two entries, however long it is.
-  std::int64_t least() const {
+  /// @param whole  gaps are not kept in part
+  std::int64_t least(bool whole) const {
     if (rows_.empty()) return 0;
     double most_bytes = 1, most_cost = 1;
     for (const Gap& gap : gaps_) {
@@ -73,16 +81,21 @@ class Gaps {
       if (i > 0) program.add(i, i - 1, -1);
     }
     for (const Gap& gap : gaps_) {
-      const std::uint32_t absent = program.variable(0, 1, static_cast<double>(gap.cost) / most_cost);
+      const double cost = static_cast<double>(gap.cost) / most_cost;
+      const std::uint32_t absent = whole ? program.integer(0, 1, cost) : program.variable(0, 1, cost);
       const double bytes = static_cast<double>(gap.bytes) / most_bytes;
       program.add(static_cast<std::uint32_t>(gap.first), absent, bytes);
       if (gap.last < rows_.size()) program.add(static_cast<std::uint32_t>(gap.last), absent, -bytes);
     }
-    const double proved = program.solve({.time = kLongest}).bound * most_cost;
-    // Less what rounding the coefficients may have added.
-    return std::max<std::int64_t>(0, static_cast<std::int64_t>(proved * (1 - 1e-9)) - 1);
+    const LinearProgram::Solution solution = program.solve(
+        {.time = whole ? kLongestCover : kLongest, .nodes = whole ? std::optional{kMostNodes} : std::nullopt});
+    const double proved = solution.bound * most_cost;
+    if (!(proved > 0)) return 0;
+    // Less what rounding the coefficients may have added, or what the solver takes for zero.
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(proved * (1 - (whole ? 1e-6 : 1e-9))) - 1);
   }
 
+  std::size_t gaps() const { return gaps_.size(); }
   std::size_t instants() const { return rows_.size(); }
 
  private:
@@ -111,12 +124,17 @@ class Gaps {
   std::vector<Row> rows_;
 };
 
-std::optional<Bound> gap_program(const BoundQuery& query) {
+std::optional<Bound> gap_program(const BoundQuery& query, bool whole) {
   if (!query.remat || query.capacity >= ideal_peak(query.trace, query.assume) || !iterations_are_apart(query))
     return std::nullopt;
   const RecomputeModel model{query.trace, query.assume, RecomputeModel::busiest_stream(query.trace)};
   const Gaps gaps{model, query.capacity};
-  const std::int64_t least = gaps.least();
+  if (whole && gaps.gaps() > kMostWhole) return std::nullopt;
+  // What runs again takes a sum of whole durations.
+  std::int64_t unit = 0;
+  for (std::size_t i = 0; i < query.trace.ops().size(); ++i) unit = std::gcd(unit, model.cost(OpId{i}));
+  unit = std::max<std::int64_t>(unit, 1);
+  const std::int64_t least = (gaps.least(whole) + unit - 1) / unit * unit;
   if (least == 0) return std::nullopt;
   return Bound{.makespan = clock_start(query) + model.work() + Nanos{least},
                .proof = fmt::format("{} must be run again over {} instants at which not everything fits",
@@ -130,7 +148,14 @@ const RegisterBound kRegistered{
      .swap = false,
      .quick = false,
      .steady = true,
-     .compute = gap_program}};
+     .compute = [](const BoundQuery& query) { return gap_program(query, false); }}};
+const RegisterBound kCover{
+    {.name = "gap-cover",
+     .summary = "the same in whole gaps: the least costly set of values absent between two uses, by branch and bound",
+     .swap = false,
+     .quick = false,
+     .steady = true,
+     .compute = [](const BoundQuery& query) { return gap_program(query, true); }}};
 
 }  // namespace
 }  // namespace tidepool
