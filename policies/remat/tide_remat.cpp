@@ -10,8 +10,10 @@
 #include "policies/planning/search/exact_plan.hpp"
 #include "policies/planning/search/pooled_policy.hpp"
 #include "policies/planning/search/remat_search.hpp"
+#include "policies/planning/search/rerun_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/rerun_rules.hpp"
 
 namespace tidepool {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 /// lowered until they fit the capacity. The run follows both, so memory is lost to fragmentation only as far as the
 /// packing is not perfect. What the pool itself would make of the candidates is tried as well.
 ///
+/// Where ops write nothing in place and bytes are counted, schedules of runs are searched besides (see search_reruns).
 /// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers.
 ///
 /// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
@@ -38,7 +41,12 @@ class TideRemat final : public AnsweringPlanner {
         exact_{options.flag("exact")} {}
 
   std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    Maker answer = search(trace, spec);
+    const bool ruled = rerun_rules(spec.assume) != RerunRules{};
+    Maker answer = ruled ? unruled(trace, spec) : search(trace, spec);
+    if (!learns_)
+      if (std::optional<ExactAnswer> faster =
+              rerun_answer(trace, spec, effort_, ruled ? no_result(trace, spec) : result_of(answer(), trace, spec)))
+        answer = std::move(faster->make);
     if (exact_ && !learns_ && trace.ops().size() <= kMostExactOps)
       if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, false, true, result_of(answer(), trace, spec)))
         answer = std::move(exact->make);
@@ -59,6 +67,17 @@ class TideRemat final : public AnsweringPlanner {
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::move(policy));
     return simulate_under(trace, spec, std::move(policies), false);
+  }
+
+  /// Where rules limit what may run again: online answers know nothing of them, and replay() may refuse this one.
+  Maker unruled(const Trace& trace, const RunSpec& spec) const {
+    return chosen(std::make_shared<RecomputeSearch>(trace, spec, effort_, ""), {}, spec);
+  }
+  static Result no_result(const Trace& trace, const RunSpec& spec) {
+    Result none;
+    none.outcome = Outcome::kOutOfMemory;
+    none.baseline = baseline_time(trace, spec.machine.launch);
+    return none;
   }
 
   static Maker chosen(const std::shared_ptr<RecomputeSearch>& search, const Candidate& candidate, const RunSpec& spec) {

@@ -8,17 +8,16 @@
 #include <vector>
 
 #include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/search/best_plan.hpp"
 #include "policies/planning/search/counted_pool.hpp"
-#include "policies/planning/search/run_places.hpp"
 #include "simulator/optimum/optimum.hpp"
 #include "simulator/optimum/steady.hpp"
-#include "simulator/whole_plan.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
 
-using Places = std::vector<FollowedPool::Place>;
+using Places = BestPlan::Places;
 
 bool takes_place(const Action& action) {
   return action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch;
@@ -39,23 +38,6 @@ Places places_of(const Plan& plan, int most_iterations) {
     for (std::size_t each = first; each < last; ++each) places.push_back(FollowedPool::Place{places[each]});
   return places;
 }
-
-class BestPlan final : public Policy, public WholePlanner {
- public:
-  /// @param places  none: the run's pool gives them
-  BestPlan(std::shared_ptr<const Plan> plan, std::shared_ptr<const Places> places)
-      : plan_{std::move(plan)}, places_{std::move(places)} {}
-
-  std::unique_ptr<Pool> bring_pool() override {
-    if (!places_) return {};
-    return std::make_unique<FollowedPool>(places_, std::make_shared<std::size_t>());
-  }
-  std::optional<Plan> whole_plan() override { return *plan_; }
-
- private:
-  std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<const Places> places_;
-};
 
 /// The best plan, if it is known.
 std::optional<Plan> best_plan(const OptimumQuery& query, bool steady) {

@@ -1,0 +1,87 @@
+#include "policies/planning/search/rerun_answer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/search/best_plan.hpp"
+#include "policies/planning/search/rerun_schedule.hpp"
+#include "simulator/bounds/bound.hpp"
+#include "simulator/engine/plan_of_runs.hpp"
+#include "simulator/options.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/rerun_rules.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr double kMostSteps = 2e8, kStepsPerOp = 1e6;
+
+bool is_searched(const Trace& trace, const RunSpec& spec) {
+  const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };
+  if (trace.ops().empty() || spec.steady || spec.iterations != 1 || spec.capacity == kNoLimit ||
+      spec.assume.copy_on_write || spec.policy.find('+') != std::string::npos ||
+      find_pool(parse_spec(spec.pool).name).has_addresses || !writes_anew(trace))
+    return false;
+  for (std::size_t i = 0; i < trace.ops().size(); ++i)
+    if (!one(i)) return false;
+  return true;
+}
+
+/// Values are what ops make; what existed before the step stays, and so does what it hands on.
+std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) {
+  RerunProblem problem;
+  problem.room = spec.capacity.count();
+  problem.most_runs = rerun_rules(spec.assume).most_runs;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.born_before) problem.room -= buffer.size.count();
+  for (const VersionId output : trace.outputs())
+    if (trace.version(output).producer.valid()) return std::nullopt;
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    std::vector<std::uint32_t> inputs;
+    for (const Use& use : trace.uses(OpId{i}))
+      if (use.in.valid() && trace.version(use.in).producer.valid())
+        inputs.push_back(trace.version(use.in).producer.value());
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    problem.inputs.push_back(std::move(inputs));
+    problem.cost.push_back(trace.ops()[i].duration.count());
+    problem.bytes.push_back(trace.size(trace.made(OpId{i})[0]).count());
+  }
+  return problem;
+}
+
+}  // namespace
+
+std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
+  const bool loses = found.outcome != Outcome::kOk || found.totals.makespan > found.baseline;
+  if (found.outcome == Outcome::kInfeasible || !loses || !is_searched(trace, spec)) return std::nullopt;
+  const std::optional<RerunProblem> problem = problem_of(trace, spec);
+  if (!problem || problem->room < 0) return std::nullopt;
+  RerunSearch search;
+  search.steps =
+      static_cast<std::int64_t>(effort * std::min(kMostSteps, kStepsPerOp * static_cast<double>(trace.ops().size())));
+  search.seed = spec.seed;
+  const BoundQuery query{trace, spec.machine, spec.capacity, false, true, spec.assume};
+  if (const std::optional<Bound> bound = best_bound(query)) {
+    if (!bound->feasible) return std::nullopt;
+    search.enough = (bound->makespan - found.baseline).count();
+  }
+  const std::optional<RerunSchedule> schedule = search_reruns(*problem, search);
+  if (!schedule) return std::nullopt;
+  std::vector<OpId> runs;
+  for (const std::uint32_t op : schedule->runs) runs.push_back(OpId{op});
+  const auto plan = std::make_shared<const Plan>(plan_of_runs(trace, runs));
+  const auto make = [plan] { return std::make_unique<BestPlan>(plan); };
+  std::vector<std::unique_ptr<Policy>> policies;
+  policies.push_back(make());
+  ExactAnswer answer{make, simulate_under(trace, spec, std::move(policies), false)};
+  if (answer.result.outcome != Outcome::kOk) return std::nullopt;
+  const bool faster = found.outcome != Outcome::kOk || answer.result.totals.makespan < found.totals.makespan;
+  if (!faster) return std::nullopt;
+  return answer;
+}
+
+}  // namespace tidepool
