@@ -1,0 +1,50 @@
+// Changes of a training script that make a step fit a capacity, each simulated as its mechanism works.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// One change.
+struct Change {
+  std::string kind;                  ///< checkpoint or plan
+  std::vector<std::string> modules;  ///< of a plan none
+  std::string code;                  ///< to paste: Python, or for a plan the commands
+  Bytes peak;                        ///< largest sum of bytes alive
+  double overhead_ratio = 1;         ///< time of the step over its time without the change and without limit
+  std::optional<Nanos> bound;        ///< no plan that may do the same (run again, copy) is faster at this capacity
+  std::optional<double> gap;         ///< time over bound, less 1
+  bool fits = false;
+};
+
+struct Advice {
+  Bytes base_peak;
+  std::vector<Change>
+      changes;  ///< those that fit, the fastest first; else those that come nearest; none if the step fits
+};
+
+/// The step that a trace is about.
+struct AdvisedStep {
+  Trace trace;
+  std::optional<std::size_t> iteration = {};  ///< of the recording; none: it has one step
+};
+
+/// Of several iterations the first with the largest peak among those that have modules and train.
+AdvisedStep step_to_advise(Trace trace);
+
+/// @param file     where the trace is, for the commands of a plan
+/// @param spec     pool, capacity and machine; `policy` is not looked at
+/// @param planners policies whose plans are tried
+/// @throws InputError  what the step lacks and how it is recorded
+Advice advise(const AdvisedStep& step, const std::string& file, const RunSpec& spec,
+              const std::vector<std::string>& planners);
+
+/// A Python file with apply(model), which wraps modules in torch.utils.checkpoint.
+std::string checkpoint_code(const std::vector<std::string>& modules);
+
+}  // namespace tidepool

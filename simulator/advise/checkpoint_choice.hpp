@@ -1,0 +1,54 @@
+// The choice of modules to checkpoint, so that a step fits a capacity at little cost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/advise/checkpoint.hpp"
+
+namespace tidepool {
+
+/// Modules to checkpoint, none within another.
+struct CheckpointChoice {
+  std::vector<std::string> modules;  ///< in the order in which forward calls them
+  std::vector<const CheckpointedCall*> calls;
+  Bytes peak;
+  Nanos duration;  ///< of the ops that run again
+};
+
+/// The modules of a step that can be checkpointed, and the search among them.
+class CheckpointSearch {
+ public:
+  explicit CheckpointSearch(const Trace& trace);
+  CheckpointSearch(const CheckpointSearch&) = delete;  // choices point into it
+  CheckpointSearch& operator=(const CheckpointSearch&) = delete;
+
+  bool has_modules() const { return !modules_.empty(); }
+
+  /// Choices that fit the capacity, the one that runs least again first: what is found by adding, module by module, the
+  /// one that relieves the peak at least cost, and by taking away what is not needed; and, of modules whose paths differ
+  /// in numbers only or that are equally deep, the first so many or every second. Without any that fits, the one with the least peak; empty if
+  /// none lowers the peak. Each step of the search costs a dozen simulations, O(steps) each.
+  std::vector<CheckpointChoice> choices(Bytes capacity) const;
+
+ private:
+  struct Module {
+    std::string path;
+    std::vector<CheckpointedCall> calls;  ///< one for each pass
+    Nanos duration;
+  };
+  using Set = std::vector<std::size_t>;  ///< indices into modules_, increasing
+
+  CheckpointChoice evaluate(const Set& set) const;
+  std::vector<Set> families() const;
+  Set with(const Set& set, std::size_t module) const;
+  Bytes relief(const Set& set, std::size_t module, std::size_t position) const;
+  Set grow(Set set, Bytes capacity) const;
+  Set prune(Set set, Bytes capacity) const;
+  Set first_of(const Set& family, Bytes capacity) const;
+
+  const Trace& trace_;
+  std::vector<Module> modules_;  ///< in the order in which forward calls them, outer ones first
+};
+
+}  // namespace tidepool

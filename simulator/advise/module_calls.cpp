@@ -1,0 +1,128 @@
+#include "simulator/advise/module_calls.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tidepool {
+namespace {
+
+std::string_view first_part(std::string_view path) { return path.substr(0, path.find('.')); }
+
+/// A module and those around it, the innermost first; not the outermost, whose path is empty.
+template <class Visit>
+void for_each_module(std::string_view path, const Visit& visit) {
+  while (!path.empty()) {
+    visit(path);
+    const std::size_t dot = path.rfind('.');
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
+  }
+}
+
+/// The forward passes of a step, and the modules that run again between them.
+struct Passes {
+  struct One {
+    Pass pass;
+    std::vector<std::size_t> ops;  ///< positions of its forward ops in Trace::steps()
+  };
+  std::vector<One> passes;
+  std::set<std::string, std::less<>> run_again;
+};
+
+Passes passes_of(const Trace& trace) {
+  Passes found;
+  bool in_forward = false, again = false;
+  const auto is_first_op = [&](const Op& op) {
+    const Op& first = trace.op(OpId{trace.steps()[found.passes.front().ops.front()].id});
+    return op.module == first.module && op.name == first.name;
+  };
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    if (trace.steps()[i].kind != StepKind::kRun) continue;
+    const Op& op = trace.op(OpId{trace.steps()[i].id});
+    if (op.phase == Phase::kBackward) in_forward = again = false;
+    if (op.phase != Phase::kForward) continue;
+    if (!in_forward && !again) {
+      again = !found.passes.empty() && !is_first_op(op);
+      in_forward = !again;
+      if (in_forward) {
+        if (!found.passes.empty()) found.passes.back().pass.backward_end = allocations_for(trace, i);
+        found.passes.emplace_back();
+      }
+    }
+    if (again) {
+      for_each_module(trace.text(op.module), [&](std::string_view module) { found.run_again.emplace(module); });
+      continue;
+    }
+    found.passes.back().ops.push_back(i);
+    found.passes.back().pass.forward_end = i + 1;
+  }
+  if (!found.passes.empty()) found.passes.back().pass.backward_end = trace.steps().size();
+  return found;
+}
+
+/// First parts of the paths of named parameters.
+std::set<std::string_view> parts_of_models(const Trace& trace) {
+  std::set<std::string_view> parts;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.kind == BufferKind::kParameter && !trace.text(buffer.name).empty())
+      parts.insert(first_part(trace.text(buffer.name)));
+  return parts;
+}
+
+}  // namespace
+
+bool lies_in(std::string_view path, std::string_view module) {
+  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+}
+
+std::size_t allocations_for(const Trace& trace, std::size_t position) {
+  const OpId op{trace.steps()[position].id};
+  while (position > 0 && trace.steps()[position - 1].kind == StepKind::kAlloc &&
+         trace.allocated_for(position - 1) == op)
+    --position;
+  return position;
+}
+
+std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position) {
+  std::size_t behind = position + 1;
+  for (std::size_t i = position + 1; i < trace.steps().size(); ++i) {
+    if (trace.steps()[i].kind != StepKind::kRun) continue;
+    const Op& op = trace.op(OpId{trace.steps()[i].id});
+    if (op.phase != Phase::kForward || !lies_in(trace.text(op.module), module)) break;
+    behind = i + 1;
+  }
+  return behind;
+}
+
+std::vector<ModuleCall> module_calls(const Trace& trace) {
+  const Passes found = passes_of(trace);
+  const std::set<std::string_view> parts = parts_of_models(trace);
+  std::map<std::string, std::vector<ModuleCall>, std::less<>> calls;
+  std::set<std::string, std::less<>> left_out = found.run_again;
+  for (const Passes::One& pass : found.passes) {
+    std::map<std::string_view, std::size_t> last;  // of the pass's ops, the last one in each module
+    for (std::size_t k = 0; k < pass.ops.size(); ++k) {
+      const std::size_t position = pass.ops[k];
+      const std::string_view path = trace.text(trace.op(OpId{trace.steps()[position].id}).module);
+      if (!parts.empty() && !parts.contains(first_part(path))) continue;
+      for_each_module(path, [&](std::string_view module) {
+        const auto [entry, is_new] = last.try_emplace(module, k);
+        if (is_new)
+          calls[std::string{module}].push_back(
+              {std::string{module}, allocations_for(trace, position), position + 1, pass.pass});
+        else if (entry->second + 1 != k)
+          left_out.emplace(module);
+        entry->second = k;
+        calls.find(module)->second.back().behind = position + 1;
+      });
+    }
+  }
+  std::vector<ModuleCall> all;
+  for (auto& [module, of_module] : calls)
+    if (!left_out.contains(module) && of_module.size() == found.passes.size())
+      all.insert(all.end(), of_module.begin(), of_module.end());
+  return all;
+}
+
+}  // namespace tidepool

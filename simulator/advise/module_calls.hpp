@@ -1,0 +1,40 @@
+// The calls of modules in the forward passes of a step.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Steps of a forward pass and of the backward pass behind it, as positions in Trace::steps().
+struct Pass {
+  std::size_t forward_end = 0;   ///< behind the last forward op
+  std::size_t backward_end = 0;  ///< where the next forward pass begins, else the end of the trace
+};
+
+/// One call of a module: its forward ops stand side by side.
+struct ModuleCall {
+  std::string module;      ///< dotted path
+  std::size_t first = 0;   ///< the first allocation for its first op, as a position in Trace::steps()
+  std::size_t behind = 0;  ///< behind its last op
+  Pass pass;
+};
+
+/// Whether a dotted path is the module or lies in it.
+bool lies_in(std::string_view path, std::string_view module);
+
+/// Behind the ops of the module that stand side by side from the op at `position` on, as a position in Trace::steps().
+std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position);
+
+/// Where the allocations for the op at `position` begin.
+std::size_t allocations_for(const Trace& trace, std::size_t position);
+
+/// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several
+/// micro-batches are several passes. What is run again in the backward pass is checkpointed already and left out; so is
+/// a module that no named parameter's path begins like, as a loss that is no part of the model.
+std::vector<ModuleCall> module_calls(const Trace& trace);
+
+}  // namespace tidepool

@@ -1,0 +1,157 @@
+// tidepool advise: changes of a training script that make its step fit a capacity.
+#include "simulator/advise/advise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "simulator/explain/instant.hpp"
+#include "simulator/sweep/frontier.hpp"
+#include "simulator/sweep/grid.hpp"
+#include "traces/command.hpp"
+#include "traces/error.hpp"
+#include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+struct Arguments {
+  std::string trace, apply, plans = "tide,tide-remat";
+  GridText grid{.capacity = ""};
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < list.size();) {
+    const std::size_t end = std::min(list.find(',', i), list.size());
+    if (end > i) words.push_back(list.substr(i, end - i));
+    i = end + 1;
+  }
+  if (words == std::vector<std::string>{"none"}) words.clear();
+  return words;
+}
+
+void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSpec& spec, const Advice& advice) {
+  Json object{{"trace", arguments.trace},
+              {"step_hash", step.trace.hash()},
+              {"iteration", step.iteration ? Json(*step.iteration) : Json(nullptr)},
+              {"machine", spec.machine.name},
+              {"pool", spec.pool},
+              {"capacity_bytes", spec.capacity.count()},
+              {"base_peak_bytes", advice.base_peak.count()},
+              {"changes", Json::array()}};
+  for (const Change& change : advice.changes) {
+    Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
+             {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
+    one["bound_ns"] = change.bound ? Json(change.bound->count()) : Json(nullptr);
+    one["gap"] = change.gap ? Json(*change.gap) : Json(nullptr);
+    object["changes"].push_back(std::move(one));
+  }
+  fmt::print("{}\n", json_text(object));
+}
+
+std::string indented(const std::string& text) {
+  std::string lines;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = std::min(text.find('\n', i), text.size());
+    lines += (end > i ? "    " : "") + text.substr(i, end - i) + "\n";
+    i = end + 1;
+  }
+  return lines;
+}
+
+void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& advice) {
+  const bool fits = !advice.changes.empty() && advice.changes.front().fits;
+  fmt::print("{}: {} at the peak, {} ({}) wanted: {}\n", arguments.trace, to_text(advice.base_peak),
+             to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
+             advice.base_peak <= spec.capacity ? "it fits as it is"
+             : fits                            ? "changes that do it, the fastest first"
+             : advice.changes.empty()          ? "nothing lowers the peak"
+                                               : "nothing does it; these come nearest");
+  for (std::size_t i = 0; i < advice.changes.size(); ++i) {
+    const Change& change = advice.changes[i];
+    fmt::print("\n{}. {}{}\n   peak {} ({}), time {:+.2f} %", i + 1, change.kind,
+               change.modules.empty()
+                   ? ""
+                   : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
+               to_text(change.peak), fraction_text(change.peak, advice.base_peak), (change.overhead_ratio - 1) * 100);
+    if (change.bound)
+      fmt::print("; no plan of its kind takes less than {}, {:.2f} % above that", to_text(*change.bound),
+                 *change.gap * 100);
+    fmt::print("\n\n{}", indented(change.code));
+  }
+}
+
+/// The code of the best change that is Python.
+int apply(const RunSpec& spec, const Advice& advice) {
+  if (advice.base_peak <= spec.capacity) {
+    fmt::print(stderr, "advise: the step fits as it is: its peak is {}\n", to_text(advice.base_peak));
+    return 0;
+  }
+  const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
+                                  [](const Change& change) { return change.kind == "checkpoint"; });
+  if (found == advice.changes.end()) {
+    fmt::print(stderr, "advise: no change of the script lowers the peak\n");
+    return 1;
+  }
+  fmt::print("{}", found->code);
+  if (!found->fits) fmt::print(stderr, "advise: the change does not do it: its peak is {}\n", to_text(found->peak));
+  return found->fits ? 0 : 1;
+}
+
+int run(const Arguments& arguments) {
+  if (!arguments.apply.empty() && arguments.apply != "pytorch")
+    refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
+  if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
+  Trace trace = load_trace(arguments.trace);
+  try {
+    require_one_device(trace, "`advise` changes one");
+    const AdvisedStep step = step_to_advise(std::move(trace));
+    const Grid grid{arguments.grid, step.trace};
+    if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
+    const RunSpec spec = grid.at(0);
+    if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
+    const bool plans = arguments.apply.empty();
+    const Advice advice =
+        advise(step, arguments.trace, spec, plans ? words_of(arguments.plans) : std::vector<std::string>{});
+    if (!arguments.apply.empty()) return apply(spec, advice);
+    if (arguments.json)
+      print_json(arguments, step, spec, advice);
+    else
+      print_text(arguments, spec, advice);
+    return advice.base_peak <= spec.capacity || (!advice.changes.empty() && advice.changes.front().fits) ? 0 : 1;
+  } catch (const InputError& error) {
+    throw error.at(arguments.trace);
+  }
+}
+
+const RegisterCommand kRegistered{
+    {.name = "advise",
+     .summary = "changes of a training script that make its step fit a capacity, each with its cost",
+     .declare = [](const CommandLine& app) {
+       const auto arguments = std::make_shared<Arguments>();
+       app.add_option("trace", arguments->trace, "a trace of `record --torch` or `record --dry --torch`").required();
+       app.add_option("--capacity", arguments->grid.capacity,
+                      "16GiB, 0.6x or 60% (of the step's peak), or machine (its memory)")
+           .required();
+       app.add_option("--machine", arguments->grid.machine, "NAME (tidepool machines lists them) or a machine file")
+           .capture_default_str();
+       app.add_option("--pool", arguments->grid.pool, "where a plan places buffers").capture_default_str();
+       app.add_option("--plans", arguments->plans, "policies whose plans are tried; none: no plans")
+           .capture_default_str();
+       app.add_option("--apply", arguments->apply,
+                      "pytorch: print only the Python file of the best change of the script, with apply(model)");
+       app.add_flag("--json", arguments->json, "one JSON object");
+       return std::function<int()>{[arguments] { return run(*arguments); }};
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,96 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+
+Json changes_of(const std::string& capacity) {
+  return Json::parse(run_program({"advise", kSample, "--capacity", capacity, "--plans", "none", "--json"}).out);
+}
+
+}  // namespace
+
+TEST_CASE("tidepool advise names modules to checkpoint that make a step fit, the fastest change first") {
+  const Json json = changes_of("0.6x");
+  CHECK(json.at("base_peak_bytes") == 15103507656);
+  CHECK(json.at("capacity_bytes") == 9062104593);
+  REQUIRE_FALSE(json.at("changes").empty());
+  double last = 1;
+  for (const Json& change : json.at("changes")) {
+    CHECK(change.at("kind") == "checkpoint");
+    CHECK(change.at("fits") == true);
+    CHECK(change.at("peak_bytes") <= json.at("capacity_bytes"));
+    CHECK(change.at("overhead_ratio") >= last);
+    last = change.at("overhead_ratio");
+    CHECK(change.at("gap") >= 0);
+    for (const Json& module : change.at("modules"))
+      CHECK_THAT(change.at("code").get<std::string>(), ContainsSubstring("\"" + module.get<std::string>() + "\""));
+  }
+}
+
+TEST_CASE("tidepool advise --apply pytorch prints the code of the best change alone") {
+  const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "pytorch"});
+  CHECK(result.code == 0);
+  CHECK(result.out == changes_of("0.6x").at("changes").at(0).at("code"));
+}
+
+TEST_CASE("a plan that tidepool advise proposes is the one that its commands make") {
+  const ScratchFolder folder;
+  const Json change =
+      Json::parse(run_program({"advise", kSample, "--capacity", "0.9x", "--plans", "dtr-eq", "--json"}).out);
+  const auto is_plan = [](const Json& one) { return one.at("kind") == "plan"; };
+  const Json& changes = change.at("changes");
+  const auto plan = std::find_if(changes.begin(), changes.end(), is_plan);
+  REQUIRE(plan != changes.end());
+  CHECK(plan->at("code") ==
+        "tidepool simulate " + kSample +
+            " --pool best-fit --policy dtr-eq --capacity 13593156890B --machine a100-pcie4 --plan-out "
+            "run.plan\ntidepool run --plan run.plan --trace " +
+            kSample + " -- COMMAND\n");
+  const Json run = Json::parse(run_program({"simulate", kSample, "--pool", "best-fit", "--policy", "dtr-eq",
+                                            "--capacity", "13593156890B", "--machine", "a100-pcie4", "--json"})
+                                   .out);
+  CHECK(run.at("peak_bytes") == plan->at("peak_bytes"));
+  CHECK(run.at("overhead_ratio") == plan->at("overhead_ratio"));
+}
+
+TEST_CASE("tidepool advise says what comes nearest where nothing fits, and ends with 1") {
+  const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--plans", "none"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, ContainsSubstring("wanted: nothing does it; these come nearest\n\n1. checkpoint "));
+}
+
+TEST_CASE("tidepool advise changes nothing where the step fits") {
+  CHECK(changes_of("1x").at("changes").empty());
+  ProgramResult result = run_program({"advise", kSample, "--capacity", "15GiB"});
+  CHECK(result.code == 0);
+  CHECK(result.out == kSample + ": 14.07 GiB at the peak, 15 GiB (1.07x) wanted: it fits as it is\n");
+  result = run_program({"advise", kSample, "--capacity", "15GiB", "--apply", "pytorch"});
+  CHECK(result.code == 0);
+  CHECK(result.out.empty());
+  CHECK(result.err == "advise: the step fits as it is: its peak is 14.07 GiB\n");
+}
+
+TEST_CASE("tidepool advise refuses what it has no answer to") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("two.jsonl");
+  std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
+                      << "\n{\"alloc\":0,\"size_bytes\":1024}\n{\"free\":0}\n";
+  ProgramResult refused = run_program({"advise", path, "--capacity", "0.6x"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: " + path +
+                           ": no forward op has a module, so nothing can be said of modules; expected a trace of "
+                           "`tidepool record --torch` or `record --dry --torch`\n");
+  refused = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "jax"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "tidepool: --apply: 'jax' is no framework that code can be written for; expected pytorch\n");
+  refused = run_program({"advise", kSample, "--capacity", "0.6x,0.7x"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("--capacity, --machine: the lists ask for 2 answers; expected one\n"));
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Advised against recorded peaks: whether a script that is changed as `tidepool advise` says peaks where it says.
+
+    PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--all] [--keep FOLDER]
+
+Each model's training script is recorded dry and advised for each capacity. The code of the first change (with --all, of
+every one) is applied to the same model, the script is recorded again, and PyTorch's own peak of the steps that are recorded
+(torch.cuda.max_memory_allocated) is compared with the advice. PYTHON has PyTorch for CUDA, transformers, peft and timm; no
+GPU is needed. Ends with 1 if a difference is above --tolerance. FOLDER, which has to be empty, keeps recordings and code.
+"""
+import argparse
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STEPS = 3  # the hook sees modules from the second one on
+
+
+def gpt2(torch):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(n_layer=8, n_embd=512, n_head=8, use_cache=False))
+    tokens = torch.randint(0, 50257, (4, 512))
+    return model, lambda: model(input_ids=tokens, labels=tokens).loss
+
+
+def llama(torch):
+    from peft import LoraConfig, get_peft_model
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    shape = {"hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 8, "num_attention_heads": 8}
+    model = LlamaForCausalLM(LlamaConfig(**shape, num_key_value_heads=4, vocab_size=8000, use_cache=False))
+    lora = LoraConfig(r=8, target_modules=["q_proj", "v_proj"], lora_dropout=0.1)
+    model = get_peft_model(model, lora)
+    tokens = torch.randint(0, 8000, (4, 512))
+    return model, lambda: model(input_ids=tokens, labels=tokens).loss
+
+
+def images(torch, model, batch, side):
+    model = model.cuda()
+    inputs, labels = torch.randn(batch, 3, side, side), torch.randint(0, 10, (batch,))
+    return model, lambda: torch.nn.functional.cross_entropy(model(inputs), labels)
+
+
+def resnet50(torch):
+    import timm
+
+    with torch.device("cpu"):  # values are looked at while it is made
+        model = timm.create_model("resnet50")
+    return images(torch, model, 16, 224)
+
+
+def vit(torch):
+    import timm
+
+    with torch.device("cpu"):
+        model = timm.create_model("vit_small_patch16_224", drop_rate=0.1)
+    return images(torch, model, 16, 224)
+
+
+def encoder(torch):
+    nn = torch.nn
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(4000, 512)
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True), 6)
+            self.head = nn.Linear(512, 4000)
+
+        def forward(self, tokens):
+            return self.head(self.encoder(self.embed(tokens)))
+
+    model = Tagger()
+    tokens = torch.randint(0, 4000, (8, 256))
+    return model, lambda: nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+
+
+def cnn(torch):
+    nn = torch.nn
+
+    def block(inputs, outputs):
+        return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU(),
+                             nn.Conv2d(outputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU())
+
+    blocks = [block(3, 64), block(64, 64), block(64, 64), nn.MaxPool2d(4), block(64, 128), block(128, 128), nn.MaxPool2d(4)]
+    model = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(128 * 16, 1024), nn.ReLU(), nn.Dropout(0.5),
+                          nn.Linear(1024, 10))
+    return images(torch, model, 64, 64)
+
+
+MODELS = {"gpt2": (gpt2, "transformers"), "llama": (llama, "transformers, peft"), "resnet50": (resnet50, "timm"),
+          "vit": (vit, "timm"), "encoder": (encoder, "torch.nn"), "cnn": (cnn, "torch.nn")}
+
+
+def train(name, change):
+    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
+    import torch
+
+    with torch.device("cuda"):
+        model, loss = MODELS[name][0](torch)
+    model.train()
+    if change:
+        spec = importlib.util.spec_from_file_location("change", change)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.apply(model)
+    optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad])
+    for step in range(STEPS):
+        if step == 1:
+            torch.cuda.reset_peak_memory_stats()
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    print("peak", torch.cuda.max_memory_allocated())
+
+
+def record(arguments, name, trace, change=None):
+    """PyTorch's own peak."""
+    job = [sys.executable, __file__, "--train", name] + (["--change", str(change)] if change else [])
+    command = [arguments.program, "record", "--dry", "--torch", "-o", str(trace), "--", *job]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
+    if ran.returncode != 0 or not peaks:
+        raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
+    return int(peaks[0])
+
+
+def advise(arguments, trace, capacity):
+    command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--plans", "none", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode > 1:
+        raise SystemExit(f"{trace}: {ran.stderr}")
+    return json.loads(ran.stdout)
+
+
+def mib(size):
+    return f"{size / 2**20:,.0f} MiB"
+
+
+def rows_of(arguments, name, folder):
+    """(cells, difference) of each change."""
+    trace, tried = folder / f"{name}.tide", set()
+    peak = record(arguments, name, trace)
+    for capacity in arguments.capacity.split(","):
+        said = advise(arguments, trace, capacity)
+        if said["base_peak_bytes"] != peak:
+            print(f"{name}, {capacity}: PyTorch's peak is {peak}, the trace's {said['base_peak_bytes']}", file=sys.stderr)
+        for change in said["changes"] if arguments.all else said["changes"][:1]:
+            if tuple(change["modules"]) in tried:
+                continue
+            tried.add(tuple(change["modules"]))
+            code = folder / f"{name}-{len(tried)}.py"
+            code.write_text(change["code"])
+            again = record(arguments, name, code.with_suffix(".tide"), code)
+            difference = change["peak_bytes"] / again - 1
+            modules = change["modules"]
+            listed = modules[0] if len(modules) == 1 else f"{len(modules)}: {modules[0]} to {modules[-1]}"
+            yield [name, MODELS[name][1], mib(peak), capacity + ("" if change["fits"] else " (not reached)"), f"`{listed}`",
+                   mib(change["peak_bytes"]), mib(again), f"{difference:+.2%}",
+                   f"{change['overhead_ratio'] - 1:+.1%}"], abs(difference)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default="build/tidepool")
+    parser.add_argument("--capacity", default="0.6x,0.7x,0.8x")
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--tolerance", type=float, default=0.02)
+    parser.add_argument("--all", action="store_true", help="not only the first change for each capacity")
+    parser.add_argument("--keep", help="folder for recordings and code")
+    parser.add_argument("--train", help=argparse.SUPPRESS)
+    parser.add_argument("--change", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.train:
+        return train(arguments.train, arguments.change)
+    arguments.program = str(pathlib.Path(arguments.program).resolve())
+    print("| model | of | peak | capacity | checkpointed | advised peak | recorded again | difference | time |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    differences = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(arguments.keep or scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in arguments.models.split(","):
+            for cells, difference in rows_of(arguments, name, folder):
+                print("| " + " | ".join(cells) + " |", flush=True)
+                differences.append(difference)
+    within = sum(difference <= arguments.tolerance for difference in differences)
+    print(f"\n{within} of {len(differences)} changes within {arguments.tolerance:.0%}, the largest difference "
+          f"{max(differences, default=0):.2%}.")
+    return 0 if within == len(differences) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
