@@ -1,0 +1,53 @@
+#include "simulator/advise/module_calls.hpp"
+
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+struct Ran {
+  std::string module;
+  Phase phase;
+};
+
+/// "block 0-2": a module with the positions of its call. Every op makes a buffer, so that op i is at position 2 i + 1.
+std::vector<std::string> calls_in(const std::vector<Ran>& ops) {
+  TraceBuilder build;
+  for (const Ran& ran : ops) {
+    const BufferId buffer = build.alloc({.size = 8_B});
+    build.run({.name = build.text("op"), .module = build.text(ran.module), .phase = ran.phase},
+              {{buffer, Access::kWrite}});
+  }
+  std::vector<std::string> calls;
+  for (const ModuleCall& call : module_calls(build.finish()))
+    calls.push_back(call.module + " " + std::to_string(call.first) + "-" + std::to_string(call.behind));
+  return calls;
+}
+
+constexpr Phase kForward = Phase::kForward, kBackward = Phase::kBackward;
+
+}  // namespace
+
+TEST_CASE("a module's call holds the ops of the modules in it") {
+  CHECK(calls_in({{"a.x", kForward}, {"a", kForward}, {"a.y", kForward}, {"ab", kForward}, {"a", kBackward}}) ==
+        std::vector<std::string>{"a 0-6", "a.x 0-2", "a.y 4-6", "ab 6-8"});
+}
+
+TEST_CASE("a module that is called twice in a forward pass is left out, not one in each of two micro-batches") {
+  CHECK(calls_in({{"a", kForward}, {"b", kForward}, {"a", kForward}, {"a", kBackward}}) ==
+        std::vector<std::string>{"b 2-4"});
+  CHECK(calls_in(
+            {{"a", kForward}, {"b", kForward}, {"b", kBackward}, {"a", kForward}, {"b", kForward}, {"b", kBackward}}) ==
+        std::vector<std::string>{"a 0-2", "a 6-8", "b 2-4", "b 8-10"});
+}
+
+TEST_CASE("a module that runs again in backward is checkpointed already and left out") {
+  CHECK(calls_in(
+            {{"a", kForward}, {"b", kForward}, {"b", kForward}, {"b", kBackward}, {"b", kForward}, {"b", kBackward}}) ==
+        std::vector<std::string>{"a 0-2"});
+}
