@@ -20,6 +20,11 @@ void for_each_module(std::string_view path, const Visit& visit) {
   }
 }
 
+/// Whether the last part of a path is a number, as of a module in a list.
+bool is_numbered(std::string_view path) {
+  return path.substr(path.rfind('.') + 1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 /// The forward passes of a step, and the modules that run again between them.
 struct Passes {
   struct One {
@@ -99,14 +104,17 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   const Passes found = passes_of(trace);
   const std::set<std::string_view> parts = parts_of_models(trace);
   std::map<std::string, std::vector<ModuleCall>, std::less<>> calls;
-  std::set<std::string, std::less<>> left_out = found.run_again;
+  std::set<std::string, std::less<>> left_out = found.run_again, called;
   for (const Passes::One& pass : found.passes) {
     std::map<std::string_view, std::size_t> last;  // of the pass's ops, the last one in each module
     for (std::size_t k = 0; k < pass.ops.size(); ++k) {
       const std::size_t position = pass.ops[k];
       const std::string_view path = trace.text(trace.op(OpId{trace.steps()[position].id}).module);
       if (!parts.empty() && !parts.contains(first_part(path))) continue;
+      bool inner_numbered = false;
       for_each_module(path, [&](std::string_view module) {
+        if (!inner_numbered) called.emplace(module);
+        inner_numbered = is_numbered(module);
         const auto [entry, is_new] = last.try_emplace(module, k);
         if (is_new)
           calls[std::string{module}].push_back(
@@ -120,7 +128,7 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   }
   std::vector<ModuleCall> all;
   for (auto& [module, of_module] : calls)
-    if (!left_out.contains(module) && of_module.size() == found.passes.size())
+    if (called.contains(module) && !left_out.contains(module) && of_module.size() == found.passes.size())
       all.insert(all.end(), of_module.begin(), of_module.end());
   return all;
 }

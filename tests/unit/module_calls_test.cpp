@@ -46,6 +46,11 @@ TEST_CASE("a module that is called twice in a forward pass is left out, not one 
         std::vector<std::string>{"a 0-2", "a 6-8", "b 2-4", "b 8-10"});
 }
 
+TEST_CASE("what holds numbered modules only may be a list, which is never called, and is left out") {
+  CHECK(calls_in({{"h.0", kForward}, {"h.1.x", kForward}, {"h.1.y", kForward}, {"h.0", kBackward}}) ==
+        std::vector<std::string>{"h.0 0-2", "h.1 2-6", "h.1.x 2-4", "h.1.y 4-6"});
+}
+
 TEST_CASE("a module that runs again in backward is checkpointed already and left out") {
   CHECK(calls_in(
             {{"a", kForward}, {"b", kForward}, {"b", kForward}, {"b", kBackward}, {"b", kForward}, {"b", kBackward}}) ==
