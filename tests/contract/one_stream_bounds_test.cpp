@@ -157,7 +157,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
     fmt::print("{} {}: {} compared, {} of them close\n", steady ? "repeated" : "once", name, times, close[name]);
     if (kOptimised && name != "critical-path") CHECK(close[name] > 3);  // few seeds may have none
   }
-  CHECK(compared.size() == 11);
+  CHECK(compared.size() == 12);
 }
 
 }  // namespace
