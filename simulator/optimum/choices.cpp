@@ -192,6 +192,7 @@ void Choices::choose_writes(Move& move, std::size_t output) {
     if ((s_->filled & self) != 0) {
       choose(Writes::kScratch);
       if (has_parent) choose(Writes::kOver);
+      if (is_coming(out.version)) return;
       move.drops |= self;
     }
     if (has_parent) choose(Writes::kTakesOver);
@@ -217,14 +218,17 @@ void Choices::choose_writes(Move& move, std::size_t output) {
     make_room(move, wanted, kept);
 }
 
+/// Whether it is on its way back on a link whose directions slow each other down. Then it stays: a time of the State
+/// waits for copies of one direction only.
+bool Choices::is_coming(std::size_t v) const { return step_.disturbed && SharedLink::is_mark(s_->ready[v]); }
+
 /// What may be dropped without making the rest of the step impossible at once.
 Set Choices::droppable(Set kept) const {
   Set lasting = s_->on_host | step_.undefined | ~step_.needed[s_->position];
   if (step_.freedom.remat) lasting |= step_.regenerable;
-  Set coming = 0;  // what is on its way back stays
-  if (step_.disturbed)
-    for_each(s_->filled, [&](std::size_t v) { coming |= SharedLink::is_mark(s_->ready[v]) ? bit(v) : 0; });
-  return s_->filled & lasting & ~kept & ~coming;
+  Set may_go = s_->filled & lasting & ~kept;
+  for_each(may_go, [&](std::size_t v) { may_go &= is_coming(v) ? ~bit(v) : ~Set{0}; });
+  return may_go;
 }
 
 /// Adds the move with every least set of drops that leaves room for `wanted` bytes more.

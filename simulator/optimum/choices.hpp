@@ -34,6 +34,7 @@ class Choices {
   void for_each_place(std::size_t v, Set kept, Set taken, const Move& move, Visit visit) const;
   void add(const Move& move) { moves_.push_back(move); }
   Set kept_for_pending() const;
+  bool is_coming(std::size_t v) const;
   Set droppable(Set kept) const;
   bool still_used(Set set) const;
   Set worth_leaving() const;

@@ -124,6 +124,13 @@ TEST_CASE("with copies a plan may be faster in places than by the sum of bytes")
   CHECK(answer_of(query).makespan == 28'000_us);
 }
 
+TEST_CASE("where directions slow each other down what is on its way back is not made again in its place") {
+  // The ops take 9 ms, and what must have left before the last but one of them takes 4 ms from the end of the second.
+  const tests::TinyRecipe recipe = tests::tiny_recipe(122'633, 5);
+  const Trace trace = recipe.trace();
+  CHECK(answer_of({trace, recipe.machine, recipe.capacity(), true, true}).makespan == 13_ms);
+}
+
 TEST_CASE("an op that updates in place and makes another output runs again only with room for both") {
   // v1 = a; v2 updates it in place and makes b as well. b (2) is dropped for c (2) and wanted again: v2's op must run
   // again, which needs v1, and v2 must stay: room for v1, v2 and b at once, 3 + 3 + 2.
