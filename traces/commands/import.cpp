@@ -1,10 +1,12 @@
 // tidepool import: a trace in any known form becomes a trace file.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -41,22 +43,45 @@ Trace read(const Arguments& arguments) {
   }
 }
 
+struct OutputFile {
+  std::string path, bytes;
+};
+
+/// Writes all files, or none where one cannot be written: under other names first.
+void write_together(const std::vector<OutputFile>& files) {
+  const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
+  try {
+    for (const OutputFile& file : files) write_file(unfinished(file), file.bytes);
+    for (const OutputFile& file : files) std::filesystem::rename(unfinished(file), file.path);
+  } catch (...) {
+    std::error_code gone;
+    for (const OutputFile& file : files) std::filesystem::remove(unfinished(file), gone);
+    throw;
+  }
+}
+
 /// Writes the job file and, beside it, a trace file for each rank.
 int import_job(const Arguments& arguments) {
   if (arguments.device || arguments.iteration || !arguments.with.empty())
     throw InputError{fmt::format("{}: several ranks; expected no --device, --iteration and --with", arguments.input)};
-  LoadedJob loaded = join_ranks(arguments.input, read_rank_profiles(arguments.input));
   const std::filesystem::path output = arguments.output;
+  if (std::filesystem::exists(output) && !std::filesystem::is_regular_file(output))
+    throw InputError{fmt::format("{}: is no file; expected one, beside which the traces can be", arguments.output)};
+  LoadedJob loaded = join_ranks(arguments.input, read_rank_profiles(arguments.input));
+  std::vector<OutputFile> files;
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank) {
     Trace& trace = loaded.traces[rank];
     if (arguments.redact) trace = redacted(std::move(trace));
     JobRank& known = loaded.job.ranks[rank];
     known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
     known.hash = trace.hash();
-    write_file((output.parent_path() / known.trace).string(), to_trace_file(trace));
-    for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", known.trace, line);
+    files.push_back({(output.parent_path() / known.trace).string(), to_trace_file(trace)});
   }
-  write_file(arguments.output, job_file(loaded.job));
+  files.push_back({arguments.output, job_file(loaded.job)});
+  write_together(files);
+  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
+    for (const std::string& line : warnings(loaded.traces[rank]))
+      fmt::print(stderr, "{}: {}\n", loaded.job.ranks[rank].trace, line);
   fmt::print(stderr, "{}: {} ranks, {} collectives; the recorded ends of one differ by up to {}\n", arguments.output,
              loaded.traces.size(), loaded.job.collectives.size(), to_text(loaded.job.clock_residual));
   return 0;

@@ -90,6 +90,7 @@ struct Kineto {
   std::vector<KinetoRange> ranges;
   std::map<std::int64_t, std::string> devices;  ///< names, by number
   std::optional<std::int64_t> rank;             ///< of "distributedInfo"
+  std::optional<std::int64_t> world_size;       ///< of "distributedInfo": the number of ranks
 };
 
 /// Reads a Kineto file of any generation since 2021: {"traceEvents": [...], ...}. Events of other kinds are ignored.

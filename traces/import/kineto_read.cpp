@@ -185,10 +185,10 @@ class KinetoReader {
   void read_rank(std::string_view text) {
     simdjson::dom::parser parser;
     simdjson::dom::element info;
-    std::int64_t rank = 0;
-    if (parser.parse(text.data(), text.size()).get(info) == simdjson::SUCCESS &&
-        info["rank"].get(rank) == simdjson::SUCCESS)
-      out_.rank = rank;
+    if (parser.parse(text.data(), text.size()).get(info) != simdjson::SUCCESS) return;
+    std::int64_t number = 0;
+    if (info["rank"].get(number) == simdjson::SUCCESS) out_.rank = number;
+    if (info["world_size"].get(number) == simdjson::SUCCESS) out_.world_size = number;
   }
 
   void read_event(std::string_view text) {

@@ -45,7 +45,10 @@ bool is_tar(std::string_view head) { return head.size() >= kBlock && head.substr
 std::vector<TarFile> tar_files(const Input& archive) {
   const std::string_view all = archive.bytes();
   std::vector<TarFile> files;
-  for (std::size_t at = 0; at + kBlock <= all.size() && all[at] != '\0';) {
+  for (std::size_t at = 0;;) {
+    if (at + kBlock > all.size())
+      refuse("{}:byte {}: the archive ends early; expected a complete tar archive", archive.path(), at);
+    if (all[at] == '\0') return files;
     const std::string_view header = all.substr(at, kBlock);
     if (octal(field(header, kChecksum, kChecksumSize)) != checksum(header))
       refuse("{}:byte {}: a header with a wrong checksum; expected a complete tar archive", archive.path(), at);
@@ -58,7 +61,6 @@ std::vector<TarFile> tar_files(const Input& archive) {
     }
     at += kBlock + (*size + kBlock - 1) / kBlock * kBlock;
   }
-  return files;
 }
 
 }  // namespace tidepool

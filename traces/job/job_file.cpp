@@ -17,15 +17,24 @@ namespace tidepool {
 namespace {
 
 constexpr std::string_view kVersionKey = "tidepool_job";
+constexpr std::string_view kQuotedVersionKey = "\"tidepool_job\"";
 constexpr std::int64_t kVersion = 1;
 /// No job has as many ops on a rank; a damaged file may.
 constexpr std::size_t kMostOps = std::size_t{1} << 31;
+/// A list of ops is the third; deeper ones would exhaust the stack.
+constexpr int kDeepest = 16;
 
 JobFields::Json parse_json(const Input& input) {
+  const auto shallow = [&](int depth, JobFields::Json::parse_event_t, const JobFields::Json&) {
+    if (depth > kDeepest) refuse("{}: lists or objects {} deep; expected a job file", input.path(), depth);
+    return true;
+  };
   try {
-    return JobFields::Json::parse(input.bytes());
+    return JobFields::Json::parse(input.bytes(), shallow);
   } catch (const JobFields::Json::parse_error& error) {
     refuse("{}:byte {}: this is no JSON; expected a job file", input.path(), error.byte);
+  } catch (const JobFields::Json::out_of_range&) {
+    refuse("{}: a number beyond those of 64 bits; expected whole numbers", input.path());
   }
 }
 
@@ -38,6 +47,8 @@ std::vector<JobGroup> read_groups(const JobFields& file, std::size_t ranks) {
     if (std::adjacent_find(group.ranks.begin(), group.ranks.end(), descends) != group.ranks.end())
       fields.refuse("ranks",
                     fmt::format("[{}]; expected each rank once, in ascending order", fmt::join(group.ranks, ", ")));
+    for (const JobGroup& known : groups)
+      if (known.name == group.name) fields.refuse("name", fmt::format("'{}'; expected each name once", group.name));
     groups.push_back(std::move(group));
   }
   return groups;
@@ -88,7 +99,8 @@ void check_ops(const LoadedJob& loaded, const std::string& path) {
 bool is_job_file(const Input& head) {
   const std::string_view text = head.bytes().substr(0, kSniffBytes);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' && text.find(kVersionKey) != std::string_view::npos;
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find(kQuotedVersionKey) != std::string_view::npos;
 }
 
 bool is_job_file(const std::string& path) {
@@ -135,7 +147,11 @@ std::string job_file(const Job& job) {
                   {"ranks", ranks},
                   {"groups", groups},
                   {"collectives", collectives}};
-  return json.dump(1) + "\n";
+  try {
+    return json.dump(1) + "\n";
+  } catch (const Json::type_error&) {
+    refuse("{}: a name that is no UTF-8; expected one that JSON can hold", job.ranks.front().trace);
+  }
 }
 
 LoadedJob load_job(const std::string& path) {

@@ -59,6 +59,9 @@ void sort_by_rank(const std::string& path, std::vector<RankProfile>& profiles) {
     if (ranks[i] != static_cast<std::int64_t>(i))
       refuse("{}: {} {}; expected 0 to {}, each once", path, ranks.size() == 1 ? "rank" : "ranks",
              fmt::join(ranks, ", "), ranks.size() - 1);
+  for (const RankProfile& each : profiles)
+    if (const auto size = each.kineto.world_size; size && *size != static_cast<std::int64_t>(ranks.size()))
+      refuse("{}: {} of {} ranks; expected all, the \"world_size\" of {}", path, ranks.size(), *size, each.file);
 }
 
 /// One group's collectives on one of its ranks, in the rank's order.
@@ -200,8 +203,11 @@ std::vector<RankProfile> read_rank_profiles(const std::string& path) {
   std::vector<RankProfile> profiles;
   if (std::filesystem::is_directory(path)) {
     std::vector<std::string> files;
-    for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator{path})
-      if (entry.is_regular_file()) files.push_back(entry.path().string());
+    std::error_code error;
+    for (auto entry = std::filesystem::directory_iterator{path, error};
+         !error && entry != std::filesystem::directory_iterator{}; entry.increment(error))
+      if (std::error_code unknown; entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+    if (error) refuse("{}: cannot be read: {}; expected a folder of profiles", path, error.message());
     std::sort(files.begin(), files.end());
     for (const std::string& file : files) add_profile(profiles, read_input(file));
   } else {

@@ -27,6 +27,7 @@ std::vector<RankProfile> read_rank_profiles(const std::string& path);
 /// The clocks of the ranks must agree: what they differ by shows in Job::clock_residual.
 /// @return  the traces' paths and hashes are the caller's to set
 /// @throws InputError  "runs: ranks 0, 2; expected 0 to 1, each once"
+/// @throws InputError  "runs: 7 of 8 ranks; expected all, the \"world_size\" of a.json"
 /// @throws InputError  "b.json: 7 collectives of group 'all'; expected 8, as in a.json"
 /// @throws InputError  "b.json: collective 4 of group 'all' is all_to_all; expected all_reduce, as in a.json"
 LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles);
