@@ -142,7 +142,7 @@ int run(const Arguments& arguments) {
   }
   refuse_job_options(arguments.job, arguments.trace);
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
-  const Grid grid{arguments.grid, trace.trace};
+  const Grid grid{with_defaults(arguments.grid), trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)
     throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
@@ -178,6 +178,7 @@ const RegisterCommand kRegistered{
                       "a trace, in any form that import reads, or the job file of several ranks")
            .required();
        declare_grid_options(app, arguments->grid);
+       forget_defaults(arguments->grid);
        declare_job_options(app, arguments->job);
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
            .type_name("FILE");

@@ -14,43 +14,41 @@
 namespace tidepool {
 namespace {
 
-std::vector<std::size_t> parse_ranks(const std::string& text) {
+const std::string kNotGiven(1, '\0');
+
+std::vector<std::size_t> parse_ranks(const std::optional<std::string>& text) {
   std::vector<std::size_t> ranks;
-  if (text.empty()) return ranks;
-  for (const std::string& each : split_list(text)) {
+  if (!text) return ranks;
+  for (const std::string& each : split_list(*text)) {
     const std::optional<std::int64_t> rank = parse_whole(each);
     if (!rank || *rank < 0) refuse("--rank: '{}' is no rank; expected whole numbers, as in 0,3", excerpt(each));
     ranks.push_back(static_cast<std::size_t>(*rank));
   }
+  if (ranks.empty()) refuse("--rank: no rank; expected whole numbers, as in 0,3");
   return ranks;
 }
 
-double parse_scale(const std::string& text) {
-  if (text.empty()) return 1;
+double parse_scale(const std::optional<std::string>& text) {
+  if (!text) return 1;
   constexpr double kMost = 1000;
   char* end = nullptr;
-  const double factor = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || !(factor >= 0) || factor > kMost)
-    refuse("--scale: '{}' is no factor; expected a number from 0 to {}, as in 0.5", excerpt(text), kMost);
+  const double factor = std::strtod(text->c_str(), &end);
+  if (text->empty() || *end != '\0' || !(factor >= 0) || factor > kMost)
+    refuse("--scale: '{}' is no factor; expected a number from 0 to {}, as in 0.5", excerpt(*text), kMost);
   return factor;
 }
 
-OwnTime parse_own_time(const std::string& text) {
-  if (text.empty() || text == "all") return OwnTime::kAll;
+OwnTime parse_own_time(const std::optional<std::string>& text) {
+  if (!text || text == "all") return OwnTime::kAll;
   if (text == "ops") return OwnTime::kOps;
   if (text == "host") return OwnTime::kHost;
-  refuse("--of: '{}'; expected all, ops or host", excerpt(text));
+  refuse("--of: '{}'; expected all, ops or host", excerpt(*text));
 }
 
 void refuse_grid_options(const GridText& grid) {
-  std::vector<std::pair<std::string, std::string>> usual;
-  const GridText defaults;
-  for_each_text(defaults, [&](const char* name, const std::string& text) { usual.emplace_back(name, text); });
-  std::size_t next = 0;
   std::string given;
   for_each_text(grid, [&](const char* name, const std::string& text) {
-    if (given.empty() && text != usual[next].second) given = name;
-    ++next;
+    if (given.empty() && text != kNotGiven) given = name;
   });
   if (grid.first) given = "first";
   if (grid.count_search) given = "count-search";
@@ -61,6 +59,22 @@ void refuse_grid_options(const GridText& grid) {
 }
 
 }  // namespace
+
+void forget_defaults(GridText& grid) {
+  for_each_text(grid, [](const char*, std::string& text) { text = kNotGiven; });
+}
+
+GridText with_defaults(GridText grid) {
+  std::vector<std::string> usual;
+  const GridText defaults;
+  for_each_text(defaults, [&](const char*, const std::string& text) { usual.push_back(text); });
+  auto next = usual.begin();
+  for_each_text(grid, [&](const char*, std::string& text) {
+    if (text == kNotGiven) text = *next;
+    ++next;
+  });
+  return grid;
+}
 
 void declare_job_options(const CommandLine& app, JobText& text) {
   app.add_option("--scale", text.scale,
@@ -80,7 +94,7 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
                                     {"--of", &text.of},
                                     {"--collectives", &text.collectives},
                                     {"-j", &text.threads}})
-    if (!value->empty()) refuse("{}: {} is no job file; expected it with one", name, trace);
+    if (*value) refuse("{}: {} is no job file; expected it with one", name, trace);
 }
 
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
@@ -88,8 +102,11 @@ int simulate_job_file(const std::string& path, const GridText& grid, const JobTe
   const JobChange change{.ranks = parse_ranks(text.ranks),
                          .factor = parse_scale(text.scale),
                          .what = parse_own_time(text.of),
-                         .table = text.collectives};
-  const auto threads = static_cast<std::size_t>(parse_threads(text.threads));
+                         .table = text.collectives.value_or("")};
+  for (const auto& [name, value] : {std::pair{"--rank", &text.ranks}, {"--of", &text.of}})
+    if (*value && !text.scale) refuse("{}: is about --scale, which is not given; expected both", name);
+  if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
+  const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
   const JobResult result = run_job(job, path, change, threads);
   if (json)

@@ -1,8 +1,8 @@
 // tidepool simulate of a job file: its options, and the run.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "simulator/sweep/grid.hpp"
 #include "traces/command_line.hpp"
@@ -10,10 +10,15 @@
 
 namespace tidepool {
 
-/// What the command line says of a job; "" = not given.
+/// What the command line says of a job.
 struct JobText {
-  std::string ranks, scale, of, collectives, threads;
+  std::optional<std::string> ranks, scale, of, collectives, threads;
 };
+
+/// Texts that no command line can give stand for options that are not given: a job refuses those that are, even with
+/// their defaults.
+void forget_defaults(GridText& grid);
+GridText with_defaults(GridText grid);
 
 void declare_job_options(const CommandLine& app, JobText& text);
 

@@ -53,7 +53,7 @@ Nanos nanos(const Lines& lines, const std::string& text) {
   const double time = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !(time > 0) || time > static_cast<double>(kMost))
     lines.refuse("the time is '{}'; expected a number of ns above 0", excerpt(text));
-  return Nanos{std::llround(time)};
+  return Nanos{std::max(std::llround(time), 1LL)};
 }
 
 }  // namespace

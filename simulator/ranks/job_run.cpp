@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "simulator/ranks/collective_table.hpp"
 #include "traces/refuse.hpp"
+#include "traces/total.hpp"
 
 namespace tidepool {
 namespace {
 
 /// All-reduces with recorded sizes take what the table says; other collectives what was recorded.
 void price(const Job& job, const CollectiveTable& table, const std::string& name, std::vector<Nanos>& costs) {
+  bool any = false;
   for (std::size_t i = 0; i < job.collectives.size(); ++i) {
     const JobCollective& collective = job.collectives[i];
     if (collective.name != "all_reduce" || !collective.input) continue;
@@ -19,7 +22,9 @@ void price(const Job& job, const CollectiveTable& table, const std::string& name
     const std::optional<Nanos> cost = table.all_reduce(devices, *collective.input);
     if (!cost) refuse("{}: no times of {} devices; expected those of collective {}, all_reduce", name, devices, i);
     costs[i] = *cost;
+    any = true;
   }
+  if (!any) refuse("{}: the job has no all_reduce with a recorded size; expected one to price", name);
 }
 
 void change_programs(const JobChange& change, std::vector<RankProgram>& programs) {
@@ -28,6 +33,21 @@ void change_programs(const JobChange& change, std::vector<RankProgram>& programs
   for (std::size_t rank = 0; rank < programs.size(); ++rank)
     if (change.ranks.empty() || std::find(change.ranks.begin(), change.ranks.end(), rank) != change.ranks.end())
       programs[rank] = scaled(std::move(programs[rank]), change.factor, change.what);
+}
+
+/// Refuses times whose sums 64 bits may not hold: no path is longer than all times of all ranks.
+void check_times(const std::string& path, const std::vector<RankProgram>& programs, const std::vector<Nanos>& costs,
+                 double factor) {
+  const auto number = [](Nanos time) { return std::abs(static_cast<double>(time.count())); };
+  double sum = 0;
+  for (const Nanos cost : costs) sum += number(cost);
+  for (const RankProgram& program : programs) {
+    sum += number(program.start);
+    for (const RankOp& op : program.ops)
+      sum += number(op.lag) + (number(op.gap) + number(op.duration)) * std::max(factor, 1.0);
+  }
+  if (sum > static_cast<double>(Total::kMost))
+    refuse("{}: all times add up to more than 73 years; expected a step", path);
 }
 
 /// The largest difference of a simulated end of a collective from the recorded one, over all ranks.
@@ -53,6 +73,7 @@ JobResult run_job(const LoadedJob& job, const std::string& path, const JobChange
   result.costs = recorded_costs(job.job);
   for (const RankProgram& program : result.programs) result.recorded = std::max(result.recorded, program.recorded_end);
   if (!change.table.empty()) price(job.job, read_collective_table(change.table), change.table, result.costs);
+  check_times(path, result.programs, result.costs, change.factor);
   change_programs(change, result.programs);
   result.times = simulate_job(job, path, result.programs, result.costs, threads);
   result.path = critical_path_of(job, result.programs, result.times);

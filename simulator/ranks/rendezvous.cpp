@@ -56,7 +56,7 @@ class RankRun {
         host_ = times_[issued_ - 1].end;
       }
       const RankOp& op = program_.ops[issued_];
-      times_[issued_].launch = host_ + op.gap;
+      times_[issued_].launch = std::max(host_ + op.gap, program_.start);
       host_ += std::max(op.gap, Nanos{});
       queues_[op.stream.index()].ops.push_back(static_cast<std::uint32_t>(issued_));
     }

@@ -131,7 +131,7 @@ int inform_of_job(const Arguments& arguments) {
 }
 
 int inform(const Arguments& arguments) {
-  if (is_job_file(arguments.input)) return inform_of_job(arguments);
+  if (arguments.format == "auto" && is_job_file(arguments.input)) return inform_of_job(arguments);
   const auto start = std::chrono::steady_clock::now();
   const Trace trace = load_trace(arguments.input, arguments.format);
   const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
