@@ -65,6 +65,9 @@ TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
   };
   CHECK(complaint({"--policy", "lru"}) ==
         "tidepool: --policy: the ranks of a job keep what they keep in the recording; expected it without a job\n");
+  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // the default
+        "tidepool: --machine: the ranks of a job keep what they keep in the recording; expected it without a job\n");
+  CHECK(complaint({"--rank", "1"}) == "tidepool: --rank: is about --scale, which is not given; expected both\n");
   CHECK(complaint({"--rank", "2", "--scale", "2"}) == "tidepool: --rank: 2; expected ranks of the job, 0 to 1\n");
   CHECK(complaint({"--rank", "x"}) == "tidepool: --rank: 'x' is no rank; expected whole numbers, as in 0,3\n");
   CHECK(complaint({"--scale", "-1"}) ==
@@ -88,6 +91,11 @@ TEST_CASE("tidepool import refuses a folder without profiles, and options of one
     return run_program(arguments).err;
   };
   CHECK(complaint({}) == "tidepool: " + runs + ": no Kineto file; expected one for each rank\n");
+  write_file(runs + "/r0.json", rank_profile(0, 200));
+  std::filesystem::create_directory(scratch.file("x.json"));
+  CHECK(complaint({}) ==
+        "tidepool: " + scratch.file("x.json") + ": is no file; expected one, beside which the traces can be\n");
+  CHECK_FALSE(std::filesystem::exists(scratch.file("x.rank0.tide")));
   CHECK(complaint({"--device", "0"}) ==
         "tidepool: " + runs + ": several ranks; expected no --device, --iteration and --with\n");
 }

@@ -95,6 +95,10 @@ TEST_CASE("profiles that are not those of all ranks are refused") {
         "b.json: collective 0 of group 'all' is all_to_all; expected all_reduce, as in a.json");
   CHECK(complaint({rank_profile(0, 200, "send 0->1"), rank_profile(1, 200)}) ==
         "a.json: 'send 0->1' goes from one rank to another; expected only what all ranks of a group take part in");
+  std::string of_three = rank_profile(1, 200);
+  of_three.replace(of_three.find("\"rank\": 1"), 9, "\"rank\": 1, \"world_size\": 3");
+  CHECK(complaint({rank_profile(0, 200), of_three}) ==
+        "runs: 2 of 3 ranks; expected all, the \"world_size\" of b.json");
   std::string none = rank_profile(1, 200);
   none.replace(none.find("ncclKernel"), 4, "gemm");
   CHECK(complaint({rank_profile(0, 200), none}) == "b.json: 0 collectives of group 'all'; expected 1, as in a.json");
@@ -114,6 +118,10 @@ TEST_CASE("a job file is refused with the record and the reason") {
           parse_job(Input{"job.json", "{\"tidepool_job\": 1,"});
         }) == "job.json:byte 20: this is no JSON; expected a job file");
   CHECK(job_complaint("\"tidepool_job\": 1", "\"tidepool_job\": 2") == "job.json: tidepool_job: 2; expected 1");
+  CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": 1e999") ==
+        "job.json: a number beyond those of 64 bits; expected whole numbers");
+  CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": " + std::string(100'000, '[')) ==
+        "job.json: lists or objects 17 deep; expected a job file");
   CHECK(job_complaint("\"start_ns\": 0", "\"start_ns\": -1") ==
         "job.json: ranks[0].start_ns: -1; expected a whole number of at least 0");
   CHECK(job_complaint("\"trace\": \"b.tide\"", "\"trace\": 7") == "job.json: ranks[1].trace: 7; expected a text");
@@ -137,6 +145,9 @@ TEST_CASE("a tar archive gives its files, and says where it is damaged") {
   REQUIRE(files.size() == 1);
   CHECK(files[0].name == "runs/a.json");
   CHECK(files[0].bytes == "hello");
+  CHECK(refusal([&] {
+          tar_files(Input{"x.tar", bytes.substr(0, 1024)});
+        }) == "x.tar:byte 1024: the archive ends early; expected a complete tar archive");
   std::string damaged = bytes;
   damaged[3] = 'x';
   CHECK(refusal([&] {
