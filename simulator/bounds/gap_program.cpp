@@ -1,5 +1,5 @@
-// The bounds "gap-lp" and "gap-cover": what must be run again over the whole step, as a linear or an integer program, for
-// plans that never swap and run any op again as often as they like.
+// The bounds "gap-lp" and "gap-cover": what must be run again over the whole step, as a linear or an integer program,
+// for plans that never swap and run any op again as often as they like.
 //
 // Between two uses of a version that lie further apart than one op, it is there all the time or it is made again in
 // between: a later run of its op, which costs the version's share of the op (shares of what one op makes add up to
@@ -22,10 +22,9 @@ namespace tidepool {
 namespace {
 
 constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
-// Of branch and bound. What is proved until then holds; where time ends it, that differs from run to run.
-constexpr Nanos kLongestCover{5'000'000'000};
+// Of branch and bound, which no wall time ends: its answer is the same in every run. Both keep it to seconds.
 constexpr int kMostNodes = 1'000;
-constexpr std::size_t kMostWhole = 2'000;  // gaps; of more, none is taken whole
+constexpr std::size_t kMostWhole = 1'000;  // gaps; of more, none is taken whole
 
 /// A version between two uses, as far as instants at which not everything fits: rows [first, last) of those.
 struct Gap {
@@ -87,8 +86,9 @@ class Gaps {
       program.add(static_cast<std::uint32_t>(gap.first), absent, bytes);
       if (gap.last < rows_.size()) program.add(static_cast<std::uint32_t>(gap.last), absent, -bytes);
     }
-    const LinearProgram::Solution solution = program.solve(
-        {.time = whole ? kLongestCover : kLongest, .nodes = whole ? std::optional{kMostNodes} : std::nullopt});
+    const LinearProgram::Limits limits =
+        whole ? LinearProgram::Limits{.nodes = kMostNodes} : LinearProgram::Limits{.time = kLongest};
+    const LinearProgram::Solution solution = program.solve(limits);
     const double proved = solution.bound * most_cost;
     if (!(proved > 0)) return 0;
     // Less what rounding the coefficients may have added, or what the solver takes for zero.
