@@ -21,13 +21,14 @@ constexpr double kMostSteps = 2e8, kStepsPerOp = 1e6;
 
 bool is_searched(const Trace& trace, const RunSpec& spec) {
   const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };
-  if (trace.ops().empty() || spec.steady || spec.iterations != 1 || spec.capacity == kNoLimit ||
+  if (trace.ops().empty() || (!spec.steady && spec.iterations != 1) || spec.capacity == kNoLimit ||
       spec.assume.copy_on_write || spec.policy.find('+') != std::string::npos ||
       find_pool(parse_spec(spec.pool).name).has_addresses || !writes_anew(trace))
     return false;
   for (std::size_t i = 0; i < trace.ops().size(); ++i)
     if (!one(i)) return false;
-  return true;
+  const auto stays = [](const Buffer& buffer) { return !buffer.born_before || buffer.outlives; };
+  return !spec.steady || std::all_of(trace.buffers().begin(), trace.buffers().end(), stays);
 }
 
 /// Values are what ops make; what existed before the step stays, and so does what it hands on.
@@ -53,6 +54,19 @@ std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) 
   return problem;
 }
 
+bool existed(const Trace& trace, const Action& action) {
+  return action.verb == Verb::kAlloc && trace.buffer(trace.version(VersionId{action.subject}).buffer).born_before;
+}
+
+/// Where the step is repeated, what existed before it is there already from the second iteration on.
+Plan repeated(const Trace& trace, const Plan& once) {
+  Plan plan = once;
+  plan.actions.push_back({.verb = Verb::kNext, .before = OpId{0}, .subject = 1});
+  for (const Action& action : once.actions)
+    if (!existed(trace, action)) plan.actions.push_back(action);
+  return plan;
+}
+
 }  // namespace
 
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
@@ -64,7 +78,7 @@ std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec,
   search.steps =
       static_cast<std::int64_t>(effort * std::min(kMostSteps, kStepsPerOp * static_cast<double>(trace.ops().size())));
   search.seed = spec.seed;
-  const BoundQuery query{trace, spec.machine, spec.capacity, false, true, spec.assume};
+  const BoundQuery query{trace, spec.machine, spec.capacity, false, true, spec.assume, 1, spec.steady};
   if (const std::optional<Bound> bound = best_bound(query)) {
     if (!bound->feasible) return std::nullopt;
     search.enough = (bound->makespan - found.baseline).count();
@@ -73,7 +87,8 @@ std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec,
   if (!schedule) return std::nullopt;
   std::vector<OpId> runs;
   for (const std::uint32_t op : schedule->runs) runs.push_back(OpId{op});
-  const auto plan = std::make_shared<const Plan>(plan_of_runs(trace, runs));
+  const Plan once = plan_of_runs(trace, runs);
+  const auto plan = std::make_shared<const Plan>(spec.steady ? repeated(trace, once) : once);
   const auto make = [plan] { return std::make_unique<BestPlan>(plan); };
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(make());

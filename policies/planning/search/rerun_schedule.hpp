@@ -33,8 +33,9 @@ struct RerunSearch {
 /// Simulated annealing. Between two uses of a value by first runs (and after the last one), the value is held from the
 /// first of them up to some stage, and again from some stage up to the second; where it is needed and not held, its op
 /// runs again, and so do, recursively, those whose values that reads. Each state of the search is such a pair of stages
-/// for every interval between uses; a move changes one, or two that overlap. Rounds begin with the best. What a schedule needs beyond the room is paid for at a price
-/// that rises while schedules exceed it and falls while they fit. Deterministic.
+/// for every interval between uses; a move changes one, or two that overlap. Rounds begin with the best.
+/// What a schedule needs beyond the room is paid for at a price that rises while schedules exceed it and falls while
+/// they fit. Deterministic.
 /// @return  the best schedule that fits; none: none was found
 std::optional<RerunSchedule> search_reruns(const RerunProblem& problem, const RerunSearch& search);
 
