@@ -112,4 +112,7 @@ TEST_CASE("what is wrong with a graph is said with the op or the budget") {
         "t.log: op 0: reads op 0, which does not run before it; expected ops in the order of their first runs");
   CHECK(says(checkmate(stored(12, 41, R"({"4":[0]})"))) ==
         "t.log: budget 0: \"recompute\" names op 4 of 4; expected one of them");
+  CHECK(says(checkmate(stored(12, 41, "[[0]]"))) == "t.log: budget 0: \"recompute\" is no object; expected one");
+  CHECK(says(R"({"fixed_kib":5,"ops":[)" + kOps + R"(],"budgets":3})") ==
+        "t.log: \"budgets\" is no list; expected a list");
 }

@@ -36,17 +36,27 @@ class GraphReader {
       refuse("no JSON object; expected a graph with \"ops\" and \"budgets\"");
     if (checkmate_) graph_.fixed = bytes(whole(file, "fixed_kib"), "fixed_kib");
     read_ops(list(file, "ops"));
-    array budgets;
-    if (file["budgets"].get(budgets) == simdjson::SUCCESS) read_budgets(budgets);
+    if (is_given(file, "budgets")) read_budgets(list(file, "budgets"));
     return std::move(graph_);
   } catch (const InputError& error) {
     throw error.at(input_.path() + where_);
   }
 
  private:
+  /// Neither absent nor null.
+  static bool is_given(const object& record, const char* key) {
+    element value;
+    return record[key].get(value) == simdjson::SUCCESS && !value.is_null();
+  }
+  static object members(const object& record, const char* key) {
+    object found;
+    if (record[key].get(found) != simdjson::SUCCESS) refuse("\"{}\" is no object; expected one", key);
+    return found;
+  }
   static array list(const object& record, const char* key) {
     array found;
-    if (record[key].get(found) != simdjson::SUCCESS) refuse("\"{}\" is missing; expected a list", key);
+    if (record[key].get(found) != simdjson::SUCCESS)
+      refuse("\"{}\" is {}; expected a list", key, is_given(record, key) ? "no list" : "missing");
     return found;
   }
 
@@ -149,9 +159,10 @@ class GraphReader {
     if (const auto least = maybe_whole(record, "lower_bound")) budget.least = time(*least, "lower_bound");
     if (const auto least = maybe_whole(record, "cover_bound_any_copies"))
       budget.least_any = time(*least, "cover_bound_any_copies");
-    object solution, again;
-    if (record["solution"].get(solution) != simdjson::SUCCESS) return;
-    if (solution["recompute"].get(again) != simdjson::SUCCESS) return;
+    if (!is_given(record, "solution")) return;
+    const object solution = members(record, "solution");
+    if (!is_given(solution, "recompute")) return;
+    const object again = members(solution, "recompute");
     GraphSchedule schedule;
     schedule.cost = time(whole(solution, "cost"), "cost");
     schedule.peak = bytes(whole(solution, "plain_peak_kib"), "plain_peak_kib") + graph_.fixed;
@@ -175,8 +186,8 @@ class GraphReader {
     };
     budget.least = least("lower_bound_2_copies");
     budget.least_any = least("cover_bound_any_copies");
-    object runs;
-    if (record["recompute"].get(runs) != simdjson::SUCCESS) return;
+    if (!is_given(record, "recompute")) return;
+    const object runs = members(record, "recompute");
     GraphSchedule schedule;
     schedule.cost = Nanos{base} + time(whole(record, "extra_cost"), "extra_cost");
     schedule.peak = bytes(whole(record, "peak"), "peak");
