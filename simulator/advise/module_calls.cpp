@@ -38,17 +38,27 @@ struct Passes {
 Passes passes_of(const Trace& trace) {
   Passes found;
   bool in_forward = false, again = false;
-  const auto is_first_op = [&](const Op& op) {
-    const Op& first = trace.op(OpId{trace.steps()[found.passes.front().ops.front()].id});
-    return op.module == first.module && op.name == first.name;
+  const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
+  const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
+  // A pass begins and ends as the first one does; what is run again does not.
+  const auto begins_pass = [&](std::size_t position) {
+    const std::vector<std::size_t>& first = found.passes.front().ops;
+    if (!are_alike(op_at(position), op_at(first.front()))) return false;
+    for (std::size_t i = position; i < trace.steps().size(); ++i) {
+      if (trace.steps()[i].kind != StepKind::kRun) continue;
+      if (op_at(i).phase == Phase::kBackward) return false;
+      if (op_at(i).phase == Phase::kForward && are_alike(op_at(i), op_at(first.back()))) return true;
+    }
+    return false;
   };
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     if (trace.steps()[i].kind != StepKind::kRun) continue;
-    const Op& op = trace.op(OpId{trace.steps()[i].id});
+    const Op& op = op_at(i);
     if (op.phase == Phase::kBackward) in_forward = again = false;
     if (op.phase != Phase::kForward) continue;
     if (!in_forward && !again) {
-      again = !found.passes.empty() && !is_first_op(op);
+      if (trace.text(op.module).empty()) continue;  // as what makes a batch
+      again = !found.passes.empty() && !begins_pass(i);
       in_forward = !again;
       if (in_forward) {
         if (!found.passes.empty()) found.passes.back().pass.backward_end = allocations_for(trace, i);

@@ -46,6 +46,21 @@ TEST_CASE("a module that is called twice in a forward pass is left out, not one 
         std::vector<std::string>{"a 0-2", "a 6-8", "b 2-4", "b 8-10"});
 }
 
+TEST_CASE("an op without a module in front of a micro-batch, as of its data, does not hide that a pass begins") {
+  CHECK(calls_in({{"", kForward},
+                  {"a", kForward},
+                  {"b", kForward},
+                  {"b", kBackward},
+                  {"a", kForward},
+                  {"b", kForward},
+                  {"b", kBackward}}) == std::vector<std::string>{"a 2-4", "a 8-10", "b 4-6", "b 10-12"});
+}
+
+TEST_CASE("the first module that runs again in backward is no further pass") {
+  CHECK(calls_in({{"a", kForward}, {"b", kForward}, {"b", kBackward}, {"a", kForward}, {"a", kBackward}}) ==
+        std::vector<std::string>{"b 2-4"});
+}
+
 TEST_CASE("what holds numbered modules only may be a list, which is never called, and is left out") {
   CHECK(calls_in({{"h.0", kForward}, {"h.1.x", kForward}, {"h.1.y", kForward}, {"h.0", kBackward}}) ==
         std::vector<std::string>{"h.0 0-2", "h.1 2-6", "h.1.x 2-4", "h.1.y 4-6"});
