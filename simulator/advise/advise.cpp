@@ -1,7 +1,6 @@
 #include "simulator/advise/advise.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <tuple>
@@ -10,8 +9,10 @@
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/bounds/bound.hpp"
 #include "simulator/fit/fit.hpp"
+#include "simulator/launch/process.hpp"
 #include "traces/error.hpp"
 #include "traces/iteration.hpp"
+#include "traces/json_text.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -65,15 +66,16 @@ void add_checkpoints(Advice& advice, const Trace& step, const RunSpec& spec) {
 
 /// The commands that make the plan and carry it out.
 std::string plan_code(const AdvisedStep& step, const std::string& file, const RunSpec& spec) {
-  std::string code, trace = file;
+  std::string code, trace = shell_word(file);
   if (step.iteration) {
     trace = "step.tide";
-    code = fmt::format("tidepool import {} --iteration {} -o {}\n", file, *step.iteration, trace);
+    code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(file), *step.iteration, trace);
   }
   return code + fmt::format(
                     "tidepool simulate {0} --pool {1} --policy {2} --capacity {3}B --machine {4} --plan-out run.plan\n"
                     "tidepool run --plan run.plan --trace {0} -- COMMAND\n",
-                    trace, spec.pool, spec.policy, spec.capacity.count(), spec.machine.name);
+                    trace, shell_word(spec.pool), shell_word(spec.policy), spec.capacity.count(),
+                    shell_word(spec.machine.name));
 }
 
 void add_plan(Advice& advice, const AdvisedStep& advised, const std::string& file, RunSpec spec,
@@ -130,21 +132,24 @@ Advice advise(const AdvisedStep& step, const std::string& file, const RunSpec& s
 }
 
 std::string checkpoint_code(const std::vector<std::string>& modules) {
-  return fmt::format(R"(import functools
+  std::string names;
+  for (const std::string& module : modules) names += "    " + json_text(nlohmann::json(module)) + ",\n";
+  return R"(import functools
 
+from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
 MODULES = [
-    "{}",
-]
+)" + names + R"(]
 
 
 def apply(model):
     for name in MODULES:
         module = model.get_submodule(name)
+        if getattr(module.forward, "__func__", None) is Module.forward:
+            raise TypeError(f"{name}: a {type(module).__name__}, which is never called; expected a module with a forward")
         module.forward = functools.partial(checkpoint, module.forward, use_reentrant=False)
-)",
-                     fmt::join(modules, "\",\n    \""));
+)";
 }
 
 }  // namespace tidepool

@@ -74,7 +74,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
              to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
              advice.base_peak <= spec.capacity ? "it fits as it is"
              : fits                            ? "changes that do it, the fastest first"
-             : advice.changes.empty()          ? "nothing lowers the peak"
+             : advice.changes.empty()          ? "nothing that was tried lowers the peak"
                                                : "nothing does it; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
@@ -99,7 +99,7 @@ int apply(const RunSpec& spec, const Advice& advice) {
   const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
                                   [](const Change& change) { return change.kind == "checkpoint"; });
   if (found == advice.changes.end()) {
-    fmt::print(stderr, "advise: no change of the script lowers the peak\n");
+    fmt::print(stderr, "advise: no change of the script that was tried lowers the peak\n");
     return 1;
   }
   fmt::print("{}", found->code);

@@ -49,10 +49,10 @@ TEST_CASE("a plan that tidepool advise proposes is the one that its commands mak
   const auto plan = std::find_if(changes.begin(), changes.end(), is_plan);
   REQUIRE(plan != changes.end());
   CHECK(plan->at("code") ==
-        "tidepool simulate " + kSample +
-            " --pool best-fit --policy dtr-eq --capacity 13593156890B --machine a100-pcie4 --plan-out "
-            "run.plan\ntidepool run --plan run.plan --trace " +
-            kSample + " -- COMMAND\n");
+        "tidepool simulate '" + kSample +
+            "' --pool 'best-fit' --policy 'dtr-eq' --capacity 13593156890B --machine 'a100-pcie4' --plan-out "
+            "run.plan\ntidepool run --plan run.plan --trace '" +
+            kSample + "' -- COMMAND\n");
   const Json run = Json::parse(run_program({"simulate", kSample, "--pool", "best-fit", "--policy", "dtr-eq",
                                             "--capacity", "13593156890B", "--machine", "a100-pcie4", "--json"})
                                    .out);

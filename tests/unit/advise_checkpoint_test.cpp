@@ -155,19 +155,22 @@ TEST_CASE("checkpointing refuses a module whose input is overwritten in forward"
 }
 
 TEST_CASE("the code of checkpointed modules is a Python file with apply(model)") {
-  CHECK(checkpoint_code({"h.0", "h.1"}) == R"(import functools
+  CHECK(checkpoint_code({"h.0", R"(h."a\b")"}) == R"(import functools
 
+from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
 MODULES = [
     "h.0",
-    "h.1",
+    "h.\"a\\b\"",
 ]
 
 
 def apply(model):
     for name in MODULES:
         module = model.get_submodule(name)
+        if getattr(module.forward, "__func__", None) is Module.forward:
+            raise TypeError(f"{name}: a {type(module).__name__}, which is never called; expected a module with a forward")
         module.forward = functools.partial(checkpoint, module.forward, use_reentrant=False)
 )");
 }
