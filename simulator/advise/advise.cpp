@@ -65,20 +65,20 @@ void add_checkpoints(Advice& advice, const Trace& step, const RunSpec& spec) {
 }
 
 /// The commands that make the plan and carry it out.
-std::string plan_code(const AdvisedStep& step, const std::string& file, const RunSpec& spec) {
-  std::string code, trace = shell_word(file);
+std::string plan_code(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec) {
+  std::string code, trace = shell_word(words.trace);
   if (step.iteration) {
     trace = "step.tide";
-    code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(file), *step.iteration, trace);
+    code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(words.trace), *step.iteration, trace);
   }
   return code + fmt::format(
                     "tidepool simulate {0} --pool {1} --policy {2} --capacity {3}B --machine {4} --plan-out run.plan\n"
                     "tidepool run --plan run.plan --trace {0} -- COMMAND\n",
                     trace, shell_word(spec.pool), shell_word(spec.policy), spec.capacity.count(),
-                    shell_word(spec.machine.name));
+                    shell_word(words.machine));
 }
 
-void add_plan(Advice& advice, const AdvisedStep& advised, const std::string& file, RunSpec spec,
+void add_plan(Advice& advice, const AdvisedStep& advised, const PlanWords& words, RunSpec spec,
               const std::string& planner) {
   const Trace& step = advised.trace;
   spec.policy = planner;
@@ -86,7 +86,7 @@ void add_plan(Advice& advice, const AdvisedStep& advised, const std::string& fil
   if (result.outcome != Outcome::kOk) return;
   Change change{.kind = "plan",
                 .modules = {},
-                .code = plan_code(advised, file, spec),
+                .code = plan_code(advised, words, spec),
                 .peak = result.totals.peak,
                 .overhead_ratio = ratio(result.totals.makespan, result.baseline),
                 .bound = {},
@@ -112,18 +112,18 @@ AdvisedStep step_to_advise(Trace trace) {
   return found ? std::move(*found) : AdvisedStep{std::move(trace)};
 }
 
-Advice advise(const AdvisedStep& step, const std::string& file, const RunSpec& spec,
+Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec,
               const std::vector<std::string>& planners) {
   if (!has_modules(step.trace))
     refuse(
-        "no forward op has a module, so nothing can be said of modules; expected a trace of `tidepool record --torch` "
-        "or `record --dry --torch`");
+        "no forward op has a module, so nothing can be said of modules; expected a training step as recorded by "
+        "`tidepool record --torch` or `record --dry --torch`");
   if (!has_training(step.trace))
     refuse("no backward op is recorded; expected a whole training step, forward, backward and optimizer");
   Advice advice{.base_peak = step.trace.ideal_peak(), .changes = {}};
   if (advice.base_peak <= spec.capacity) return advice;
   add_checkpoints(advice, step.trace, spec);
-  for (const std::string& planner : planners) add_plan(advice, step, file, spec, planner);
+  for (const std::string& planner : planners) add_plan(advice, step, words, spec, planner);
   std::stable_sort(advice.changes.begin(), advice.changes.end(), [&](const Change& a, const Change& b) {
     const auto over = [&](const Change& one) { return std::max(one.peak - spec.capacity, Bytes{}); };
     return std::tuple{over(a), a.overhead_ratio} < std::tuple{over(b), b.overhead_ratio};
@@ -140,7 +140,8 @@ from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
 MODULES = [
-)" + names + R"(]
+)" + names +
+         R"(]
 
 
 def apply(model):

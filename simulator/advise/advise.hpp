@@ -37,11 +37,17 @@ struct AdvisedStep {
 /// Of several iterations the first with the largest peak among those that have modules and train.
 AdvisedStep step_to_advise(Trace trace);
 
-/// @param file     where the trace is, for the commands of a plan
-/// @param spec     pool, capacity and machine; `policy` is not looked at
-/// @param planners policies whose plans are tried
+/// What the commands of a plan name.
+struct PlanWords {
+  std::string trace;    ///< file
+  std::string machine;  ///< name or file
+};
+
+/// @param words     as the user gave them
+/// @param spec      pool, capacity and machine; `policy` is not looked at
+/// @param planners  policies whose plans are tried
 /// @throws InputError  what the step lacks and how it is recorded
-Advice advise(const AdvisedStep& step, const std::string& file, const RunSpec& spec,
+Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec,
               const std::vector<std::string>& planners);
 
 /// A Python file with apply(model), which wraps modules in torch.utils.checkpoint.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -23,6 +25,18 @@ void for_each_module(std::string_view path, const Visit& visit) {
 /// Whether the last part of a path is a number, as of a module in a list.
 bool is_numbered(std::string_view path) {
   return path.substr(path.rfind('.') + 1).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Modules that are never called, as lists of modules; nothing: the recording does not say.
+std::optional<std::set<std::string, std::less<>>> containers_of(const Trace& trace) {
+  const auto told = trace.data().meta.find("containers");
+  if (told == trace.data().meta.end()) return std::nullopt;
+  const nlohmann::json list = nlohmann::json::parse(told->second, nullptr, false);
+  if (!list.is_array()) return std::nullopt;
+  std::set<std::string, std::less<>> containers;
+  for (const nlohmann::json& path : list)
+    if (path.is_string()) containers.insert(path.get<std::string>());
+  return containers;
 }
 
 /// The forward passes of a step, and the modules that run again between them.
@@ -113,6 +127,7 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 std::vector<ModuleCall> module_calls(const Trace& trace) {
   const Passes found = passes_of(trace);
   const std::set<std::string_view> parts = parts_of_models(trace);
+  const auto containers = containers_of(trace);
   std::map<std::string, std::vector<ModuleCall>, std::less<>> calls;
   std::set<std::string, std::less<>> left_out = found.run_again, called;
   for (const Passes::One& pass : found.passes) {
@@ -123,7 +138,7 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
       if (!parts.empty() && !parts.contains(first_part(path))) continue;
       bool inner_numbered = false;
       for_each_module(path, [&](std::string_view module) {
-        if (!inner_numbered) called.emplace(module);
+        if (containers ? !containers->contains(module) : !inner_numbered) called.emplace(module);
         inner_numbered = is_numbered(module);
         const auto [entry, is_new] = last.try_emplace(module, k);
         if (is_new)

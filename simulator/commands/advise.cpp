@@ -120,8 +120,8 @@ int run(const Arguments& arguments) {
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
     const bool plans = arguments.apply.empty();
-    const Advice advice =
-        advise(step, arguments.trace, spec, plans ? words_of(arguments.plans) : std::vector<std::string>{});
+    const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec,
+                                 plans ? words_of(arguments.plans) : std::vector<std::string>{});
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);

@@ -85,8 +85,8 @@ TEST_CASE("tidepool advise refuses what it has no answer to") {
   ProgramResult refused = run_program({"advise", path, "--capacity", "0.6x"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: " + path +
-                           ": no forward op has a module, so nothing can be said of modules; expected a trace of "
-                           "`tidepool record --torch` or `record --dry --torch`\n");
+                           ": no forward op has a module, so nothing can be said of modules; expected a training "
+                           "step as recorded by `tidepool record --torch` or `record --dry --torch`\n");
   refused = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "jax"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --apply: 'jax' is no framework that code can be written for; expected pytorch\n");

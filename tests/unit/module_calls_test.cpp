@@ -16,8 +16,9 @@ struct Ran {
 };
 
 /// "block 0-2": a module with the positions of its call. Every op makes a buffer, so that op i is at position 2 i + 1.
-std::vector<std::string> calls_in(const std::vector<Ran>& ops) {
+std::vector<std::string> calls_in(const std::vector<Ran>& ops, const std::string& containers = "") {
   TraceBuilder build;
+  if (!containers.empty()) build.meta()["containers"] = containers;
   for (const Ran& ran : ops) {
     const BufferId buffer = build.alloc({.size = 8_B});
     build.run({.name = build.text("op"), .module = build.text(ran.module), .phase = ran.phase},
@@ -70,4 +71,12 @@ TEST_CASE("a module that runs again in backward is checkpointed already and left
   CHECK(calls_in(
             {{"a", kForward}, {"b", kForward}, {"b", kForward}, {"b", kBackward}, {"b", kForward}, {"b", kBackward}}) ==
         std::vector<std::string>{"a 0-2"});
+}
+
+TEST_CASE("a module of numbered ones is called unless the recording names it as a container") {
+  const std::vector<Ran> ops{{"h.0", kForward}, {"h.1", kForward}, {"d.x", kForward}, {"h.0", kBackward}};
+  CHECK(calls_in(ops) == std::vector<std::string>{"d 4-6", "d.x 4-6", "h.0 0-2", "h.1 2-4"});
+  CHECK(calls_in(ops, R"(["d"])") == std::vector<std::string>{"d.x 4-6", "h 0-4", "h.0 0-2", "h.1 2-4"});
+  CHECK(calls_in(ops, R"(["d","h"])") == std::vector<std::string>{"d.x 4-6", "h.0 0-2", "h.1 2-4"});
+  CHECK(calls_in(ops, "not a list") == calls_in(ops));
 }

@@ -38,6 +38,7 @@ class LiveRecorder(Guest):
         self._complete = 0  # iterations
         self._next = None  # when the next one begins: no op of another process comes between two
         super().__init__(models, optimizers)
+        file.write(kind="info", key="containers", value=self.meta["containers"])
 
     @property
     def complete(self):

@@ -6,6 +6,13 @@ import torch
 from torch.nn.modules import module as module_hooks
 
 
+def containers_of(models):
+    """Dotted paths of the modules that only hold others and are never called, as a ModuleList is, in order."""
+    paths = {path for model in models for path, module in model.named_modules()
+             if path and getattr(module.forward, "__func__", None) is torch.nn.Module.forward}
+    return sorted(paths)
+
+
 class Position:
     """Follows module calls, autograd and the optimizer while entered.
 

@@ -1,6 +1,7 @@
 """Records the aten ops of a training step, the storages that they use, and the order of it all."""
 
 import gc
+import json
 import time
 from contextlib import ExitStack
 
@@ -10,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .errors import RecordingError
-from .position import Position
+from .position import Position, containers_of
 from .program import Buffer, Op, Program
 from .roofline import estimate_ns, find_device
 from .schema import UNINITIALISED, OpCall
@@ -260,6 +261,7 @@ class Recorder(TorchDispatchMode):
             meta["model"] = name
         meta["device"] = self._device.name if self._device else "cpu"
         meta["time"] = "estimated" if self._device else "measured"
+        meta["containers"] = json.dumps(containers_of(self._models))
         meta["notes"] = _NOTES
         return meta
 
