@@ -157,7 +157,7 @@ TEST_CASE("the times of a job are the same on any number of threads, and its cri
     INFO("seed " << seed);
     const LoadedJob job = random_job(seed);
     const JobTimes times = run(job);
-    for (const std::size_t threads : {2, 3, 8}) {
+    for (const std::size_t threads : std::vector<std::size_t>{2, 3, 8}) {
       const JobTimes others = run(job, threads);
       CHECK(others.makespan == times.makespan);
       for (std::size_t i = 0; i < times.collectives.size(); ++i) {

@@ -1,5 +1,6 @@
 // tide-remat and its parts on steps that can be worked out by hand.
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,33 @@ TEST_CASE("places are shared by lives that do not meet, and by no others") {
   CHECK(places.height == 1'024_B);
   CHECK(places.offsets[0] == places.offsets[2]);
   CHECK(places.offsets[0] != places.offsets[1]);
+}
+
+TEST_CASE("places of a cycle are the same where it begins and where it ends") {
+  // The cycle is requests 2 to 5. Of buffer a, 0 lies there when it begins and 4 when it ends; b is there all the time.
+  // 0 goes when 2 has its place: 3 has room only where 0 lay, until 4 comes. Without the cycle 4 could lie where 2 lay.
+  PlaceLog log;
+  log.lives = {{.size = 512_B, .end = 3}, {.size = 512_B}, {.size = 512_B, .end = 4},
+               {.size = 512_B, .end = 4}, {.size = 512_B}, {.size = 512_B}};
+  const VersionId a{0}, b{1}, c{2}, d{3};
+  for (const VersionId v : {a, b, c, d, a, c}) log.answers.push_back({v, true});
+  const PlaceLog::Begin first{2, 2}, last{5, 5};
+  log.cycle = PlaceLog::Cycle{first, last, std::vector<std::uint32_t>(6, PlaceLog::kNever)};
+  log.cycle->twin[4] = 0;
+  const FoundPlaces places = find_places(log, 512_B, 1'536_B, 1);
+  CHECK(places.height == 1'536_B);
+  CHECK(places.offsets[4] == places.offsets[0]);
+  CHECK(places.offsets[3] == places.offsets[0]);
+  CHECK(std::set<Bytes>{places.offsets[0], places.offsets[1], places.offsets[2]}.size() == 3);
+
+  // The same again and again, but for what only begins the run; what is asked for behind the cycle is no answer.
+  const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, 4);
+  CHECK(answers[a.index()].answers.size() == 2);
+  CHECK(answers[a.index()].again == 1);
+  CHECK(answers[b.index()].answers.size() == 1);
+  CHECK_FALSE(answers[b.index()].again);
+  CHECK(answers[c.index()].answers.size() == 1);
+  CHECK(answers[c.index()].again == 0);
 }
 
 TEST_CASE("what was placed before is placed in the same order again, and what is new above it") {

@@ -31,6 +31,20 @@ struct PlaceLog {
   };
   std::vector<Answer> answers;
   std::uint32_t asked = 0;  ///< how often policies were asked to make room
+
+  /// Where an iteration begins: so many lives and answers were before.
+  struct Begin {
+    std::size_t lives = 0, answers = 0;
+  };
+  std::vector<Begin> begins;  ///< by iteration, if they are noted
+  /// Part of the run after which all is asked for again and again: what lies where it begins and where it ends is equal.
+  struct Cycle {
+    Begin first, last;
+    /// By life: one that lies where the cycle begins and must lie where this one, of the same buffer, does, since this
+    /// one lies where the cycle ends; else kNever.
+    std::vector<std::uint32_t> twin;
+  };
+  std::optional<Cycle> cycle;
 };
 
 /// Refuses what exceeds a sum of rounded bytes, and knows no addresses. Writes down who lives when.
@@ -114,16 +128,24 @@ class RepeatedPool final : public Pool {
     bool given = false;
     Bytes offset, size;
   };
-  using Answers = std::vector<std::vector<Answer>>;  // by version, in order
+  struct Version {
+    std::vector<Answer> answers;       // in order
+    std::optional<std::size_t> again;  // after the last one, from this one on
+  };
+  using Answers = std::vector<Version>;
 
-  /// @param offsets  by life of the log
+  /// @param offsets  by life of the log; if that has a cycle, it is answered again and again
   static Answers answers_of(const PlaceLog& log, const std::vector<Bytes>& offsets, std::size_t versions) {
     Answers answers(versions);
     std::size_t life = 0;
-    for (const PlaceLog::Answer& each : log.answers) {
+    const std::size_t count = log.cycle ? log.cycle->last.answers : log.answers.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const PlaceLog::Answer& each = log.answers[i];
       Answer answer{each.given, {}, {}};
       if (each.given) answer.offset = offsets[life], answer.size = log.lives[life].size, ++life;
-      answers[each.version.index()].push_back(answer);
+      Version& version = answers[each.version.index()];
+      if (log.cycle && i >= log.cycle->first.answers && !version.again) version.again = version.answers.size();
+      version.answers.push_back(answer);
     }
     return answers;
   }
@@ -135,10 +157,11 @@ class RepeatedPool final : public Pool {
     holes_.emplace(capacity);
   }
   std::optional<Block> place(const Request& request) override {
-    std::uint32_t& next = next_[request.version.index()];
-    const std::vector<Answer>& answers = (*answers_)[request.version.index()];
-    if (next >= answers.size()) return {};
-    const Answer& answer = answers[next];
+    std::size_t& next = next_[request.version.index()];
+    const Version& version = (*answers_)[request.version.index()];
+    if (next >= version.answers.size() && version.again) next = *version.again;
+    if (next >= version.answers.size()) return {};
+    const Answer& answer = version.answers[next];
     if (answer.given && !holes_->place_at(answer.offset, answer.size)) return {};
     ++next;
     if (!answer.given) return {};
@@ -149,7 +172,7 @@ class RepeatedPool final : public Pool {
 
  private:
   std::shared_ptr<const Answers> answers_;
-  std::vector<std::uint32_t> next_;  // by version
+  std::vector<std::size_t> next_;  // by version
   std::optional<HoleMap> holes_;
 };
 

@@ -3,9 +3,65 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/planning/search/delegating_policy.hpp"
 #include "policies/planning/search/pooled_policy.hpp"
 
 namespace tidepool {
+
+namespace {
+
+/// Follows a draft and notes where iterations begin. The first one is taken for another state than all later ones, so
+/// that a cycle does not begin with the places that only the first begins with.
+class NotesBegins final : public DelegatingPolicy {
+ public:
+  NotesBegins(std::unique_ptr<Policy> policy, std::shared_ptr<PlaceLog> log)
+      : policy_{std::move(policy)}, log_{std::move(log)} {
+    delegate_to(*policy_);
+  }
+
+  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+    return policy_->plan_run(trace, spec);
+  }
+  void start(const View& view) override {
+    log_->begins.push_back({log_->lives.size(), log_->answers.size()});
+    DelegatingPolicy::start(view);
+  }
+  std::int64_t changes_of_mind() const override {
+    return (log_->begins.size() > 1 ? 1 : 0) + DelegatingPolicy::changes_of_mind();
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  std::shared_ptr<PlaceLog> log_;
+};
+
+/// The cycle between two iterations' begins, if what lies at one is what lies at the other: one life of a buffer each.
+std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog& log, const PlaceLog::Begin& first,
+                                             const PlaceLog::Begin& last) {
+  PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever)};
+  std::vector<std::uint32_t> at_first(trace.buffers().size(), PlaceLog::kNever), at_last = at_first;
+  std::uint32_t life = 0;
+  for (const PlaceLog::Answer& each : log.answers) {
+    if (!each.given) continue;
+    const std::uint32_t i = life++;
+    const auto note = [&](std::size_t begin, std::vector<std::uint32_t>& at) {
+      if (i >= begin || log.lives[i].end <= begin) return true;
+      return std::exchange(at[trace.version(each.version).buffer.index()], i) == PlaceLog::kNever;
+    };
+    if (!note(first.lives, at_first) || !note(last.lives, at_last)) return std::nullopt;
+  }
+  for (std::size_t b = 0; b < at_first.size(); ++b) {
+    const std::uint32_t old = at_first[b], now = at_last[b];
+    if (old == now) continue;
+    if (old == PlaceLog::kNever || now == PlaceLog::kNever || now < log.lives[old].end ||
+        log.lives[old].size != log.lives[now].size)
+      return std::nullopt;
+    cycle.twin[now] = old;
+  }
+  return cycle;
+}
+
+}  // namespace
 
 std::unique_ptr<Policy> PlacedDraft::answer() const {
   return std::make_unique<PooledPolicy>(follow_draft(draft, on_demand), std::make_unique<RepeatedPool>(places));
@@ -17,10 +73,15 @@ Placer::Counted Placer::count(const GapDraft& draft, Bytes limit, std::optional<
   counted.capacity = limit;
   counted.overhead_limit = overhead_limit;
   auto log = std::make_shared<PlaceLog>();
-  Result result =
-      judge(trace_, counted,
-            std::make_unique<PooledPolicy>(follow_draft(draft, on_demand_),
-                                           std::make_unique<CountedPool>(limit, granule_, log), nullptr, log));
+  std::unique_ptr<Policy> policy = follow_draft(draft, on_demand_);
+  if (spec_.steady) policy = std::make_unique<NotesBegins>(std::move(policy), log);
+  Result result = judge(trace_, counted,
+                        std::make_unique<PooledPolicy>(
+                            std::move(policy), std::make_unique<CountedPool>(limit, granule_, log), nullptr, log));
+  const auto first = static_cast<std::size_t>(result.cycle.lead_in),
+             last = first + static_cast<std::size_t>(result.cycle.iterations);
+  if (spec_.steady && result.outcome == Outcome::kOk && result.cycle.settled && last < log->begins.size())
+    log->cycle = cycle_between(trace_, *log, log->begins[first], log->begins[last]);
   return {std::move(result), std::move(log)};
 }
 

@@ -20,18 +20,46 @@ std::optional<Bytes> granule_of(const std::string& pool) {
 
 namespace {
 
-Instance instance_of(const PlaceLog& log, Bytes granule) {
-  Instance instance;  // in granules
-  for (std::size_t i = 0; i < log.lives.size(); ++i)
-    instance.add(Bytes{log.lives[i].size / granule}, static_cast<std::int64_t>(i),
-                 static_cast<std::int64_t>(std::min<std::size_t>(log.lives[i].end, log.lives.size())));
-  return instance;
+/// Lives as items, in granules: of two that must lie alike, both together.
+struct LifeItems {
+  Instance instance;
+  std::vector<std::uint32_t> item;  ///< by life; of those behind the cycle none
+};
+
+LifeItems items_of(const PlaceLog& log, Bytes granule) {
+  const std::size_t count = log.cycle ? log.cycle->last.lives : log.lives.size();
+  LifeItems found;
+  found.item.assign(count, PlaceLog::kNever);
+  const auto interval = [&](std::size_t life) {
+    return Interval{static_cast<std::int64_t>(life),
+                    static_cast<std::int64_t>(std::min<std::size_t>(log.lives[life].end, count))};
+  };
+  std::vector<bool> is_twin(count);
+  for (std::size_t i = 0; log.cycle && i < count; ++i)
+    if (log.cycle->twin[i] != PlaceLog::kNever) is_twin[log.cycle->twin[i]] = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_twin[i]) continue;
+    const Bytes size{log.lives[i].size / granule};
+    const std::uint32_t twin = log.cycle ? log.cycle->twin[i] : PlaceLog::kNever;
+    found.item[i] = static_cast<std::uint32_t>(found.instance.items.size());
+    if (twin == PlaceLog::kNever) {
+      found.instance.add(size, interval(i).lower, interval(i).upper);
+      continue;
+    }
+    found.item[twin] = found.item[i];
+    if (interval(twin).upper == interval(i).lower)
+      found.instance.add(size, interval(twin).lower, interval(i).upper);
+    else
+      found.instance.add(size, std::vector<Interval>{interval(twin), interval(i)});
+  }
+  return found;
 }
 
-FoundPlaces in_bytes(const Instance& instance, std::vector<Bytes> offsets, Bytes granule) {
-  const Bytes height = height_of(instance, offsets) * granule.count();
-  for (Bytes& offset : offsets) offset = offset * granule.count();
-  return {std::move(offsets), height};
+/// By life.
+FoundPlaces in_bytes(const PlaceLog& log, const LifeItems& items, const std::vector<Bytes>& offsets, Bytes granule) {
+  FoundPlaces found{std::vector<Bytes>(log.lives.size()), height_of(items.instance, offsets) * granule.count()};
+  for (std::size_t i = 0; i < items.item.size(); ++i) found.offsets[i] = offsets[items.item[i]] * granule.count();
+  return found;
 }
 
 /// By one-pass orders, until one is not above the limit.
@@ -52,11 +80,12 @@ std::vector<Bytes> pass_over(const Instance& instance, Bytes limit) {
 }  // namespace
 
 FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, double effort) {
-  const Instance instance = instance_of(log, granule);
+  const LifeItems items = items_of(log, granule);
   const Bytes limit{capacity / granule};
-  if (effort > 0 && load_of(instance) <= limit)
-    return in_bytes(instance, minimise(instance, {.capacity = limit, .enough = limit}, effort).offsets, granule);
-  return in_bytes(instance, pass_over(instance, limit), granule);
+  if (effort > 0 && load_of(items.instance) <= limit)
+    return in_bytes(log, items, minimise(items.instance, {.capacity = limit, .enough = limit}, effort).offsets,
+                    granule);
+  return in_bytes(log, items, pass_over(items.instance, limit), granule);
 }
 
 FoundPlaces find_like_places(const PlaceLog& log, const PlaceLog& earlier, const std::vector<Bytes>& offsets,
@@ -76,10 +105,13 @@ FoundPlaces find_like_places(const PlaceLog& log, const PlaceLog& earlier, const
     before.push_back(v < known.size() && !known[v].empty() ? known[v][std::min(asked[v]++, known[v].size() - 1)]
                                                            : kNoLimit);
   }
-  const Instance instance = instance_of(log, granule);
-  std::vector<std::uint32_t> order = in_order(instance, PackingOrder::kSize);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return before[a] < before[b]; });
-  return in_bytes(instance, place_in_order(instance, order, Fit::kFirst), granule);
+  const LifeItems items = items_of(log, granule);
+  std::vector<Bytes> item_before(items.instance.items.size());
+  for (std::size_t i = 0; i < items.item.size(); ++i) item_before[items.item[i]] = before[i];
+  std::vector<std::uint32_t> order = in_order(items.instance, PackingOrder::kSize);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return item_before[a] < item_before[b]; });
+  return in_bytes(log, items, place_in_order(items.instance, order, Fit::kFirst), granule);
 }
 
 }  // namespace tidepool
