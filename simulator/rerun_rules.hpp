@@ -1,4 +1,4 @@
-// What a paper's model of recomputation lets a plan run again.
+// The limits on what a plan runs again in a paper's model of recomputation.
 #pragma once
 
 #include <cstdint>

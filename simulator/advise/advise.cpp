@@ -64,18 +64,24 @@ void add_checkpoints(Advice& advice, const Trace& step, const RunSpec& spec) {
   }
 }
 
-/// The commands that make the plan and carry it out.
+/// Whether the ops are PyTorch's operators, which a live job can be compared with; in a dry recording they are kernels.
+bool has_operators(const Trace& trace) {
+  return std::any_of(trace.ops().begin(), trace.ops().end(),
+                     [&](const Op& op) { return trace.text(op.name).starts_with("aten::"); });
+}
+
+/// The commands that make the plan and, where a job can follow it, carry it out.
 std::string plan_code(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec) {
   std::string code, trace = shell_word(words.trace);
   if (step.iteration) {
     trace = "step.tide";
     code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(words.trace), *step.iteration, trace);
   }
-  return code + fmt::format(
-                    "tidepool simulate {0} --pool {1} --policy {2} --capacity {3}B --machine {4} --plan-out run.plan\n"
-                    "tidepool run --plan run.plan --trace {0} -- COMMAND\n",
-                    trace, shell_word(spec.pool), shell_word(spec.policy), spec.capacity.count(),
-                    shell_word(words.machine));
+  code +=
+      fmt::format("tidepool simulate {} --pool {} --policy {} --capacity {}B --machine {} --plan-out run.plan\n", trace,
+                  shell_word(spec.pool), shell_word(spec.policy), spec.capacity.count(), shell_word(words.machine));
+  if (has_operators(step.trace)) code += fmt::format("tidepool run --plan run.plan --trace {} -- COMMAND\n", trace);
+  return code;
 }
 
 void add_plan(Advice& advice, const AdvisedStep& advised, const PlanWords& words, RunSpec spec,

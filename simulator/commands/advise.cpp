@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "simulator/explain/instant.hpp"
+#include "simulator/options.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"
@@ -28,15 +29,9 @@ struct Arguments {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t i = 0; i < list.size();) {
-    const std::size_t end = std::min(list.find(',', i), list.size());
-    if (end > i) words.push_back(list.substr(i, end - i));
-    i = end + 1;
-  }
-  if (words == std::vector<std::string>{"none"}) words.clear();
-  return words;
+std::vector<std::string> planners_of(const Arguments& arguments) {
+  if (!arguments.apply.empty() || arguments.plans == "none") return {};
+  return split_list(arguments.plans);
 }
 
 void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSpec& spec, const Advice& advice) {
@@ -119,9 +114,7 @@ int run(const Arguments& arguments) {
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
-    const bool plans = arguments.apply.empty();
-    const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec,
-                                 plans ? words_of(arguments.plans) : std::vector<std::string>{});
+    const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, planners_of(arguments));
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);

@@ -40,8 +40,7 @@ AuditReport audit_log(const Arguments& arguments, const Options& options) {
   }
 }
 
-AuditReport audit(const Arguments& arguments) {
-  const Input input = read_input(arguments.path);
+AuditReport audit(const Arguments& arguments, const Input& input) {
   const Spec spec = parse_spec(arguments.pool.empty() ? is_snapshot(input) ? "pytorch" : "cnmem" : arguments.pool);
   const PoolInfo& pool = find_pool(spec.name);
   const Options options{pool.name, pool.options, spec.options};
@@ -144,12 +143,10 @@ int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
 }
 
 int run(const Arguments& arguments) {
-  {
-    const Input input = read_input(arguments.path);
-    if (const std::optional<GraphForm> form = recompute_graph_form(input.bytes().substr(0, kSniffBytes)))
-      return run_schedules(arguments, parse_recompute_graph(input, *form));
-  }
-  const AuditReport report = audit(arguments);
+  const Input input = read_input(arguments.path);
+  if (const std::optional<GraphForm> form = recompute_graph_form(input.bytes().substr(0, kSniffBytes)))
+    return run_schedules(arguments, parse_recompute_graph(input, *form));
+  const AuditReport report = audit(arguments, input);
   const std::string said = verdict(arguments, report.total());
   if (!said.empty()) fmt::print(stderr, "tidepool: {}\n", said);
   const int code = report.exact() && report.total().compared() > 0 ? 0 : 1;

@@ -60,6 +60,20 @@ TEST_CASE("a plan that tidepool advise proposes is the one that its commands mak
   CHECK(run.at("overhead_ratio") == plan->at("overhead_ratio"));
 }
 
+TEST_CASE("tidepool advise takes policies with several options, and runs no plan of kernels live") {
+  const ScratchFolder folder;
+  std::string text = run_program({"export", kSample, "--to", "jsonl"}).out;
+  for (std::size_t at = text.find("aten::"); at != text.npos; at = text.find("aten::", at))
+    text.replace(at, 6, "kernel_");
+  const std::string path = folder.file("kernels.jsonl");
+  std::ofstream{path} << text;
+  const ProgramResult result =
+      run_program({"advise", path, "--capacity", "0.9x", "--plans", "tide-remat(effort=1,exact=off)"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("--policy 'tide-remat(effort=1,exact=off)'"));
+  CHECK_THAT(result.out, !ContainsSubstring("tidepool run"));
+}
+
 TEST_CASE("tidepool advise says what comes nearest where nothing fits, and ends with 1") {
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--plans", "none"});
   CHECK(result.code == 1);

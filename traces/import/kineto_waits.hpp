@@ -1,4 +1,4 @@
-// What a wait that a Kineto file records was for: the file names neither the stream nor the event.
+// The stream and the event that a recorded wait was for, which a Kineto file does not name.
 #pragma once
 
 #include <cstdint>

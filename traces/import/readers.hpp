@@ -9,7 +9,8 @@
 
 namespace tidepool {
 
-/// @throws InputError  "file:line: what we saw; what we expected"; for a snapshot "file: record: ..."
+// All throw InputError: "file:line: what we saw; what we expected"; for a snapshot "file: record: ...".
+
 /// Graphs of published recomputation problems, see recompute_graph.hpp.
 Trace read_checkmate(const Input& input);
 Trace read_moccasin(const Input& input);
