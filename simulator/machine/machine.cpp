@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "simulator/machine/known_machines.hpp"
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/options.hpp"
 #include "traces/error.hpp"
@@ -29,6 +30,16 @@ Cut Machine::cut(Bytes copy) const {
   if (chunk == Bytes{} || copy <= chunk) return {1, copy};
   const Bytes size = std::max(chunk, Bytes{(copy.count() + kMost - 1) / kMost});
   return {(copy + size - Bytes{1}) / size, size};
+}
+
+const std::vector<Machine>& known_machines() {
+  static const std::vector<Machine> kMachines = [] {
+    std::vector<Machine> machines;
+    for (const std::string_view text : known_machine_files())
+      machines.push_back(parse_machine(text, "built-in machine"));
+    return machines;
+  }();
+  return kMachines;
 }
 
 Machine find_machine(const std::string& name_or_path) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simulator/options.hpp"
+#include "simulator/text/capacity.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

@@ -1,0 +1,12 @@
+// Files of the machines that have a fixed name, as they were built in.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tidepool {
+
+/// Text of every file in simulator/machine/known/, sorted by name.
+std::span<const std::string_view> known_machine_files();
+
+}  // namespace tidepool
