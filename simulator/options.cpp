@@ -87,13 +87,13 @@ std::string Options::text() const {
   return fmt::format("{}", fmt::join(changed, ","));
 }
 
-Spec parse_spec(std::string_view text) {
+Spec::Spec(const std::string& written) : text{written} {
   const auto malformed = [&] { return InputError{fmt::format("'{}': expected name(key=value,...)", text)}; };
   std::string_view rest = trimmed(text);
   const std::size_t open = rest.find('(');
-  Spec spec{std::string{trimmed(rest.substr(0, open))}, {}};
-  if (spec.name.empty() || spec.name.find_first_of("),=") != std::string::npos) throw malformed();
-  if (open == std::string_view::npos) return spec;
+  name = trimmed(rest.substr(0, open));
+  if (name.empty() || name.find_first_of("),=") != std::string::npos) throw malformed();
+  if (open == std::string_view::npos) return;
   if (rest.back() != ')') throw malformed();
   rest = rest.substr(open + 1, rest.size() - open - 2);
   if (rest.find_first_of("()") != std::string_view::npos) throw malformed();
@@ -101,10 +101,13 @@ Spec parse_spec(std::string_view text) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals == 0) throw malformed();
     const std::string key{trimmed(std::string_view{part}.substr(0, equals))};
-    if (!spec.options.emplace(key, trimmed(std::string_view{part}.substr(equals + 1))).second)
+    if (!options.emplace(key, trimmed(std::string_view{part}.substr(equals + 1))).second)
       throw InputError{fmt::format("'{}': option '{}' is given twice", text, key)};
   }
-  return spec;
+}
+
+PolicyChain::PolicyChain(const std::string& written) : text{written} {
+  for (const std::string& policy : split_list(text, '+')) policies.emplace_back(policy);
 }
 
 std::vector<std::string> split_list(std::string_view text, char separator) {

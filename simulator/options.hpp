@@ -46,14 +46,30 @@ class Options {
   std::uint64_t seed_;
 };
 
-/// "name" or "name(key=value,key=value)".
+/// A pool or policy with its options, as people write it: "name" or "name(key=value,key=value)".
 struct Spec {
+  std::string text;  ///< as it was written
   std::string name;
   std::map<std::string, std::string> options;
+
+  /// @throws InputError  "'coop(window': expected name(key=value,...)"
+  Spec(const std::string& written);
+  Spec(const char* written) : Spec{std::string{written}} {}
+
+  bool operator==(const Spec&) const = default;
 };
 
-/// Reads one spec. @throws InputError  "'coop(window': expected name(key=value,...)"
-Spec parse_spec(std::string_view text);
+/// Policies that are asked one after the other, as in "dtr+coop(window=1MiB)".
+struct PolicyChain {
+  std::string text;  ///< as it was written
+  std::vector<Spec> policies;
+
+  /// @throws InputError  as Spec
+  PolicyChain(const std::string& written);
+  PolicyChain(const char* written) : PolicyChain{std::string{written}} {}
+
+  bool operator==(const PolicyChain&) const = default;
+};
 
 /// Splits at commas outside parentheses and brackets, or at another separator.
 std::vector<std::string> split_list(std::string_view text, char separator = ',');

@@ -197,8 +197,8 @@ nlohmann::ordered_json header(const PlanFile& file) {
   nlohmann::ordered_json json{{"tidepool_plan", kFormat},
                               {"version", TIDEPOOL_VERSION},
                               {"trace_hash", file.trace_hash},
-                              {"pool", spec.pool},
-                              {"policy", spec.policy}};
+                              {"pool", spec.pool.text},
+                              {"policy", spec.policy.text}};
   if (spec.capacity != kNoLimit) json["capacity_bytes"] = spec.capacity.count();
   json["machine"] = to_json(spec.machine);
   json["seed"] = std::to_string(spec.seed);
@@ -241,8 +241,8 @@ std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) 
   if (trace != nullptr && file.trace_hash != trace->hash())
     throw InputError{fmt::format("made for trace {}; expected the trace given, {}", file.trace_hash, trace->hash())};
   RunSpec& spec = file.spec;
-  spec.pool = fields.text("pool", "");
-  spec.policy = fields.text("policy", "");
+  if (fields.has("pool")) spec.pool = std::string{fields.text("pool", "")};
+  if (fields.has("policy")) spec.policy = std::string{fields.text("policy", "")};
   spec.capacity = Bytes{fields.integer("capacity_bytes", kNoLimit.count())};
   fields.nested("machine", [&](JsonFields& inner) { spec.machine = read_machine(inner); });
   spec.seed = read_seed(fields.text("seed", "1"));

@@ -14,7 +14,8 @@
 #include <string>
 
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/input.hpp"
 #include "traces/names.hpp"
 #include "traces/trace.hpp"

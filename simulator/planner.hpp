@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "simulator/packing/instance.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

@@ -6,15 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/pool.hpp"
+#include "simulator/run_spec.hpp"
 #include "simulator/state.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
-
-struct RunSpec;
 
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
@@ -32,9 +30,7 @@ class Policy {
   /// happens on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
   /// program needs it; one of what is still on its way to the host keeps it. A kSwapOut, before op 0, of what a buffer
   /// held before the step says that it is on the host when the step begins: half of a gap that crosses the boundary.
-  virtual std::vector<Action> plan(const Trace&, const Machine&, Bytes /*capacity*/) { return {}; }
-  /// What the run asks for: the draft, knowing all of its setting. For planners that judge their drafts in it.
-  virtual std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec);
+  virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
   /// A pool to be used in the place of the one that the run names, for policies that decide where things go as well;
   /// none: they do not. Asked once, after the draft.
   virtual std::unique_ptr<Pool> bring_pool() { return {}; }

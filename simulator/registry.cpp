@@ -29,7 +29,7 @@ Registry& registry() {
 template <class Info>
 void add(std::deque<Info>& infos, Info&& info, std::string_view built_for) {
   // Throwing here would end the program: this runs before main or inside the loading of a shared library.
-  if (built_for == TIDEPOOL_VERSION)
+  if (built_for == TIDEPOOL_INTERFACE)
     infos.push_back(std::move(info));
   else
     registry().foreign_version = built_for;
@@ -82,6 +82,28 @@ std::vector<const PolicyInfo*> all_policies() { return sorted(registry().policie
 const PoolInfo& find_pool(const std::string& name) { return find(registry().pools, "pool", name); }
 const PolicyInfo& find_policy(const std::string& name) { return find(registry().policies, "policy", name); }
 
+namespace {
+
+/// Appends `part` behind a separator unless `text` is empty.
+void join(std::string& text, char separator, const std::string& part) {
+  if (!text.empty()) text += separator;
+  text += part;
+}
+
+}  // namespace
+
+SpecNames names_of(const RunSpec& spec) {
+  SpecNames names;
+  const auto add = [&](const auto& info, const Spec& one, std::string& name, char separator) {
+    join(name, separator, info.name);
+    const std::string given = Options{info.name, info.options, one.options}.text();
+    if (!given.empty()) join(names.options, ' ', fmt::format("{}({})", info.name, given));
+  };
+  add(find_pool(spec.pool.name), spec.pool, names.pool, ' ');
+  for (const Spec& policy : spec.policy.policies) add(find_policy(policy.name), policy, names.policy, '+');
+  return names;
+}
+
 void load_plugin(const std::string& path) {
   boost::system::error_code error;
   const boost::filesystem::path file = boost::filesystem::canonical(path, error);
@@ -98,7 +120,7 @@ void load_plugin(const std::string& path) {
     loaded.emplace(file, boost::dll::shared_library{file, boost::dll::load_mode::rtld_now});
     if (!all.foreign_version.empty())
       throw InputError{fmt::format("{}: built against tidepool {}; this is tidepool {}", path, all.foreign_version,
-                                   TIDEPOOL_VERSION)};
+                                   TIDEPOOL_INTERFACE)};
     if (all.pools.size() == pools && all.policies.size() == policies)
       throw InputError{fmt::format(
           "{}: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy", path)};

@@ -37,13 +37,13 @@ struct PolicyInfo {
   std::function<std::unique_ptr<Policy>(const Options&)> make;
 };
 
-/// A namespace-scope object of this type in a policy's .cpp makes it known. `built_for` stamps what a plug-in was built
-/// against; one that was built against another version is not read, and load_plugin refuses it.
+/// A namespace-scope object of this type in a policy's .cpp makes it known. `built_for` names the headers that a plug-in
+/// was compiled with, by version and hash; a plug-in compiled with others is not read, and load_plugin refuses it.
 struct RegisterPool {
-  explicit RegisterPool(PoolInfo info, std::string_view built_for = TIDEPOOL_VERSION);
+  explicit RegisterPool(PoolInfo info, std::string_view built_for = TIDEPOOL_INTERFACE);
 };
 struct RegisterPolicy {
-  explicit RegisterPolicy(PolicyInfo info, std::string_view built_for = TIDEPOOL_VERSION);
+  explicit RegisterPolicy(PolicyInfo info, std::string_view built_for = TIDEPOOL_INTERFACE);
 };
 
 /// Sorted by name.
@@ -54,9 +54,20 @@ std::vector<const PolicyInfo*> all_policies();
 const PoolInfo& find_pool(const std::string& name);
 const PolicyInfo& find_policy(const std::string& name);
 
+/// Names that a spec gives, without options, and the canonical text of the options that differ from their defaults.
+struct SpecNames {
+  std::string pool;     ///< "best-fit"
+  std::string policy;   ///< "autoswap+coop"
+  std::string options;  ///< "pytorch(segments=expandable) coop(partition=off)"
+  bool operator==(const SpecNames&) const = default;
+};
+
+/// @throws InputError  for an unknown pool, policy or option
+SpecNames names_of(const RunSpec& spec);
+
 /// Loads pools and policies from a shared library that was built against an installed Tidepool; it stays loaded.
 /// @throws InputError  naming the file and the reason, as in
-///   "fifo.so: built against tidepool 0.0.9; this is tidepool 0.1.0"
+///   "fifo.so: built against tidepool 0.1.0+5d41402a; this is tidepool 0.1.0+7b52009b"
 ///   "fifo.so: registers policy 'dtr', which is known already; expected a name of its own"
 ///   "fifo.so: registers no pool and no policy; expected a namespace-scope RegisterPool or RegisterPolicy"
 void load_plugin(const std::string& path);

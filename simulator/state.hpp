@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/machine/machine.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -47,12 +47,14 @@ struct Changes {
 /// A read-only view of a run. Cheap to copy.
 class View {
  public:
-  View(const Trace& trace, const Machine& machine, std::vector<VersionState>& states, const Nanos& clock,
+  View(const Trace& trace, const RunSpec& spec, std::vector<VersionState>& states, const Nanos& clock,
        const std::uint32_t& op, Changes& changes)
-      : trace_{&trace}, machine_{&machine}, states_{&states}, clock_{&clock}, op_{&op}, changes_{&changes} {}
+      : trace_{&trace}, spec_{&spec}, states_{&states}, clock_{&clock}, op_{&op}, changes_{&changes} {}
 
   const Trace& trace() const { return *trace_; }
-  const Machine& machine() const { return *machine_; }
+  const Machine& machine() const { return spec_->machine; }
+  /// Device memory that the run may use.
+  Bytes capacity() const { return spec_->capacity; }
   /// Time at which the compute lane is free.
   Nanos now() const { return *clock_; }
   /// The op of the program that is being prepared or run.
@@ -96,7 +98,7 @@ class View {
 
  private:
   const Trace* trace_;
-  const Machine* machine_;
+  const RunSpec* spec_;
   std::vector<VersionState>* states_;
   const Nanos* clock_;
   const std::uint32_t* op_;

@@ -10,11 +10,10 @@
 namespace tidepool {
 
 Bytes granule_of(const RunSpec& spec) {
-  const Spec pool = parse_spec(spec.pool);
-  const PoolInfo& info = find_pool(pool.name);
+  const PoolInfo& info = find_pool(spec.pool.name);
   const bool chosen = std::any_of(info.options.begin(), info.options.end(),
                                   [](const OptionInfo& option) { return option.name == "alignment"; });
-  const Bytes own = chosen ? Options{info.name, info.options, pool.options}.bytes("alignment") : info.granule;
+  const Bytes own = chosen ? Options{info.name, info.options, spec.pool.options}.bytes("alignment") : info.granule;
   return own == Bytes{} ? kDeviceAlignment : std::min(own, kDeviceAlignment);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulator/plan_file.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/quantity.hpp"
 
 namespace tidepool {

@@ -63,12 +63,12 @@ class PythonPolicy final : public Policy {
     object_ = {};
   }
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     std::vector<Action> draft;
     if (plans_)
       call([&] {
         const auto kept = std::make_shared<Trace>(trace);  // Python may keep it beyond the run
-        draft = answer(object_.attr("plan")(py::cast(kept), capacity.count()), {});
+        draft = answer(object_.attr("plan")(py::cast(kept), spec.capacity.count()), {});
       });
     return draft;
   }

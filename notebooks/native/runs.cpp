@@ -10,6 +10,7 @@
 #include "notebooks/native/parts.hpp"
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "simulator/sweep/result_json.hpp"
 #include "simulator/sweep/sweep_request.hpp"
 #include "simulator/sweep/version.hpp"
@@ -118,7 +119,7 @@ std::pair<std::vector<std::pair<std::string, std::string>>, std::size_t> contrac
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
     if (std::string what = broken(*trace, spec, bounds); !what.empty())
-      failures.emplace_back(fmt::format("{} on {} at {}", spec.policy, spec.pool, to_text(spec.capacity)),
+      failures.emplace_back(fmt::format("{} on {} at {}", spec.policy.text, spec.pool.text, to_text(spec.capacity)),
                             std::move(what));
   }
   return {std::move(failures), grid.size()};

@@ -9,6 +9,7 @@
 #include "simulator/bounds/bound.hpp"
 #include "simulator/run.hpp"
 #include "simulator/sweep/grid.hpp"
+#include "simulator/text/capacity.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"

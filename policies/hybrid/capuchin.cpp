@@ -74,7 +74,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
       throw InputError{fmt::format("capuchin: option 'lead' is '{}'; expected 0 to 1000", options.word("lead"))};
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     passive_ = spec.iterations > 1 ? 1 : 0;
     circle_ = step_circle(trace);
@@ -164,7 +164,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     RunSpec one = spec;
     one.iterations = 1;
     one.steady = false;
-    if (find_pool(parse_spec(spec.pool).name).plan) one.pool = "best-fit";  // it would plan for this iteration alone
+    if (find_pool(spec.pool.name).plan) one.pool = "best-fit";  // it would plan for this iteration alone
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::make_unique<SwapOutLeast<OldestFirst>>());
     return simulate_under(trace, one, std::move(policies), true, true).realised;

@@ -51,7 +51,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
         rooms_{static_cast<int>(std::clamp(options.number("rooms"), 1.0, 9.0))},
         effort_{std::llround(options.number("effort"))} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     gaps_ = find_gaps(trace, least_, spec.assume);
     const std::vector<std::uint32_t> maps = feature_maps(trace, gaps_);

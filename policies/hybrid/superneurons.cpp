@@ -9,7 +9,7 @@
 #include "policies/planning/remat/layers.hpp"
 #include "policies/planning/remat/segments.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 namespace {
@@ -42,9 +42,9 @@ class SuperNeurons final : public SwapOutLeast<OldestFirst> {
         always_offload_{options.word("offload") == "always"},
         always_{options.word("when") == "always"} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     prefetch_.resize(trace.ops().size());
-    if (!always_ && trace.ideal_peak() <= capacity) return {};
+    if (!always_ && trace.ideal_peak() <= spec.capacity) return {};
     const Layers layers = find_layers(trace);
     const LayerKind checkpoint = layers.heavy();
     const auto is_checkpoint = [&](std::uint32_t layer) { return layers.layers[layer].kind == checkpoint; };

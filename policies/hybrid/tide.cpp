@@ -84,7 +84,7 @@ class Tide final : public AnsweringPlanner {
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     Best best = find(trace, spec, effort_ >= kEffortForRivals);
     if (robust_ > 0 && best.result.outcome == Outcome::kOk && best.result.totals.eviction_count > 0)
       best.answer = most_robust(best, trace, spec);

@@ -25,7 +25,7 @@ class TideFold final : public AnsweringPlanner {
         least_{options.bytes("least")},
         drops_too_{options.word("with") != "swap"} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (ideal_peak(trace, spec.assume) > spec.capacity) return answer_with(search(trace, spec), trace, spec);
     return answer_with([] { return follow_draft({}, OnDemand::kCopy); }, trace, spec);
   }

@@ -23,7 +23,7 @@ class BudgetKnapsack final : public DraftPolicy {
  public:
   BudgetKnapsack(double budget, std::string solver) : budget_{budget}, solver_{std::move(solver)} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec&) override {
     const std::vector<Saved> saved = saved_versions(trace, first_backward_op(trace));
     std::vector<KnapsackItem> items;
     Bytes total;

@@ -22,19 +22,19 @@ class Checkmate final : public DraftPolicy {
  public:
   Checkmate(std::size_t stages, bool exact, Nanos limit) : stages_{stages}, exact_{exact}, limit_{limit} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const CondensedTrace condensed = condense(trace, stages_);
     const KeepGraph& graph = condensed.graph;
     std::vector<std::vector<bool>> all(graph.nodes());
     for (std::size_t t = 0; t < all.size(); ++t)
       for (std::size_t i = 0; i < std::min(t, graph.repeatable()); ++i) all[t].push_back(t <= graph.last[i]);
     const Bytes most = cost_of(graph, complete(graph, all)).peak;
-    if (most <= capacity) return {};
+    if (most <= spec.capacity) return {};
     KeepSolution solution;
-    if (exact_) solution = solve_exactly(graph, capacity, {.time = limit_});
+    if (exact_) solution = solve_exactly(graph, spec.capacity, {.time = limit_});
     // Where nothing fits, the least capacity that is enough, in steps.
     for (int step = 0; !solution.schedule && step <= kSteps; ++step)
-      solution = solve_by_rounding(graph, capacity + (most - capacity) / kSteps * step);
+      solution = solve_by_rounding(graph, spec.capacity + (most - spec.capacity) / kSteps * step);
     if (!solution.schedule) return {};
     draft_ = Draft{actions_of(trace, condensed, *solution.schedule)};
     return {};

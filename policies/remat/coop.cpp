@@ -96,11 +96,6 @@ class Coop final : public Policy {
         small_{options.bytes("small")},
         keep_mutated_{options.word("inplace") == "pinned"} {}
 
-  std::vector<Action> plan(const Trace&, const Machine&, Bytes capacity) override {
-    capacity_ = capacity;
-    return {};
-  }
-
   void start(const View& view) override {
     pieces_.reset(view);
     sets_.reset(view.trace());
@@ -152,7 +147,7 @@ class Coop final : public Policy {
         stretches_.push_back({size, 0, piece.version, true});
       }
     }
-    if (capacity_ > top) stretches_.push_back({capacity_ - top, 0, {}, false});
+    if (view.capacity() > top) stretches_.push_back({view.capacity() - top, 0, {}, false});
   }
 
   bool may_go(const View& view, VersionId v) const {
@@ -186,7 +181,6 @@ class Coop final : public Policy {
   bool contiguous_, by_classes_;
   Bytes small_;
   bool keep_mutated_;
-  Bytes capacity_;
   Pieces pieces_;
   EvictedSets sets_;
   EvictedClasses classes_;

@@ -19,10 +19,6 @@ class Dte final : public Policy {
  public:
   explicit Dte(const Options& options) : beside_{options.flag("beside")}, small_{options.bytes("small")} {}
 
-  std::vector<Action> plan(const Trace&, const Machine&, Bytes capacity) override {
-    capacity_ = capacity;
-    return {};
-  }
   void start(const View& view) override {
     pieces_.reset(view);
     classes_.start(view);
@@ -38,7 +34,8 @@ class Dte final : public Policy {
       const VersionId v = pieces[i].version;
       if (!view.droppable(v) || view.size(v) <= small_) continue;
       ++evaluations_;
-      const double value = per_staleness(view, v, classes_.of(view, v)) / static_cast<double>(gain(pieces, i).count());
+      const double value =
+          per_staleness(view, v, classes_.of(view, v)) / static_cast<double>(gain(pieces, i, view.capacity()).count());
       if (value < least) least = value, victim = v;
     }
     if (victim.valid()) out.push_back({.verb = Verb::kDrop, .subject = victim.value()});
@@ -51,15 +48,15 @@ class Dte final : public Policy {
 
  private:
   /// What evicting a piece makes free in one piece.
-  Bytes gain(const std::vector<Piece>& pieces, std::size_t i) const {
+  Bytes gain(const std::vector<Piece>& pieces, std::size_t i, Bytes capacity) const {
     if (!beside_) return pieces[i].end - pieces[i].begin;
     const Bytes below = i > 0 ? pieces[i - 1].end : Bytes{};
-    const Bytes above = i + 1 < pieces.size() ? pieces[i + 1].begin : capacity_;
+    const Bytes above = i + 1 < pieces.size() ? pieces[i + 1].begin : capacity;
     return above - below;
   }
 
   bool beside_;
-  Bytes small_, capacity_;
+  Bytes small_;
   Pieces pieces_;
   EvictedClasses classes_;
   std::int64_t evaluations_ = 0;

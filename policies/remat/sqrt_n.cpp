@@ -96,7 +96,7 @@ class SqrtN final : public DraftPolicy {
  public:
   explicit SqrtN(Bytes segment) : segment_{segment} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     Segmenter segmenter{trace};
     if (segment_ > Bytes{}) {
       draft_ = Draft{segmenter.cut(segment_).drops};
@@ -107,7 +107,7 @@ class SqrtN final : public DraftPolicy {
     for (std::int64_t k = 1; k <= tries; ++k) {
       const Bytes each{(segmenter.total().count() + k - 1) / k};
       Checkpoints next = segmenter.cut(each);
-      if (k == 1 || better(next, best, capacity)) best = std::move(next);
+      if (k == 1 || better(next, best, spec.capacity)) best = std::move(next);
     }
     draft_ = Draft{std::move(best.drops)};
     return {};

@@ -12,8 +12,10 @@
 #include "policies/planning/search/remat_search.hpp"
 #include "policies/planning/search/rerun_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
+#include "simulator/engine/baseline.hpp"
+#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/rerun_rules.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
@@ -40,7 +42,7 @@ class TideRemat final : public AnsweringPlanner {
         learns_{options.flag("learn")},
         exact_{options.flag("exact")} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const bool ruled = rerun_rules(spec.assume) != RerunRules{};
     Maker answer = ruled ? unruled(trace, spec) : search(trace, spec);
     if (!learns_)

@@ -35,7 +35,7 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
         least_{options.bytes("least")},
         effort_{std::llround(options.number("effort"))} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || (!late_ && trace.ideal_peak() <= spec.capacity)) return {};
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, least_, spec.assume);

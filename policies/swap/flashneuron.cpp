@@ -8,7 +8,7 @@
 #include "policies/planning/remat/saved.hpp"
 #include "simulator/bounds/working_set.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 namespace {
@@ -32,7 +32,7 @@ class FlashNeuron final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit FlashNeuron(const Options& options) : wait_{options.flag("wait")} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, Bytes{1}, spec.assume);

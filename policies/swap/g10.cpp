@@ -9,7 +9,7 @@
 #include "policies/planning/gaps/bandwidth_ledger.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -44,7 +44,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
         throw InputError{fmt::format("g10: option '{}' is '{}'; expected 0 to {}", name, options.word(name), most)};
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     const StepCircle circle = step_circle(trace);
     const std::vector<Gap> gaps = find_gaps(trace, Bytes{1}, spec.assume);

@@ -28,10 +28,10 @@ namespace {
 /// buffers * accesses).
 class GeePs final : public Policy {
  public:
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const Layers layers = find_layers(trace);
     const Accesses accesses = find_accesses(trace, layers);
-    const std::vector<bool> pinned = pin(trace, layers, accesses, capacity - most_besides(trace, layers));
+    const std::vector<bool> pinned = pin(trace, layers, accesses, spec.capacity - most_besides(trace, layers));
     CopyDraft copies{trace};
     for (std::size_t i = 0; i < layers.kept.size(); ++i) {
       if (pinned[i]) continue;

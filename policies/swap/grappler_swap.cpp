@@ -35,16 +35,16 @@ class GrapplerSwap final : public Policy {
  public:
   explicit GrapplerSwap(std::int64_t passes) : passes_{passes} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     circle_ = step_circle(trace);
     std::vector<std::uint32_t> all;
     for (std::int64_t pass = 0; pass < passes_; ++pass) {
       const std::vector<Bytes> load = load_without(circle_, gaps_, all);
       const auto peak = static_cast<std::uint32_t>(std::max_element(load.begin(), load.end()) - load.begin());
-      if (load[peak] <= capacity) break;
+      if (load[peak] <= spec.capacity) break;
       const std::size_t before = gaps_.size();
-      relieve(trace, peak, load[peak] - capacity);
+      relieve(trace, peak, load[peak] - spec.capacity);
       if (gaps_.size() == before) break;
       for (std::size_t i = before; i < gaps_.size(); ++i) all.push_back(static_cast<std::uint32_t>(i));
     }

@@ -30,7 +30,7 @@ class LayerWindow final : public Policy {
  public:
   explicit LayerWindow(std::uint32_t window) : window_{window} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const Layers layers = find_layers(trace);
     if (layers.kept.empty() || (window_ == 0 && trace.ideal_peak() <= spec.capacity)) return {};
     if (window_ != 0) return draft(trace, layers, window_);

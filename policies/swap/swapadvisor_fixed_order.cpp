@@ -26,7 +26,7 @@ class SlotSwapper : public Policy {
   SlotSwapper(SlotClasses classes, std::vector<Action> draft)
       : classes_{std::move(classes)}, draft_{std::move(draft)} {}
 
-  std::vector<Action> plan_run(const Trace&, const RunSpec&) override { return draft_; }
+  std::vector<Action> plan(const Trace&, const RunSpec&) override { return draft_; }
   std::unique_ptr<Pool> bring_pool() override {
     if (classes_.empty()) return {};
     return std::make_unique<SlotPool>(classes_);
@@ -85,7 +85,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
         granule_{options.bytes("granule")},
         random_{options.seed()} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
     const SlotDemand demand{trace, spec.assume, granule_};
     const std::vector<Gap> gaps = find_gaps(trace, Bytes{}, spec.assume);

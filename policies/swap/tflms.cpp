@@ -142,7 +142,7 @@ class Tflms final : public Policy {
         throw InputError{fmt::format("tflms: option '{}' is '{}'; expected -1 to 1e9", name, options.word(name))};
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     if (trace.ops().empty()) return {};
     const Rewriter rewriter{trace, least_};
     const auto fits = [&](const Tuning& tuning) {

@@ -32,7 +32,7 @@ class TorchOffload final : public Policy {
  public:
   TorchOffload(Bytes least, std::size_t stash, bool keep_head) : least_{least}, stash_{stash}, keep_head_{keep_head} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec&) override {
     const Layers layers = find_layers(trace);
     const std::vector<Pack> packs = find_packs(trace, layers);
     CopyDraft copies{trace};

@@ -38,7 +38,7 @@ class Vdnn final : public Policy {
     if (which != "dyn") fixed_ = which == "all" ? Offload::kAll : Offload::kConvolutions;
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const Layers layers = find_layers(trace);
     if (fixed_) return draft(trace, layers, *fixed_);
     const auto fits = [&](const std::vector<Action>& actions) {

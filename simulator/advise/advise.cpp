@@ -8,8 +8,10 @@
 
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/bounds/bound.hpp"
+#include "simulator/engine/baseline.hpp"
 #include "simulator/fit/fit.hpp"
 #include "simulator/launch/process.hpp"
+#include "simulator/run.hpp"
 #include "traces/error.hpp"
 #include "traces/iteration.hpp"
 #include "traces/json_text.hpp"
@@ -77,9 +79,9 @@ std::string plan_code(const AdvisedStep& step, const PlanWords& words, const Run
     trace = "step.tide";
     code = fmt::format("tidepool import {} --iteration {} -o {}\n", shell_word(words.trace), *step.iteration, trace);
   }
-  code +=
-      fmt::format("tidepool simulate {} --pool {} --policy {} --capacity {}B --machine {} --plan-out run.plan\n", trace,
-                  shell_word(spec.pool), shell_word(spec.policy), spec.capacity.count(), shell_word(words.machine));
+  code += fmt::format("tidepool simulate {} --pool {} --policy {} --capacity {}B --machine {} --plan-out run.plan\n",
+                      trace, shell_word(spec.pool.text), shell_word(spec.policy.text), spec.capacity.count(),
+                      shell_word(words.machine));
   if (has_operators(step.trace)) code += fmt::format("tidepool run --plan run.plan --trace {} -- COMMAND\n", trace);
   return code;
 }

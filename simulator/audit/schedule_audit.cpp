@@ -1,6 +1,7 @@
 #include "simulator/audit/schedule_audit.hpp"
 
 #include "simulator/engine/plan_of_runs.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
 #include "traces/import/recompute_graph.hpp"
 
 namespace tidepool {

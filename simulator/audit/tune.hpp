@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "traces/import/torch_snapshot.hpp"
 #include "traces/trace.hpp"
 

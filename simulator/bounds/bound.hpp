@@ -8,7 +8,7 @@
 
 #include "simulator/bounds/resource.hpp"
 #include "simulator/machine/machine.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

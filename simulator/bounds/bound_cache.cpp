@@ -22,10 +22,9 @@ struct Allowed {
   bool swap = false, remat = false;
 };
 
-Allowed allowed(const std::string& policy) {
+Allowed allowed(const PolicyChain& chain) {
   Allowed all;
-  for (const std::string& text : split_list(policy, '+')) {
-    const Spec one = parse_spec(text);
+  for (const Spec& one : chain.policies) {
     const PolicyInfo& info = find_policy(one.name);
     const std::string only = restriction(info, one);
     all.swap |= (info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid) && only != "remat";
@@ -36,7 +35,7 @@ Allowed allowed(const std::string& policy) {
 
 }  // namespace
 
-std::string allowed_by(const std::string& policy) {
+std::string allowed_by(const PolicyChain& policy) {
   const auto [swap, remat] = allowed(policy);
   return with_text(swap, remat);
 }

@@ -15,7 +15,7 @@ namespace tidepool {
 /// What a chain of policies may do: "", "swap", "remat" or "swap,remat". A policy with an option "with" whose value is
 /// swap or remat does only that.
 /// @throws InputError  for an unknown policy or option
-std::string allowed_by(const std::string& policy);
+std::string allowed_by(const PolicyChain& policy);
 
 /// What a bound must allow so that it holds for a run: what its policies may do, as allowed_by() says.
 /// @return  refers to `trace` and to the machine in `spec`

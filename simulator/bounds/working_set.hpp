@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -39,7 +39,7 @@ void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSp
               {"step_hash", step.trace.hash()},
               {"iteration", step.iteration ? Json(*step.iteration) : Json(nullptr)},
               {"machine", spec.machine.name},
-              {"pool", spec.pool},
+              {"pool", spec.pool.text},
               {"capacity_bytes", spec.capacity.count()},
               {"base_peak_bytes", advice.base_peak.count()},
               {"changes", Json::array()}};

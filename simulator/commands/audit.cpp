@@ -41,7 +41,7 @@ AuditReport audit_log(const Arguments& arguments, const Options& options) {
 }
 
 AuditReport audit(const Arguments& arguments, const Input& input) {
-  const Spec spec = parse_spec(arguments.pool.empty() ? is_snapshot(input) ? "pytorch" : "cnmem" : arguments.pool);
+  const Spec spec{arguments.pool.empty() ? is_snapshot(input) ? "pytorch" : "cnmem" : arguments.pool};
   const PoolInfo& pool = find_pool(spec.name);
   const Options options{pool.name, pool.options, spec.options};
   if (pool.name == "cnmem") {

@@ -11,7 +11,7 @@
 #include "simulator/bounds/critical_path.hpp"
 #include "simulator/bounds/free_capacity.hpp"
 #include "simulator/commands/plan_freedom.hpp"
-#include "simulator/rerun_rules.hpp"
+#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "traces/command.hpp"

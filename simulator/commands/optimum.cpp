@@ -11,6 +11,7 @@
 
 #include "simulator/bounds/bound.hpp"
 #include "simulator/commands/plan_freedom.hpp"
+#include "simulator/engine/baseline.hpp"
 #include "simulator/optimum/steady.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"

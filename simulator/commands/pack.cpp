@@ -16,6 +16,7 @@
 #include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/sweep/grid.hpp"
+#include "simulator/text/capacity.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -130,7 +131,7 @@ void pack_file(const std::string& path, const Arguments& arguments, const std::v
   bool first = true;
   for (const std::string& capacity_text : parse_capacities(arguments.capacities))
     for (const std::string& pool : pools) {
-      const Spec spec = parse_spec(pool);
+      const Spec spec{pool};
       const PoolInfo& info = find_pool(spec.name);
       const Bytes capacity = parse_capacity(capacity_text, job.load);
       PackingLimits limits{.capacity = capacity};

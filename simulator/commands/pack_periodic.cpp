@@ -129,7 +129,7 @@ int pack_periodic(const PeriodicArguments& arguments) {
   };
   std::vector<Entry> entries;
   for (const std::string& text : arguments.pools) {
-    const Spec spec = parse_spec(text);
+    const Spec spec{text};
     const PoolInfo& info = find_pool(spec.name);
     entries.push_back({text, &info, Options{info.name, info.options, spec.options}});
   }

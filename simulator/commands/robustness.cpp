@@ -48,8 +48,8 @@ void print_json(const Arguments& arguments, const PlanFile& file, const std::vec
 
 void print_table(const Arguments& arguments, const PlanFile& file, const std::vector<Scenario>& scenarios,
                  const std::vector<ScenarioCost>& costs) {
-  fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", arguments.plan, file.spec.policy,
-             file.spec.pool, file.spec.machine.name,
+  fmt::print("{}: {} on {}, {}, {}; ops and links off by up to {:g} %\n\n", arguments.plan, file.spec.policy.text,
+             file.spec.pool.text, file.spec.machine.name,
              file.spec.capacity == kNoLimit ? "no limit" : to_text(file.spec.capacity), arguments.by * 100);
   fmt::print("  {:<16}{:>14}{:>14}{:>12}\n", "scenario", "no limit", "this plan", "overhead");
   const std::size_t worst = worst_of(costs);

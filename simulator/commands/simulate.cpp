@@ -163,7 +163,7 @@ int run(const Arguments& arguments) {
     }
     if (!result.cycle.settled)
       fmt::print(stderr, "{}: no iteration of {} begins as an earlier one did; times are means over the last {}\n",
-                 spec.policy, result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
+                 spec.policy.text, result.cycle.lead_in + result.cycle.iterations, result.cycle.iterations);
     if (keep_plan) failed |= !write_plan_of(arguments.plan_out, trace.trace, spec, std::move(result));
   }
   return failed ? 1 : 0;

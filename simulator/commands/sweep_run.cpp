@@ -65,7 +65,7 @@ void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, c
   frontier.machine = spec.machine.name;
   frontier.ideal_peak = part.grid.ideal_peak();
   if (const auto* baseline = std::get_if<std::int64_t>(&at(row, "baseline_ns"))) frontier.baseline = Nanos{*baseline};
-  group.points.push_back(point_of(row, spec.policy, spec.pool));
+  group.points.push_back(point_of(row, spec.policy.text, spec.pool.text));
 }
 
 /// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".

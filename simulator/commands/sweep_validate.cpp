@@ -75,7 +75,7 @@ std::optional<double> error_of(const MeasuredRun& run) {
 void print_row(const MeasuredRun& run, const RunSpec& spec, Nanos step) {
   const std::optional<double> error = error_of(run);
   const Nanos predicted = run.predicted.value_or(step);
-  fmt::print("{:<28}{:<14}{:>14}{:>14}{:>14}{:>12}  {}{}\n", spec.policy, spec.pool, to_text(spec.capacity),
+  fmt::print("{:<28}{:<14}{:>14}{:>14}{:>14}{:>12}  {}{}\n", spec.policy.text, spec.pool.text, to_text(spec.capacity),
              to_text(predicted), run.measured ? to_text(*run.measured) : "-",
              error ? fmt::format("{:+.2f} %", 100 * *error) : "-", run.outcome,
              run.message.empty() ? "" : ": " + run.message);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "simulator/commands/grid_options.hpp"
+#include "simulator/registry.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/sweep/result_row.hpp"
 #include "simulator/text/terminal.hpp"

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

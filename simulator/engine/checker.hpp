@@ -8,9 +8,9 @@
 
 #include "simulator/engine/memory_map.hpp"
 #include "simulator/engine/places_in_use.hpp"
+#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/plan.hpp"
-#include "simulator/rerun_rules.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

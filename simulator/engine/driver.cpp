@@ -8,6 +8,23 @@
 namespace tidepool {
 namespace {
 
+/// By version: how often the op that makes it reads what it replaces.
+std::vector<std::uint32_t> own_reads(const Trace& trace) {
+  std::vector<std::uint32_t> own(trace.versions().size()), reads(trace.versions().size());
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    const OpId op{i};
+    // An op may read and replace thousands of buffers: count all reads at once.
+    for (const Use& use : trace.uses(op))
+      if (use.in.valid()) ++reads[trace.root(use.in).index()];
+    for (const VersionId made : trace.made(op))
+      if (const VersionId parent = trace.version(made).parent; parent.valid())
+        own[made.index()] = reads[parent.index()];
+    for (const Use& use : trace.uses(op))
+      if (use.in.valid()) reads[trace.root(use.in).index()] = 0;
+  }
+  return own;
+}
+
 std::string cannot_be_executed(const PlanError& error) {
   return fmt::format("the plan of this run cannot be executed: {}", error.what());
 }
@@ -22,29 +39,26 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
       assume_{spec.assume},
       baseline_{baseline},
       pool_{&pool},
-      policies_{policies},
       may_swap_{may_swap},
       all_stays_{policies.empty() && spec.assume.name.empty()},
       timeline_{trace, spec.machine, spec.assume, states_},
       matters_to_{matters_to},
+      device_{spec.capacity,
+              [this](Verb verb, std::int64_t pages, Bytes address, Bytes size) {
+                emit({verb, before_, static_cast<std::uint32_t>(pages), address, size});
+              }},
       confirmation_{trace, spec, keep_plan},
       clock_{spec.assume.clock_start},
+      policies_{policies},
+      calls_{policies, trace, spec, states_, clock_, op_},
+      losses_{trace, states_, op_, calls_},
       drafts_(policies.size()),
       next_draft_(policies.size()),
       begins_on_host_(trace.buffers().size()),
       current_(trace.buffers().size()),
       started_on_host_(trace.buffers().size()),
-      users_(trace.data().streams.size() > 1 ? trace.versions().size() : 0),
-      lost_(trace.versions().size()),
-      own_reads_(trace.versions().size()),
-      told_(trace.ops().size()) {
-  if (!all_stays_) count_own_reads();
-  for (std::size_t i = 0; i < policies_.size(); ++i) {
-    changes_[i].bit = static_cast<std::uint8_t>(1u << i);
-    all_journals_ |= changes_[i].bit;
-    if (policies_[i]->watches()) watching_ |= changes_[i].bit;
-  }
-}
+      users_{trace},
+      own_reads_{all_stays_ ? std::vector<std::uint32_t>(trace.versions().size()) : own_reads(trace)} {}
 
 Result Driver::run() {
   const auto begin_time = std::chrono::steady_clock::now();
@@ -52,14 +66,13 @@ Result Driver::run() {
   result.baseline = baseline_;
   try {
     for (std::size_t i = 0; i < policies_.size(); ++i) {
-      drafts_[i] = policies_[i]->plan_run(trace_, spec_);
+      drafts_[i] = policies_[i]->plan(trace_, spec_);
       note_what_begins_on_host(drafts_[i]);
       if (std::unique_ptr<Pool> pool = policies_[i]->bring_pool()) brought_ = std::move(pool), pool_ = brought_.get();
-      if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;
     }
     if (policies_.size() == 1) take_whole_plan();
-    pool_->start(trace_, spec_.capacity, *this);
-    for (std::size_t i = 0; i < policies_.size(); ++i) policies_[i]->start(view(i));
+    pool_->start(trace_, spec_.capacity, device_);
+    calls_.start_run();
     spec_.steady ? run_until_settled() : run_iterations();
   } catch (const Stop& stop) {
     result.outcome = stop.outcome;
@@ -130,6 +143,7 @@ Boundary Driver::boundary() {
 
 void Driver::count_iteration() {
   totals_.push_back(timeline_.totals());
+  cost_.search = calls_.take_time();
   costs_.push_back(cost_);
 }
 
@@ -213,19 +227,18 @@ void Driver::end_iteration(int iteration) {
     const BufferId buffer = trace_.version(v).buffer;
     const bool stays =
         trace_.buffer(buffer).born_before && trace_.buffer(buffer).outlives && current_[buffer.index()] == v;
-    if (states_[i].placed && !stays) ended.push_back({v, place_of(v), users_of(v)});
-    if (stays && !users_.empty()) users_[trace_.first_version(buffer).index()].swap(users_[i]);
+    if (states_[i].placed && !stays) ended.push_back({v, place_of(v), users_.of(v)});
+    if (stays) users_.take_over(v, trace_.first_version(buffer));
   }
   act(Verb::kNext, static_cast<std::uint32_t>(iteration));
   for (const Ending& each : ended) give_back(each.version, each.block, each.users);
-  std::fill(lost_.begin(), lost_.end(), false);
+  losses_.start_iteration();
   std::fill(next_draft_.begin(), next_draft_.end(), 0);
   awaited_.clear();
-  for (Changes& changes : changes_) changes.ids.clear();
-  anything_dropped_ = false;
+  calls_.forget_changes();
   for (std::size_t i = 0; i < states_.size(); ++i)
-    if (trace_.versions()[i].kind != VersionKind::kView) changed(VersionId{i});
-  for (std::size_t i = 0; i < policies_.size(); ++i) search([&] { policies_[i]->start(view(i)); });
+    if (trace_.versions()[i].kind != VersionKind::kView) calls_.changed(VersionId{i});
+  calls_.start_iteration();
 }
 
 void Driver::step(std::size_t position) {
@@ -273,7 +286,7 @@ void Driver::begin(OpId op) {
       else
         wishes_.push_back(drafted);
     }
-    search([&] { policies_[i]->before_run(view(i), op, wishes_); });
+    calls_.ask(i, [&](Policy& policy, const View& view) { policy.before_run(view, op, wishes_); });
     if (wishes_.empty()) continue;
     std::vector<Action> wishes{wishes_};
     lose_last(wishes);
@@ -296,7 +309,7 @@ void Driver::begin(OpId op) {
           [&](const Use& earlier) { return earlier.access == Access::kView && trace_.root(earlier.out) == root; });
       if (counted) continue;
       state(root).cost += trace_.op(op).duration;
-      changed(root);
+      calls_.changed(root);
     }
   }
   enter(op, VersionId{});
@@ -325,16 +338,16 @@ void Driver::free_buffer(BufferId buffer) {
 void Driver::end_version(VersionId v) {
   VersionState& s = state(v);
   s.wanted = false;
-  changed(v);
+  calls_.changed(v);
   if (s.pinned) return;
   s.leaving = false;
   const bool loses = anchored(v);
-  if (loses) ++loss_, before_loss(v);
+  if (loses) losses_.next(), before_loss(v);
   if (s.placed)
     take_place_away(v, Verb::kFree);
   else if (s.on_host)
     act(Verb::kFree, v.value());
-  if (loses) ++loss_, after_loss(v);
+  if (loses) losses_.next(), losses_.after(v);
 }
 
 /// What the step hands on must be there when it ends. What was on the host when it began may be there again, and so may
@@ -349,7 +362,7 @@ void Driver::bring_back_outputs(bool last) {
     if (!defined(named)) bring_back(named);
     if (!may_stay_on_host) state(root).leaving = false;  // a copy under way must not take it away
     state(root).pinned = true;
-    changed(root);
+    calls_.changed(root);
   }
 }
 
@@ -384,47 +397,25 @@ void Driver::act(Verb verb, std::uint32_t subject, Block block) {
   emit({verb, before_, subject, block.offset, block.size});
   if (verb != Verb::kAlloc && verb != Verb::kSwapIn) return;
   states_[subject].tag = block.tag;
-  if (!users_.empty()) users_[subject].clear();
-}
-
-void Driver::journal(VersionId v) {
-  VersionState& s = state(v);
-  for (std::size_t i = 0; i < policies_.size(); ++i)
-    if ((s.journaled & changes_[i].bit) == 0) {
-      s.journaled |= changes_[i].bit;
-      changes_[i].ids.push_back(v);
-    }
-}
-
-void Driver::tell_dropped(VersionId v) {
-  if (watching_ == 0) return;
-  for (std::size_t i = 0; i < policies_.size(); ++i)
-    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->dropped(view(i), v); });
-}
-
-/// Says that filled_ have content now.
-void Driver::tell_computed() {
-  if (watching_ == 0) return;
-  for (std::size_t i = 0; i < policies_.size(); ++i)
-    if ((watching_ & changes_[i].bit) != 0) search([&] { policies_[i]->computed(view(i), filled_); });
+  users_.clear(VersionId{subject});
 }
 
 void Driver::lock(VersionId v) {
   VersionState& s = state(v);
   if (s.locks++ == 0) {
     s.leaving = false;
-    changed(v);
+    calls_.changed(v);
   }
 }
 
 void Driver::unlock(VersionId v) {
-  if (--state(v).locks == 0 && state(v).filled) changed(v);
+  if (--state(v).locks == 0 && state(v).filled) calls_.changed(v);
 }
 
 void Driver::now_evictable(VersionId v) {
   state(v).order = ++last_order_;
   state(v).defined = true;
-  changed(v);
+  calls_.changed(v);
 }
 
 }  // namespace tidepool

@@ -1,22 +1,25 @@
 // Walks the program, asks pool and policies, and turns their answers into actions.
 #pragma once
 
-#include <array>
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "simulator/engine/action_device.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
+#include "simulator/engine/loss_tracking.hpp"
 #include "simulator/engine/oom_diagnosis.hpp"
+#include "simulator/engine/place_users.hpp"
+#include "simulator/engine/policy_calls.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "simulator/state.hpp"
 #include "traces/trace.hpp"
 
@@ -36,9 +39,9 @@ namespace tidepool {
 ///
 /// A run that ends well is executed once more by a Confirmation, which knows nothing but its actions. If that fails or
 /// comes to other totals, the run is an error.
-class Driver final : private Device {
+class Driver {
  public:
-  /// `policies` may be empty. At most 8.
+  /// @param policies  at most PolicyCalls::kMost; may be empty
   Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
          std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
          std::optional<Nanos> matters_to = {});
@@ -56,11 +59,10 @@ class Driver final : private Device {
     std::size_t next_pending = 0;
     std::size_t first_temporary = 0;  // in temporaries_
   };
-  using Users = std::vector<StreamId>;  // streams other than the buffer's own, sorted
   struct Ending {
     VersionId version;
     Block block;
-    Users users;
+    PlaceUsers::Streams users;
   };
   struct IterationCost {
     Nanos search;                           // wall time of policies
@@ -127,10 +129,8 @@ class Driver final : private Device {
   Request request_for(VersionId v) const;
   /// The op of the program that has not run yet.
   OpId next_op() const { return issued_ < trace_.ops().size() ? OpId{issued_} : OpId{}; }
-  void give_back(VersionId v, const Block& block, const Users& users);
-  void note_user(Users& users, VersionId v, StreamId stream) const;
-  void note_users(OpId op);
-  Users users_of(VersionId v) const { return users_.empty() ? Users{} : users_[v.index()]; }
+  void give_back(VersionId v, const Block& block, const PlaceUsers::Streams& users);
+  void give_back_ending(OpId op);
   void anticipate(const Request& request);
   bool ask_policies(const Request& request);
   bool drop_rewritten();
@@ -148,50 +148,20 @@ class Driver final : private Device {
   void check_limit();
 
   // What is lost cannot be recomputed from.
-  void count_own_reads();
-  bool tell_of_loss(OpId reader);
   bool anchored(VersionId v) const;
   void before_loss(VersionId v);
-  void after_loss(VersionId v);
 
   // Bookkeeping.
   void emit(Action action);
   void confirm(Result& result);
   void refuse_if_not_executable();
   void act(Verb verb, std::uint32_t subject, Block block = {});
-  /// Notes for every policy that what it may know of `v` is out of date.
-  void changed(VersionId v) {
-    if (state(v).journaled != all_journals_) journal(v);
-  }
-  void journal(VersionId v);
-  /// Calls `ask`, and measures it if that is asked for.
-  template <class Ask>
-  void search(Ask ask) {
-    if (!spec_.count_search) return ask();
-    const auto begin = std::chrono::steady_clock::now();
-    ask();
-    cost_.search += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
-  }
-  void tell_dropped(VersionId v);
-  void tell_computed();
   void lock(VersionId v);
   void unlock(VersionId v);
   void now_evictable(VersionId v);
-  View view(std::size_t policy) { return {trace_, spec_.machine, states_, clock_, op_, changes_[policy]}; }
   Block place_of(VersionId v) const { return {state(v).offset, state(v).held, state(v).tag}; }
   VersionState& state(VersionId v) { return states_[v.index()]; }
   const VersionState& state(VersionId v) const { return states_[v.index()]; }
-
-  // Device: what a pool asks for becomes actions.
-  std::optional<Bytes> reserve(Bytes size) override;
-  void release(Bytes address, Bytes size) override;
-  Bytes reserve_addresses(Bytes size) override;
-  void release_addresses(Bytes, Bytes) override {}  // addresses are not scarce
-  bool map(Bytes address, Bytes size, Bytes page) override;
-  void unmap(Bytes address, Bytes size, Bytes page) override;
-  void show(Bytes address, Bytes size, Bytes memory) override;
-  void hide(Bytes address, Bytes size) override;
-  bool take(Bytes address, Bytes size, std::int64_t pages);
 
   const Trace& trace_;
   const RunSpec& spec_;
@@ -199,12 +169,12 @@ class Driver final : private Device {
   const Nanos baseline_;
   Pool* pool_;
   std::unique_ptr<Pool> brought_;  // by a policy
-  std::vector<std::unique_ptr<Policy>>& policies_;
   const bool may_swap_;
   const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
   std::vector<VersionState> states_;
   Timeline timeline_;
   const std::optional<Nanos> matters_to_;
+  ActionDevice device_;
   Confirmation confirmation_;
   Nanos clock_;             // what policies see as now
   std::uint32_t op_ = 0;    // the op of the program that is being prepared
@@ -212,11 +182,10 @@ class Driver final : private Device {
   OpId begun_;              // the op whose inputs have been gathered
   std::size_t issued_ = 0;  // ops of the program that have run in this iteration
   std::uint32_t last_order_ = 0;
-  std::array<Changes, 8> changes_;
-  std::uint8_t all_journals_ = 0;  // the bits of all policies
-  std::uint8_t anticipating_ = 0;  // bit i: policy i wants before_place()
-  std::uint8_t watching_ = 0;      // bit i: policy i wants dropped() and computed()
-  std::optional<Plan> whole_;      // what is carried out instead of drafts and answers
+  std::vector<std::unique_ptr<Policy>>& policies_;
+  PolicyCalls calls_;
+  LossTracking losses_;
+  std::optional<Plan> whole_;  // what is carried out instead of drafts and answers
   std::vector<std::span<const Action>> whole_iterations_;
   std::span<const Action> following_;  // what is left of the iteration
   std::vector<std::vector<Action>> drafts_;
@@ -226,26 +195,21 @@ class Driver final : private Device {
   std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
-  std::vector<VersionId> temporaries_;    // brought back for others, of no further use to the program
-  std::vector<VersionId> filled_;         // newly filled by the op just run
-  std::vector<VersionId> current_;        // by buffer: its content in the program
-  std::vector<bool> started_on_host_;     // by buffer
-  std::vector<VersionId> overwritten_;    // in place, by the op that is about to run
-  std::vector<VersionId> taken_over_;     // by output of the op that is about to run: whose place it gets, if any
-  std::vector<VersionId> scratched_;      // outputs of that op for which a scratch place was found
-  std::vector<Block> blocks_;             // likewise: what is found for it
-  std::vector<Ending> ending_;            // places that end with the op that is about to run
-  std::vector<Users> users_;              // by version, of its place; empty where there is only one stream
-  std::vector<bool> lost_;                // by version: gone and not regenerable
+  std::vector<VersionId> temporaries_;  // brought back for others, of no further use to the program
+  std::vector<VersionId> filled_;       // newly filled by the op just run
+  std::vector<VersionId> current_;      // by buffer: its content in the program
+  std::vector<bool> started_on_host_;   // by buffer
+  std::vector<VersionId> overwritten_;  // in place, by the op that is about to run
+  std::vector<VersionId> taken_over_;   // by output of the op that is about to run: whose place it gets, if any
+  std::vector<VersionId> scratched_;    // outputs of that op for which a scratch place was found
+  std::vector<Block> blocks_;           // likewise: what is found for it
+  std::vector<Ending> ending_;          // places that end with the op that is about to run
+  PlaceUsers users_;
   std::vector<std::uint32_t> own_reads_;  // by version: how often the op that makes it reads what it replaces
-  std::vector<std::uint32_t> told_;       // by op: the last loss_ that what it made was told of
-  std::uint32_t loss_ = 0;                // counts losses; those by one op at one time are one
-  bool anything_dropped_ = false;
-  Bytes reserved_, next_address_;
-  Bytes placed_;                      // blocks that the pool has given and not got back
-  IterationCost cost_;                // of this iteration
-  std::vector<IterationCost> costs_;  // of the iterations before
-  std::vector<Totals> totals_;        // the same
+  Bytes placed_;                          // blocks that the pool has given and not got back
+  IterationCost cost_;                    // of this iteration
+  std::vector<IterationCost> costs_;      // of the iterations before
+  std::vector<Totals> totals_;            // the same
   Cycle cycle_;
   std::optional<Shortage> shortage_;
   std::vector<Action> wishes_;

@@ -96,17 +96,13 @@ void Driver::follow_run(OpId op) {
     const bool apart = std::any_of(ending_.begin(), ending_.end(), [&](const Ending& e) { return e.version == made; });
     if (apart || has_empty_place(made) || !parent.valid() || !state(parent).placed) continue;
     if (state(made).filled)
-      ending_.push_back({parent, place_of(parent), users_of(parent)});
-    else if (!users_.empty())
-      users_[made.index()].swap(users_[parent.index()]);
+      ending_.push_back({parent, place_of(parent), users_.of(parent)});
+    else
+      users_.take_over(parent, made);
   }
   act(Verb::kRun, op.value());
-  if (!users_.empty()) note_users(op);
-  for (Ending& each : ending_) {
-    if (!users_.empty()) note_user(each.users, each.version, trace_.op(op).stream);
-    give_back(each.version, each.block, each.users);
-  }
-  ending_.clear();
+  users_.note_run(op);
+  give_back_ending(op);
   if (!again) {
     for (const VersionId made : trace_.made(op)) current_[trace_.version(made).buffer.index()] = made;
     issued_ = op.index() + 1;

@@ -38,7 +38,7 @@ Request Driver::request_for(VersionId v) const {
 }
 
 /// Takes a place of `v` back, which `users` besides its own stream have used.
-void Driver::give_back(VersionId v, const Block& block, const Users& users) {
+void Driver::give_back(VersionId v, const Block& block, const PlaceUsers::Streams& users) {
   const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
   std::vector<StreamUse> uses;
   for (const StreamId user : users) uses.push_back({user, timeline_.done(user)});
@@ -46,19 +46,13 @@ void Driver::give_back(VersionId v, const Block& block, const Users& users) {
   pool_->give_back(block, {own, next_op(), timeline_.done(own), uses});
 }
 
-/// Adds a stream to those that have used a place of `v` besides its own.
-void Driver::note_user(Users& users, VersionId v, StreamId stream) const {
-  if (trace_.buffer(trace_.version(v).buffer).stream == stream) return;
-  const auto at = std::lower_bound(users.begin(), users.end(), stream);
-  if (at == users.end() || *at != stream) users.insert(at, stream);
-}
-
-void Driver::note_users(OpId op) {
-  const StreamId stream = trace_.op(op).stream;
-  for (const Use& use : trace_.uses(op)) {
-    if (use.in.valid()) note_user(users_[trace_.root(use.in).index()], trace_.root(use.in), stream);
-    if (use.out.valid() && use.access != Access::kView) note_user(users_[use.out.index()], use.out, stream);
+/// Takes back the places that end with `op`, which has just run.
+void Driver::give_back_ending(OpId op) {
+  for (Ending& each : ending_) {
+    users_.note_run(each.users, each.version, op);
+    give_back(each.version, each.block, each.users);
   }
+  ending_.clear();
 }
 
 std::optional<Block> Driver::place(const Request& request) {
@@ -69,7 +63,7 @@ std::optional<Block> Driver::place(const Request& request) {
 
 Block Driver::find_place(VersionId v) {
   Request request = request_for(v);
-  if (anticipating_ != 0) anticipate(request);
+  if (calls_.any_anticipates()) anticipate(request);
   bool evicted = false;
   std::size_t left = kAnswersPerVersion * states_.size() + 1;
   for (;;) {
@@ -109,19 +103,19 @@ bool Driver::drop_rewritten() {
 }
 
 void Driver::anticipate(const Request& request) {
-  for (std::size_t i = 0; i < policies_.size(); ++i) {
-    if ((anticipating_ & changes_[i].bit) == 0) continue;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_.anticipates(i)) continue;
     wishes_.clear();
-    search([&] { policies_[i]->before_place(view(i), request, wishes_); });
+    calls_.ask(i, [&](Policy& policy, const View& view) { policy.before_place(view, request, wishes_); });
     refuse_runs(wishes_, before_);
     carry_out(wishes_, false);
   }
 }
 
 bool Driver::ask_policies(const Request& request) {
-  for (std::size_t i = 0; i < policies_.size(); ++i) {
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
     wishes_.clear();
-    search([&] { policies_[i]->make_room(view(i), request, wishes_); });
+    calls_.ask(i, [&](Policy& policy, const View& view) { policy.make_room(view, request, wishes_); });
     refuse_runs(wishes_, before_);
     if (!wishes_.empty() && carry_out(wishes_, false)) return true;
   }
@@ -198,9 +192,9 @@ void Driver::lose_last(std::vector<Action>& wishes) const {
 void Driver::lose_unread(VersionId v) {
   state(v).wanted = false;
   const bool loses = anchored(v);
-  if (loses) ++loss_, before_loss(v);
+  if (loses) losses_.next(), before_loss(v);
   take_place_away(v, Verb::kDrop);
-  if (loses) ++loss_, after_loss(v);
+  if (loses) losses_.next(), losses_.after(v);
 }
 
 /// Brings a version back early if there is room without asking anybody.
@@ -212,7 +206,7 @@ bool Driver::prefetch(VersionId v) {
   act(Verb::kSwapIn, v.value(), *block);
   now_evictable(v);
   filled_.assign(1, v);
-  tell_computed();
+  calls_.computed(filled_);
   return true;
 }
 
@@ -222,7 +216,7 @@ bool Driver::prefetch(VersionId v) {
 void Driver::start_prefetches(Nanos until) {
   std::erase_if(awaited_, [&](VersionId v) {
     if (!state(v).filled) return false;
-    if (state(v).leaving) changed(v);
+    if (state(v).leaving) calls_.changed(v);
     state(v).leaving = false;  // not gone yet: it stays
     return true;
   });
@@ -243,7 +237,7 @@ void Driver::leave_once_copied(VersionId v) {
   const auto later = [&](Nanos end, VersionId other) { return end < state(other).host_ready; };
   leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), state(v).host_ready, later), v);
   state(v).leaving = true;
-  changed(v);
+  calls_.changed(v);
 }
 
 void Driver::settle_front() {
@@ -264,16 +258,16 @@ void Driver::take_place_away(VersionId v, Verb verb) {
   const bool had_content = s.filled;
   s.leaving = false;
   act(verb, v.value());
-  give_back(v, block, users_of(v));
+  give_back(v, block, users_.of(v));
   if (assume_.replay_views)
     for (const OpId viewer : trace_.viewers(v)) {
       if (viewer.value() > op_) break;
       for (const Use& use : trace_.uses(viewer))
         if (use.access == Access::kView && trace_.root(use.out) == v) state(use.out).defined = false;
     }
-  anything_dropped_ |= verb == Verb::kDrop || s.regenerable;
-  changed(v);
-  if (had_content) tell_dropped(v);
+  if (verb == Verb::kDrop || s.regenerable) losses_.note_drop();
+  calls_.changed(v);
+  if (had_content) calls_.dropped(v);
 }
 
 /// What of the room for copies is in use, where it is limited.
@@ -340,115 +334,19 @@ void Driver::check_limit() {
                            trace_.ops().size())};
 }
 
-std::optional<Bytes> Driver::reserve(Bytes size) {
-  const Bytes address = next_address_;
-  if (!take(address, size, 0)) return std::nullopt;
-  next_address_ += round_up(size, 2_MiB);
-  return address;
-}
-
-Bytes Driver::reserve_addresses(Bytes size) {
-  const Bytes address = next_address_;
-  next_address_ += round_up(size, 2_MiB);
-  return address;
-}
-
-bool Driver::map(Bytes address, Bytes size, Bytes page) { return take(address, size, size / page); }
-
-/// @param pages  0: a segment
-bool Driver::take(Bytes address, Bytes size, std::int64_t pages) {
-  if (size > spec_.capacity - reserved_) return false;
-  reserved_ += size;
-  emit({Verb::kReserve, before_, static_cast<std::uint32_t>(pages), address, size});
-  return true;
-}
-
-void Driver::unmap(Bytes address, Bytes size, Bytes page) {
-  reserved_ -= size;
-  emit({Verb::kRelease, before_, static_cast<std::uint32_t>(size / page), address, size});
-}
-
-void Driver::show(Bytes address, Bytes size, Bytes memory) {
-  emit({Verb::kMap, before_, static_cast<std::uint32_t>(memory / kMapPage), address, size});
-}
-
-void Driver::hide(Bytes address, Bytes size) { emit({Verb::kUnmap, before_, 0, address, size}); }
-
-void Driver::release(Bytes address, Bytes size) {
-  reserved_ -= size;
-  emit({Verb::kRelease, before_, 0, address, size});
-}
-
 /// Whether content is gone for good when its place ends: it cannot be recomputed.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
-void Driver::count_own_reads() {
-  std::vector<std::uint32_t> reads(trace_.versions().size());
-  for (std::size_t i = 0; i < trace_.ops().size(); ++i) {
-    const OpId op{i};
-    // An op may read and replace thousands of buffers: count all reads at once.
-    for (const Use& use : trace_.uses(op))
-      if (use.in.valid()) ++reads[trace_.root(use.in).index()];
-    for (const VersionId made : trace_.made(op))
-      if (const VersionId parent = trace_.version(made).parent; parent.valid())
-        own_reads_[made.index()] = reads[parent.index()];
-    for (const Use& use : trace_.uses(op))
-      if (use.in.valid()) reads[trace_.root(use.in).index()] = 0;
-  }
-}
-
-/// Whether what an op made must be told of the present loss; not twice, however many of its inputs are lost at once.
-bool Driver::tell_of_loss(OpId reader) { return std::exchange(told_[reader.index()], loss_) != loss_; }
-
-/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible. What is
-/// there already and depends on `v` must stay from now on.
+/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible.
 void Driver::before_loss(VersionId v) {
-  if (!anything_dropped_) return;
-  std::vector<VersionId> reached{v}, wanted;
-  for (std::size_t i = 0; i < reached.size(); ++i)
-    for (const OpId reader : trace_.readers(reached[i])) {
-      if (reader.value() > op_) break;
-      if (!tell_of_loss(reader)) continue;
-      for (const VersionId made : trace_.made(reader)) {
-        VersionState& s = state(made);
-        if (!s.created || !s.regenerable) continue;
-        s.regenerable = false;
-        changed(made);
-        if (s.placed || s.on_host) continue;
-        reached.push_back(made);
-        if (s.wanted) wanted.push_back(made);
-      }
-    }
-  std::sort(wanted.begin(), wanted.end());
+  if (!losses_.anything_dropped()) return;
+  std::vector<VersionId> wanted = losses_.before(v);
   wanted.insert(wanted.begin(), v);
   for (const VersionId w : wanted) {
     if (w != v && !state(w).filled) bring_back(w);
     lock(w);  // together they must outlast the loss
   }
   for (const VersionId w : wanted) unlock(w);
-}
-
-/// `v` is gone for good: what was made from it directly cannot be recomputed any more, and what of that is absent is
-/// gone too.
-void Driver::after_loss(VersionId v) {
-  std::vector<VersionId> gone{v};
-  while (!gone.empty()) {
-    const VersionId lost = gone.back();
-    gone.pop_back();
-    if (lost_[lost.index()]) continue;
-    lost_[lost.index()] = true;
-    for (const OpId reader : trace_.readers(lost)) {
-      if (reader.value() > op_) break;
-      if (!tell_of_loss(reader)) continue;
-      for (const VersionId made : trace_.made(reader)) {
-        VersionState& s = state(made);
-        if (!s.created) continue;
-        s.regenerable = false;
-        changed(made);
-        if (!s.filled && !s.placed && !s.on_host) gone.push_back(made);
-      }
-    }
-  }
 }
 
 }  // namespace tidepool

@@ -47,7 +47,7 @@ void Driver::enter(OpId op, VersionId target) {
     } else {
       pending_inputs_.push_back(static_cast<std::uint32_t>(i));
     }
-    changed(root);
+    calls_.changed(root);
   }
 }
 
@@ -137,9 +137,9 @@ void Driver::place_outputs(OpId op, bool again) {
 void Driver::take_over(VersionId parent, VersionId out) {
   VersionState& replaced = state(parent);
   if (state(out).filled)
-    ending_.push_back({parent, place_of(parent), users_of(parent)});
-  else if (!users_.empty())
-    users_[out.index()].swap(users_[parent.index()]);
+    ending_.push_back({parent, place_of(parent), users_.of(parent)});
+  else
+    users_.take_over(parent, out);
   if (replaced.filled) overwritten_.push_back(parent);
   replaced.locks = 0;  // it ends with this run
   replaced.leaving = false;
@@ -175,7 +175,7 @@ void Driver::note_filled(OpId op, VersionId target) {
 void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   const std::span uses = trace_.uses(op);
   const bool again = target.valid();
-  ++loss_;
+  losses_.next();
   if (!again && !assume_.copy_on_write)
     for (const VersionId made : trace_.made(op))
       if (const VersionId replaced = trace_.version(made).parent; replaced.valid()) {
@@ -187,11 +187,8 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   assume_.copy_on_write ? place_outputs_apart(op) : place_outputs(op, again);
   note_filled(op, target);
   act(Verb::kRun, op.value());
-  if (!users_.empty()) note_users(op);
-  for (Ending& each : ending_) {
-    if (!users_.empty()) note_user(each.users, each.version, trace_.op(op).stream);
-    give_back(each.version, each.block, each.users);
-  }
+  users_.note_run(op);
+  give_back_ending(op);
   drop_temporaries(first_temporary);
 
   for (const Use& use : uses) {
@@ -199,7 +196,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
     state(use.out).defined = true;
     if (again) continue;
     state(trace_.root(use.out)).last_access = clock_;
-    changed(trace_.root(use.out));
+    calls_.changed(trace_.root(use.out));
   }
   for (const VersionId made : filled_) {
     VersionState& s = state(made);
@@ -213,11 +210,11 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
     }
     now_evictable(made);
   }
-  ++loss_;
-  for (const VersionId v : overwritten_) changed(v);
+  losses_.next();
+  for (const VersionId v : overwritten_) calls_.changed(v);
   if (!again && !assume_.copy_on_write) after_replacing(op);
-  for (const VersionId v : overwritten_) tell_dropped(v);
-  if (!filled_.empty()) tell_computed();
+  for (const VersionId v : overwritten_) calls_.dropped(v);
+  if (!filled_.empty()) calls_.computed(filled_);
   if (!all_stays_) unlock_inputs(op);
   if (!all_stays_) check_limit();
 }
@@ -227,7 +224,7 @@ void Driver::after_replacing(OpId op) {
   for (const VersionId made : trace_.made(op)) {
     const VersionId replaced = trace_.version(made).parent;
     if (!replaced.valid() || state(replaced).placed || state(replaced).on_host) continue;
-    if (anchored(replaced)) after_loss(replaced);
+    if (anchored(replaced)) losses_.after(replaced);
   }
 }
 
@@ -261,7 +258,7 @@ void Driver::swap_in(VersionId v) {
   unlock(v);
   now_evictable(v);
   filled_.assign(1, v);
-  tell_computed();
+  calls_.computed(filled_);
 }
 
 }  // namespace tidepool

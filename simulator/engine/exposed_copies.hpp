@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

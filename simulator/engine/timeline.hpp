@@ -12,7 +12,8 @@
 #include "simulator/engine/storage_tier.hpp"
 #include "simulator/machine/machine.hpp"
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "simulator/state.hpp"
 #include "traces/trace.hpp"
 

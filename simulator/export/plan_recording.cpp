@@ -25,8 +25,8 @@ class PlanRecorder {
     h2d_ = StreamId{recording_.lanes.size()};
     d2h_ = StreamId{recording_.lanes.size() + 1};
     recording_.lanes.insert(recording_.lanes.end(), {"h2d", "d2h"});
-    recording_.meta = {{"source", "simulated"}, {"pool", file.spec.pool},   {"policy", file.spec.policy},
-                       {"time", "simulated"},   {"trace", file.trace_hash}, {"device", file.spec.machine.name}};
+    recording_.meta = {{"source", "simulated"}, {"pool", file.spec.pool.text}, {"policy", file.spec.policy.text},
+                       {"time", "simulated"},   {"trace", file.trace_hash},    {"device", file.spec.machine.name}};
   }
 
   Recording run() {

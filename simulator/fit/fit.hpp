@@ -7,7 +7,6 @@
 #include "simulator/explain/holders.hpp"
 #include "simulator/explain/instant.hpp"
 #include "simulator/fit/device_budget.hpp"
-#include "simulator/run.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

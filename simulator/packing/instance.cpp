@@ -9,7 +9,7 @@
 #include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/events.hpp"
 #include "simulator/packing/stream_ends.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

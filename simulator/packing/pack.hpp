@@ -8,7 +8,7 @@
 
 #include "simulator/packing/layout_file.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

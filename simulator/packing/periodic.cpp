@@ -6,7 +6,7 @@
 
 #include "simulator/packing/buffer_events.hpp"
 #include "simulator/pools/hole_map.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/import/period.hpp"
 
 namespace tidepool {

@@ -34,11 +34,11 @@ std::vector<Occupant> occupants_at_end(const Trace& trace, const History& histor
 /// Later is better; never is best.
 std::size_t rank(OpId next_use) { return next_use.valid() ? next_use.index() : ~std::size_t{}; }
 
-Remedy attempt(const Trace& trace, RunSpec spec, std::string pool, std::string policy) {
-  spec.pool = std::move(pool);
-  spec.policy = std::move(policy);
+Remedy attempt(const Trace& trace, RunSpec spec, const Spec& pool, const PolicyChain& policy) {
+  spec.pool = pool;
+  spec.policy = policy;
   const Result result = try_simulate(trace, spec);
-  Remedy remedy{.pool = spec.pool, .policy = spec.policy, .outcome = result.outcome};
+  Remedy remedy{.pool = pool.text, .policy = policy.text, .outcome = result.outcome};
   if (result.outcome == Outcome::kOk && result.baseline > Nanos{})
     remedy.overhead = static_cast<double>((result.totals.makespan - result.baseline).count()) /
                       static_cast<double>(result.baseline.count());
@@ -46,17 +46,18 @@ Remedy attempt(const Trace& trace, RunSpec spec, std::string pool, std::string p
 }
 
 std::vector<Remedy> remedies_for(const Trace& trace, const RunSpec& spec) {
-  std::vector<std::string> policies{spec.policy, "dtr-eq", "lru-swap"};
+  std::vector<PolicyChain> policies{spec.policy, "dtr-eq", "lru-swap"};
   if (trace.ops().size() <= kQuick) policies.insert(policies.end(), {"autoswap", "tide"});
   std::vector<Remedy> remedies;
-  const auto add = [&](const std::string& pool, const std::string& policy) {
-    const bool known = std::any_of(remedies.begin(), remedies.end(),
-                                   [&](const Remedy& other) { return other.pool == pool && other.policy == policy; });
+  const auto add = [&](const Spec& pool, const PolicyChain& policy) {
+    const bool known = std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& other) {
+      return other.pool == pool.text && other.policy == policy.text;
+    });
     if (!known && (pool != spec.pool || policy != spec.policy)) remedies.push_back(attempt(trace, spec, pool, policy));
   };
-  for (const std::string& policy : policies) add(spec.pool, policy);
+  for (const PolicyChain& policy : policies) add(spec.pool, policy);
   for (const char* pool : {"best-fit", "pytorch-expandable", "tide-pool"}) add(pool, spec.policy);
-  for (const std::string& policy : policies) add("best-fit", policy);
+  for (const PolicyChain& policy : policies) add("best-fit", policy);
   std::stable_sort(remedies.begin(), remedies.end(), [](const Remedy& a, const Remedy& b) {
     const bool a_ok = a.outcome == Outcome::kOk, b_ok = b.outcome == Outcome::kOk;
     return a_ok != b_ok ? a_ok : a_ok && a.overhead < b.overhead;

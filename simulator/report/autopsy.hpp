@@ -8,7 +8,8 @@
 
 #include "simulator/engine/oom_diagnosis.hpp"
 #include "simulator/report/history.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

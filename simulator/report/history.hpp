@@ -7,7 +7,8 @@
 
 #include "simulator/engine/links.hpp"
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -9,7 +9,8 @@
 #include <unordered_map>
 
 #include "simulator/options.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
+#include "simulator/text/capacity.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
 

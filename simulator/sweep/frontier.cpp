@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "simulator/run_spec.hpp"
+
 namespace tidepool {
 namespace {
 

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "simulator/registry.hpp"
+#include "simulator/run_spec.hpp"
+#include "simulator/text/capacity.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -48,23 +50,26 @@ std::vector<std::string> parts_of(std::string_view text) {
 }
 
 /// Specs whose names and options are known; each once, although it may be written in several ways.
-std::vector<std::string> parse_specs(const char* option, const std::string& text, bool pools) {
-  std::vector<std::string> specs;
+/// @param field  of RunSpec that they are for
+/// @param all    what "all" stands for
+template <class Part, class Info>
+std::vector<Part> parse_specs(const char* option, const std::string& text, Part RunSpec::*field,
+                              const std::vector<const Info*>& all) {
+  std::vector<Part> specs;
   std::vector<SpecNames> seen;
-  const auto add = [&](const std::string& spec) {
-    const SpecNames names = names_of(pools ? RunSpec{.pool = spec} : RunSpec{.policy = spec});
+  const auto add = [&](const Part& one) {
+    RunSpec spec;
+    spec.*field = one;
+    const SpecNames names = names_of(spec);
     if (std::find(seen.begin(), seen.end(), names) != seen.end()) return;
     seen.push_back(names);
-    specs.push_back(spec);
+    specs.push_back(one);
   };
   for (const std::string& part : naming(option, [&] { return parts_of(text); })) {
-    if (part != "all") {
+    if (part != "all")
       add(part);
-    } else if (pools) {
-      for (const PoolInfo* info : all_pools()) add(info->name);
-    } else {
-      for (const PolicyInfo* info : all_policies()) add(info->name);
-    }
+    else
+      for (const auto* info : all) add(info->name);
   }
   return specs;
 }
@@ -140,7 +145,8 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
 }
 
 Grid::Grid(const GridText& text, const Trace& trace)
-    : pools_{parse_specs("--pool", text.pool, true)}, policies_{parse_specs("--policy", text.policy, false)} {
+    : pools_{parse_specs("--pool", text.pool, &RunSpec::pool, all_pools())},
+      policies_{parse_specs("--policy", text.policy, &RunSpec::policy, all_policies())} {
   capacities_ = naming("--capacity", [&] { return parse_capacities(text.capacity); });
   seeds_ = naming("--seed", [&] { return parse_seeds(text.seed); });
   std::vector<std::string> names;

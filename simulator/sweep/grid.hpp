@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 
@@ -53,7 +53,8 @@ class Grid {
   Bytes ideal_peak() const { return ideal_peak_; }
 
  private:
-  std::vector<std::string> pools_, policies_;
+  std::vector<Spec> pools_;
+  std::vector<PolicyChain> policies_;
   std::vector<std::string> capacities_;
   std::vector<Machine> machines_;
   std::vector<std::vector<Bytes>> capacities_of_;  // by machine

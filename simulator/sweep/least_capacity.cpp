@@ -35,7 +35,7 @@ std::vector<Ladder> ladders(std::span<const SweepPart> parts, const Shard& shard
     std::vector<Name> order;
     for (std::size_t i = 0; i < parts[part].grid.size(); ++i) {
       const RunSpec spec = parts[part].grid.at(i);
-      const Name name{machine_file(spec.machine), spec.policy, spec.pool, spec.seed};
+      const Name name{machine_file(spec.machine), spec.policy.text, spec.pool.text, spec.seed};
       std::vector<std::pair<Bytes, SweepTask>>& of_name = rungs[name];
       if (of_name.empty()) order.push_back(name);
       of_name.emplace_back(spec.capacity, SweepTask{part, i});

@@ -11,6 +11,7 @@
 
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/run.hpp"
 #include "simulator/sweep/version.hpp"
 
 namespace tidepool {

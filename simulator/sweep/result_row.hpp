@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "simulator/bounds/bound.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "simulator/random_numbers.hpp"
+#include "simulator/engine/baseline.hpp"
+#include "simulator/packing/search/random_numbers.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/run.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "simulator/run_spec.hpp"
+
 namespace tidepool {
 namespace {
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"

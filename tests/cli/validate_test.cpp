@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "simulator/sweep/database.hpp"
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/trace_file.hpp"

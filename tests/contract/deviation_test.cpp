@@ -20,7 +20,7 @@ Trace sample(const std::string& name) {
 }
 
 Packing pack_with(const Trace& trace, const std::string& text) {
-  const Spec spec = parse_spec(text);
+  const Spec spec{text};
   const PoolInfo& info = find_pool(spec.name);
   return pack(trace, info, Options{info.name, info.options, spec.options}, {});
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simulator/engine/boundary.hpp"
+#include "simulator/run.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/tiny_contract.hpp"

@@ -243,7 +243,7 @@ class CheckRegions final : public ScanRegions {
 };
 
 Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
-  const std::unique_ptr<Pool> pool = find_pool(spec.pool).make(Options{spec.pool, {}, {}});
+  const std::unique_ptr<Pool> pool = find_pool(spec.pool.name).make(Options{spec.pool.name, {}, {}});
   std::vector<std::unique_ptr<Policy>> chain;
   chain.push_back(std::move(policy));
   return Driver{trace, spec, 1_ms, *pool, chain, false, true}.run();

@@ -7,6 +7,7 @@
 #include "simulator/packing/minimise.hpp"
 #include "simulator/packing/pack.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/quick_spec.hpp"
@@ -31,9 +32,7 @@ std::vector<const PoolInfo*> planners() {
   return found;
 }
 
-Options options_of(const PoolInfo& info) {
-  return {info.name, info.options, parse_spec(tests::quick_spec(info)).options};
-}
+Options options_of(const PoolInfo& info) { return {info.name, info.options, Spec(tests::quick_spec(info)).options}; }
 
 Layout plan(const PoolInfo& info, const Instance& instance, Bytes capacity = kNoLimit) {
   return info.plan(options_of(info))->plan(instance, {.capacity = capacity});

@@ -71,7 +71,7 @@ TEST_CASE("every run of a small step that is ok replays to its totals and moves 
       RunSpec spec = setting;
       spec.policy = tests::quick_spec(*policy);
       if (seed % 3 == 0) spec.steady = true, spec.iterations = kUsualIterations;
-      INFO(fmt::format("seed {} pool {} policy {} capacity {} iterations {}{}", seed, spec.pool, spec.policy,
+      INFO(fmt::format("seed {} pool {} policy {} capacity {} iterations {}{}", seed, spec.pool.text, spec.policy.text,
                        to_text(spec.capacity), spec.iterations, spec.steady ? " at most" : ""));
       const Result result = simulate(trace, spec, true);
       INFO(result.message);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/run.hpp"
+#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"

@@ -20,7 +20,7 @@ struct Published {
 };
 
 double percent_over_load(const Trace& trace, const std::string& pool) {
-  const Spec spec = parse_spec(pool);
+  const Spec spec{pool};
   const PoolInfo& info = find_pool(spec.name);
   const Packing packing = pack(trace, info, Options{info.name, info.options, spec.options}, {});
   REQUIRE(packing.outcome == Outcome::kOk);

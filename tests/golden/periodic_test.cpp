@@ -10,7 +10,7 @@ using namespace tidepool;
 namespace {
 
 LoopPacking pack_with(const std::string& text, const Trace& trace, std::span<const Bytes> segments = {}) {
-  const Spec spec = parse_spec(text);
+  const Spec spec{text};
   const PoolInfo& info = find_pool(spec.name);
   return pack_loop(trace, find_loops(trace), info, Options{info.name, info.options, spec.options}, {}, segments);
 }

@@ -39,7 +39,7 @@ TEST_CASE("passes over published instances end where others measured them") {
     const auto path = tests::shared_data(std::string{"static_alloc/"} + expected.file);
     if (!path) continue;
     INFO(expected.file << " " << expected.pool);
-    const Spec spec = parse_spec(expected.pool);
+    const Spec spec{expected.pool};
     const PoolInfo& info = find_pool(spec.name);
     const Packing packing = pack(load_trace(*path), info, Options{info.name, info.options, spec.options}, {});
     CHECK(packing.height.count() == expected.height);

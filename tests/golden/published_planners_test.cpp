@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "simulator/run.hpp"
+#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "traces/import/importer.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "simulator/audit/schedule_audit.hpp"
 #include "simulator/bounds/bound.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

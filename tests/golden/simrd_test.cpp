@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simulator/run.hpp"
+#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"
@@ -88,7 +89,7 @@ TEST_CASE("simrd's status, overhead and evictions come out of every deterministi
                       [](const Action& action) { return action.verb == Verb::kDrop || action.verb == Verb::kFree; });
     const std::string overhead = fmt::format(
         "{:.6f}", static_cast<double>(result.totals.makespan.count()) / static_cast<double>(result.baseline.count()));
-    INFO(fmt::format("{} {} {}: {}", model, spec.policy, row.at("ratio"), result.message));
+    INFO(fmt::format("{} {} {}: {}", model, spec.policy.text, row.at("ratio"), result.message));
     const bool same = result.outcome == kOutcomeOf.at(row.at("status")) && overhead == row.at("overhead") &&
                       std::to_string(evictions) == row.at("n_evict");
     CHECK(to_text(result.outcome) == to_text(kOutcomeOf.at(row.at("status"))));

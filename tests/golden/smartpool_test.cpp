@@ -2,7 +2,7 @@
 // (AlexNet) and 1.051 (VGG).
 #include "policies/pool/smartpool/smartpool_pool.hpp"
 #include "simulator/engine/segment_device.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

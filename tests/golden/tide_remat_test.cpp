@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "simulator/run.hpp"
+#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"

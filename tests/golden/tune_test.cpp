@@ -1,6 +1,7 @@
 // What the allocator of a real program reserved, and what other settings would have made of it.
 #include "simulator/audit/tune.hpp"
 
+#include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/input.hpp"

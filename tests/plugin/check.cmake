@@ -1,5 +1,5 @@
 # Installs Tidepool, builds the example plug-in against what was installed, and loads it.
-#   cmake -DBUILD=<build folder> -DSCRATCH=<folder to write in> -DCXX=<compiler> -DVERSION=<of Tidepool> -P check.cmake
+#   cmake -DBUILD=<build folder> -DSCRATCH=<folder to write in> -DCXX=<compiler> -DINTERFACE=<version and hash of the headers> -P check.cmake
 set(program ${SCRATCH}/prefix/bin/tidepool)
 
 function(run)
@@ -26,7 +26,7 @@ endfunction()
 file(REMOVE_RECURSE ${SCRATCH})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
 build_example(right "")
-build_example(wrong "-UTIDEPOOL_VERSION -DTIDEPOOL_VERSION='\"0.0.9\"'")
+build_example(wrong "-UTIDEPOOL_INTERFACE -DTIDEPOOL_INTERFACE='\"0.0.9\"'")
 set(right ${SCRATCH}/right/libexample_fifo.so)
 set(wrong ${SCRATCH}/wrong/libexample_fifo.so)
 set(listed "example-fifo (remat)\n  drops what became evictable first\n  from: an example for writers of plug-ins\n")
@@ -34,7 +34,7 @@ set(listed "example-fifo (remat)\n  drops what became evictable first\n  from: a
 expect(0 "${listed}" ${program} --plugin ${right} policies example-fifo)
 expect(0 "${listed}" ${program} policies example-fifo --plugin ${right})
 expect(0 "${listed}" ${CMAKE_COMMAND} -E env TIDEPOOL_PLUGINS=${right}:${right} ${program} policies example-fifo)
-expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${VERSION}\n"
+expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${INTERFACE}\n"
   ${program} policies --plugin ${wrong})
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
@@ -75,4 +75,4 @@ if(NOT CMAKE_MATCH_1 MATCHES "RegisterPolicy")
 endif()
 file(WRITE ${SCRATCH}/readme.cpp "${CMAKE_MATCH_1}")
 run(${CXX} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${SCRATCH}/prefix/include/tidepool
-  "-DTIDEPOOL_VERSION=\"${VERSION}\"" ${SCRATCH}/readme.cpp)
+  "-DTIDEPOOL_INTERFACE=\"${INTERFACE}\"" ${SCRATCH}/readme.cpp)

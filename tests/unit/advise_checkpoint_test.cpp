@@ -1,6 +1,7 @@
 #include "simulator/advise/advise.hpp"
 #include "simulator/advise/checkpoint.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
+#include "simulator/engine/baseline.hpp"
 #include "tests/catch.hpp"
 #include "traces/builder.hpp"
 
@@ -106,7 +107,7 @@ TEST_CASE("the steps of a checkpointed program and its trace have the same peak 
     CHECK(changed.ideal_peak() == peak_of(step.trace, checkpointed_steps(step.trace, pointers(calls))).bytes);
     Nanos again;
     for (const CheckpointedCall& call : calls) again += call.duration;
-    CHECK(baseline_time(changed, {}) == baseline_time(step.trace, {}) + again);
+    CHECK(baseline_time(changed, Nanos{}) == baseline_time(step.trace, Nanos{}) + again);
   }
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("divisions are chosen by the power of two below the request, the last 
 
 TEST_CASE("a list of divisions names sizes in MiB, as in PyTorch's own test of its settings") {
   // c10/test/core/AllocatorConfig_test.cpp: 64 and 128 MiB have 8, 256 MiB 16, 512 MiB 1, 1 GiB 0, 2 GiB 8, 4 GiB 2.
-  const Spec spec = parse_spec("pytorch(roundup_power2_divisions=[128:8,256:16,512:1,2048:8,>:2])");
+  const Spec spec{"pytorch(roundup_power2_divisions=[128:8,256:16,512:1,2048:8,>:2])"};
   const CachingConfig config = caching_config("pytorch", Options{"pytorch", caching_options(), spec.options}, false);
   CHECK(config.roundup_power2_divisions == std::array{8, 8, 8, 8, 8, 8, 8, 8, 16, 1, 0, 8, 2, 2, 2, 2});
   CHECK(rounded_request(config, 256_MiB + 1_B) == 272_MiB);

@@ -10,7 +10,7 @@
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/optimum/optimum.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool::tests {
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/run.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "simulator/whole_plan.hpp"
 #include "tests/catch.hpp"
@@ -49,7 +50,7 @@ RunSpec spec_of(std::string policy, Bytes capacity, std::string pool = "ideal") 
 /// What must end well, with a plan that replays to its totals and reads the right bytes.
 Result run(const Trace& trace, const RunSpec& spec) {
   Result result = simulate(trace, spec, true);
-  INFO(spec.policy << " on " << spec.pool << ": " << result.message);
+  INFO(spec.policy.text << " on " << spec.pool.text << ": " << result.message);
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(replay(trace, spec, result.realised) == result.totals);
   CHECK(execute_on_host(trace, result.realised, {.threads = false}).outcome == HostOutcome::kOk);
@@ -166,7 +167,7 @@ TEST_CASE("with exact=off planners do what their search finds, and exact=on is n
         const Result without = simulate(trace, spec);
         spec.policy = policy + ")";
         const Result with = simulate(trace, spec, true);
-        INFO(fmt::format("seed {}: {} on {}: {}", seed, spec.policy, pool, with.message));
+        INFO(fmt::format("seed {}: {} on {}: {}", seed, spec.policy.text, pool, with.message));
         if (without.outcome != Outcome::kOk) {
           found += with.outcome == Outcome::kOk;
           continue;

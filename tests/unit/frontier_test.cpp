@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "simulator/run_spec.hpp"
 #include "simulator/text/plot.hpp"
 #include "simulator/text/table.hpp"
 #include "tests/catch.hpp"

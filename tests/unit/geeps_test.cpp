@@ -1,7 +1,7 @@
 // GeePS in closed form: what is pinned beside two accesses, and what staging the rest costs.
 #include <tuple>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"

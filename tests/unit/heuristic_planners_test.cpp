@@ -9,7 +9,7 @@ using namespace tidepool;
 namespace {
 
 Layout plan(const std::string& text, const Instance& instance) {
-  const Spec spec = parse_spec(text);
+  const Spec spec{text};
   const PoolInfo& info = find_pool(spec.name);
   return info.plan(Options{info.name, info.options, spec.options})->plan(instance, {});
 }

@@ -7,6 +7,7 @@
 #include "policies/planning/remat/lineage.hpp"
 #include "policies/planning/search/mixed_plan.hpp"
 #include "simulator/engine/exposed_copies.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/machines.hpp"

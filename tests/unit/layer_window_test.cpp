@@ -1,7 +1,7 @@
 // The layer window in closed form: when copies are hidden, and what does not fit.
 #include <fmt/format.h>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"

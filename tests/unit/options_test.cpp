@@ -55,10 +55,10 @@ TEST_CASE("options refuse unknown names and values with what they expect") {
 }
 
 TEST_CASE("a spec is a name with options in parentheses") {
-  CHECK(parse_spec("dtr").name == "dtr");
-  CHECK(parse_spec("dtr").options.empty());
-  CHECK(parse_spec("dtr()").options.empty());
-  const Spec spec = parse_spec(" coop( window=1kB , partition = off)");
+  CHECK(Spec("dtr").name == "dtr");
+  CHECK(Spec("dtr").options.empty());
+  CHECK(Spec("dtr()").options.empty());
+  const Spec spec{" coop( window=1kB , partition = off)"};
   CHECK(spec.name == "coop");
   CHECK(spec.options == std::map<std::string, std::string>{{"window", "1kB"}, {"partition", "off"}});
 }
@@ -66,8 +66,8 @@ TEST_CASE("a spec is a name with options in parentheses") {
 TEST_CASE("a malformed spec is refused") {
   for (const std::string text : {"coop(window", "coop(window=1))", "coop(window)", "(a=1)", "", "a=1", "a(b=1)c",
                                  "a(=1)", "a(b=1,)", "a(b=(1))", ")", "a)"})
-    CHECK_THROWS_WITH(parse_spec(text), "'" + text + "': expected name(key=value,...)");
-  CHECK_THROWS_WITH(parse_spec("coop(a=1,a=2)"), "'coop(a=1,a=2)': option 'a' is given twice");
+    CHECK_THROWS_WITH(Spec(text), "'" + text + "': expected name(key=value,...)");
+  CHECK_THROWS_WITH(Spec("coop(a=1,a=2)"), "'coop(a=1,a=2)': option 'a' is given twice");
 }
 
 TEST_CASE("a list splits at separators outside parentheses") {

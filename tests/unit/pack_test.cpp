@@ -10,7 +10,7 @@ using namespace tidepool;
 namespace {
 
 Packing pack_with(const Trace& trace, const std::string& text, Bytes capacity = kNoLimit) {
-  const Spec spec = parse_spec(text);
+  const Spec spec{text};
   const PoolInfo& info = find_pool(spec.name);
   return pack(trace, info, Options{info.name, info.options, spec.options}, {.capacity = capacity});
 }

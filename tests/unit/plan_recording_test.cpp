@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/importing.hpp"

@@ -15,7 +15,7 @@ namespace tidepool::testing {
 /// A pool made from its spec, as in "best-fit(alignment=1B)", ready to place.
 struct PoolUnderTest {
   PoolUnderTest(const std::string& text, Bytes capacity) : device{capacity} {
-    const Spec spec = parse_spec(text);
+    const Spec spec{text};
     const PoolInfo& info = find_pool(spec.name);
     pool = info.make(Options{info.name, info.options, spec.options});
     pool->start(trace, capacity, device);

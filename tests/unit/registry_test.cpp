@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
 #include "tests/refusal.hpp"
 #include "traces/error.hpp"

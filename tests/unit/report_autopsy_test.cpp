@@ -1,6 +1,7 @@
 #include <random>
 
 #include "simulator/report/autopsy.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/chain_trace.hpp"
 #include "tests/machines.hpp"

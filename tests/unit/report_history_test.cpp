@@ -1,6 +1,7 @@
 #include <map>
 
 #include "simulator/report/history.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"
@@ -14,7 +15,7 @@ Trace sample(const std::string& name) { return load_trace(TIDEPOOL_SOURCE_DIR "/
 
 /// Everything that a history says twice, or that the totals say too.
 void check(const Trace& trace, const RunSpec& spec) {
-  INFO(spec.policy << " on " << spec.pool << ", " << spec.machine.name << ", " << to_text(spec.capacity));
+  INFO(spec.policy.text << " on " << spec.pool.text << ", " << spec.machine.name << ", " << to_text(spec.capacity));
   const Result result = simulate(trace, spec, true);
   const History history = history_of(trace, spec, result.realised);
   CHECK(history.totals == result.totals);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"

@@ -16,7 +16,7 @@ namespace {
 /// Drafts what script() holds; with an empty script it keeps everything.
 class Scripted final : public Policy {
  public:
-  std::vector<Action> plan(const Trace&, const Machine&, Bytes) override { return script(); }
+  std::vector<Action> plan(const Trace&, const RunSpec&) override { return script(); }
 };
 
 const RegisterPolicy kRegistered{{.name = "scripted",

@@ -1,6 +1,6 @@
 #include "policies/pool/smartpool/smartpool_pool.hpp"
 #include "simulator/engine/segment_device.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/builder.hpp"

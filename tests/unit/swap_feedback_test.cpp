@@ -6,6 +6,7 @@
 #include "policies/planning/gaps/realised_step.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/trials.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "tests/random_trace.hpp"

@@ -1,7 +1,7 @@
 // TFLMS in closed form: which edges are cut, when copies start, and what the search finds.
 #include <fmt/format.h>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"

@@ -7,6 +7,7 @@
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/answering_planner.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "traces/builder.hpp"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "policies/planning/search/reruns.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/synthetic/gpt.hpp"

@@ -1,7 +1,7 @@
 // torchtune's activation offloading in closed form: whom the compute stream waits for, and how far ahead copies start.
 #include <string>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"

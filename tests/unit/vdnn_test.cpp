@@ -1,7 +1,7 @@
 // vDNN in closed form: what is copied, and what waiting for it at the end of layers costs.
 #include <fmt/format.h>
 
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "tests/catch.hpp"
 #include "tests/exact_run.hpp"
 #include "tests/layer_trace.hpp"

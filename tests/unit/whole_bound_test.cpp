@@ -2,7 +2,6 @@
 #include <string>
 
 #include "simulator/bounds/bound.hpp"
-#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
 #include "traces/builder.hpp"

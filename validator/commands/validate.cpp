@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/plan_file.hpp"
+#include "simulator/run.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
@@ -192,7 +193,8 @@ void print(const Subject& subject) {
   print_row("outcome", result.outcome);
   if (!result.message.empty()) print_row("because", result.message);
   if (!result.device.empty()) print_row("device", result.device);
-  print_row("plan", fmt::format("{} on {}, {} actions", file.spec.policy, file.spec.pool, file.plan.actions.size()));
+  print_row("plan",
+            fmt::format("{} on {}, {} actions", file.spec.policy.text, file.spec.pool.text, file.plan.actions.size()));
   print_row("predicted time", fmt::format("{} on {}", to_text(result.predicted.makespan), file.spec.machine.name));
   if (result.comparison) print_comparison(subject);
   print_row("predicted peak", to_text(file.predicted.peak));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/machine/machine.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/execution_report.hpp"
 

@@ -25,7 +25,7 @@ class Lowering {
   std::string text() {
     require_possible();
     Json actions = lower_actions();
-    Json json{{"tidepool_live", 1}, {"trace_hash", trace_.hash()}, {"policy", file_.spec.policy}};
+    Json json{{"tidepool_live", 1}, {"trace_hash", trace_.hash()}, {"policy", file_.spec.policy.text}};
     json["predicted"] = {{"makespan_ns", file_.predicted.makespan.count()},
                          {"peak_bytes", file_.predicted.peak.count()},
                          {"swap_out_bytes", file_.predicted.swap_out.count()},

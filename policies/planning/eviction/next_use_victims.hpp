@@ -49,7 +49,7 @@ class DropByNextUse final : public Policy {
                          std::shared_ptr<const Weights> weights = {}, bool may_copy = false)
       : formula_{formula}, plan_{std::move(plan)}, weights_{std::move(weights)}, may_copy_{may_copy} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec&) override {
     uses_.emplace(trace);
     return {};
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 namespace {

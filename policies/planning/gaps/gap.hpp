@@ -6,7 +6,7 @@
 
 #include "policies/planning/gaps/step_circle.hpp"
 #include "simulator/machine/machine.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

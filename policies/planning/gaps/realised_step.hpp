@@ -5,7 +5,7 @@
 
 #include "policies/planning/gaps/step_circle.hpp"
 #include "simulator/plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policies/planning/gaps/slot_pool.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -8,6 +8,7 @@
 #include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/eviction/next_use_victims.hpp"
 #include "policies/planning/remat/draft.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
@@ -21,8 +22,8 @@ class Follow final : public Policy {
         on_demand_{std::move(on_demand)},
         most_asked_{most_asked} {}
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    on_demand_->plan_run(trace, spec);
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
+    on_demand_->plan(trace, spec);
     return std::move(copies_);
   }
   void start(const View& view) override {

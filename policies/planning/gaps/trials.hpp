@@ -12,7 +12,8 @@
 #include "policies/planning/gaps/selection.hpp"
 #include "policies/planning/gaps/step_circle.hpp"
 #include "simulator/policy.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -23,12 +23,13 @@ class ChainPolicy final : public DraftPolicy {
   using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;
   ChainPolicy(std::size_t stages, Choose choose) : stages_{stages}, choose_{std::move(choose)} {}
 
-  std::vector<Action> plan(const Trace& trace, const Machine&, Bytes capacity) override {
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const TraceChain chain = linearise(trace, stages_);
+    Bytes left = spec.capacity;
     for (const Buffer& buffer : trace.buffers())
-      if (buffer.born_before) capacity -= buffer.size;
-    if (cost_of(chain.chain, save_all(chain.chain))->peak > capacity)
-      draft_ = Draft{actions_of(trace, chain, choose_(chain.chain, std::max(capacity, Bytes{})))};
+      if (buffer.born_before) left -= buffer.size;
+    if (cost_of(chain.chain, save_all(chain.chain))->peak > left)
+      draft_ = Draft{actions_of(trace, chain, choose_(chain.chain, std::max(left, Bytes{})))};
     return {};
   }
 

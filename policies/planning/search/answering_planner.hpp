@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "policies/planning/search/delegating_policy.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 #include "simulator/whole_plan.hpp"
 
 namespace tidepool {
@@ -33,11 +33,11 @@ class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
     *maker_ = std::move(maker);
     answer_ = (*maker_)();
     delegate_to(*answer_);
-    return answer_->plan_run(trace, spec);
+    return answer_->plan(trace, spec);
   }
 
  private:
-  std::unique_ptr<Policy> answer_;  // of plan_run() on
+  std::unique_ptr<Policy> answer_;  // of plan() on
   std::shared_ptr<Maker> maker_ = std::make_shared<Maker>();
 };
 

@@ -12,6 +12,7 @@
 #include "policies/planning/search/counted_pool.hpp"
 #include "simulator/optimum/optimum.hpp"
 #include "simulator/optimum/steady.hpp"
+#include "simulator/run.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -58,7 +59,7 @@ std::optional<Plan> best_plan(const OptimumQuery& query, bool steady) {
 
 bool is_searched(const Trace& trace, const RunSpec& spec) {
   return !trace.ops().empty() && trace.ops().size() <= kMostExactOps && spec.assume.name.empty() &&
-         (spec.steady || spec.iterations == 1) && spec.policy.find('+') == std::string::npos;
+         (spec.steady || spec.iterations == 1) && spec.policy.policies.size() <= 1;
 }
 
 std::optional<ExactAnswer> answer_within(const Trace& trace, const RunSpec& spec, bool swap, bool remat) {

@@ -9,7 +9,8 @@
 
 #include "simulator/policy.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -19,9 +19,7 @@ class NotesBegins final : public DelegatingPolicy {
     delegate_to(*policy_);
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    return policy_->plan_run(trace, spec);
-  }
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override { return policy_->plan(trace, spec); }
   void start(const View& view) override {
     log_->begins.push_back({log_->lives.size(), log_->answers.size()});
     DelegatingPolicy::start(view);

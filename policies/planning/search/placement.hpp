@@ -8,7 +8,8 @@
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/counted_pool.hpp"
 #include "policies/planning/search/run_places.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

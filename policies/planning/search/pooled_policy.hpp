@@ -8,7 +8,7 @@
 
 #include "policies/planning/search/counted_pool.hpp"
 #include "policies/planning/search/delegating_policy.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 
@@ -22,10 +22,10 @@ class PooledPolicy final : public DelegatingPolicy {
     delegate_to(*policy_);
   }
 
-  std::vector<Action> plan_run(const Trace& trace, const RunSpec& spec) override {
-    if (!first_) return policy_->plan_run(trace, spec);
-    policy_->plan_run(trace, spec);  // a draft would be followed from the first iteration on
-    return first_->plan_run(trace, spec);
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
+    if (!first_) return policy_->plan(trace, spec);
+    policy_->plan(trace, spec);  // a draft would be followed from the first iteration on
+    return first_->plan(trace, spec);
   }
   std::unique_ptr<Pool> bring_pool() override { return std::move(pool_); }
   void start(const View& view) override {

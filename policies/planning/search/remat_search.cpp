@@ -8,7 +8,8 @@
 #include "policies/planning/search/pooled_policy.hpp"
 #include "simulator/bounds/min_cut.hpp"
 #include "simulator/engine/boundary.hpp"
-#include "simulator/random_numbers.hpp"
+#include "simulator/packing/search/random_numbers.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {

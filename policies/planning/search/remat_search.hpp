@@ -9,7 +9,7 @@
 
 #include "policies/planning/search/counted_pool.hpp"
 #include "policies/planning/search/remat_candidate.hpp"
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 

@@ -10,9 +10,10 @@
 #include "policies/planning/search/rerun_schedule.hpp"
 #include "simulator/bounds/bound.hpp"
 #include "simulator/engine/plan_of_runs.hpp"
+#include "simulator/engine/rerun_rules.hpp"
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
-#include "simulator/rerun_rules.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
@@ -22,8 +23,8 @@ constexpr double kMostSteps = 2e8, kStepsPerOp = 1e6;
 bool is_searched(const Trace& trace, const RunSpec& spec) {
   const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };
   if (trace.ops().empty() || (!spec.steady && spec.iterations != 1) || spec.capacity == kNoLimit ||
-      spec.assume.copy_on_write || spec.policy.find('+') != std::string::npos ||
-      find_pool(parse_spec(spec.pool).name).has_addresses || !writes_anew(trace))
+      spec.assume.copy_on_write || spec.policy.policies.size() > 1 || find_pool(spec.pool.name).has_addresses ||
+      !writes_anew(trace))
     return false;
   for (std::size_t i = 0; i < trace.ops().size(); ++i)
     if (!one(i)) return false;

@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "policies/planning/search/exact_plan.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "simulator/random_numbers.hpp"
+#include "simulator/packing/search/random_numbers.hpp"
 
 namespace tidepool {
 namespace {

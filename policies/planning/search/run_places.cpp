@@ -11,11 +11,10 @@
 
 namespace tidepool {
 
-std::optional<Bytes> granule_of(const std::string& pool) {
-  const Spec spec = parse_spec(pool);
-  if (spec.name != "best-fit" && spec.name != "first-fit") return std::nullopt;
-  const PoolInfo& info = find_pool(spec.name);
-  return Options{info.name, info.options, spec.options}.bytes("alignment");
+std::optional<Bytes> granule_of(const Spec& pool) {
+  if (pool.name != "best-fit" && pool.name != "first-fit") return std::nullopt;
+  const PoolInfo& info = find_pool(pool.name);
+  return Options{info.name, info.options, pool.options}.bytes("alignment");
 }
 
 namespace {

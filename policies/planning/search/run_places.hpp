@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "policies/planning/search/counted_pool.hpp"
+#include "simulator/options.hpp"
 
 namespace tidepool {
 
 /// The granule of a pool that is one arena in which it does not matter who says where things go; none: it does.
-std::optional<Bytes> granule_of(const std::string& pool);
+std::optional<Bytes> granule_of(const Spec& pool);
 
 /// Offsets by request, multiples of the granule, such that nothing that lives at the same time overlaps, and the height
 /// that this takes.

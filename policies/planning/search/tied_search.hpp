@@ -12,7 +12,7 @@
 #include "policies/planning/gaps/selection.hpp"
 #include "policies/planning/gaps/trials.hpp"
 #include "policies/planning/search/gap_classes.hpp"
-#include "simulator/run.hpp"
+#include "simulator/result.hpp"
 
 namespace tidepool {
 

@@ -1,7 +1,8 @@
 // What published simulators assumed, by the name given to --assume.
-#include "simulator/options.hpp"
-#include "simulator/rerun_rules.hpp"
-#include "simulator/run.hpp"
+#include <algorithm>
+
+#include "simulator/engine/rerun_rules.hpp"
+#include "simulator/run_spec.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -41,6 +42,43 @@ Assumptions Assumptions::find(const std::string& name) {
   if (name == "simrd") return simrd();
   if (name == "checkmate" || name == "moccasin") return rerun_graph(name);
   throw InputError{unknown_name("assumptions", name, {"checkmate", "moccasin", "simrd"})};
+}
+
+Bytes ideal_peak(const Trace& trace, const Assumptions& assume) {
+  if (!assume.copy_on_write) return trace.ideal_peak();
+  std::vector<bool> live(trace.versions().size());
+  std::vector<VersionId> current(trace.buffers().size());
+  Bytes sum, peak;
+  const auto begin = [&](VersionId v) {
+    live[v.index()] = true;
+    sum += trace.size(v);
+    peak = std::max(peak, sum);
+    current[trace.version(v).buffer.index()] = v;
+  };
+  const auto end = [&](VersionId v) {
+    if (live[v.index()]) sum -= trace.size(v);
+    live[v.index()] = false;
+  };
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (trace.buffers()[i].born_before) begin(trace.first_version(BufferId{i}));
+  for (const Step& step : trace.steps()) switch (step.kind) {
+      case StepKind::kAlloc:
+        begin(trace.first_version(BufferId{step.id}));
+        break;
+      case StepKind::kRun:
+        for (const Use& use : trace.uses(OpId{step.id}))
+          if (use.out.valid() && use.access != Access::kView && !live[use.out.index()] &&
+              trace.version(use.out).parent.valid())
+            begin(use.out);
+        break;
+      case StepKind::kForget:
+        end(VersionId{step.id});
+        break;
+      case StepKind::kFree:
+        for (VersionId v = current[step.id]; v.valid(); v = trace.version(v).parent) end(v);
+        break;
+    }
+  return peak;
 }
 
 }  // namespace tidepool

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "simulator/run.hpp"
+#include "simulator/run_spec.hpp"
 
 namespace tidepool {
 
