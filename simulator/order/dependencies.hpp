@@ -1,0 +1,37 @@
+// Pairs of ops of a step that must stay in the recorded order, and why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// Why an op must stay behind another one.
+enum class Reason : std::uint8_t {
+  kData,        ///< it reads what the other one made
+  kOverwrite,   ///< it overwrites what the other one uses
+  kRandom,      ///< both draw random numbers: the generator's state passes from one to the next
+  kHost,        ///< one of them waits for the host or brings bytes from outside
+  kCollective,  ///< both talk to other devices, which expect them in this order
+  kUnknown,     ///< what one of them uses is not known from an operator's schema or a kernel's signature
+};
+inline constexpr std::size_t kReasons = 6;
+std::string_view to_text(Reason reason);
+
+/// A partial order of the ops of a step: every order that keeps it computes the same bytes.
+struct Dependencies {
+  std::vector<std::vector<std::uint32_t>> before;  ///< by op: ops that must run earlier; sorted, each once
+  std::vector<std::vector<std::uint32_t>> after;   ///< the same pairs, the other way
+  std::array<std::int64_t, kReasons> pairs{};      ///< how many, by reason; a pair with several counts for the first
+};
+
+/// Dependencies of a step of one stream. Where evidence is weak, order is kept: an op whose uses are not known, a host
+/// wait and a source stay between the ops around them. O(uses + pairs).
+/// @throws InputError  "3 streams; expected a step of one: what orders ops of different streams is not all recorded"
+Dependencies dependencies_of(const Trace& trace);
+
+}  // namespace tidepool

@@ -1,0 +1,79 @@
+#include "simulator/order/foreach.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "simulator/order/rebuild.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Length of the lists of an op on lists of tensors; 1: it is none, or cannot be taken apart. The lists stand one after
+/// the other in its uses, and the entries of one are all used in the same way: what it writes tells how long they are.
+std::size_t list_length(const Trace& trace, OpId id) {
+  const std::string_view name = trace.text(trace.op(id).name);
+  if (!name.starts_with("aten::_foreach_")) return 1;
+  const std::span<const Use> uses = trace.uses(id);
+  const auto written =
+      static_cast<std::size_t>(std::count_if(uses.begin(), uses.end(), [](const Use& use) { return use.out.valid(); }));
+  if (written < 2 || uses.size() % written != 0) return 1;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const Use &use = uses[i], &first_of_list = uses[i / written * written], &first_of_op = uses[i % written];
+    const auto buffer = [&](const Use& of) { return trace.version(of.in.valid() ? of.in : of.out).buffer; };
+    if (use.access != first_of_list.access || use.evidence != Evidence::kSchema) return 1;
+    if (trace.buffer(buffer(use)).size != trace.buffer(buffer(first_of_op)).size) return 1;
+  }
+  return written;
+}
+
+/// Runs an op on lists as one op for each entry.
+void run_apart(const Trace& trace, OpId id, std::size_t length, Rebuild& to) {
+  const std::span<const Use> uses = trace.uses(id);
+  const auto bytes = [&](std::size_t entry) {
+    const Use& use = uses[entry];
+    return trace.buffer(trace.version(use.in.valid() ? use.in : use.out).buffer).size;
+  };
+  Bytes all, so_far;
+  for (std::size_t i = 0; i < length; ++i) all += bytes(i);
+  Nanos given;
+  std::vector<Use> entry;
+  for (std::size_t i = 0; i < length; ++i) {
+    entry.clear();
+    for (std::size_t use = i; use < uses.size(); use += length) entry.push_back(uses[use]);
+    so_far += bytes(i);
+    const double share = all > Bytes{} ? static_cast<double>(so_far.count()) / static_cast<double>(all.count())
+                                       : static_cast<double>(i + 1) / static_cast<double>(length);
+    const Nanos until =
+        i + 1 == length ? trace.op(id).duration
+                        : Nanos{static_cast<std::int64_t>(static_cast<double>(trace.op(id).duration.count()) * share)};
+    to.run(id, entry, until - given);
+    given = until;
+  }
+}
+
+}  // namespace
+
+Trace split_foreach(const Trace& trace) {
+  Rebuild to{trace};
+  for (const Step& step : trace.steps()) switch (step.kind) {
+      case StepKind::kAlloc:
+        to.alloc(BufferId{step.id});
+        break;
+      case StepKind::kFree:
+        to.free(BufferId{step.id});
+        break;
+      case StepKind::kRun:
+        if (const std::size_t length = list_length(trace, OpId{step.id}); length > 1)
+          run_apart(trace, OpId{step.id}, length, to);
+        else
+          to.run(OpId{step.id});
+        break;
+      case StepKind::kForget:  // says something only where in-place writes are copies
+        break;
+    }
+  return to.finish();
+}
+
+}  // namespace tidepool

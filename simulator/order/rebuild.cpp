@@ -1,0 +1,52 @@
+#include "simulator/order/rebuild.hpp"
+
+namespace tidepool {
+
+Rebuild::Rebuild(const Trace& trace)
+    : trace_{trace},
+      builder_{trace.data().streams},
+      buffers_(trace.buffers().size()),
+      versions_(trace.versions().size()) {
+  builder_.meta() = trace.data().meta;
+  builder_.losses() = trace.data().losses;
+  builder_.only_given_outputs();
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
+    if (trace.buffers()[i].born_before) buffers_[i] = builder_.existing(spec_of(BufferId{i}));
+}
+
+Buffer Rebuild::spec_of(BufferId old) {
+  Buffer spec = trace_.buffer(old);
+  spec.name = builder_.text(trace_.text(spec.name));
+  spec.outlives = false;
+  return spec;
+}
+
+void Rebuild::alloc(BufferId buffer) { buffers_[buffer.index()] = builder_.alloc(spec_of(buffer)); }
+
+void Rebuild::run(OpId op, std::span<const Use> uses, Nanos duration) {
+  Op spec = trace_.op(op);
+  spec.name = builder_.text(trace_.text(spec.name));
+  spec.module = builder_.text(trace_.text(spec.module));
+  spec.start = spec.launch = Nanos{-1};
+  spec.duration = duration;
+  std::vector<TraceBuilder::Touch> touches;
+  for (const Use& use : uses) {
+    const VersionId named = use.in.valid() ? use.in : use.out;
+    const bool through_view = use.in.valid() && trace_.version(use.in).kind == VersionKind::kView;
+    touches.push_back({buffer_of(trace_.version(named).buffer), use.access, use.evidence,
+                       through_view ? versions_[use.in.index()] : VersionId{}});
+  }
+  const std::vector<VersionId> made = builder_.run(spec, touches);
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    if (uses[i].out.valid()) versions_[uses[i].out.index()] = made[i];
+}
+
+Trace Rebuild::finish() {
+  for (const VersionId old : trace_.outputs()) {
+    const VersionId made = versions_[old.index()];
+    builder_.output(made.valid() ? made : builder_.content(buffer_of(trace_.version(old).buffer)));
+  }
+  return builder_.finish();
+}
+
+}  // namespace tidepool
