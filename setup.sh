@@ -14,7 +14,7 @@ packages=(g++ cmake ninja-build pkg-config catch2 coinor-libcbc-dev libbenchmark
   libboost-filesystem-dev libcli11-dev libfmt-dev liblzma-dev libnlopt-cxx-dev libsimdjson-dev libsqlite3-dev
   libxxhash-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
 # What tests look at besides: the Python package and the site of all documents.
-test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas)
+test_packages=(mkdocs pybind11-dev python3-dev python3-matplotlib python3-pandas python3-pygments)
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Makes a site of all documents: the guides, the documents beside the code, and pages of every command and policy.
 
-The last two are printed by the program itself, so they cannot be out of date. Needs mkdocs (Debian: mkdocs, or from PyPI);
-links are checked strictly.
+The last two are printed by the program itself, so they cannot be out of date. The figures are those of the executed
+notebooks. The site needs no server and no network: its pages can be opened as files, search included. Needs mkdocs and
+Pygments (Debian: mkdocs, python3-pygments; or from PyPI); links are checked strictly.
 
     notebooks/make_site.py --program build/tidepool -o build/site
 """
 import argparse
+import base64
 import json
 import pathlib
 import re
@@ -15,20 +17,30 @@ import subprocess
 import sys
 import tempfile
 
+try:
+    from pygments.formatters import HtmlFormatter
+except ImportError:
+    sys.exit("make_site.py: Pygments is not installed; expected Debian's package python3-pygments, or the one from PyPI")
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GUIDE = pathlib.Path("notebooks/guide")
-LINK = re.compile(r"\[([^\]\n]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
+SITE = ROOT / "notebooks" / "site"
+LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
 NAVIGATION = [
     {"Tidepool": "README.md"},  # mkdocs makes it the front page
     {"Guide": f"{GUIDE}/index.md"},
     {"Tutorial": f"{GUIDE}/tutorial.md"},
-    {"How to": [{"Import what you have": f"{GUIDE}/import.md"}, {"Out of memory": f"{GUIDE}/out_of_memory.md"},
-                {"When recording cannot go on": f"{GUIDE}/recording.md"},
-                {"Sweeps": f"{GUIDE}/sweeps.md"}, {"Place memory": f"{GUIDE}/placing.md"}, {"Write a policy": f"{GUIDE}/policy.md"},
-                {"Describe a machine": f"{GUIDE}/machine.md"}]},
-    {"Architecture": f"{GUIDE}/architecture.md"},
-    {"Reference": [{"Commands": "commands.md"}, {"Policies": "policies.md"},
-                   {"What a result says": f"{GUIDE}/results.md"}, {"Glossary": f"{GUIDE}/glossary.md"}]},
+    {"Figures": "figures.md"},
+    {"How to": [{"See whether it fits": f"{GUIDE}/fit.md"}, {"Choose what to checkpoint": f"{GUIDE}/advise.md"},
+                {"Out of memory": f"{GUIDE}/out_of_memory.md"}, {"Import what you have": f"{GUIDE}/import.md"},
+                {"When recording cannot go on": f"{GUIDE}/recording.md"}, {"Sweeps": f"{GUIDE}/sweeps.md"},
+                {"Several GPUs": f"{GUIDE}/ranks.md"}, {"Place memory": f"{GUIDE}/placing.md"},
+                {"Write a policy": f"{GUIDE}/policy.md"}, {"Describe a machine": f"{GUIDE}/machine.md"},
+                {"Use Python": "notebooks/README.md"}]},
+    {"Reference": [{"Architecture": f"{GUIDE}/architecture.md"}, {"Commands": "commands.md"},
+                   {"Policies": "policies.md"}, {"What a result says": f"{GUIDE}/results.md"},
+                   {"Glossary": f"{GUIDE}/glossary.md"}]},
+    {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
 ]
 
 
@@ -56,6 +68,22 @@ def policies_page(program):
     return "\n".join(lines)
 
 
+def figures_page(folder):
+    """The figures of the executed notebooks, which are written to `folder` too."""
+    lines = ["# Figures\n", "Each notebook runs from its first cell to its last and is committed with what it printed.\n"]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text())["cells"]
+        title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
+        lines += [f"## {title}\n", f"From `notebooks/{path.name}`.\n"]
+        pictures = [output["data"]["image/png"] for cell in cells for output in cell.get("outputs", [])
+                    if "image/png" in output.get("data", {})]
+        for number, picture in enumerate(pictures, 1):
+            name = f"{path.stem}_{number}.png"
+            (folder / name).write_bytes(base64.b64decode(picture))
+            lines.append(f"![{title}, figure {number}]({name})\n")
+    return "\n".join(lines)
+
+
 def without_links_to_code(text):
     """Documents link to source files and folders, which the site does not have."""
     return LINK.sub(lambda link: link[0] if link[2].endswith(".md") else link[1], text)
@@ -71,8 +99,16 @@ def gather(folder, program):
         (folder / place).write_text(without_links_to_code(path.read_text()))
     for picture in (ROOT / GUIDE).glob("*.png"):
         shutil.copy(picture, folder / GUIDE)
+    (folder / "figures.md").write_text(figures_page(folder))
+    (folder / "code.css").write_text(HtmlFormatter(style="friendly").get_style_defs(".codehilite"))
     (folder / "commands.md").write_text(commands_page(program))
     (folder / "policies.md").write_text(policies_page(program))
+
+
+def index_as_script(site):
+    """A page that is opened as a file may load scripts, but not the JSON that mkdocs writes."""
+    index = site / "search" / "search_index.json"
+    (site / "search" / "pages.js").write_text(f"const searchPages = {index.read_text()};\n")
 
 
 def main():
@@ -87,12 +123,16 @@ def main():
         place = pathlib.Path(scratch)
         gather(place / "pages", asked.program)
         settings = {"site_name": "Tidepool", "docs_dir": str(place / "pages"), "site_dir": str(asked.output.resolve()),
-                    "theme": {"name": "readthedocs"}, "nav": NAVIGATION, "use_directory_urls": True}
+                    "theme": {"name": None, "custom_dir": str(SITE), "static_templates": ["404.html", "search.html"]},
+                    "nav": NAVIGATION, "use_directory_urls": False, "plugins": ["search"],
+                    "markdown_extensions": [{"codehilite": {"guess_lang": False}}]}
         (place / "mkdocs.yml").write_text(json.dumps(settings))  # JSON is YAML
         built = subprocess.run([mkdocs, "build", "--strict", "-f", place / "mkdocs.yml"], capture_output=True, text=True)
     if built.returncode != 0:
         print(built.stderr, file=sys.stderr)
-    return built.returncode
+        return built.returncode
+    index_as_script(asked.output)
+    return 0
 
 
 if __name__ == "__main__":

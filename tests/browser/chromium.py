@@ -101,15 +101,17 @@ class Page:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
-    def open(self, path):
-        """Opens a file and waits until all that it shows at first is drawn. Returns the seconds that took."""
+    def open(self, path, drawn="settled().then(() => true)"):
+        """Opens a file and waits until all that it shows at first is drawn. Returns the seconds that took.
+
+        `drawn` is a script that ends then."""
         begin = time.monotonic()
         self._call("Page.navigate", url="file://" + os.path.abspath(path))
         while self.run("document.readyState") != "complete":
             if time.monotonic() - begin > 60:
                 raise TimeoutError(f"{path} is not loaded after 60 s")
             time.sleep(0.01)
-        self.run("settled().then(() => true)")
+        self.run(drawn)
         return time.monotonic() - begin
 
     def run(self, expression):
@@ -154,7 +156,7 @@ class Page:
         self._call("Emulation.setTouchEmulationEnabled", enabled=False)
 
     def screenshot(self, path, whole=False):
-        self.run("settled().then(() => true)")
+        self.run(drawn)
         shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
