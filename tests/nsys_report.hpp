@@ -1,4 +1,4 @@
-// For tests: small reports as Nsight Systems exports them, with the columns that matter.
+// Small reports for tests, in the form of Nsight Systems exports, with the columns that the reader uses.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// A report, statement by statement. Times in ns; correlation ids are counted.
+/// A report, built statement by statement. Times are in ns; correlation ids are given in order.
 class NsysWriter {
  public:
   static constexpr const char* kTables =
@@ -35,7 +35,7 @@ class NsysWriter {
   static constexpr std::int64_t kNone = 0xffffffff;
   static constexpr std::int64_t kDeviceMemory = 2, kPinnedMemory = 1;
 
-  std::int64_t process = kProcess;  ///< of what is written next
+  std::int64_t process = kProcess;  ///< process of the next records
 
   void sql(const std::string& statement) { sql_ += statement; }
   void memory_table() { sql(kMemoryTable); }
@@ -65,7 +65,7 @@ class NsysWriter {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(0,1,{},{},{},{},{});", stream, call(time),
                     process, event, sync_id));
   }
-  /// Either may be kNone. `result` is what the call returned, 600 = not ready.
+  /// Either may be kNone. `result` is the return value of the call; 600 means not ready.
   void wait(std::int64_t stream, std::int64_t event, std::int64_t time, std::int64_t sync_id = 0, int result = 0) {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES({},{},0,1,{},{},{},{},{});", time, time,
                     stream, call(time, result), process, event, sync_id));

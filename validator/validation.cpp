@@ -23,7 +23,7 @@ class Validator::Backend {
   virtual ~Backend() = default;
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
-  /// What is kept from one run to the next is of one plan only.
+  /// State is kept between runs of the same plan only.
   virtual void begin_plan() {}
   /// @param timed  to measure time, else to compare bytes
   virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) = 0;
@@ -51,7 +51,7 @@ class Validator::Host final : public Backend {
 
  private:
   const ValidationOptions& options_;
-  std::unique_ptr<HostLinks> links_;  ///< the same for all runs: filling their memory takes longer than many a step
+  std::unique_ptr<HostLinks> links_;  ///< shared by all runs, since filling their memory takes longer than most steps
 };
 
 class Validator::Cuda final : public Backend {
@@ -74,7 +74,7 @@ class Validator::Cuda final : public Backend {
     try {
       return make_program(trace, plan, options);
     } catch (const InputError& error) {
-      throw PlanError{error.what()};  // of this plan: a sweep goes on with the next
+      throw PlanError{error.what()};  // an error of this plan only: a sweep goes on with the next plan
     }
   }
 

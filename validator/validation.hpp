@@ -1,4 +1,4 @@
-// A plan executed on some memory, once to compare its bytes and then as often as wanted to measure its time.
+// Execution of a plan on real memory: once to compare its bytes, then `repeat` times to measure its time.
 #pragma once
 
 #include <memory>
@@ -22,22 +22,22 @@ struct ValidationOptions {
   bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
   std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
   int repeat = 1;                   ///< how often time is measured
-  bool detail = false;              ///< when ops and copies were executed even if no time is measured
+  bool detail = false;              ///< record when ops and copies ran even if no time is measured
   bool graph = false;               ///< cuda: everything as one CUDA graph
   int device = 0;                   ///< cuda: its number
 };
 
-/// What became of a plan.
+/// The outcome of executing a plan.
 struct Validation {
   std::string outcome = "ok", message;
-  std::string device;                      ///< what it was executed on, if that has a name
+  std::string device;                      ///< the device that executed it, if it has a name
   Totals predicted;                        ///< of all its iterations, on the machine of the plan
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;
 };
 
-/// As a database of results keeps it: an entry for each time that was measured, or one that says what came of it.
+/// The entries of a result database: one for each measured time, or one with the outcome if none was measured.
 std::vector<MeasuredRun> measured_runs(const Validation& validation, const std::string& backend);
 
 /// Executes plans one after the other. A device is looked for once.
@@ -49,7 +49,7 @@ class Validator {
   Validator(const Validator&) = delete;
   Validator& operator=(const Validator&) = delete;
 
-  /// Never throws for what a plan or a device does wrong: that is an outcome.
+  /// Never throws for a mistake of a plan or an error of a device: these are outcomes.
   Validation validate(const Trace& trace, const PlanFile& file) const;
 
  private:

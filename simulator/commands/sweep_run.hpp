@@ -20,13 +20,13 @@ void declare_show_options(const CommandLine& app, SweepShow& show);
 /// Reads -j. "": all cores. @throws InputError  "-j: '0' is not a number of threads; expected 1 to 1024"
 int parse_threads(const std::string& text);
 
-/// Prints what the database has of a shard: a table and a plot for each trace and machine, or JSON.
+/// Prints the results of a shard in the database: a table and a plot for each trace and machine, or JSON.
 void print_results(std::span<const SweepPart> parts, const Database& database, const Shard& shard,
                    const SweepShow& show);
 
-/// Does the runs that the database lacks, of the whole grid or of what order.find needs, keeps the order in it, and
-/// prints the results or what was found.
-/// @param parts  what load_parts made of the order
+/// Does the missing runs: those of the whole grid, or those that order.find needs. Stores the order and the runs in the
+/// database. Prints the results, or the values that order.find found.
+/// @param parts  the order, as loaded by load_parts
 /// @return  the exit code
 int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Database& database, int threads,
               const SweepShow& show);

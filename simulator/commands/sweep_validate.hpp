@@ -15,10 +15,10 @@ namespace tidepool {
 /// @throws InputError  "--validate: '0' is not a number of plans; expected 1 or more, or all"
 std::optional<int> parse_validated(const std::string& text);
 
-/// For each trace and machine of a sweep, every run that ended well or, of the fastest at each capacity, the `count`
-/// with the least memory: makes their plans again, executes them, keeps what was measured in the database and prints,
-/// for each plan, the run with the median time.
-/// @return  the exit code: 1 if one did not end well
+/// Executes plans of a sweep, for each trace and machine: those of all runs that ended well or, if `count` is given, of
+/// the fastest run at each of the `count` least capacities. Plans are computed again. The database keeps all measured
+/// times. For each plan, the run with the median time is printed.
+/// @return  the exit code: 1 if one execution did not end well
 int validate_runs(std::span<const SweepPart> parts, std::optional<int> count, const std::string& backend,
                   PlanExecutor& executor, Database& database);
 

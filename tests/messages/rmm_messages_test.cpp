@@ -1,4 +1,4 @@
-// What the reader of RMM logs says, word for word.
+// The messages of the reader of RMM logs, word for word.
 #include <string>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// Closed forms of doing without copies that a plan does not need.
+// Closed forms of removing copies that a plan does not need.
 #include "policies/planning/search/give_up.hpp"
 
 #include "policies/planning/gaps/step_circle.hpp"
@@ -8,7 +8,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("a copy that room makes needless is given up, one that is needed is not") {
+TEST_CASE("a copy is removed if there is memory enough without it, and kept if not") {
   // Op 0 makes a and c, op 1 makes b, which is not needed afterwards, op 2 reads a and c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 40_B});
@@ -29,7 +29,7 @@ TEST_CASE("a copy that room makes needless is given up, one that is needed is no
   const Reruns reruns{trace, gaps};
   const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity, false};
   Trials trials{trace, spec, 10, OnDemand::kNothing};
-  // a leaves from 100 to 200, then b is made until 300; a is back at 400 and c, which had left as well, at 440.
+  // a is swapped out from 100 to 200; then op 1 runs until 300. a is back at 400, and c, swapped out as well, at 440.
   const GapPlan both{{{large, 2, 0}, {small, 2, 0}}, {}, false};
   REQUIRE(trials.add(gaps, both).totals.makespan == 540_ns);
 

@@ -45,7 +45,7 @@ TEST_CASE("a pass places each buffer in its turn, into the lowest or the smalles
 }
 
 TEST_CASE("the best of ten passes is the lowest of them") {
-  Instance instance;  // by birth 3 + 4 + 2 = 9 B stand on each other, the others find a way with 7 B
+  Instance instance;  // by birth, 3 + 4 + 2 = 9 B lie on each other; other orders need 7 B
   instance.add(2_B, 0, 2);
   instance.add(3_B, 1, 3);
   instance.add(4_B, 2, 4);
@@ -60,7 +60,7 @@ TEST_CASE("the best of ten passes is the lowest of them") {
 }
 
 TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
-  // By size both of 4 B lie at 0, so the long one of 1 B goes on them and the other one on that: 6 B. By lifetime the
+  // By size both of 4 B lie at 0, the long one of 1 B above them and the other one above that: 6 B. By lifetime the
   // long one lies at 0, and a place under the last one stays free.
   Instance instance;
   instance.add(1_B, 1, 3);
@@ -73,16 +73,16 @@ TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
 }
 
 TEST_CASE("buffers that do not meet share an object, which grows with them") {
-  // Widest at position 1: 4 and 3 live. Each gets an object; 2 fits into that of 4.
+  // Position 1 has the most bytes: 4 and 3 are live. Each gets an object; 2 fits into the object of 4.
   CHECK(place_by_breadth(three()) == std::vector<Bytes>{0_B, 4_B, 0_B});
-  // Widest at 0: 2 and 1. Then 5: no object is large enough, so the largest that is free grows to 5.
+  // Position 0 has the most bytes: 2 and 1. No object is large enough for 5, so the largest free one grows to 5.
   Instance grows;
   grows.add(2_B, 0, 1);
   grows.add(1_B, 0, 1);
   grows.add(3_B, 1, 2);
   grows.items[2].size = 2_B;
   grows.add(3_B, 2, 3);
-  // At 0 3 B live, at 2 3 B, at 1 2 B: the first two get objects of 2 and 1 B, then the one of 2 B grows to 3 B.
+  // 3 B are live at 0, 2 B at 1, 3 B at 2. The first two get objects of 2 and 1 B; then the one of 2 B grows to 3 B.
   CHECK(place_by_breadth(grows) == std::vector<Bytes>{0_B, 3_B, 0_B, 0_B});
 }
 

@@ -13,8 +13,8 @@ using tests::program;
 
 namespace {
 
-// a, b reads a, loss reads b, c reads the loss and a. With all kept: 5 fixed + 10 + 20 while b runs, then 5 + 10 + 20 +
-// 1 while the loss runs, then 5 + 10 + 1 + 30 = 46 KiB while c runs.
+// b reads a, loss reads b, c reads the loss and a. If all values are kept: 5 fixed + 10 + 20 KiB while b runs, then 5 +
+// 10 + 20 + 1 while the loss runs, then 5 + 10 + 1 + 30 = 46 KiB while c runs.
 const std::string kOps = R"({"op":"a","phase":"fwd","cost":3,"mem_kib":10,"inputs":[]},
 {"op":"b","phase":"fwd","cost":2,"mem_kib":20,"inputs":[0]},
 {"op":"loss","phase":"loss","cost":0,"mem_kib":1,"inputs":[1]},
@@ -24,7 +24,7 @@ std::string checkmate(const std::string& budgets, const std::string& ops = kOps)
   return R"({"name":"tiny","fixed_kib":5,"ops":[)" + ops + R"(],"budgets":[)" + budgets + "]}";
 }
 
-/// a is dropped behind b and made again in front of c: the peak is the same, since c reads it.
+/// a is dropped after b and recomputed before c. The peak is the same, since c reads it.
 std::string stored(int cost, int peak, const std::string& recompute = R"({"3":[0]})") {
   return R"({"budget_gib":1,"budget_kib_minus_fixed":41,"status":"open","lower_bound":9,"cover_bound_any_copies":null,)"
          R"("solution":{"cost":)" +
@@ -97,7 +97,7 @@ TEST_CASE("under Moccasin's assumptions an op runs twice at most") {
         "run op 0 before op 3: it has run 2 times; under the assumptions of moccasin ops run 2 times at most");
 }
 
-TEST_CASE("what is wrong with a graph is said with the op or the budget") {
+TEST_CASE("a wrong graph is refused with the op or the budget that is wrong") {
   const auto says = [](const std::string& text) { return complaint(read_checkmate, text); };
   CHECK(says("[]") == "t.log: no JSON object; expected a graph with \"ops\" and \"budgets\"");
   CHECK(says("{}") == "t.log: \"fixed_kib\" is missing; expected a whole number");

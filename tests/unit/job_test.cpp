@@ -1,4 +1,4 @@
-// Jobs: what is taken from the profiles of ranks, job files, archives.
+// Jobs: import from the profiles of ranks, job files, archives.
 #include "traces/job/job.hpp"
 
 #include "tests/catch.hpp"
@@ -66,12 +66,12 @@ TEST_CASE("a rank's trace has its waits, and the profiles' collectives join them
   REQUIRE(trace.ops().size() == 4);
   const Op &collective = trace.op(OpId{1}), &wait = trace.op(OpId{2});
   CHECK(collective.kind == OpKind::kCollective);
-  CHECK(collective.start == 190_us);  // since the first launch
+  CHECK(collective.start == 190_us);  // counted from the first launch
   CHECK(wait.kind == OpKind::kHostWait);
   CHECK(trace.text(wait.name) == "cudaStreamSynchronize");
-  CHECK(wait.stream == collective.stream);  // that of the thread's last launch
+  CHECK(wait.stream == collective.stream);  // the stream of the thread's last launch
   CHECK(wait.launch == 120_us);
-  CHECK(wait.start == 990_us);  // when the collective ended
+  CHECK(wait.start == 990_us);  // the end of the collective
   CHECK(wait.duration == 10_us);
   CHECK(trace.data().orders == std::vector{Order{OpId{0}, OpId{1}}});  // the event that stream 8 waited for
   REQUIRE(loaded.job.collectives.size() == 1);

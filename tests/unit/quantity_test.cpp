@@ -12,7 +12,7 @@ TEST_CASE("sizes are read with decimals, and with one letter for powers of 1024"
   CHECK(parse_bytes("16G") == 16_GiB);
   CHECK(parse_bytes("1T") == 1024_GiB);
   CHECK(parse_bytes("2.5kB") == 2500_B);
-  CHECK(parse_bytes("0.0001kB") == 0_B);  // less than a byte is left out
+  CHECK(parse_bytes("0.0001kB") == 0_B);  // parts of a byte are dropped
   CHECK(parse_bytes("9223372036854775807B") == Bytes{9223372036854775807});
 }
 
@@ -23,7 +23,7 @@ TEST_CASE("a size that was printed can be typed back") {
   }
 }
 
-TEST_CASE("what is no size is refused") {
+TEST_CASE("text that is not a size is refused") {
   for (const char* text : {"", "1xb", "7", "-1GiB", "-0.5GiB", "1.5B", "4KiB ", "1  GiB", "1e3MiB", "infGiB", "nanGiB",
                            "0x1.8GiB", "9000000T", "9223372036854775808B", "GiB"})
     CHECK_THROWS_WITH(parse_bytes(text),

@@ -61,7 +61,7 @@ class Binding {
     }
   }
 
-  /// First all new values, then all old ones lose their reference: the authors' order.
+  /// All new values are made first; then all old ones lose their reference. This is the authors' order.
   void mutate(const DtrInstruction& next) {
     read_args(next);
     for (std::uint32_t i = next.mutated.first; i < next.mutated.last; ++i) {
@@ -136,7 +136,7 @@ class Binding {
     }
   }
 
-  /// All writes of an instruction are in place or none is, so that its new values keep the order of the log.
+  /// Either all writes of an instruction are in place or none is; so its new values keep the order of the log.
   bool writes_in_place(std::size_t instruction) const {
     const DtrInstruction& next = log_.instructions[instruction];
     std::vector<ValueId> roots;

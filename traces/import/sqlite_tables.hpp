@@ -1,4 +1,4 @@
-// The tables of an SQLite file that somebody else wrote, read from its bytes.
+// A reader of the tables of an SQLite file from another program, given as bytes.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ struct SqliteColumn {
   bool required = true;
 };
 
-/// One row of a table, with the columns that were asked for, by their place in that list.
+/// One row of a table. Columns are numbered as in the list of wanted columns.
 class SqliteRow {
  public:
   bool null(std::size_t column) const;
@@ -55,8 +55,8 @@ class SqliteRow {
   std::int64_t number_ = 0;  // counts from 1
 };
 
-/// Reads plain tables and nothing else: no views, virtual tables or triggers, and no more work than a sound file of its
-/// size can need. The bytes are neither copied nor changed.
+/// Reads plain tables only: no views, virtual tables or triggers. Stops if a file needs more work than a sound file of
+/// its size can. The bytes are neither copied nor changed.
 class SqliteTables {
  public:
   /// @param input  must outlive this object
@@ -84,7 +84,7 @@ class SqliteTables {
   [[noreturn]] void fail(const std::string& position, int code) const;
 
   const Input& input_;
-  std::string rollback_mode_;  ///< the file, if it is one that is written ahead
+  std::string rollback_mode_;  ///< the changed copy of a file with a write-ahead log
   std::unique_ptr<sqlite3, Close> handle_;
   std::set<std::string> tables_;
   std::unique_ptr<std::int64_t> steps_left_;  // at one place, since SQLite counts it down

@@ -1,4 +1,4 @@
-// A training step of a residual network of any depth, synthetic.
+// A synthetic training step of a residual network of any depth.
 #pragma once
 
 #include "traces/synthetic/step_writer.hpp"
@@ -13,11 +13,11 @@ struct ResnetShape {
 };
 
 /// Forward, backward and SGD with momentum of a network as in He et al., "Deep Residual Learning" (CVPR 2016), section
-/// 4.2, half precision: 3 x 3 convolutions, each with batch normalisation, and ReLU in place; a stage begins with
-/// stride 2 and a 1 x 1 convolution beside. Every block of a stage but its first has the same ops.
+/// 4.2, half precision: 3 x 3 convolutions, each with batch normalisation, and ReLU in place; a stage begins
+/// with stride 2 and a parallel 1 x 1 convolution. All blocks of a stage have the same ops, except the first.
 /// @param shape  layers at least 8 and 6 n + 2, the rest 1 to 10^6, image a multiple of 4
-/// @throws InputError  "112 layers; expected 6 n + 2, as 110", "image of 6 pixels; expected a multiple of 4", and what
-///                     StepWriter says of a step that is too large
+/// @throws InputError  "112 layers; expected 6 n + 2, as 110", "image of 6 pixels; expected a multiple of 4", and
+///                     StepWriter's message for a step that is too large
 Trace resnet_step(const ResnetShape& shape, const Roofline& roofline = {});
 
 }  // namespace tidepool

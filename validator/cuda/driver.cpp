@@ -9,7 +9,7 @@ Library::Library(const std::string& path) : handle_{dlopen(path.c_str(), RTLD_NO
   if (handle_ == nullptr) throw Error{0, fmt::format("{}; no NVIDIA driver is installed here", dlerror())};
 }
 
-// What a device that hangs still holds, the driver must still know: it stays loaded.
+// The driver stays loaded: a device that hangs may still hold memory that the driver must know.
 Library::~Library() { dlclose(handle_); }
 
 void* Library::find(const char* name) const {

@@ -1,5 +1,5 @@
-// driver.hpp speaks of NVIDIA's driver in its own words, so that it needs no CUDA toolkit; where there is one, they are
-// compared with NVIDIA's.
+// A check of driver.hpp against NVIDIA's headers, compiled where a CUDA toolkit is installed. driver.hpp declares the
+// driver's types and functions itself, so that it needs no toolkit.
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 

@@ -1,4 +1,4 @@
-// The link of a machine that has no device: copies between two pieces of its own memory, too large for its caches.
+// The link of a machine without a device: copies between two parts of its own memory, too large for its caches.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// One direction. Each copy goes on where the last one ended, so that little of what it touches is in a cache.
+/// One direction. Each copy starts where the last one ended, so that caches hold little of its memory.
 class HostLink {
  public:
   HostLink() : from_{new char[kWindow]}, to_{new char[kWindow]} {
@@ -34,15 +34,15 @@ class HostLink {
   std::size_t at_ = 0;
 };
 
-/// Both directions, which are independent of each other as engines of a device are: as far as this machine has cores
-/// for them.
+/// Both directions. They are independent, like the copy engines of a device, if this machine has a core for
+/// each.
 struct HostLinks {
   HostLink out, in;
 
-  /// Keeps the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
-  /// direction: schedulers do put both on one. In the numbering that Linux uses, as long as the thread may use all of
-  /// them, logical cores that are one in truth are never first and last, unless there are no others. Where the system
-  /// refuses, the thread stays where it is.
+  /// Puts the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
+  /// direction, because schedulers do put both on one core. Linux numbers cores so that the first and the last are not
+  /// two threads of one physical core, if there are others and the thread may use all of them. If the system refuses,
+  /// the thread stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

@@ -8,7 +8,7 @@ namespace tidepool {
 
 /// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is read when the version's state
 /// changes, so it may depend on that state but not on time. The index is brought up to date only when room is needed.
-/// @tparam kVerb  kDrop (only what can be recomputed) or kSwapOut (anything)
+/// @tparam kVerb  kDrop (only versions that can be recomputed) or kSwapOut (any version)
 template <class Key, Verb kVerb = Verb::kDrop>
 class EvictLeast : public Policy {
  public:
@@ -28,7 +28,7 @@ class EvictLeast : public Policy {
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  protected:
-  /// Whether it is among what may be evicted at all; always the same answer for a version.
+  /// Whether a version may ever be evicted. The answer for a version never changes.
   virtual bool may_go(const View&, VersionId) const { return true; }
 
  private:

@@ -1,4 +1,4 @@
-// A step that repeats: when its ops start if nothing is in their way, and what is live while they run.
+// A step that repeats: the start of each op if nothing delays it, and the live bytes while it runs.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ struct StepCircle {
 
   std::size_t size() const { return load.size(); }
   Nanos period() const { return start.back(); }
-  /// When the op at a position starts, counted from the start of iteration 0.
+  /// Start of the op at a position, counted from the start of iteration 0.
   Nanos at(std::size_t position) const {
     return start[position % size()] + period() * static_cast<std::int64_t>(position / size());
   }
   Bytes peak() const;
 };
 
-/// From when on what is live counts for an op: from the end of the op before it, or from when that has freed what
-/// nobody reads any more. In between copies back can be planned for room that is there only a moment later.
+/// The moment from which live bytes count for an op: the end of the op before it, or the moment at which that op has
+/// freed the versions that nobody reads any more. Between the two, a swap-in may be planned into memory that is free
+/// only a moment later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
-/// @param dead   is dropped when the op that uses it last has run: it is not live from then on
-/// @param trace  of at least one op. With several streams an op starts when its inputs are there and its stream is
-/// free;
-///               starts are in program order then (what would start earlier counts as starting with the op before it).
+/// @param dead   versions that are dropped after their last op; they are not live from then on
+/// @param trace  at least one op. With several streams, an op starts when its inputs are ready and its stream is free,
+///               but not before the op that precedes it in program order.
 StepCircle step_circle(const Trace& trace, SlotBegins begins = SlotBegins::kBeforeFrees,
                        const std::vector<DeadContent>& dead = {});
 

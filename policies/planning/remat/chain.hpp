@@ -10,28 +10,28 @@
 
 namespace tidepool {
 
-/// One way to run a stage such that its backward step can follow: what it keeps, and what both take.
+/// One way to run a stage so that its backward step can follow, with the time and memory of both.
 struct StageOption {
   Nanos first;          ///< forward, for the first time
-  Nanos again;          ///< forward, once more: what it saves and hands on
-  Nanos alone;          ///< likewise, when the next stage has gone backward: only what is still needed
+  Nanos again;          ///< forward again: only the ops of its saved values and its output
+  Nanos alone;          ///< forward again after the next stage's backward step: only the ops still needed
   Nanos backward;       ///< the backward step
   Bytes saved;          ///< kept until the backward step has run, with the stage's output
-  Bytes forward_peak;   ///< while it runs forward, besides its input: what it saves and what it needs on the way
-  Bytes backward_peak;  ///< while it runs backward, besides its input: what is saved, gradients, and what it needs
+  Bytes forward_peak;   ///< most bytes during forward, without its input: saved and temporary values
+  Bytes backward_peak;  ///< most bytes during backward, without its input: saved values, gradients, temporaries
 };
 
-/// A stage reads the output of the stage before it, and in its backward step also what it saved.
+/// A stage reads the output of the stage before it. Its backward step also reads the values that it saved.
 struct Stage {
-  Nanos first;       ///< forward keeping nothing, for the first time
-  Nanos again;       ///< likewise, once more: only what it hands on
-  Bytes output;      ///< what it hands to the next stage
-  Bytes sweep_peak;  ///< while it runs forward and keeps nothing, besides its input, with its output
-  Bytes gradient;    ///< what is there, besides all that stages up to this one have made, when its backward step begins
+  Nanos first;                       ///< forward keeping nothing, for the first time
+  Nanos again;                       ///< forward again: only the ops of its output
+  Bytes output;                      ///< the input of the next stage
+  Bytes sweep_peak;                  ///< most bytes during forward that keeps nothing: its output, without its input
+  Bytes gradient;                    ///< live when its backward step begins, without values of stages up to this one
   std::vector<StageOption> options;  ///< at least one
 };
 
-/// Stage 0 first. The input of stage 0 and what lives as long as the step take no memory here.
+/// Stages in order, stage 0 first. The input of stage 0 and buffers that live as long as the step are not counted.
 struct Chain {
   std::vector<Stage> stages;
 
@@ -41,10 +41,10 @@ struct Chain {
 };
 
 enum class ChainVerb : std::uint8_t {
-  kSweep,       ///< forward; keeps nothing, and lets its input go unless a stage before it has saved it
+  kSweep,       ///< forward; keeps nothing, and drops its input unless the stage before saved it
   kCheckpoint,  ///< forward; keeps its input
-  kSave,        ///< forward; keeps its input and what `option` saves
-  kBackward,    ///< the backward step; lets go what was saved for it, and its input unless the stage before saved it
+  kSave,        ///< forward; keeps its input and the values that `option` saves
+  kBackward,    ///< the backward step; drops its saved values, and its input unless the stage before saved it
 };
 
 struct ChainStep {
@@ -63,8 +63,8 @@ struct ChainCost {
   bool operator==(const ChainCost&) const = default;
 };
 
-/// What a sequence takes, found by going through it; nothing if a step lacks its input or what its stage should have
-/// saved, or if not every stage goes backward. O(steps).
+/// Time and memory of a sequence, found by executing it. Nothing if a step lacks its input or the saved values of its
+/// stage, or if not every stage goes backward. O(steps).
 std::optional<ChainCost> cost_of(const Chain& chain, const ChainSequence& sequence);
 
 /// The sequence that saves everything, each stage with its first option.

@@ -29,7 +29,7 @@ class Condenser {
  private:
   std::vector<OpGroup>& groups() { return result_.groups; }
 
-  /// The op that makes what connects a stage with the next begins a group, so that this can be kept alone.
+  /// The op that makes the connection of a stage to the next one begins a group, so that only its output can be kept.
   void cut_forward(std::size_t most) {
     const std::vector<Saved> all = saved_versions(trace_, backward_);
     Bytes total;
@@ -44,7 +44,7 @@ class Condenser {
     repeatable_ = groups().size();
   }
 
-  /// Groups of the ops [first, behind) that save about so many bytes each.
+  /// Splits the ops [first, behind) into groups that save about the same number of bytes each.
   void cut_between(const std::vector<Saved>& all, std::uint32_t first, std::uint32_t behind, Bytes each) {
     auto next = std::lower_bound(all.begin(), all.end(), first,
                                  [](const Saved& saved, std::uint32_t op) { return saved.made < op; });
@@ -109,8 +109,8 @@ class Condenser {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   }
 
-  /// What it takes to run a group again: all ops behind what it saves, also of earlier groups, back to what those have
-  /// saved. What lies between is no longer there.
+  /// The ops to run in order to recompute a group: all producers of what it saves, also in earlier groups, back to
+  /// the values that those have saved. Values in between are no longer resident.
   void find_again_inputs(std::size_t group) {
     std::vector<std::uint32_t>& inputs = result_.graph.again_inputs.emplace_back();
     Nanos time;
@@ -144,11 +144,11 @@ class Condenser {
     result_.graph.size.push_back(size);
   }
 
-  /// What is there besides what the forward groups have saved, at each op and before it.
+  /// Bytes that are live at each op and before it, without the values that the forward groups have saved.
   void measure() {
     const std::vector<Bytes> live = live_bytes(trace_), quiet = live_bytes_before(trace_);
     const std::vector<std::uint32_t> end = ends_of_versions(trace_);
-    std::vector<Bytes> saved(ops_ + 1);  // by op: alive, of all that is saved
+    std::vector<Bytes> saved(ops_ + 1);  // by op: live bytes of saved values
     for (const OpGroup& group : groups())
       for (const Saved& each : group.saved) {
         saved[each.made] += trace_.size(each.version);
@@ -172,10 +172,10 @@ class Condenser {
   std::uint32_t ops_, backward_;
   std::size_t repeatable_ = 0;         // forward groups
   std::vector<std::size_t> group_of_;  // by op
-  std::vector<Bytes> besides_;         // by op: live, without what is saved
-  Bytes constant_;                     // of it, what existed before the step
+  std::vector<Bytes> besides_;         // by op: live bytes, without saved values
+  Bytes constant_;                     // the part of it from before the step
   std::vector<bool> is_saved_;         // by version
-  std::vector<std::size_t> seen_;      // by op: the last group that it was seen for
+  std::vector<std::size_t> seen_;      // by op: the last group that visited it
   CondensedTrace result_;
 };
 
@@ -194,7 +194,7 @@ std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condens
   for (std::size_t t = 0; t < condensed.groups.size(); ++t) {
     const OpGroup& now = condensed.groups[t];
     const std::size_t values = schedule.kept[t].size();
-    std::vector<std::vector<std::size_t>> leaves(values + 1);  // behind which group
+    std::vector<std::vector<std::size_t>> leaves(values + 1);  // the group after which it leaves
     for (std::size_t i = 0; i < values; ++i)
       if (const auto last = last_reader(condensed.graph, schedule, t, i))
         leaves[std::min<std::size_t>(*last, values)].push_back(i);

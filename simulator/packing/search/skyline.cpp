@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// prefix sums of counts, starting with 0
+/// Prefix sums of counts, starting with 0.
 std::vector<std::uint32_t> begins_of(const std::vector<std::uint32_t>& counts) {
   std::vector<std::uint32_t> begins(counts.size() + 1, 0);
   for (std::size_t k = 0; k < counts.size(); ++k) begins[k + 1] = begins[k] + counts[k];
