@@ -1,4 +1,4 @@
-// Options of a pool or policy: declared where it is registered, checked and typed when it is made.
+// Options of a pool or policy: declared at its registration, checked and typed at its construction.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace tidepool {
 
-/// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file", "text" (its owner reads it) or the list of
-/// words, as in "first|best"; values are written as people write them: 2MiB, 10us, 0.5, on, a.layout, [256:1,>:4],
-/// best.
+/// One declared option. `unit` is "bytes", "ns", "number", "on/off", "file", "text" (parsed by its owner) or the list
+/// of allowed words, like "first|best". Values are written with their units: 2MiB, 10us, 0.5, on, a.layout,
+/// [256:1,>:4], best.
 struct OptionInfo {
   std::string name;
   std::string default_value;
@@ -21,7 +21,7 @@ struct OptionInfo {
   std::string meaning;
 };
 
-/// The values of one pool or policy: the defaults with what the user gave on top.
+/// The values for one pool or policy: the user's, and the defaults for all others.
 class Options {
  public:
   /// @throws InputError  "dtr: unknown option 'treshold', did you mean 'threshold'? (tidepool policies dtr lists them)"

@@ -12,31 +12,31 @@
 namespace tidepool {
 
 enum class Verb : std::uint8_t {
-  kReserve,  ///< take [offset, offset + size) from the device for a pool: a segment (cudaMalloc) if `subject` is 0,
-             ///< else so many pages one by one (map)
-  kRelease,  ///< give it back, likewise
-  kMap,      ///< the addresses [offset, offset + size) show the memory that is reserved from page `subject` on (address
-             ///< kMapPage * subject): a place there takes that memory
-  kUnmap,    ///< they do no longer
-  kAlloc,    ///< version `subject` gets the place [offset, offset + size): empty, except that an initial version brings
-             ///< its content. An initial version of a buffer from before the trace that is swapped in without an alloc
-             ///< was on the host when the run began
+  kReserve,  ///< reserve [offset, offset + size) of the device for a pool: one segment (cudaMalloc) if `subject` is 0,
+             ///< else `subject` pages, mapped one by one
+  kRelease,  ///< give such a segment or such pages back
+  kMap,      ///< map [offset, offset + size) to the reserved memory that begins at page `subject` (address
+             ///< kMapPage * subject): a place there uses that memory
+  kUnmap,    ///< undo kMap
+  kAlloc,    ///< version `subject` gets the place [offset, offset + size), which is empty; only an initial version has
+             ///< its content at once. A buffer from before the trace may be swapped in without kAlloc: its initial
+             ///< version was on the host when the run began
   kScratch,  ///< the next run writes `subject` a second time; that copy goes to this place, which ends with the run
-  kFree,     ///< the program has no further use for version `subject`: its place ends, and its host copy too
+  kFree,     ///< the program does not use version `subject` any more: its place ends, and its host copy too
   kRun,      ///< op `subject` runs, for the first time or again
   kCopy,     ///< version `subject`, which has an empty place, gets a copy of the version that it replaces, on the
              ///< stream of its op, so that the next run can update it there
   kSwapOut,  ///< version `subject` is copied to the host; it stays on the device
   kSwapIn,   ///< version `subject` gets the place [offset, offset + size) and its content from the host
-  kDrop,     ///< the place of version `subject` ends although it is still of use: it comes back by kSwapIn or kRun
-  kAwait,    ///< the stream of op `before` goes on when the copies of version `subject` that are under way have ended
-  kNext,  ///< iteration `subject` begins: what outlives the step becomes what existed before it, and all else is gone
+  kDrop,     ///< the place of version `subject` ends although it is used later: kSwapIn or kRun brings it back
+  kAwait,    ///< the stream of op `before` waits until all copies of version `subject` under way have ended
+  kNext,     ///< iteration `subject` begins: buffers that outlive the step become initial, and all others are gone
 };
 
-/// One decision, a value. What stands before op `before` is issued when the op before it on its stream has ended.
+/// One decision, a value. An action before op `before` is issued when the previous op of that stream has ended.
 struct Action {
   Verb verb = Verb::kRun;
-  OpId before = {};           ///< the op of the program in front of which this is done; none: after the last op
+  OpId before = {};           ///< the op of the program that this action precedes; none: after the last op
   std::uint32_t subject = 0;  ///< kRun: an op; kNext: a number; kReserve, kRelease: pages; kMap: a page;
   ///< kUnmap: unused; otherwise a root version
   Bytes offset = {};  ///< device address, or kNoAddress in a model that only counts bytes
@@ -44,7 +44,7 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-/// What devices map at once; pages of kMap begin at multiples of it.
+/// The unit in which devices map memory; pages of kMap begin at multiples of it.
 inline constexpr Bytes kMapPage{std::int64_t{2} << 20};
 
 /// Offset in a model without addresses (the ideal pool).
@@ -52,19 +52,19 @@ inline constexpr Bytes kNoAddress{-1};
 
 /// Actions in issue order. A realised plan is total: every run, every offset, every copy.
 ///
-/// A run of an op reads the places of its inputs and writes its outputs. An output that has an empty place is written
-/// there. An output that replaces a version in place (VersionKind kUpdate or kWrite with a parent) and has no place of
-/// its own takes over the place of that version, which is gone afterwards. An output that has its content already is
-/// written to the scratch place given for it, or else over the place of the version that it replaces; either ends with
-/// the run.
+/// A run of an op reads the places of its inputs and writes its outputs. There are three cases for an output. It has an
+/// empty place: it is written there. It has no place and replaces a version in place (VersionKind kUpdate, or kWrite
+/// with a parent): it takes over the place of that version, which is gone afterwards. It is resident already: it is
+/// written to its scratch place or, without one, over the place of the version that it replaces; either place ends
+/// with the run.
 struct Plan {
   std::vector<Action> actions;
-  /// Times and counts of the plan are means over this many iterations, the last ones. Those before lead up to them.
+  /// Times and counts of the plan are means over this many iterations, the last ones. Earlier ones are the lead-in.
   int cycle = 1;
   bool operator==(const Plan&) const = default;
 };
 
-/// A plan or a policy asks for what cannot be done. what() reads "verb subject before op N: reason".
+/// A plan or a policy asks for an impossible action. what() reads "verb subject before op N: reason".
 class PlanError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
-// A realised plan in a file: JSON lines, the first one says what was run and what it is predicted to cost, then one
-// line for each action in issue order:
+// A realised plan in a file, as JSON lines. The first line has the run's inputs and its predicted cost; then follows one
+// line for each action, in issue order:
 //
 //   {"tidepool_plan":1,"trace_hash":"...","pool":"best-fit","policy":"dtr",...,"predicted":{"makespan_ns":...},"actions":2}
 //   {"do":"alloc","version":7,"before":12,"offset_bytes":0,"size_bytes":512}
@@ -7,8 +7,8 @@
 //
 // "do" is a verb of plan.hpp: reserve or release (with the number of "pages" where it is not a segment), map (with the
 // "page" shown), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the number
-// of the "iteration"). Without "before" it stands after the last op. Left out, "offset_bytes" and
-// "size_bytes" are 0; an offset of -1 is that of a pool without addresses. Without "capacity_bytes" there is no limit.
+// of the "iteration"). An action without "before" comes after the last op. "offset_bytes" and
+// "size_bytes" are 0 if absent; an offset of -1 means a pool without addresses. Without "capacity_bytes" there is no limit.
 #pragma once
 
 #include <string>
@@ -22,12 +22,12 @@
 
 namespace tidepool {
 
-/// The verbs as plan files spell them.
+/// The names of the verbs in plan files.
 template <>
 std::span<const std::string_view> words<Verb>();
 
 struct PlanFile {
-  std::string trace_hash;  ///< Trace::hash() of the trace that it is for
+  std::string trace_hash;  ///< Trace::hash() of the plan's trace
   RunSpec spec;
   Totals predicted;  ///< what simulate() reported
   Plan plan;
@@ -35,11 +35,11 @@ struct PlanFile {
 
 /// The text of a plan file. O(actions).
 std::string plan_text(const PlanFile& file);
-/// Writes it as a whole or not at all; a name that ends in .zst is written compressed. @throws InputError if it cannot
+/// Writes the whole file or nothing; a name that ends in .zst is compressed. @throws InputError  if writing fails
 void write_plan(const std::string& path, const PlanFile& file);
 
-/// Reads a plan file back, equal to what was written.
-/// @param trace  if given, a plan for another trace is refused, and so are versions and ops that it does not have
+/// Reads a plan file. The result equals the plan that was written.
+/// @param trace  if given, a plan for another trace is refused, and so are versions and ops that are not in it
 /// @throws InputError  "run.plan:9: 'version' is 12; expected 0 to 8",
 ///                     "run.plan:1: made for trace 1b60f7d2a3c4e5f6; expected the trace given, e5f61b60f7d2a3c4",
 ///                     "run.plan: ends after 7 of 12 actions; expected a complete file"

@@ -14,21 +14,21 @@ namespace tidepool {
 
 /// When to stop. Without a time limit a planner's answer depends on the instance and its options only.
 struct PackingLimits {
-  Bytes capacity = kNoLimit;                ///< a layout that is higher is of no use
-  Bytes enough = {};                        ///< a layout that is no higher is as good as any
+  Bytes capacity = kNoLimit;                ///< a higher layout is useless
+  Bytes enough = {};                        ///< the search stops at a layout of at most this height
   std::optional<Nanos> time = {};           ///< wall time; overrides the planner's own limit of effort
   const std::atomic<bool>* stop = nullptr;  ///< set by another thread: return the best so far
 };
 
-/// Offsets and what is known about them.
+/// A layout, its height, and the proof if one was found.
 struct Layout {
-  /// kOk: `offsets` fit the capacity. kInfeasible: proved that nothing does (`lower_bound` exceeds it). kTimeLimit:
+  /// kOk: `offsets` fit the capacity. kInfeasible: proof that no layout fits (`lower_bound` exceeds it). kTimeLimit:
   /// neither was found within the limits. kOutOfMemory: a heuristic, which proves nothing, ended above the capacity.
   Outcome outcome = Outcome::kOk;
   std::vector<Bytes> offsets;  ///< one for each item: the best layout found, also when it exceeds the capacity
   Bytes height;                ///< of `offsets`
   Bytes lower_bound;           ///< no layout is lower
-  std::string proof;           ///< why: "load", "search", ...
+  std::string proof;           ///< proof of optimality: "load", "search", ...
 
   bool optimal() const { return height == lower_bound; }
 };
@@ -43,7 +43,7 @@ class Planner {
 };
 
 /// Height of the layout. @throws std::logic_error  naming two items that overlap, or one that is misaligned or not
-/// where it is fixed: a planner's mistake, found by a sweep that shares nothing with the planners
+/// where it is fixed: a planner's mistake. The check is a sweep that shares no code with planners
 Bytes verified_height(const Instance& instance, const std::vector<Bytes>& offsets);
 
 }  // namespace tidepool

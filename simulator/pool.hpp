@@ -1,4 +1,4 @@
-// Pool: decides where a buffer goes. One .cpp in policies/pool/ per pool.
+// Pool: chooses the address of each buffer. One .cpp in policies/pool/ per pool.
 #pragma once
 
 #include <optional>
@@ -10,55 +10,55 @@
 
 namespace tidepool {
 
-/// Memory as the device's own allocator hands it out, in whole segments.
+/// The device's own allocator, which gives out memory in whole segments.
 class Device {
  public:
   virtual ~Device() = default;
-  /// A segment of `size` bytes; nothing when the capacity does not allow it.
+  /// A segment of `size` bytes; nothing if the capacity does not allow it.
   virtual std::optional<Bytes> reserve(Bytes size) = 0;
-  /// Takes a segment back.
+  /// Gives a segment back to the device.
   virtual void release(Bytes address, Bytes size) = 0;
 
-  /// A range of addresses without memory behind it, for a segment that grows page by page. Costs nothing, never
+  /// A range of addresses without memory, for a segment that grows page by page. Costs nothing and is never
   /// refused.
   virtual Bytes reserve_addresses(Bytes size) = 0;
-  /// Takes such a range back; nothing is mapped in it.
+  /// Gives such a range back; nothing may be mapped in it.
   virtual void release_addresses(Bytes address, Bytes size) = 0;
-  /// Puts memory behind [address, address + size), which lies in such a range and has none, in pages of `page` bytes;
-  /// false when the capacity does not allow it.
+  /// Maps memory to [address, address + size), an unmapped part of such a range, in pages of `page` bytes; false if
+  /// the capacity does not allow it.
   virtual bool map(Bytes address, Bytes size, Bytes page) = 0;
-  /// Takes the memory behind [address, address + size) back, page by page.
+  /// Unmaps [address, address + size), page by page, and gives its memory back.
   virtual void unmap(Bytes address, Bytes size, Bytes page) = 0;
 
-  /// Lets the addresses [address, address + size), which lie in a range without memory behind them, show the memory
-  /// that is mapped at [memory, memory + size): a block there is that memory. All are multiples of 2 MiB. Costs a
-  /// mapping for every 2 MiB.
+  /// Maps the memory of [memory, memory + size) a second time, to [address, address + size), an unmapped part of a
+  /// range: a block there uses that memory. All numbers are multiples of 2 MiB. Costs one mapping for every
+  /// 2 MiB.
   virtual void show(Bytes /*address*/, Bytes /*size*/, Bytes /*memory*/) {}
-  /// They show nothing any more.
+  /// Undoes the second mapping.
   virtual void hide(Bytes /*address*/, Bytes /*size*/) {}
 };
 
-/// Asks for a place.
+/// A request for a place.
 struct Request {
-  Bytes size = {};         ///< as the program asked; the pool rounds
+  Bytes size = {};         ///< of the program; the pool rounds it
   StreamId stream = {};    ///< the stream that will use it first
-  VersionId version = {};  ///< what will live there
+  VersionId version = {};  ///< the version that will live there
   OpId before = {};        ///< the op that the program runs next; none: after the last, or no ops are run
-  /// When it asks. No host runs ahead of its device here; real ones do, and find less of what streams do done.
+  /// Time of the request. Here the host never runs ahead of its device; a real one does, and finds less work done.
   Nanos now = {};
 };
 
-/// A stream that has used a block and is not the block's own, and when all that it has been given so far will be done.
+/// A stream that has used a block and is not the block's own, and the end of all work that it has been given so far.
 struct StreamUse {
   StreamId stream = {};
   Nanos done = {};
 };
 
-/// How the program gives a block up.
+/// The circumstances in which the program frees a block.
 struct Departure {
   StreamId stream = {};             ///< the block's own stream
   OpId before = {};                 ///< as in Request
-  Nanos done = {};                  ///< when all that the block's own stream has been given so far will be done
+  Nanos done = {};                  ///< end of all work that the block's own stream has been given so far
   std::span<const StreamUse> uses;  ///< by other streams, in the order of their ids; each once
 };
 
@@ -66,11 +66,11 @@ struct Departure {
 struct Block {
   Bytes offset = {};
   Bytes size = {};
-  std::uint32_t tag = 0;  ///< what finds it in the pool again, if the pool likes; not part of what it is
+  std::uint32_t tag = 0;  ///< for the pool's own use, to find the block again; ignored by ==
   bool operator==(const Block& other) const { return offset == other.offset && size == other.size; }
 };
 
-/// Something that a pool counts besides bytes, under its JSON key.
+/// A statistic of a pool other than bytes, with its JSON key.
 struct Count {
   std::string_view name;
   std::int64_t value = 0;
@@ -84,23 +84,23 @@ class Pool {
   /// owns the whole device ([0, capacity)). `trace` and `device` outlive the pool.
   virtual void start(const Trace& trace, Bytes capacity, Device& device) = 0;
 
-  /// A free place for the request, or nothing: then the policies are asked to make room.
+  /// A free place for the request. Nothing if there is none; then the driver asks the policies to evict.
   virtual std::optional<Block> place(const Request& request) = 0;
 
   /// Takes back a block that place() returned; nobody uses it any more.
   virtual void release(const Block& block) = 0;
 
-  /// Takes back a block that streams may still be using, by what they have been given already. Whoever gets it next
-  /// waits for them in any case; a pool that does as its product does overrides this and holds the block back.
+  /// Takes back a block that streams may still be using in work given to them earlier. The block's next user waits for
+  /// them in any case. A pool whose product holds such blocks back overrides this.
   virtual void give_back(const Block& block, const Departure&) { release(block); }
 
   /// The program's host waits until the device is done with everything, just before op `before`.
   virtual void synchronized(OpId /*before*/, Nanos /*now*/) {}
 
-  /// Largest request that place() would satisfy now without help, for messages. May be approximate from above.
+  /// Largest request that place() would satisfy now without eviction, for messages. May be an overestimate.
   virtual Bytes largest_hole() const = 0;
 
-  /// What a report should say about this run besides its bytes.
+  /// Further statistics of this run, for reports.
   virtual std::vector<Count> counts() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// Every pool and policy registers itself here under its name; nothing else knows them.
+// The registry of pools and policies by name. Each registers itself; no other file names them.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ struct PoolInfo {
   std::string summary;
   std::string paper;  ///< source: paper with section, or product and version
   std::vector<OptionInfo> options;
-  std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< left empty where there is a planner: see plan
-  bool has_addresses = true;                                  ///< false: it only counts bytes
-  Bytes granule{256};  ///< offsets are multiples of it, unless an option "alignment" says of what
-  /// Offline planners: all lifetimes are known beforehand. As a pool, the planned offsets are served.
+  std::function<std::unique_ptr<Pool>(const Options&)> make;  ///< empty for an offline planner: see plan
+  bool has_addresses = true;                                  ///< false: the pool only counts bytes
+  Bytes granule{256};  ///< offsets are multiples of this, unless an option "alignment" gives another number
+  /// For offline planners: all lifetimes are known beforehand. As a pool, a planner serves the planned offsets.
   std::function<std::unique_ptr<Planner>(const Options&)> plan = {};
 };
 
@@ -37,8 +37,8 @@ struct PolicyInfo {
   std::function<std::unique_ptr<Policy>(const Options&)> make;
 };
 
-/// A namespace-scope object of this type in a policy's .cpp makes it known. `built_for` names the headers that a plug-in
-/// was compiled with, by version and hash; a plug-in compiled with others is not read, and load_plugin refuses it.
+/// A namespace-scope object of this type in a policy's .cpp registers it. `built_for` names the headers that a plug-in was
+/// compiled with, by version and hash; load_plugin refuses one compiled with others without reading its registrations.
 struct RegisterPool {
   explicit RegisterPool(PoolInfo info, std::string_view built_for = TIDEPOOL_INTERFACE);
 };

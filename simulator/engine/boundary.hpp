@@ -1,4 +1,4 @@
-// The state of a run between two iterations, and the cycle that a run has settled into.
+// The state of a run between two iterations, and the cycle in which a run repeats.
 #pragma once
 
 #include <algorithm>
@@ -12,33 +12,32 @@
 
 namespace tidepool {
 
-/// The state in which an iteration begins. Two iterations that begin in equal states can be carried out in the same
-/// way, at the same times after their beginning.
+/// The state in which an iteration begins. Two iterations that begin in equal states can be executed by the same
+/// actions, at the same times after their beginning.
 struct Boundary {
-  /// Where the content is that existed before the iteration: on the device, on the host, on its way; memory that is
-  /// reserved; and the clocks of all lanes since the earliest stream. A clock before that counts as that: nothing
-  /// begins earlier.
+  /// The location of each initial content: device, host, or under way. Reserved memory. The clocks of all lanes, counted
+  /// from the earliest stream; a clock before it counts as zero, since nothing begins earlier.
   std::vector<std::int64_t> state;
-  /// Addresses. Where they differ, an iteration may still be carried out in the same way, elsewhere, if the pool does.
+  /// Addresses. If only they differ, the same actions may still be possible at other addresses, if the pool agrees.
   std::vector<std::int64_t> places;
-  /// By how much the host is ahead of the earliest stream with what it launches and submits. It may grow for ever.
+  /// How far the host's launches and submissions are ahead of the earliest stream. May grow for ever.
   Nanos host_lead;
-  /// Whether something waited for the host in the iteration before.
+  /// Whether anything waited for the host in the previous iteration.
   bool host_delayed = false;
 };
 
-/// The number of iterations, at least 1, after which the run repeats what it did; 0: not yet. The last state of
-/// `boundaries` has come back after so many, with the same addresses, or costs of so many iterations have been the same
-/// twice. A host that is further ahead than before is in the same state if nothing waited for it in between, since
-/// nothing will.
+/// The number of iterations in the cycle of the run, at least 1; 0: none yet. A cycle is found in one of two ways: the
+/// last state of `boundaries` equals an earlier one, addresses included, or the costs of that many iterations have
+/// occurred twice in a row. A host that is further ahead than before counts as equal if nothing waited for it in
+/// between, since nothing will.
 /// @param iterations  costs of those between the boundaries, one fewer
 int cycle_of(std::span<const Boundary> boundaries, std::span<const Totals> iterations);
 
-/// The largest number of iterations in the last half after which the last state has come back, whatever the addresses;
-/// 0: none.
+/// The largest number of iterations in the last half after which the last state has recurred, addresses ignored; 0:
+/// none.
 int longest_cycle(std::span<const Boundary> boundaries);
 
-/// The same costs with times, copied bytes and counts of all of `iterations` added up.
+/// Sums of times, copied bytes and counts over all of `iterations`.
 Totals sum_of(std::span<const Totals> iterations);
 
 /// Mean costs of the last `cycle` of `iterations`: times, bytes copied and counts are the sums over those divided by
@@ -46,7 +45,7 @@ Totals sum_of(std::span<const Totals> iterations);
 /// iterations; Timeline::totals() never lowers them.
 Totals mean_of_last(std::span<const Totals> iterations, int cycle);
 
-/// How many iterations a simulation of this run may come to, for searches that say what they may cost: most runs settle
+/// The number of iterations that a simulation of this run may need, for the estimates of searches. Most runs settle
 /// after two or three.
 inline int likely_iterations(const RunSpec& spec) {
   return spec.steady ? std::min(spec.iterations, 3) : spec.iterations;

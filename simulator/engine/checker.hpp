@@ -1,5 +1,5 @@
-// Refuses actions that could not be carried out. Independent of pools, policies and the driver, and dumber than they
-// are.
+// A checker that refuses actions that cannot be executed. It is independent of pools, policies and the driver, and
+// simpler.
 #pragma once
 
 #include <map>
@@ -15,12 +15,11 @@
 
 namespace tidepool {
 
-/// Follows a plan action by action with its own idea of what is where. check() throws PlanError for: overlap of live
-/// places, places beyond the capacity or outside of reserved segments, runs whose inputs are absent or stale, runs out
-/// of program order, outputs without a place, copies of what is not there or has no room on the host, and plans that
-/// end before the program does. It holds a plan to the assumptions that it was made under: where views are replayed, a
-/// view is there only until its base is taken away; where sources are pinned, they stay; where what may run again is
-/// limited (RerunRules), it keeps to that.
+/// Follows a plan action by action and keeps its own record of each version's place. check() throws PlanError for:
+/// overlap of live places; places beyond the capacity or outside of reserved segments; runs whose inputs are absent or
+/// stale; runs out of program order; outputs without a place; copies of absent content, or beyond the host's memory;
+/// plans that end before the program does. It also holds a plan to its assumptions: if views are replayed, a view is
+/// resident only as long as its base; if sources are pinned, they stay; if RerunRules limit reruns, none breaks them.
 class Checker {
  public:
   Checker(const Trace& trace, const RunSpec& spec);
@@ -29,7 +28,7 @@ class Checker {
   void finish() const;
 
  private:
-  /// Off the device: in the host's pool or in the storage beyond it.
+  /// Location off the device: in the host's pool or in the storage beyond it.
   struct Room {
     Bytes host{}, storage{};
     bool none() const { return host + storage == Bytes{}; }
@@ -38,7 +37,7 @@ class Checker {
     Bytes offset{}, size{};
     bool placed = false, filled = false;
     bool on_host = false;
-    Room room{};  ///< that its copy takes
+    Room room{};  ///< the location of its copy
   };
   void occupy(const Action& action, VersionId v);
   void occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v);
@@ -69,7 +68,7 @@ class Checker {
   std::vector<bool> defined_;        // by version: whether a view can be read; empty unless views are replayed
   std::vector<bool> began_on_host_;  // by buffer
   RerunRules rules_;
-  std::vector<std::int32_t> runs_;         // by op: again in this iteration; empty where nothing limits them
+  std::vector<std::int32_t> runs_;         // by op: reruns in this iteration; empty without a limit
   std::optional<std::size_t> last_again_;  // the last op that ran again in this stage
   std::size_t next_op_ = 0;
   int iterations_ = 1;

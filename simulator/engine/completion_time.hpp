@@ -1,4 +1,4 @@
-// A time that may not be known yet, because copies that are under way have a part in it.
+// A time that may not be known yet, because it depends on copies under way.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Copies by their number in each direction of the link, counted from 1; 0 is none. A direction ends its copies in the
-/// order in which it got them, so the last of several is known by its number alone.
+/// Copies, by their number in each direction of the link; numbers count from 1, and 0 is no copy. A direction ends its
+/// copies in order, so the largest number stands for all before it.
 struct Copies {
   std::uint32_t out = 0;  ///< device to host
   std::uint32_t in = 0;   ///< host to device

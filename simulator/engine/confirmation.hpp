@@ -1,4 +1,4 @@
-// The second execution of a run's plan, without which no run is ok.
+// The second execution of a run's plan: a run is `ok` only if it agrees.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tidepool {
 
-/// Executes actions in issue order with a Checker and a Timeline of its own. It knows nothing of the driver, the pool
-/// and the policies that decided them.
+/// Executes actions in issue order with its own Checker and Timeline. Independent of the driver, the pool and the
+/// policies that chose the actions.
 class Replay {
  public:
   Replay(const Trace& trace, const RunSpec& spec);
@@ -23,7 +23,7 @@ class Replay {
 
   /// @throws PlanError  if an action cannot be carried out; nothing may be applied afterwards
   void apply(std::span<const Action> actions);
-  /// After the last action: what each iteration of the plan costs, with peaks and `actions` of all up to it.
+  /// Call after the last action. The cost of each iteration of the plan; peaks and `actions` are of all up to it.
   /// @throws PlanError  if the step is not complete
   std::vector<Totals> finish() const;
 
@@ -32,29 +32,29 @@ class Replay {
   std::unique_ptr<Executor> executor_;
 };
 
-/// Takes down what a run does, and executes it when the run has ended well. A run of millions of actions is executed
-/// piece by piece, so that the memory for it stays bounded. A run that ends early costs only the list.
+/// Records the actions of a run, and executes them if the run ends well. A run of millions of actions is executed in
+/// parts, so that the list stays bounded. A run that ends early costs only the list.
 class Confirmation {
  public:
-  /// @param keep_plan  whether take_plan() is wanted
+  /// @param keep_plan  whether take_plan() will be called
   Confirmation(const Trace& trace, const RunSpec& spec, bool keep_plan)
       : trace_{trace}, spec_{spec}, keep_plan_{keep_plan} {
     plan_.actions.reserve(std::min(kPiece, 4 * trace.ops().size()));
   }
 
-  /// True: there is enough for execute().
+  /// Whether the list is long enough for execute().
   bool add(const Action& action) {
     plan_.actions.push_back(action);
     return !held_from_ && plan_.actions.size() - executed_ >= kPiece;
   }
-  /// What is added from here on may not be part of the plan: nothing of it is executed before accept_held().
+  /// Holds the actions that are added from here on: they may be discarded, so none is executed before accept_held().
   void hold() { held_from_ = plan_.actions.size(); }
   void accept_held() { held_from_.reset(); }
   void drop_held();
-  /// Executes what was added so far and is not held. @throws PlanError  as finish()
+  /// Executes all actions that are not held. @throws PlanError  as finish()
   void execute();
-  /// @param iterations  what the run says that each iteration costs
-  /// @throws PlanError  if the plan cannot be executed, or an iteration comes to other totals than in the run
+  /// @param iterations  the cost of each iteration, as the run computed it
+  /// @throws PlanError  if the plan cannot be executed, or an iteration has other totals than in the run
   void finish(std::span<const Totals> iterations);
 
   /// All actions, the last `cycle` iterations of which repeat; empty unless the plan is kept.

@@ -1,4 +1,4 @@
-// Copies that are not hidden behind ops: the time that a plan may gain without them.
+// Copies that are not hidden behind ops, with the time that a plan may gain without them.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace tidepool {
 
-/// By version: time in the last iteration that its copies ran while an op waited for copies.
+/// By version: time in the last iteration in which its copies ran while an op waited for copies.
 struct ExposedCopies {
-  std::vector<Nanos> in;   ///< ... to the device, of what the op reads or of what was to come before that
-  std::vector<Nanos> out;  ///< ... to the host, leaving a place that the op takes, or what was to leave before that
+  std::vector<Nanos> in;   ///< to the device: copies of the op's inputs, and those before them in the queue
+  std::vector<Nanos> out;  ///< to the host: copies out of a place that the op takes, and those before them in the queue
   Nanos of(VersionId v) const { return in[v.index()] + out[v.index()]; }
 };
 
-/// Carries a realised plan out again. What an op waits for is the copy that ends last, of those that bring what it
-/// reads and of those that left places since the op before it. The time is put down to that copy, and what is longer
-/// than it to those in front of it in its direction, one after the other.
+/// Replays a realised plan. An op waits for the copy that ends last: of those that bring its inputs, and of those that
+/// emptied places since the previous op. The wait is charged to that copy; if the wait is longer than the copy, the
+/// rest is charged to the copies before it in the same direction, one after the other.
 ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

@@ -14,42 +14,42 @@ namespace tidepool {
 
 enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to device
 
-/// Each direction does one copy after the other. A copy begins when the one before it has ended and what it waits for
-/// is there; after its latency it moves data. While both directions move data, each has only Link::duplex_ppm of its
-/// rate: rates are constant between the beginnings and ends of moves (fluid sharing). Ends are rounded up to a
-/// nanosecond; what is left to move is kept in millionths of one, so nothing else is rounded, and with full rates both
-/// ways every copy takes exactly Link::time().
+/// Each direction does one copy after the other. A copy begins when the copy before it has ended and its own
+/// dependences are done; after its latency it moves data. While both directions move data, each has only
+/// Link::duplex_ppm of its rate: rates are constant between the beginnings and ends of moves (fluid sharing). Ends are
+/// rounded up to a nanosecond. Remaining work is kept in millionths of a nanosecond, so nothing else is rounded; with
+/// full rates both ways, every copy takes exactly Link::time().
 ///
-/// When a copy ends is not known when it is added: one the other way may still slow it down. So time goes on only as
-/// far as somebody waits. What waits until a copy ends begins no earlier, and with one stream all that is added
-/// afterwards begins no earlier either, so nothing that was answered would have come out otherwise. With several
-/// streams a copy may be added for a time that is past already: it is slowed by what moved then, but slows nothing of
-/// it. Amortised O(1) per copy, O(log n) for one in the past.
+/// The end of a copy is not known when it is added: a later copy the other way may slow it down. So simulated time
+/// advances only as far as somebody waits. Whoever waits for a copy begins no earlier than its end; with one stream, all
+/// copies added later begin no earlier either, so they cannot change an answer given before. With several streams, a
+/// copy may be added for a time that is past: data that moved then slows it, but it slows none of them. Amortised O(1)
+/// per copy, O(log n) for one in the past.
 class Links {
  public:
-  /// @param keep_past  whether copies may be added for a time that has been answered for
+  /// @param keep_past  whether copies may be added for times that are past
   Links(const Machine& machine, Nanos start, bool keep_past);
 
   /// Adds a copy that takes `latency` and then moves data for `moving` at the full rate.
-  /// @param after  what it waits for; only copies that were added before
+  /// @param after  the copies that it waits for; all of them added before
   /// @return  its number in its direction
   std::uint32_t add(Direction direction, const Moment& after, Nanos latency, Nanos moving);
 
-  /// Goes on until all that a moment waits for has ended, and says when that is.
+  /// Advances until all copies of a moment have ended. @return  that time
   Nanos resolve(const Moment& moment) {
     while (moment.after.out > lanes_[0].ends.size() || moment.after.in > lanes_[1].ends.size()) step();
     return when(moment);
   }
-  /// Goes on to `time`, before which nothing will be added any more.
+  /// Advances to `time`; nothing will be added before it any more.
   void advance(Nanos time);
-  /// Whether a copy has ended, as far as time has gone.
+  /// Whether a copy has ended by now.
   bool ended(Direction direction, std::uint32_t number) const { return lane(direction).ends.size() >= number; }
-  /// The number of the last copy that has ended, as far as time has gone.
+  /// The number of the last copy that has ended by now.
   std::uint32_t ended_number(Direction direction) const {
     return static_cast<std::uint32_t>(lane(direction).ends.size());
   }
-  /// Appends to `state` what later answers depend on, in times after `origin`, to which time has gone on: nothing is
-  /// added for a time before it. O(copies under way).
+  /// Appends to `state` all that later answers depend on, with times counted from `origin`. Time has advanced to
+  /// `origin`, and nothing is added before it. O(copies under way).
   void record(Nanos origin, std::vector<std::int64_t>& state) const;
   /// The moment without the copies that have ended.
   Moment simplified(Moment moment) const;
@@ -57,12 +57,12 @@ class Links {
   std::pair<Nanos, Nanos> span(Direction direction, std::uint32_t number) const {
     return {lane(direction).begins[number - 1], lane(direction).ends[number - 1]};
   }
-  /// When a kernel ends that begins at `start` and takes `duration` alone, if copies under way slow it down: while data
-  /// moves out, it does 1 in 1 + `out_ppm` / 10^6 of its work, likewise for data that moves in, and both add up.
+  /// End of a kernel that begins at `start` and takes `duration` alone, if copies under way slow it down: while data
+  /// moves out, its speed is 1 / (1 + `out_ppm` / 10^6); likewise for data that moves in, and both slowdowns add up.
   Nanos end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, std::int64_t in_ppm);
-  /// Goes on until all copies have ended, and says when that is.
+  /// Advances until all copies have ended. @return  that time
   Nanos drain();
-  /// The same if none is added any more; time does not go on. O(copies so far).
+  /// The same time, if no copy is added any more; does not advance. O(copies so far).
   Nanos drained() const { return Links{*this}.drain(); }
   std::uint32_t added(Direction direction) const { return lane(direction).added; }
   bool empty() const { return lanes_[0].added + lanes_[1].added == 0; }
@@ -77,11 +77,11 @@ class Links {
   };
   struct Lane {
     std::deque<Copy> waiting;         ///< the first may be under way
-    std::vector<Nanos> begins, ends;  ///< of the copies before
+    std::vector<Nanos> begins, ends;  ///< of copies that have ended
     std::uint32_t added = 0;
     std::int64_t shared_ppm = 0;  ///< rate while both directions move data; of 10^6
     bool moves = false;           ///< the first waiting copy is past its latency
-    Nanos since;                  ///< ... and has been from here
+    Nanos since;                  ///< ... since this time
     Int128 left = 0;              ///< of its data: millionths of a nanosecond at the full rate, at clock_
     std::deque<Span> past;        ///< when data moved, before; only with keep_past
   };

@@ -1,4 +1,4 @@
-// Addresses behind which there is memory that has addresses of its own elsewhere.
+// Address ranges that are mapped to memory which also has other addresses.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 
 namespace tidepool {
 
-/// Windows onto memory: [first, end) of addresses shows the memory that is named by the addresses from `memory` on.
-/// Several windows may show the same memory; two live buffers may not. What lies in no window stands for itself.
-/// O(log n) and what a range is made of, unless said otherwise.
+/// Windows onto memory: addresses [first, end) are mapped to the memory whose own addresses begin at `memory`. Several
+/// windows may show the same memory, but two live buffers may not use it. An address in no window stands for itself.
+/// O(log n) plus the number of windows in the range, unless stated otherwise.
 class MemoryMap {
  public:
   bool empty() const { return windows_.empty(); }
 
-  /// @return  false if some of the addresses show memory already
+  /// @return  false if some of the addresses are mapped already
   bool map(Bytes address, Bytes size, Bytes memory) {
     if (size <= Bytes{}) return true;
     if (overlaps(address, size)) return false;
@@ -31,7 +31,7 @@ class MemoryMap {
     return true;
   }
 
-  /// @return  false if some of the addresses show nothing
+  /// @return  false if some of the addresses are not mapped
   bool unmap(Bytes address, Bytes size) {
     if (size <= Bytes{}) return true;
     if (!covers(address, size)) return false;
@@ -67,7 +67,7 @@ class MemoryMap {
     });
   }
 
-  /// Calls visit(Bytes memory, Bytes size) for all that [address, address + size) stands for, in address order.
+  /// Calls visit(Bytes memory, Bytes size) for all memory that [address, address + size) is mapped to, in address order.
   template <class Visit>
   void for_each_piece(Bytes address, Bytes size, Visit visit) const {
     Bytes from = address;

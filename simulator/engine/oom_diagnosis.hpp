@@ -1,4 +1,4 @@
-// Request that a run could not place when it was out of memory.
+// The request that a run could not place when it was out of memory.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 namespace tidepool {
 
 struct Shortage {
-  OpId before;        ///< the op of the program that was to run; none: the end of the step
-  VersionId version;  ///< that found no place
+  OpId before;        ///< the next op of the program; none: the end of the step
+  VersionId version;  ///< the version without a place
   Bytes size;
   Bytes held;          ///< by versions
-  Bytes largest_hole;  ///< as the pool says; may be too large by what it rounds up
+  Bytes largest_hole;  ///< reported by the pool; may be too large by its rounding
   bool operator==(const Shortage&) const = default;
 };
 
-/// Runs as simulate() does and gives what was short; nothing if the run did not end for want of memory.
+/// Runs like simulate() and returns the failed request; nothing if the run did not end out of memory.
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec);
 
 }  // namespace tidepool

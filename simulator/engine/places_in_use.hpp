@@ -38,7 +38,7 @@ class PlacesInUse {
     return std::nullopt;
   }
 
-  /// Gives up the range that begins at `first`, if there is one.
+  /// Removes the range that begins at `first`, if there is one.
   void leave(Bytes first) {
     if (chunks_.empty()) return;
     const auto chunk = chunk_of(first);

@@ -1,4 +1,4 @@
-// Executor of plans on real memory. It lives where nothing here may look, and makes itself known.
+// The interface of an executor of plans on real memory. The executor itself is in validator/ and registers itself here.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,7 @@ namespace tidepool {
 class PlanExecutor {
  public:
   virtual ~PlanExecutor() = default;
-  /// One entry for each time that the plan was measured, or one for all if no time is measured there. `run_key` is
-  /// empty.
+  /// One entry for each measurement of the plan, or one in all if the backend measures no time. `run_key` is empty.
   virtual std::vector<MeasuredRun> execute(const Trace& trace, const PlanFile& file) = 0;
 };
 
@@ -25,10 +24,10 @@ struct PlanExecutorOptions {
   bool move = false;             ///< host: measure time too, with copies that move their bytes
 };
 
-/// @throws InputError  for a backend that is not known or not there
+/// @throws InputError  for a backend that is unknown or absent
 using MakePlanExecutor = std::function<std::unique_ptr<PlanExecutor>(const PlanExecutorOptions&)>;
 
-/// A namespace-scope object of this type makes what executes plans known.
+/// A namespace-scope object of this type registers the executor.
 struct RegisterPlanExecutor {
   explicit RegisterPlanExecutor(MakePlanExecutor make);
 };

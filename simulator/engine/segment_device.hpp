@@ -1,4 +1,4 @@
-// A device's own allocator, as far as pools can tell.
+// A device's own allocator, as pools see it.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace tidepool {
 
 /// Counts reserved bytes against a capacity and gives every segment and every range of addresses the lowest free
-/// addresses that begin at a multiple of 2 MiB, the page size of the GPUs that we know. Real drivers choose addresses
-/// by rules that are not published; pools whose answers depend on the order of addresses are exact only where these
-/// were recorded (`tidepool audit`).
+/// addresses that begin at a multiple of 2 MiB, the page size of known GPUs. The rules by which real drivers choose
+/// addresses are not published. A pool whose answers depend on the order of addresses is exact only if these were
+/// recorded (`tidepool audit`).
 class SegmentDevice final : public Device {
  public:
   /// @param capacity  most bytes that can be reserved and mapped at once

@@ -7,20 +7,20 @@
 
 namespace tidepool {
 
-/// Storage that takes the copies that the host has no room for, straight from the device and back: a queue for what is
-/// written and one for what is read, which share nothing with the link to the host. Copies are not cut into pieces.
+/// Storage for copies that do not fit into host memory; data goes straight from the device and back. One queue for
+/// writes and one for reads; neither shares anything with the link to the host. Copies are not cut into parts.
 class StorageTier {
  public:
   StorageTier(const Storage& storage, Nanos start) : storage_{storage}, written_{start}, read_{start} {}
 
   bool fits(Bytes size) const { return size <= storage_.capacity - in_use_; }
-  /// Takes room, which must be there. @return  when a copy that may begin at `from` has been written
+  /// Takes bytes, which must be free. @return  end of a write that may begin at `from`
   Nanos write(Bytes size, Nanos from) {
     in_use_ += size;
     peak_ = std::max(peak_, in_use_);
     return written_ = std::max(written_, from) + storage_.write.time(size);
   }
-  /// @return  when a copy that may begin at `from` has been read
+  /// @return  end of a read that may begin at `from`
   Nanos read(Bytes size, Nanos from) { return read_ = std::max(read_, from) + storage_.read.time(size); }
   void give_back(Bytes size) { in_use_ -= size; }
 

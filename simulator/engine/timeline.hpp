@@ -1,4 +1,4 @@
-// The simulated executor: applies actions to lanes and memory, and decides nothing.
+// The simulated executor. It applies actions to lanes and memory, and decides nothing.
 #pragma once
 
 #include <utility>
@@ -20,13 +20,13 @@
 namespace tidepool {
 
 /// Simulated time of a plan, action by action, in issue order. Lanes: one per compute stream, one copy engine each way.
-/// A lane does one thing after the other; lanes wait for each other where one needs what another makes:
-///   a run   starts when its stream is free, its inputs have their content, and the places it writes are no longer
-///   used; a copy  starts when its engine is free, its content and its place are there, and the op before it has ended.
-/// Where both directions of the link are busy they slow each other down (Links). Then the times in the states of
-/// versions that have copies under way are what these would be without that: none is later than the true one. Memory is
-/// strict: a place is held from the action that gives it until a drop or free, and what reuses it waits for the last op
-/// or copy that touched it. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus
+/// A lane does one action after the other; a lane waits for another one if it needs its result.
+/// A run starts when its stream is free, its inputs are ready, and the last users of its output places have ended.
+/// A copy starts when its engine is free, its content and its place are ready, and the op before it has ended.
+/// If both directions of the link are busy, they slow each other down (Links). The times in the states of versions with
+/// copies under way are then lower bounds: the times without that slowdown. Memory is strict: a place is taken from the
+/// action that gives it until a drop or free, and the next user of its bytes waits for the last op or copy that
+/// touched them. apply() trusts the action; Checker refuses wrong ones. O(uses) per run, else O(1), plus
 /// O(log n) for places whose last use is still under way.
 class Timeline {
  public:
@@ -36,17 +36,17 @@ class Timeline {
 
   /// Time at which the stream of an op is free (of all streams for no op).
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
-  /// Time at which a stream is done with all that it has been given.
+  /// Time at which a stream has finished all of its work so far.
   Nanos done(StreamId stream) const { return streams_[stream.index()]; }
   /// Whether the latest copy of `v` to the host has certainly ended at `time`, a time of now().
   bool has_left(VersionId v, Nanos time);
-  /// Whether `v` could be copied to the host, or to the storage beyond it, now.
+  /// Whether the host, or the storage beyond it, has memory for `v` now.
   bool fits_on_host(VersionId v) const;
   Bytes held_on_host() const { return host_pool_.in_use(); }
   Bytes held_in_storage() const { return storage_.in_use(); }
   /// Bytes held by versions now.
   Bytes held() const { return held_; }
-  /// What the actions so far cost; makespan is up to the last end of any lane.
+  /// The cost of the actions so far; makespan is the last end of any lane.
   Totals totals() const;
   /// The state in which the iteration begins whose first run has not been applied yet. O(ops + what existed before).
   Boundary boundary();
@@ -54,9 +54,9 @@ class Timeline {
   std::int64_t recompute_count() const { return totals_.recompute_count; }
   Nanos stalled() const { return totals_.stall.compute; }
   const Stall& stall() const { return totals_.stall; }
-  /// How many pieces of copies the link has been given in a direction; 0 where pieces do not disturb each other.
+  /// The number of parts of copies that the link has got in a direction; 0 if copies do not slow each other down.
   std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
-  /// When a piece began and ended, by its number in its direction, from 1. Nothing is applied afterwards.
+  /// Begin and end of a part, by its number in its direction, from 1. Apply nothing afterwards.
   std::pair<Nanos, Nanos> piece_span(Direction direction, std::uint32_t number) {
     if (!links_.ended(direction, number)) links_.drain();
     return links_.span(direction, number);
@@ -82,10 +82,10 @@ class Timeline {
   void leave_host(VersionId v);
   void forget_past();
   void next_iteration();
-  /// Whether what may begin at `time` for all else has to wait until the host has launched or submitted it.
+  /// Whether an action that could begin at `time` must wait for the host to launch or submit it.
   void note_host(Nanos time) { host_delayed_ |= host_ > time; }
 
-  /// The copies that have a part in a version's times, besides what its state says; only where copies disturb others.
+  /// The copies that a version's times depend on, besides its state; used only if copies slow others down.
   struct UnderWay {
     Copies ready, last_use;
     std::uint32_t to_host = 0;  // the latest copy to the host
@@ -97,10 +97,10 @@ class Timeline {
   const bool address_reuse_matters_;  // several streams: every freed place may be reused by another one
   std::vector<VersionState>& states_;
   std::vector<Nanos> streams_;
-  Nanos h2d_, d2h_;                   // when each direction is free, if copies do not disturb each other
-  Nanos host_;                        // when the host is done with what it was given to launch
-  bool host_delayed_ = false;         // something has waited for it in this iteration
-  bool host_delayed_before_ = false;  // ... in the one before
+  Nanos h2d_, d2h_;                   // when each direction is free, if copies do not slow each other down
+  Nanos host_;                        // when the host has launched all ops so far
+  bool host_delayed_ = false;         // an action has waited for it in this iteration
+  bool host_delayed_before_ = false;  // ... in the previous iteration
   HostPool host_pool_;
   StorageTier storage_;
   Links links_;
@@ -109,7 +109,7 @@ class Timeline {
   std::vector<UnderWay> under_way_;  // by version; empty unless disturbed_
   Nanos iteration_start_;
   MemoryMap map_;
-  Availability free_from_;     // by what addresses stand for
+  Availability free_from_;     // by the memory that addresses are mapped to
   Moment counted_free_from_;   // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
