@@ -1,4 +1,4 @@
-// The cheapest contiguous stretch of memory that a request fits into.
+// The cheapest contiguous address range that a request fits into.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace tidepool {
 
-/// A stretch of memory: free, or held by a version that may go at a cost, or held by one that must stay.
+/// A stretch of addresses: free, or taken by a version that may be evicted at a cost, or by one that must stay.
 struct Stretch {
   Bytes size;
-  double cost = 0;    ///< of evicting what is there; 0 if it is free
+  double cost = 0;    ///< of evicting its version; 0 if it is free
   VersionId version;  ///< none if it is free
   bool fixed = false;
 };
 
-/// Stretches [first, last) of a list, which have no fixed one among them.
+/// Stretches [first, last) of a list, none of them fixed.
 struct Window {
   std::size_t first = 0;
   std::size_t last = 0;
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// Calls visit(Window) for every minimal window of at least `need`, in order of its end: one that neither fits without
-/// its first stretch nor without its last. `cost` is the sum of the costs of its stretches; windows over free stretches
-/// alone are left out, since a pool that could use them would have. One pass, O(stretches).
-/// @param shrink_at_end  false: the window that ends with the last stretch is not shrunk from the left, and the scan is
-///                       over there, as in OneFlow's EvictAndFindPieceOnce
+/// Calls visit(Window) for every minimal window of at least `need`, in order of its end. A window is minimal if it is
+/// too small without its first stretch, and without its last. `cost` is the sum over its stretches. A window of free
+/// stretches only is left out: the pool would have used it. One pass, O(stretches).
+/// @param shrink_at_end  false: the window that ends with the last stretch is not shrunk from the left; the scan ends
+///                       there, as in OneFlow's EvictAndFindPieceOnce
 template <class Visit>
 void for_each_window(const std::vector<Stretch>& stretches, Bytes need, bool shrink_at_end, Visit visit) {
   std::size_t first = 0;
@@ -43,7 +43,7 @@ void for_each_window(const std::vector<Stretch>& stretches, Bytes need, bool shr
       if (held > 0) visit(Window{first, last, cost});
       if (last == stretches.size() && !shrink_at_end) return;
       size -= stretches[first].size;
-      cost = size == Bytes{} ? 0 : cost - stretches[first].cost;  // no rounding error is carried on
+      cost = size == Bytes{} ? 0 : cost - stretches[first].cost;  // drops the rounding error of the sum
       held -= stretches[first].version.valid() ? 1 : 0;
       ++first;
     }

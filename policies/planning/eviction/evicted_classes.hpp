@@ -12,10 +12,10 @@
 
 namespace tidepool {
 
-/// Classes of evicted versions. What is evicted makes a class of its cost and is united with the classes of its absent
-/// neighbours (their costs add up); when it is recomputed its cost is taken off its class and it leaves, but the class
-/// is not split. So a class may cost too much, or too little. Outputs of the op that is about to run count as absent,
-/// with a class of cost 0. A Cost for DropLeastCost.
+/// Classes of evicted versions. An evicted version makes a class with its own cost, which is united with the classes of
+/// its absent neighbours (costs add up). A recomputed version leaves its class and its cost is subtracted, but the class
+/// is not split. So the cost of a class may be too high or too low. Outputs of the op that is about to run count as
+/// absent, with a class of cost 0. A Cost for DropLeastCost.
 /// O(neighbours whose class changed) per eviction and recomputation.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
 class EvictedClasses {
@@ -71,7 +71,7 @@ class EvictedClasses {
     }
   }
 
-  /// Calls visit(VersionId) for the versions for which of() may have changed since this was asked last.
+  /// Calls visit(VersionId) for the versions whose of() may have changed since the last call.
   template <class Visit>
   void touched(const View&, Visit visit) {
     for (std::size_t i = 0; i < stale_.size(); ++i) visit(stale_[i]);
@@ -96,10 +96,10 @@ class EvictedClasses {
 
   enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                             // cost of the classes next to it, as last asked for
+    Nanos around;                             // cost of the classes next to it, at the last call of of()
     std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
-    std::uint32_t node = kNone;               // where it is absent
-    std::uint32_t asked = 0;                  // how often its classes were looked for
+    std::uint32_t node = kNone;               // of the class, if it is absent
+    std::uint32_t asked = 0;                  // number of searches for its classes
     std::uint8_t classes = 0;                 // at most kFew + 1
     bool resident = false;
     bool grows = false;
@@ -112,8 +112,8 @@ class EvictedClasses {
   struct Node {
     std::uint32_t parent;
     Nanos cost;                         // of the class, at its root
-    bool known = false;                 // somebody has asked for the cost since it changed
-    std::vector<Dependant> dependants;  // whose cost contains the class's, at its root
+    bool known = false;                 // the cost has been read since it changed
+    std::vector<Dependant> dependants;  // versions whose cost contains that of the class; at its root
   };
 
   template <class Visit>
@@ -128,7 +128,7 @@ class EvictedClasses {
     place.stale = std::max(place.stale, what);
   }
 
-  /// A class begins next to `v`, which is there.
+  /// A new class begins next to `v`, which is resident.
   void join(VersionId v, std::uint32_t node) {
     Place& place = places_[v.index()];
     const bool known = place.stale != Stale::kClasses && place.classes < kFew;
@@ -158,7 +158,7 @@ class EvictedClasses {
     }
   }
 
-  /// The classes next to a place are as before, or some of them were united.
+  /// The classes next to a place are the same as before, or some of them were united.
   void add_up(Place& place) {
     place.around = {};
     std::uint8_t distinct = 0;

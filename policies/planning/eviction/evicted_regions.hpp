@@ -1,4 +1,4 @@
-// Evicted neighbourhood of a resident version: the evicted versions that it needs, or that need it.
+// The evicted neighbourhood of a resident version: evicted versions that it needs, or that need it.
 #pragma once
 
 #include <array>
@@ -13,22 +13,22 @@
 namespace tidepool {
 
 /// The region of a resident version in one direction: the absent versions that are reachable through absent versions
-/// only. It is not kept but found when its cost is asked for, because far more happens to regions than is asked about
-/// them; bounds from below say which need not be found.
+/// only. Regions are not stored. A region is found when its cost is needed, because regions change far more often than
+/// their cost is needed; lower bounds tell which regions need not be found.
 ///
-/// The regions are those of the DTR authors' simulator, which keeps them up to date from the events of a run: what is
-/// evicted joins the regions at whose edge it was, and the regions around what is computed are found anew. That differs
-/// from the graph as it is only while an op waits for its inputs: what it will make, and what it will add to the cost
-/// of a base that it views, counts in the regions that were found anew since the op began to wait, and in no others.
+/// The regions are those of the DTR authors' simulator, which updates them at the events of a run: an evicted version
+/// joins the regions at whose edge it was; the regions around a computed version are found again. These regions differ
+/// from the true graph only while an op waits for its inputs: its outputs, and the cost that it adds to a base that it
+/// views, count only in regions that were found again since the op began to wait.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (evicted neighborhood e*).
 class EvictedRegions {
  public:
   enum class Side : std::uint8_t { kParents, kChildren };
 
   void start(const View& view);
-  /// `op` begins to wait for the inputs of its first run. O(its uses), unless it makes a view of what is absent.
+  /// `op` begins to wait for the inputs of its first run. O(its uses), unless it makes a view of an absent version.
   void begun(const View& view, OpId op);
-  /// O(1), but O(uses in and around the region of parents) where what an op that waits will make counts already.
+  /// O(1), but O(uses in and around the region of parents) if outputs of a waiting op count already.
   void dropped(const View& view, VersionId v);
   /// O(versions), and while an op waits O(uses in and around the regions of parents of the versions and of the op).
   void computed(const View& view, std::span<const VersionId> versions);
@@ -37,8 +37,8 @@ class EvictedRegions {
   Nanos cost(const View& view, Side side, VersionId v);
   /// Calls inside(VersionId, Nanos cost) for every version of the region of a resident version until it returns false.
   void visit(const View& view, Side side, VersionId v, const std::function<bool(VersionId, Nanos)>& inside);
-  /// The versions whose region on one of these sides may have become cheaper since this was asked last, some of them
-  /// twice; what was a bound for another stays one. O(uses in and around the regions of what was computed).
+  /// The versions whose region on one of these sides may have become cheaper since the last call, some of them twice;
+  /// lower bounds of all other versions stay valid. O(uses in and around the regions of computed versions).
   void take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out);
 
   /// Makes bound() true for all versions. O(all uses).
@@ -47,7 +47,7 @@ class EvictedRegions {
   /// the path counts with all of its absent outputs.
   Nanos bound(const View& view, Side side, VersionId v) const;
 
-  /// How many uses were looked at, to weigh what a search costs.
+  /// Number of uses visited so far, a measure of the cost of searches.
   std::int64_t looked_at() const { return looked_at_; }
 
  private:
@@ -55,8 +55,8 @@ class EvictedRegions {
     std::uint32_t mark = 0;  // the last walk that came by
     bool resident = false;
     bool computed = false;            // is in computed_
-    std::uint32_t above_waiting = 0;  // the last search for what the op that waits would be run again for
-    std::uint32_t sees = 0;           // the number of the waiting op, if what it will make counts among the children
+    std::uint32_t above_waiting = 0;  // the last search for the versions that the waiting op would be rerun for
+    std::uint32_t sees = 0;           // the number of the waiting op, if its outputs count among the children
     std::array<std::uint32_t, 2> outdated = {};  // by side: the number of the waiting op, if the base that it views
                                                  // counts with its cost of before
   };
@@ -73,7 +73,7 @@ class EvictedRegions {
   void walk_region(const View& view, Side side, VersionId v, Inside inside);
   template <class AtOp>
   static void for_each_op(const Trace& trace, Side side, VersionId v, std::uint32_t end, AtOp at_op);
-  /// The end of the ops that all regions know.
+  /// One past the last op that all regions know.
   std::uint32_t known_to_all(const View& view) const { return view.op().value() + (waits_ ? 0 : 1); }
   void find_anew(const View& view, std::span<const VersionId> versions);
 
@@ -85,9 +85,9 @@ class EvictedRegions {
   std::uint32_t waiting_ = 0;       // its number, counted from 1
   std::uint32_t above_waiting_ = 0;
   VersionId viewed_;           // the absent base that it views
-  Nanos viewed_cost_;          // of before
-  std::vector<Nanos> above_;   // by op: bound for each of what it makes
-  std::vector<Nanos> below_;   // by op: bound for each of what it reads
+  Nanos viewed_cost_;          // its cost before the view
+  std::vector<Nanos> above_;   // by op: bound for each of its outputs
+  std::vector<Nanos> below_;   // by op: bound for each of its inputs
   std::uint32_t bounded_ = 0;  // the end of the ops in them
   std::int64_t looked_at_ = 0;
   std::vector<VersionId> computed_;  // since cheaper regions were asked for, each once

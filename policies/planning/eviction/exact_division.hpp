@@ -10,7 +10,7 @@
 namespace tidepool {
 
 /// The double nearest to numerator / denominator (ties to even), as Python divides integers. Denominator > 0 and below
-/// 2^126. One hardware division where both are below 2^53, about 60 steps of long division otherwise.
+/// 2^126. One hardware division if both are below 2^53, otherwise about 60 steps of long division.
 inline double quotient(std::int64_t numerator, Int128 denominator) {
   __extension__ using Wide = unsigned __int128;
   const std::uint64_t whole =
@@ -20,7 +20,7 @@ inline double quotient(std::int64_t numerator, Int128 denominator) {
     return static_cast<double>(numerator) / static_cast<double>(static_cast<std::int64_t>(denominator));
   if (whole == 0) return 0;
 
-  // Bring the numerator to [denominator, 2 * denominator), then take 55 bits: 53, one to round, one for what is left.
+  // Scale the numerator to [denominator, 2 * denominator), then take 55 bits: 53, one to round, one for the remainder.
   const auto width = [](Wide value) {
     const auto high = static_cast<std::uint64_t>(value >> 64);
     return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<std::uint64_t>(value));
@@ -39,7 +39,7 @@ inline double quotient(std::int64_t numerator, Int128 denominator) {
     left <<= 1;
   }
   bits = bits << 1 | (left != 0 ? 1 : 0);
-  // 55 bits: the lowest two decide. What lies above is even or odd; round half to even.
+  // The lowest two of 55 bits decide; round half to even.
   std::uint64_t mantissa = bits >> 2;
   const std::uint64_t tail = bits & 3;
   if (tail == 3 || (tail == 2 && (mantissa & 1) != 0)) ++mantissa;

@@ -1,4 +1,4 @@
-// Victims by what the program will do: the version that is read again last goes first.
+// Victims by the rest of the program: the version with the latest next read is evicted first.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Key: the version whose next reader comes last in the program (Belady's rule); what the step hands on counts as read
-/// behind its last op; what nobody reads again comes first. Of several, the one that became evictable last.
+/// Key: the version whose next reader comes last in the program (Belady's rule). A version that outlives the step counts
+/// as read after the last op; one that is never read again comes first. Ties: the one that became evictable last.
 struct FurthestFirst {
   std::uint32_t next = 0;
   std::uint32_t order = 0;

@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// What to keep until each of some instants, which are ops in program order. Up to the first instant its set is to be
-/// kept, then up to the second that of the second, and so on; behind the last one anything may go.
+/// Instants (ops in program order), each with a set of versions. Up to the first instant the first set is kept; from
+/// there to the second instant the second set; and so on. After the last instant any version may be evicted.
 struct KeepPlan {
   struct Instant {
     std::uint32_t op = 0;
@@ -18,7 +18,7 @@ struct KeepPlan {
   };
   std::vector<Instant> instants;
 
-  /// The first instant at or behind an op; nothing behind the last.
+  /// The first instant at or after an op; nothing after the last one.
   const Instant* ahead(std::uint32_t op) const {
     const auto found = std::lower_bound(instants.begin(), instants.end(), op,
                                         [](const Instant& instant, std::uint32_t at) { return instant.op < at; });

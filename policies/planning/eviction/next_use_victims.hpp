@@ -1,4 +1,4 @@
-// Dropping by the time until content is used again, which an offline trace knows.
+// A policy that drops by the time until the next use, which an offline trace knows.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +25,25 @@ struct NextUseFormula {
 
 /// Makes room by dropping the droppable version v with the least
 ///   cost(v) / (size(v) * distance(v) ^ power)
-/// cost in ns: of v alone, with all absent versions that it would be recomputed from, or with those that would be
-/// recomputed from it too; distance in ns: the time of the ops from the one that waits to the next one that reads v or
-/// an absent version that would be recomputed from v, each run once, and 1. Nothing is cheaper than what is never used
-/// again. Of equal ones the last that became evictable comes first, of those that cost nothing the first. Regions are
-/// those of the graph as it is, also while an op waits for its inputs: EvictedRegions::begun() is not told.
+/// Cost, in ns: of v alone; or with all absent versions that v is recomputed from; or with those recomputed from v too.
+/// Distance, in ns: 1 plus the time of the ops, each run once, from the waiting op to the next op that reads v or an
+/// absent version recomputed from v. A version that is never used again is cheapest. Ties: the one that became
+/// evictable last; among versions of cost 0, first. Regions are those of the true graph, also while an op waits for its
+/// inputs: EvictedRegions::begun() is not called.
 ///
-/// Where it may copy, too, what v costs is the time of copying it to the host, unless it is there, and back, if that is
-/// less or v cannot be recomputed; v is swapped out then. Of a region, which goes on through what is only on the host,
-/// no more than some 30 versions count.
+/// If swapping is allowed and is cheaper, or v cannot be recomputed, v is swapped out; its cost is then the time of the
+/// swap-out (none if the host has a copy) and of the swap-in. A region continues through versions that are only on the
+/// host; at most about 30 versions of it count.
 ///
-/// The index holds bounds from below: of the cost by what has been looked at, of the distance by what is left when time
-/// passes. While the one that comes first is not known, its evicted regions are walked, but no further than it takes to
-/// see that a known one comes before it. O(uses) per eviction at worst, much less where few regions need to be walked.
+/// The index holds lower bounds of the quotient: the cost counts only the versions visited so far, and the distance may
+/// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate with a
+/// known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
 class DropByNextUse final : public Policy {
  public:
-  /// By version: what its cost counts, in the place of 1.
+  /// By version: the factor of its cost, instead of 1.
   using Weights = std::vector<float>;
 
-  /// @param plan     what goes only when nothing else is left; may be none
+  /// @param plan     versions that are evicted only if no other is left; may be none
   /// @param weights  may be none
   explicit DropByNextUse(NextUseFormula formula, std::shared_ptr<const KeepPlan> plan = {},
                          std::shared_ptr<const Weights> weights = {}, bool may_copy = false)
@@ -72,10 +72,10 @@ class DropByNextUse final : public Policy {
     }
   };
   struct Entry {
-    Nanos cost;                             // at most what it is
-    std::uint32_t next = NextUses::kNever;  // at least what it is
-    std::uint32_t known_in = 0;             // the last search in which both were found
-    bool raised = false;                    // they are not just the version's own
+    Nanos cost;                             // a lower bound
+    std::uint32_t next = NextUses::kNever;  // an upper bound
+    std::uint32_t known_in = 0;             // the last search that found both
+    bool raised = false;                    // they are more than the version's own values
   };
 
   static Nanos copies(const View& view, VersionId v);

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The uses to come of every version, by the number of the op that reads it or a view of it. O(ops) to make.
+/// The future uses of every version: the ops that read it or a view of it. O(ops) to construct.
 class NextUses {
  public:
   static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
@@ -21,7 +21,7 @@ class NextUses {
     for (const VersionId v : trace.outputs()) is_output_[trace.root(v).index()] = true;
   }
 
-  /// The first op from `op` on that reads `v`; one behind the last op for what is only an output; else kNever.
+  /// The first op from `op` on that reads `v`; one past the last op for a version that is only an output; else kNever.
   /// O(log readers).
   std::uint32_t next(VersionId v, std::uint32_t op) const {
     const auto readers = trace_->readers(v);

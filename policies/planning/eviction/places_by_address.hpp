@@ -1,4 +1,4 @@
-// Resident versions by address, for policies that look at addresses.
+// Resident versions in address order, for policies that choose by address.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ struct Piece {
   VersionId version;
 };
 
-/// The places of all versions in address order. Brought up to date with what View::drain_changes names, in
-/// O(pieces + changes * log changes).
+/// The places of all versions in address order. Updated from View::drain_changes in
+/// O(places + changes * log changes).
 class Pieces {
  public:
   void reset(const View& view) {
@@ -24,7 +24,7 @@ class Pieces {
     changed_.clear();
   }
 
-  /// The version may have got, lost or changed its place.
+  /// Call for a version that may have got, lost or changed its place.
   void note(VersionId v) {
     if (is_changed_[v.index()]) return;
     is_changed_[v.index()] = true;
@@ -52,7 +52,7 @@ class Pieces {
   std::vector<VersionId> changed_;
 };
 
-/// Cost per time since an op last asked for a version, both in ns; the time counts as 1 ns at least.
+/// Cost divided by the time since the last use of a version, both in ns; the time is at least 1 ns.
 inline double per_staleness(const View& view, VersionId v, Nanos cost) {
   const std::int64_t staleness = (view.now() - view.state(v).last_access).count();
   return static_cast<double>(cost.count()) / static_cast<double>(std::max<std::int64_t>(staleness, 1));

@@ -1,4 +1,4 @@
-// Policies that drop the version with the least cost where that counts what was evicted around it.
+// Policies that drop the version with the least cost, including the cost of its evicted neighbours.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace tidepool {
 
-/// Makes room by dropping the droppable version that `Index` finds, of which the cost is its own and that of its
-/// evicted regions on `kSides`. The index holds bounds from below: a version's own cost at first. While the one that
-/// comes first has only a bound, its regions are found; it is the victim if it comes first with its cost too. When that
-/// has taken as long as finding better bounds for all does, these are found, at most once per eviction.
-/// O(uses) per eviction at worst, much less where few regions need to be found.
-/// @tparam Index  as for DropLeastCost; nothing that its order depends on but the cost may have a bound
+/// Drops the droppable version that `Index` finds. A version's cost is its own plus that of its evicted regions on
+/// `kSides`. The index holds lower bounds: at first, a version's own cost. While the first candidate has only a bound,
+/// its regions are found; it is the victim if it is still first with its true cost. Once this search has taken as long
+/// as better bounds for all versions would, those are computed, at most once per eviction.
+/// O(uses) per eviction at worst, much less if few regions must be found.
+/// @tparam Index  as for DropLeastCost; only the cost may be a bound, not the other parts of its order
 template <class Index, EvictedRegions::Side... kSides>
 class DropLeastRegion final : public Policy {
  public:
@@ -61,7 +61,7 @@ class DropLeastRegion final : public Policy {
   static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::max();
 
   struct Entry {
-    std::uint32_t known_in = 0;  // the last search in which the cost was found
+    std::uint32_t known_in = 0;  // the last search that found the cost
     bool raised = false;         // the index may hold more than the version's own cost
   };
 

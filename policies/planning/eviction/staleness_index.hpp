@@ -1,4 +1,4 @@
-// The candidate with the least cost per byte and per time since its last use, while time passes.
+// An index of the candidate with the least cost per byte and per time since its last use, as time passes.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace tidepool {
 
 /// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
 ///   cost / (size * (now - last access)),
-/// by these rules: quotients are rounded to the nearest double and equal doubles tie; of equal quotients the one with
-/// the largest order wins, but among quotients of 0 the one with the smallest order, and it hides negative quotients
-/// of a larger order; a size or age of 0 makes the quotient infinite, and infinite quotients come last.
-/// (That is a scan in order that keeps the last minimum and stops at the first zero.)
+/// by these rules. Quotients are rounded to the nearest double, and equal doubles tie. Of tied quotients the one with the
+/// largest order wins; but of quotients of 0 the smallest order wins, and it hides negative quotients of a larger order.
+/// A size or age of 0 makes the quotient infinite, and infinite quotients come last.
+/// (So the result is that of a scan in order that keeps the last minimum and stops at the first zero.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
-/// wins. Every node of the tree keeps the winner below it and until when that is certain. Lines are compared in
+/// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared in
 /// floating point with an error that is far below `kTied`; the winner's near ties are then compared exactly. set() and
-/// clear() are O(log n); least() is O(log n) amortised over changes and overtakings. Negative costs, which only
-/// estimates with errors have, are kept aside and scanned.
+/// clear() are O(log n); least() is O(log n) amortised over changes and overtakings. Negative costs, which
+/// occur only in estimates with errors, are stored apart and scanned.
 class StalenessIndex {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -31,7 +31,7 @@ class StalenessIndex {
   void clear(std::uint32_t slot);
   /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
   std::uint32_t least(Nanos now);
-  /// How often a line was evaluated.
+  /// Number of evaluations of lines.
   std::int64_t evaluations() const { return evaluations_; }
 
  private:

@@ -1,4 +1,4 @@
-// The best of many keys, when only a few change between two questions.
+// The best of many keys, if only a few change between two queries.
 #pragma once
 
 #include <bit>
@@ -43,7 +43,7 @@ class Tournament {
       const std::uint32_t best = left == kNone                                         ? right
                                  : right == kNone || !keys_[right].before(keys_[left]) ? left
                                                                                        : right;
-      if (best == winners_[node] && best != slot) return;  // the slot that changed did not matter here before or now
+      if (best == winners_[node] && best != slot) return;  // the changed slot neither was nor is the winner here
       winners_[node] = best;
     }
   }

@@ -13,7 +13,7 @@ namespace tidepool {
 using ScoreWeights = std::array<double, 4>;
 
 /// AutoSwap's combination of its scores (Zhang et al., arXiv 1903.06631, section 4.2): the weighted sum of all four,
-/// each standardised to mean 0 and variance 1 over the gaps. SWDOA is that before anything is picked.
+/// each standardised to mean 0 and variance 1 over the gaps. SWDOA is its value before any gap is picked.
 class CombinedScore {
  public:
   CombinedScore(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,
@@ -26,7 +26,7 @@ class CombinedScore {
   std::array<std::vector<double>, 4> standardised_;
 };
 
-/// Weights at which `cost` is least of all that are tried: the four scores alone and then `evaluations` points by
+/// The tried weights with the least `cost`. Tried are each of the four scores alone and then `evaluations` points of
 /// DIRECT-L (Gablonsky and Kelley, Journal of Global Optimization 21, 2001, in NLopt), which stands in for the paper's
 /// Bayesian optimisation. Deterministic. Ends early where the cost is `enough` or less.
 ScoreWeights tune_weights(const std::function<double(const ScoreWeights&)>& cost, int evaluations, double enough);

@@ -13,21 +13,21 @@
 
 namespace tidepool {
 
-/// Collects copies in front of ops; of those in front of one op, what is asked for first comes first, but copies back
-/// come last. What would stand behind the last op is left out.
+/// Collects copies before ops. Copies before the same op keep the order of the calls, except that swap-ins come last.
+/// Copies after the last op are left out.
 class CopyDraft {
  public:
   explicit CopyDraft(const Trace& trace) : ops_{trace.ops().size()} {}
 
-  /// `v` is copied to the host, and stays on the device as well.
+  /// `v` is copied to the host, and stays on the device too.
   void copy_out(std::uint32_t op, VersionId v) {
     add(Verb::kSwapOut, op, v);
     kept_[v] = actions_.size();
-    add(Verb::kSwapIn, op, v);  // what is wanted back while it leaves stays
+    add(Verb::kSwapIn, op, v);  // a version wanted back during its swap-out stays
   }
   /// The program waits until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
-  /// `v` leaves the device, when a copy of it has ended; it is made now if there is none.
+  /// `v` leaves the device once its copy has ended. The copy is made now if there is none.
   void release(std::uint32_t op, VersionId v) {
     const Action keeps{.verb = Verb::kSwapIn, .before = OpId{op}, .subject = v.value()};
     if (const auto kept = kept_.find(v);
@@ -52,7 +52,7 @@ class CopyDraft {
 
   std::size_t ops_;
   std::vector<Action> actions_;
-  std::map<VersionId, std::size_t> kept_;  // what keeps the latest copied, in actions_
+  std::map<VersionId, std::size_t> kept_;  // the action that keeps the latest copied version, in actions_
 };
 
 }  // namespace tidepool

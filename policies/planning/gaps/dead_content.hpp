@@ -1,4 +1,4 @@
-// Content that nobody reads any more, although its buffer is not freed yet: gradients while the optimizer goes on.
+// Content that nobody reads any more although its buffer is not freed yet, like gradients during the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tidepool {
 
-/// What a buffer holds when it is used for the last time, and is of no use from the next op on.
+/// The content of a buffer at its last use; it is useless from the next op on.
 struct DeadContent {
   VersionId version;
   std::uint32_t last_use = 0;  ///< op
 };
 
-/// In the order of last uses: of all buffers that the program frees only after another op has run. What the step hands
-/// on is none. O(uses + dead log dead).
+/// The dead content of all buffers that the program frees only after a later op, in the order of last uses. Buffers
+/// that outlive the step are not among them. O(uses + dead log dead).
 std::vector<DeadContent> find_dead_content(const Trace& trace);
 
-/// Drops it as soon as it is dead, sorted. For drafts: it need not be copied anywhere, nor made again.
+/// Actions that drop each content as soon as it is dead, sorted. For drafts: it is neither swapped nor recomputed.
 std::vector<Action> drops_of(const std::vector<DeadContent>& dead);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Excess of a step's load over its limits, while gaps are taken away one by one.
+// The excess of a step's load over its limits, while gaps are subtracted one by one.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace tidepool {
 
-/// Bytes live by slot, as of LoadArea, against limits. Nothing that is taken comes back, so a slot that is no longer
-/// above its limit is done with, and one that never was is left out: everything is O(log slots), take() amortised over
-/// the slots.
+/// Live bytes by slot, as in LoadArea, compared with limits. Subtracted bytes never come back; so a slot below its limit
+/// is never looked at again, and slots that were never above it are left out. All operations are O(log slots), take()
+/// amortised over the slots.
 class ExcessTree {
  public:
   enum class Asked : std::uint8_t { kWhether, kHowMuch };
@@ -22,21 +22,21 @@ class ExcessTree {
   /// @param asked   excess() only if how much
   ExcessTree(const StepCircle& circle, const std::vector<Bytes>& limits, Asked asked = Asked::kWhether);
 
-  /// Takes the gap's bytes off the slots behind its release and in front of its due op.
+  /// Subtracts the gap's bytes from the slots after its release and before its due op.
   void take(const Gap& gap);
   /// Whether the load is above the limit somewhere while the gap lasts.
   bool relieves(const Gap& gap) const;
-  /// Integral of what is above the limit over the gap, in bytes * ns.
+  /// Integral over the gap of the bytes above the limit, in bytes * ns.
   double excess(const Gap& gap) const;
   /// Whether the load is nowhere above its limit.
   bool fits() const { return !nodes_[1].any(); }
 
  private:
   static constexpr Bytes kNone{std::numeric_limits<std::int64_t>::max()};
-  /// Of the slots below that are above their limits.
+  /// Values over the slots below this node that are above their limits.
   struct Node {
     Bytes least = kNone;  ///< above
-    Bytes taken;          ///< off all of them, of which the nodes below do not know
+    Bytes taken;          ///< subtracted from all of them, but not from the nodes below
     bool any() const { return least != kNone; }
   };
   struct Area {
@@ -59,7 +59,7 @@ class ExcessTree {
   bool any(const Place& at, std::size_t first, std::size_t last) const;
   double area(const Place& at, std::size_t first, std::size_t last, Bytes taken) const;
 
-  std::vector<std::uint32_t> leaf_;  // by slot, and behind the last: how many before it are above their limits
+  std::vector<std::uint32_t> leaf_;  // by slot, and after the last: the number of earlier slots above their limits
   std::vector<Node> nodes_;          // node i has the children 2 i and 2 i + 1
   std::vector<Area> areas_;          // by node, if asked
 };

@@ -1,4 +1,4 @@
-// Planning again for what the last plan led to.
+// Planning from the result of the last plan.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace tidepool {
 
-/// Ours, for steps that must wait for copies: looks at the run of the best draft so far, selects anew by what copies
-/// cost where ops waited for them (copy_prices), for the peaks (select_for_peaks), and schedules that for ops that
-/// start when they did in that run: what is under way while ops wait is in nobody's way. Again from the best of these,
-/// as long as it gets better and there are trials.
-/// @param machine  what copies are planned with; that of the trials is what they are judged with
+/// Ours, for steps that must wait for copies. From the run of the best draft so far, selects gaps for the peaks
+/// (select_for_peaks) by the price of copies that ops waited for (copy_prices). Schedules them for the op starts of that
+/// run, in which copies under way while ops wait delay nobody. Repeats from the best draft while it gets better and
+/// trials are left.
+/// @param machine  for the plan of copies; drafts are judged on the machine of the trials
 void try_feedback(Trials& trials, const Trace& trace, const StepCircle& circle, const std::vector<Gap>& gaps,
                   const Machine& machine, Bytes capacity, std::int64_t tries);
 

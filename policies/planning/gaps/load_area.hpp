@@ -1,4 +1,4 @@
-// The integral of a step's load, less what a growing selection of gaps takes away from it.
+// The integral of a step's load without the bytes of a growing selection of gaps.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,19 @@
 
 namespace tidepool {
 
-/// Bytes live by slot while selected gaps are absent from the slot behind their release to the one before their due op,
-/// as if copies took no time, integrated over time. Everything is O(log slots).
+/// Live bytes by slot, integrated over time. Selected gaps are absent from the slot after their release to the slot
+/// before their due op, as if copies took no time. All operations are O(log slots).
 class LoadArea {
  public:
   explicit LoadArea(const StepCircle& circle);
 
-  /// Takes the gap's bytes off the slots during which it lasts.
+  /// Subtracts the gap's bytes from its slots.
   void take(const Gap& gap);
   /// Integral of the load over the gap, in bytes * ns.
   double of(const Gap& gap) const;
 
  private:
-  /// Bytes that are taken off from a slot on, and the product with the time at which it begins.
+  /// Bytes subtracted from a slot on, and their product with the slot's start time.
   struct Taken {
     Int128 bytes = 0, bytes_ns = 0;
   };
@@ -29,7 +29,7 @@ class LoadArea {
   Int128 up_to(std::size_t slot) const;
 
   const StepCircle& circle_;
-  std::vector<Int128> before_;  // by slot, and behind the last: of the load in front of it
+  std::vector<Int128> before_;  // by slot, and after the last: integral of the load before it
   std::vector<Taken> taken_;    // a Fenwick tree over slots, counted from 1
 };
 

@@ -1,4 +1,4 @@
-// Gaps that may still be picked, cheapest first wherever they last.
+// Gaps that may still be picked, with the preferred one of each slot.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Ranks of gaps in an order of preference, each open until it is closed, and found by the slots during which it lasts:
-/// a segment tree whose nodes list the gaps that last all through them. O(gaps log slots) of memory.
+/// Gaps ranked by preference, found by their slots; each is open until it is closed. A segment tree whose nodes list the
+/// gaps that cover all of their slots. O(gaps log slots) memory.
 class OpenGaps {
  public:
   /// @param order  the gaps, preferred first
@@ -21,9 +21,9 @@ class OpenGaps {
   void close(std::uint32_t rank) { closed_[rank] = true; }
   /// O(log slots * log gaps).
   void open_again(std::uint32_t rank);
-  /// The first open one that lasts in a slot. O(log slots), amortised over those closed and opened.
+  /// The first open gap of a slot. O(log slots), amortised over closings and openings.
   std::optional<std::uint32_t> first_in(std::size_t slot);
-  /// Calls visit(rank) for all of them, in no order.
+  /// Calls visit(rank) for all open gaps, in no order.
   template <class Visit>
   void for_each_in(std::size_t slot, Visit visit) const {
     for (std::size_t node = slot + width_; node > 0; node /= 2)
@@ -32,15 +32,15 @@ class OpenGaps {
   }
 
  private:
-  /// Calls visit(node) for the fewest nodes that are the slots of a gap.
+  /// Calls visit(node) for the smallest set of nodes that covers a gap's slots.
   template <class Visit>
   void for_each_node(const Gap& gap, Visit visit) const;
 
   const std::vector<Gap>& gaps_;
   const std::vector<std::uint32_t>& order_;
   std::size_t slots_, width_ = 1;
-  std::vector<std::uint32_t> ranks_;             // of one node behind those of another, ascending
-  std::vector<std::size_t> begin_, head_, end_;  // by node: in ranks_; those in front of the head are closed
+  std::vector<std::uint32_t> ranks_;             // of all nodes, one node after the other; ascending in each
+  std::vector<std::size_t> begin_, head_, end_;  // by node: positions in ranks_; gaps before the head are closed
   std::vector<bool> closed_;                     // by rank
 };
 

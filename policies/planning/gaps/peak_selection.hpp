@@ -1,4 +1,4 @@
-// Selection of what peaks need, by prices.
+// Selection of gaps for the peaks of the load, by price.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace tidepool {
 
-/// Picks for the slot that is furthest above its limit the gap with the least price that lasts there, until the load is
-/// nowhere above the limits or nothing lasts where it is. What is picked is needed at a peak, so that no copy is spent
-/// on slots that others relieve anyway.
+/// For the slot that is furthest above its limit, picks the cheapest gap that contains it. Repeats until no slot is above
+/// its limit, or no gap contains the slot. Every pick is needed at a peak, so no copy is spent on slots that other picks
+/// relieve anyway.
 ///
-/// Whole gaps leave more room than is needed. So each that is waited for is given up again, the dearest first, where
-/// that room, gaps that nobody waits for, or some that cost less in all make up for it.
+/// Whole gaps free more bytes than needed. So gaps with waits are given up again, the dearest first, if the surplus,
+/// gaps without waits, or a cheaper set of gaps can replace them.
 /// @param prices  by gap, as of copy_prices()
-/// O(gaps (log gaps + log slots) + picks log slots); giving up ends behind a few million looks at others.
+/// O(gaps (log gaps + log slots) + picks log slots); giving up stops after a few million comparisons.
 Selection select_for_peaks(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
                            const SlotLimits& limits);
 

@@ -27,7 +27,7 @@ struct BlockLog {
   std::size_t iteration() const { return events.size() / 3; }
 };
 
-/// Reads "Malloc 0x2f38ba0 9437184 1234" and the like, and one number a line for the loads.
+/// Reads events like "Malloc 0x2f38ba0 9437184 1234", and loads, one number a line.
 /// @throws InputError  "vec_block.csv:7: 'Malloc 0x1'; expected an event, a block, a size and a time"
 ///                     "load.csv: 9515 loads for 9516 events"
 ///                     "vec_block.csv: 9515 events; expected three iterations of equal length"
@@ -36,11 +36,11 @@ BlockLog read_block_log(const Input& events, const Input& loads);
 /// The overhead in ns that the authors' program (junzhezhang/memInfoSwap, unit_functions.py) predicts for each limit,
 /// for kDoa, kAoa, kWdoa or kSwdoa, with blocks of at least 1 MiB. Sums of doubles in its order: equal to the last bit.
 ///
-/// It differs from what its paper says: DOA leaves the copy in out; WDOA adds the load at the *number of the candidate*
-/// instead of that at each event, so that it ranks by length; while copies back are placed, the clock of the iteration
-/// before is compared with, so that hardly any copy waits for another; where a copy out would be over the limit it ends
-/// early and takes its bytes off the load twice there, and a copy back that has no room takes its bytes off where it
-/// would have been instead of adding them later.
+/// The program differs from its paper in five ways. DOA ignores the swap-in. WDOA adds the load at the *number of the
+/// candidate* instead of the load at each event, so it ranks by length. The placing of swap-ins compares with the clock
+/// of the previous iteration, so hardly any copy waits for another. A swap-out that would exceed the limit ends early
+/// and its bytes are subtracted twice there. A swap-in that does not fit has its bytes subtracted at the place where it
+/// would have been, instead of added later.
 /// @param limits  bytes
 std::vector<double> published_overheads(const BlockLog& log, GapScore score, const std::vector<double>& limits);
 

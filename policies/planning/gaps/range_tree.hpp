@@ -1,4 +1,4 @@
-// Sums of ranges added to slots, and where they are large.
+// Bytes by slot, with additions to ranges and searches for the largest.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,14 @@
 
 namespace tidepool {
 
-/// Calls visit(first, last) for the ranges of slots that the positions [first, last) of a circle stand for; there are
-/// at most as many as slots.
+/// Calls visit(first, last) for the ranges of slots of the positions [first, last) of a circle, at most one full circle.
 template <class Visit>
 void for_each_range(std::size_t slots, std::size_t first, std::size_t last, Visit visit) {
   if (first < slots && first < last) visit(first, last < slots ? last : slots);
   if (first < last && last > slots) visit(first < slots ? 0 : first - slots, last - slots);
 }
 
-/// A number of bytes for every slot. Ranges of slots are half open; everything is O(log slots).
+/// A number of bytes for every slot. Ranges of slots are half open; all operations are O(log slots).
 class RangeTree {
  public:
   explicit RangeTree(const std::vector<Bytes>& slots);
@@ -25,15 +24,15 @@ class RangeTree {
   void add(std::size_t first, std::size_t last, Bytes bytes) {
     if (first < last) add(1, 0, width_, first, last, bytes);
   }
-  /// The most in any slot of a range; less than anything that was added for none.
+  /// The largest number in a range; for an empty range, less than any number that was added.
   Bytes most(std::size_t first, std::size_t last) const { return most(1, 0, width_, first, last); }
   Bytes most() const { return node_[1].most; }
-  /// One behind the last slot of a range that has more than `bytes`; `first` if there is none.
+  /// One past the last slot of a range that has more than `bytes`; `first` if there is none.
   std::size_t behind_last_above(std::size_t first, std::size_t last, Bytes bytes) const;
 
  private:
   struct Node {
-    Bytes most, added;  // in the slots below; and what was added to all of them, which `most` counts
+    Bytes most, added;  // most: largest in the slots below; added: added to all of them, included in `most`
   };
   void add(std::size_t node, std::size_t begin, std::size_t end, std::size_t first, std::size_t last, Bytes bytes);
   Bytes most(std::size_t node, std::size_t begin, std::size_t end, std::size_t first, std::size_t last) const;

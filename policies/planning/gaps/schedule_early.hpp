@@ -1,4 +1,4 @@
-// Scheduling copies back as early as there is room.
+// Scheduling of swap-ins as early as memory allows.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tidepool {
 
-/// Issues each copy back as early as there is room for it from then on, what is due first before the others; copies out
-/// begin at the release and are taken to be done at once. None of the gaps may cross the boundary.
-/// @param load   by slot: what is live beside the swapped gaps while they are absent
+/// Issues each swap-in as soon as its bytes fit from then on, the earliest due op first. Swap-outs begin at the release
+/// and are assumed to take no time. No gap may cross the boundary.
+/// @param load   by slot: live bytes without the absent gaps
 /// @param limit  of the load
-/// @param from   no copy back is issued in front of an earlier op
-/// In the order of due ops, first first. O(slots that the gaps last for).
+/// @param from   the first op that a swap-in may be issued before
+/// In the order of due ops, first one first. O(slots of all gaps).
 std::vector<PlannedGap> schedule_early(const std::vector<Gap>& gaps, std::vector<std::uint32_t> swapped,
                                        std::vector<Bytes> load, Bytes limit, std::uint32_t from = 0);
 

@@ -1,4 +1,4 @@
-// Number of slots of each size that a step asks for.
+// The number of slots of each size that a step needs.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace tidepool {
 
-/// The sizes of a step's buffers, rounded up, and how many of each are used and live at once. What is said of classes
-/// takes the sizes above the class before up to the slot of each.
+/// The sizes of a step's buffers, rounded up, with the number of buffers of each that are used and live at once. A class
+/// has the sizes above the slot of the previous class, up to its own slot.
 class SlotDemand {
  public:
   /// @param granule  sizes are multiples of it
   SlotDemand(const Trace& trace, const Assumptions& assume, Bytes granule);
 
-  /// Distinct, growing.
+  /// Distinct, in ascending order.
   const std::vector<Bytes>& sizes() const { return sizes_; }
-  /// By class: the most buffers that one op uses at once. Fewer slots cannot do.
+  /// By class: the most buffers that one op uses. Fewer slots are not enough.
   std::vector<std::uint32_t> least(const SlotClasses& classes) const;
   /// By class and op: the most buffers live from the end of the op before it to its own end.
   std::vector<std::vector<Bytes>> live(const SlotClasses& classes) const;
@@ -30,7 +30,7 @@ class SlotDemand {
   const Trace& trace_;
   std::vector<Bytes> sizes_;
   std::vector<std::uint32_t> size_of_;  // by buffer: an index of sizes_
-  std::vector<std::uint32_t> used_;     // by op, one after the other: the same, of the buffers that it uses
+  std::vector<std::uint32_t> used_;     // by op, one op after the other: the same index of the buffers that it uses
   std::vector<std::size_t> first_used_;
 };
 

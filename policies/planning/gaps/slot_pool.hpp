@@ -1,4 +1,4 @@
-// A pool of slots of fixed sizes: each class of sizes has so many, whatever is live.
+// A pool of slots of fixed sizes: each class of sizes has a fixed number of slots.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct SlotClass {
   bool operator==(const SlotClass&) const = default;
 };
 
-/// By growing slot size.
+/// In ascending order of slot size.
 using SlotClasses = std::vector<SlotClass>;
 
 /// The class of the smallest slots that a size fits into; the number of classes if there is none.
@@ -29,7 +29,7 @@ inline std::size_t class_of(const SlotClasses& classes, Bytes size) {
                                   classes.begin());
 }
 
-/// Serves a request with the lowest free slot of its class, or not at all. The classes lie one behind the other.
+/// Serves a request with the lowest free slot of its class, or not at all. Classes lie one after the other.
 /// O(log slots) per request.
 class SlotPool final : public Pool {
  public:

@@ -1,4 +1,4 @@
-// Trying drafts in the run that they are for, and keeping the best.
+// Trials: runs of drafts, of which the best is kept.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 
 namespace tidepool {
 
-/// What a plan does with gaps: which are on the host, and which are dropped when they are released and made again when
-/// they are due.
+/// The gaps of a plan: those that are swapped, and those that are dropped at their release and recomputed at their due
+/// op.
 struct GapPlan {
   std::vector<PlannedGap> copied;
   std::vector<std::uint32_t> dropped;
-  bool drops_on_demand = false;  ///< where that is not enough, only dropping makes room, at most kMostDrops times
+  bool drops_on_demand = false;  ///< on a shortage, only drops are allowed, at most kMostDrops times
   bool operator==(const GapPlan&) const = default;
 };
 
@@ -33,59 +33,59 @@ struct GapDraft {
   bool drops_on_demand = false;
   bool operator==(const GapDraft&) const = default;
 };
-/// @param always  copies and drops, sorted, that are made besides, first of those at one op
+/// @param always  further copies and drops, sorted; they come first among those at one op
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
                   const std::vector<Action>& always = {});
 
-/// What makes room where a plan is not enough: copying what is read again last to the host; dropping what costs least
-/// for the time until it is read again (see DropByNextUse); either, whichever costs less; or nothing.
+/// The answer to a shortage that a plan leaves: swap out the version with the latest next read; drop the version with the
+/// least cost per time until its next read (see DropByNextUse); the cheaper of both; or none.
 enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
 
-/// In an iteration. Each answer may walk all that is evicted: a plan that needs many is not worth being judged.
+/// Per iteration. Each drop may walk all evicted versions: a plan that needs many is not worth a full trial.
 inline constexpr std::int64_t kMostDrops = 300;
 
-/// A policy that carries `draft` out.
-/// @param on_demand  what makes room where that is not enough, unless the draft says so
+/// A policy that executes `draft`.
+/// @param on_demand  the answer to a shortage, unless the draft has its own
 std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 
 /// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will.
-/// @param keep_plan   whether Result::realised is wanted
+/// @param keep_plan   whether to keep Result::realised
 /// @param matters_to  as of simulate_under()
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false,
              std::optional<Nanos> matters_to = {});
 
-/// An overhead limit for runs that only matter if they lose less than `factor` times what `best` loses.
+/// An overhead limit for runs that matter only if their overhead is less than `factor` times that of `best`.
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor);
 
-/// What is run again at least if all of these gaps are dropped: what makes their content, once each.
+/// A lower bound of the rerun time if all of these gaps are dropped: each producer of their content, once.
 Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped);
 
-/// What a planner prefers: a run that ends well; of those that do not, the one that did more of the program; then less
-/// time; then fewer bytes copied.
+/// The order of preference of planners: first runs that end well; of the others, those that did more of the program;
+/// then less time; then fewer bytes copied.
 bool better(const Result& a, const Result& b);
 
-/// A draft and what its run took.
+/// A draft and the cost of its run.
 struct Judged {
   Result result;
   GapDraft draft;
 };
 
-/// The best of the drafts judged so far, beginning with the one that leaves all to what makes room on demand.
+/// The best draft so far. The first one is empty: it leaves all to the answers on demand.
 class Trials {
  public:
-  /// @param tries   how many more drafts may be judged
-  /// @param keep    how many drafts besides the best are wanted in the end: if any, slow ones are judged to their end
-  /// @param always  what every draft does besides, see draft_of()
+  /// @param tries   the number of drafts that may still be judged
+  /// @param keep    the number of drafts to keep besides the best; if not 0, slow drafts are run to their end too
+  /// @param always  actions of every draft, see draft_of()
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
          std::vector<Action> always = {});
 
-  /// Judges the plan. The one before it is not judged twice, and one that must lose by what it drops is not run, but
-  /// ends by the time limit at once.
+  /// Judges the plan. A plan equal to the previous one is not run again; a plan that must lose by its drops is not run
+  /// either, but ends by the time limit at once.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
-  /// Whether a plan that drops these gaps can hardly be better than the best, since what is run again for them takes
-  /// longer. It may be wrong where the host has a copy of what is dropped, from an absence before.
+  /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take longer. May be wrong if
+  /// the host has a copy of a dropped version from an earlier gap.
   bool must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const;
-  /// No tries are left, or the best costs no time.
+  /// Whether no tries are left, or the best costs no time.
   bool over() const { return tries_ <= 0 || free(); }
   std::int64_t left() const { return tries_; }
   /// Whether the best costs no time.
@@ -93,16 +93,16 @@ class Trials {
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }
   const GapDraft& best_draft() const { return best_; }
-  /// The draft that carries a plan out.
+  /// The draft of a plan.
   GapDraft draft(const std::vector<Gap>& gaps, const GapPlan& plan) const {
     return draft_of(gaps, plan, trace_.ops().size(), always_);
   }
-  /// A run of a draft, not a try, with what it realised.
+  /// A run of a draft with its realised plan; does not count as a try.
   Result realise(GapDraft draft);
-  /// What it is judged in.
+  /// The run that drafts are judged in.
   const RunSpec& spec() const { return spec_; }
   const GapPlan& best_plan() const { return best_plan_; }
-  /// The best drafts that end well, the best first, each once; at most as many as are to be kept.
+  /// The best drafts that end well, best first, each once; at most as many as are kept.
   const std::vector<Judged>& kept() const { return kept_; }
 
  private:
@@ -121,9 +121,8 @@ class Trials {
   Result best_result_, last_result_;
 };
 
-/// Selects and schedules in turns: what the copies of one selection hold while they are under way is taken off the
-/// limits that the next one is made for. Ends when that repeats, when a selection no longer fits, after `rounds`, or
-/// when the trials are over.
+/// Selects and schedules in turns: the bytes under way of one selection are subtracted from the limits of the next one.
+/// Ends when a selection repeats or no longer fits, after `rounds`, or when the trials are over.
 /// @param select  picks gaps for limits
 void try_rounds(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine,
                 Bytes capacity, Bytes slack, int rounds, CopyOut copies,
