@@ -17,9 +17,8 @@ struct Assumptions;
 /// iterations: then `due` is in the next one (at least the number of ops), and `in` is an initial version.
 struct Gap {
   VersionId out;  ///< the version that may leave after `release`
-  VersionId
-      in;  ///< the version that must be back for `due`: the same one, or, for a gap that crosses the boundary, the
-           ///< initial version of the buffer that continues `out`
+  VersionId in;   ///< the version that must be back for `due`: the same one or, if the gap crosses the boundary, the
+                  ///< initial version of the buffer that continues `out`
   Bytes size;
   std::uint32_t release = 0;  ///< op
   std::uint32_t due = 0;      ///< position, see StepCircle; > release + 1

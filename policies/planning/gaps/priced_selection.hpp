@@ -21,8 +21,8 @@ inline constexpr double kWaitedFor = 1;
 std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine,
                                 AmongLike like);
 
-/// Selected gaps, and those that can leave without a copy that ops wait for: in a gap that crosses the boundary, initial
-/// content starts on the host if it comes back in time.
+/// The selection, extended: if ops waited for the swap-out of a selected gap, the gap in which its content begins on the
+/// host is added, so that the swap-out is not needed. Only if that content comes back in time.
 std::vector<std::uint32_t> with_begun_on_host(const RealisedStep& step, const std::vector<Gap>& gaps,
                                               const Machine& machine, std::vector<std::uint32_t> selected);
 
