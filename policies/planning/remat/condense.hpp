@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Consecutive ops [first, behind), and what they make that the backward phase reads again (forward groups only).
+/// Consecutive ops [first, behind), and those of their outputs that the backward phase reads (forward groups only).
 struct OpGroup {
   std::uint32_t first = 0, behind = 0;
   std::vector<Saved> saved;
@@ -22,10 +22,10 @@ struct CondensedTrace {
   KeepGraph graph;
 };
 
-/// Puts neighbouring ops together: the forward phase into the stages of linearise(), at most `most`, each in two: what
-/// makes its output, and all before that, which is divided further where it saves much more than a stage on average;
-/// the rest of the step where it first reads what another group has saved. Sizes are sums of bytes without addresses;
-/// what is not saved is counted where the program has it. O(uses + most^2).
+/// Groups consecutive ops. The forward phase becomes the stages of linearise(), at most `most`. Each stage has two parts:
+/// the op of its output, and all ops before it; the latter is divided again if it saves much more than an average stage.
+/// The rest of the step is divided at ops that read saved values of another group first. Sizes are sums of bytes without
+/// addresses; values that are not saved count while the program has them. O(uses + most^2).
 CondensedTrace condense(const Trace& trace, std::size_t most);
 
 /// Drops and runs that follow a schedule, sorted by `before`.

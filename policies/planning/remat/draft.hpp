@@ -1,4 +1,4 @@
-// Plans made before the run, carried out as far as the run allows.
+// Plans made before the run, executed as far as the run allows.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// What a static planner wants done in front of which op: kDrop and kRun, sorted by `before`. Given out op by op, since
-/// what may be dropped is known only when it is due: content that could not be recomputed any more stays.
+/// The actions of a static planner: kDrop and kRun, sorted by `before`. They are given out op by op, because only then it
+/// is known which versions may be dropped: a version that could not be recomputed any more stays.
 class Draft {
  public:
   Draft() = default;
@@ -21,7 +21,7 @@ class Draft {
   /// An iteration begins.
   void start() { next_ = 0; }
 
-  /// Appends what is due before `op`. O(1) per action.
+  /// Appends the actions before `op`. O(1) per action.
   void due(const View& view, OpId op, std::vector<Action>& out) {
     for (; next_ < actions_.size() && actions_[next_].before <= op; ++next_) {
       const Action& action = actions_[next_];
@@ -38,7 +38,7 @@ class Draft {
   std::size_t next_ = 0;
 };
 
-/// What static planners have in common: plan() makes `draft_`, and what is dropped is decided when it is due.
+/// The base of static planners: plan() makes `draft_`; each drop is checked when it is due.
 class DraftPolicy : public Policy {
  public:
   void start(const View&) final { draft_.start(); }

@@ -1,4 +1,4 @@
-// Knapsack of content to keep in a given number of bytes: three solvers of one problem.
+// The knapsack of content to keep in a given number of bytes: three solvers of one problem.
 #pragma once
 
 #include <string_view>
@@ -13,13 +13,13 @@ struct KnapsackItem {
   Nanos worth;
 };
 
-/// Most worth per byte first, while it fits. O(n log n).
+/// Greedy: the most worth per byte first, while it fits. O(n log n).
 std::vector<bool> knapsack_greedily(const std::vector<KnapsackItem>& items, Bytes limit);
 
-/// The best when sizes are rounded up to ten-thousandths of the limit: never above it. O(10,000 n).
+/// The best choice for sizes rounded up to ten-thousandths of the limit; never exceeds it. O(10,000 n).
 std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Bytes limit);
 
-/// The best, as an integer program.
+/// The best choice, by an integer program.
 std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit);
 
 }  // namespace tidepool

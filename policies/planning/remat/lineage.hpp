@@ -1,4 +1,4 @@
-// Ops that make a version again, given what else is there at that time.
+// The ops that recompute a version, given the versions that are resident at that time.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace tidepool {
 
-/// Times of recomputations in a program from which some versions are dropped. The program's frees are followed: what
-/// has been freed is recomputed as well, and so is what is dropped at that time.
+/// Times of recomputations in a program from which some versions are dropped. The program's frees apply: freed
+/// versions are recomputed too, and so are versions that are dropped at that time.
 class Lineage {
  public:
-  /// O(uses) to make.
+  /// O(uses) to construct.
   explicit Lineage(const Trace& trace);
 
-  /// From now on `v` is absent in front of the ops in (release, due), or no longer.
+  /// Makes `v` absent before the ops in (release, due), or resident again.
   void drop(VersionId v, std::uint32_t release, std::uint32_t due);
   void keep(VersionId v) { due_[v.index()] = release_[v.index()] = 0; }
 
-  /// Time of the ops that must run again for `v` in front of `op`, each once; nothing where that is impossible, since
-  /// something needed was there before the step or is a source, and is gone. O(ops that run again and their uses).
+  /// Time of the ops that must run again for `v` before `op`, each once. Nothing if that is impossible because an input is
+  /// absent that is a source or from before the step. O(reruns and their uses).
   std::optional<Nanos> time(VersionId v, std::uint32_t op);
 
  private:
@@ -29,7 +29,7 @@ class Lineage {
 
   const Trace& trace_;
   std::vector<std::uint32_t> end_, release_, due_;  // by version
-  std::vector<std::uint32_t> asked_;                // by op: the question that it was last counted for
+  std::vector<std::uint32_t> asked_;                // by op: the query that last counted it
   std::uint32_t question_ = 0;
   std::vector<VersionId> wanted_;
 };

@@ -10,29 +10,28 @@
 
 namespace tidepool {
 
-/// Optimal among orders in which what is kept stays until it has been used (persistent), by a dynamic program over
-/// C(i, j, m), the least time to reverse the stages i to j, whose input is kept, within m slots besides it:
+/// Optimal among persistent orders: those in which a kept value stays until its use. A dynamic program over C(i, j, m),
+/// the least time to reverse the stages i to j, whose input is kept, within m slots besides it:
 ///   C(i, i, m) = min over options o of forward_o + backward_o          if both fit into m
 ///   C(i, j, m) = min of
 ///     F_ck at i, swept up to k:  sum over l in [i, k) of forward_l + C(k, j, m - x_k) + C(i, k - 1, m)
 ///     F_all at i:                min over options o of forward_o + backward_o + C(i + 1, j, m - saved_o)
-/// x_k is the input of stage k. Times of first runs, where j is the last stage, and of further ones differ.
+/// x_k is the input of stage k. Times of first runs (j is the last stage) and of later runs differ.
 /// Sizes are rounded up to whole slots, so that a sequence never takes more than it may.
 /// O(slots * (stages^3 + stages^2 * options)) time, O(slots * stages^2) memory.
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019
 /// (hal-02352969), theorem 1; options per stage: Zhao et al., "Rockmate", ICML 2023.
 class Rotor {
  public:
-  /// @param most  the largest capacity that will be asked for; at most `slots` of equal size make it up, fewer where
-  /// all
-  ///              sizes are multiples of a larger one
+  /// @param most  the largest capacity of later queries. It is divided into at most `slots` equal slots; into fewer if
+  ///              all sizes are multiples of a larger slot
   Rotor(const Chain& chain, Bytes most, int slots);
 
   /// The least time within a capacity (rounded down to whole slots), nothing if there is no such sequence.
   std::optional<Nanos> time(Bytes capacity) const;
   /// The sequence that takes time().
   std::optional<ChainSequence> sequence(Bytes capacity) const;
-  /// The least capacity for which there is a sequence; nothing if not even the largest is enough.
+  /// The least capacity that has a sequence; nothing if even the largest is too small.
   std::optional<Bytes> least_capacity() const;
 
  private:
@@ -55,11 +54,11 @@ class Rotor {
   double best(std::size_t i, std::size_t j, std::int64_t m) const {
     return m < 0 ? kImpossible : table_[index(i, j) + static_cast<std::size_t>(m)];
   }
-  /// What ends with the last stage of the chain is run for the first time, all else again.
+  /// Whether a run is a first one: only runs that end with the last stage of the chain are.
   double time_of(const Option& option, std::size_t i, std::size_t j) const {
     return j + 1 == size_ ? option.first : i == j ? option.alone : option.again;
   }
-  /// Of the stages [i, k) when all stages up to j are left.
+  /// Time of the stages [i, k) while all stages up to j are left.
   double sweep_time(std::size_t i, std::size_t k, std::size_t j) const {
     const std::vector<double>& sum = j + 1 == size_ ? sweep_first_ : sweep_again_;
     return sum[k] - sum[i];
