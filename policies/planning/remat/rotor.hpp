@@ -54,7 +54,7 @@ class Rotor {
   double best(std::size_t i, std::size_t j, std::int64_t m) const {
     return m < 0 ? kImpossible : table_[index(i, j) + static_cast<std::size_t>(m)];
   }
-  /// Whether a run is a first one: only runs that end with the last stage of the chain are.
+  /// Time of an option: of its first run if `j` is the last stage of the chain, else of a later run.
   double time_of(const Option& option, std::size_t i, std::size_t j) const {
     return j + 1 == size_ ? option.first : i == j ? option.alone : option.again;
   }

@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// A policy that looks for another policy when it is asked for its draft. From then on that one, the answer, decides.
+/// A policy that searches for another policy when it must draft. From then on that policy, the answer, decides.
 class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
  public:
   using Maker = std::function<std::unique_ptr<Policy>()>;
@@ -23,12 +23,12 @@ class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
     return planner != nullptr ? planner->whole_plan() : std::nullopt;
   }
 
-  /// Makes the answer once more, for another run in the same setting, without a new search. Empty until there is an
-  /// answer. Outlives this policy, but not the trace.
+  /// Makes the answer again for another run of the same spec, without a new search. Empty until there is an answer.
+  /// Outlives this policy, but not the trace.
   std::shared_ptr<const Maker> maker() const { return maker_; }
 
  protected:
-  /// Settles the answer, and returns its draft.
+  /// Sets the answer and returns its draft.
   std::vector<Action> answer_with(Maker maker, const Trace& trace, const RunSpec& spec) {
     *maker_ = std::move(maker);
     answer_ = (*maker_)();
@@ -37,7 +37,7 @@ class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
   }
 
  private:
-  std::unique_ptr<Policy> answer_;  // of plan() on
+  std::unique_ptr<Policy> answer_;  // set by plan()
   std::shared_ptr<Maker> maker_ = std::make_shared<Maker>();
 };
 

@@ -13,12 +13,12 @@
 
 namespace tidepool {
 
-/// Carries out a whole plan that a search has found.
+/// Executes a whole plan that a search has found.
 class BestPlan final : public Policy, public WholePlanner {
  public:
   using Places = std::vector<FollowedPool::Place>;
 
-  /// @param places  of the plan, request by request; none: the run's pool gives them
+  /// @param places  of the plan, request by request; if none, the run's pool chooses them
   explicit BestPlan(std::shared_ptr<const Plan> plan, std::shared_ptr<const Places> places = {})
       : plan_{std::move(plan)}, places_{std::move(places)} {}
 

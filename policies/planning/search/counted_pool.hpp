@@ -1,4 +1,4 @@
-// Counting bytes first, giving addresses later: how a policy plans what goes and where it lies, one after the other.
+// Pools for planning in two steps: the first run counts bytes and records lifetimes; a later run serves planned places.
 #pragma once
 
 #include <algorithm>
@@ -14,40 +14,40 @@
 
 namespace tidepool {
 
-/// What a run asked a pool for, in order.
+/// The requests of a run to a pool, in order.
 struct PlaceLog {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   struct Life {
     Bytes size;                      ///< rounded
-    std::uint32_t end = kNever;      ///< the first request that comes after it was given back
-    bool after_temporaries = false;  ///< it fit only when what was brought back for others had gone
-    OpId before = {};                ///< the op that the program ran next; none: after the last
+    std::uint32_t end = kNever;      ///< the first request after it was freed
+    bool after_temporaries = false;  ///< it fit only after temporary versions had been dropped
+    OpId before = {};                ///< the next op of the program; none: after the last
   };
   std::vector<Life> lives;  ///< by request
-  /// What was asked for, in order, and whether it was given; each given one is the next of `lives`.
+  /// All requests in order, and whether each was served; the n-th served one is the n-th of `lives`.
   struct Answer {
     VersionId version;
     bool given = false;
   };
   std::vector<Answer> answers;
-  std::uint32_t asked = 0;  ///< how often policies were asked to make room
+  std::uint32_t asked = 0;  ///< number of shortages that policies were asked to solve
 
-  /// Where an iteration begins: so many lives and answers were before.
+  /// The begin of an iteration: the number of earlier lives and answers.
   struct Begin {
     std::size_t lives = 0, answers = 0;
   };
-  std::vector<Begin> begins;  ///< by iteration, if they are noted
-  /// Part of the run after which all is asked for again and again: what lies where it begins and where it ends is equal.
+  std::vector<Begin> begins;  ///< by iteration, if they are recorded
+  /// The part of the run that repeats: the places at its begin equal those at its end.
   struct Cycle {
     Begin first, last;
-    /// By life: one that lies where the cycle begins and must lie where this one, of the same buffer, does, since this
-    /// one lies where the cycle ends; else kNever.
+    /// By life that is in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which must
+    /// have the same place; else kNever.
     std::vector<std::uint32_t> twin;
   };
   std::optional<Cycle> cycle;
 };
 
-/// Refuses what exceeds a sum of rounded bytes, and knows no addresses. Writes down who lives when.
+/// A pool that limits the sum of rounded bytes and has no addresses. Records all lifetimes.
 class CountedPool final : public Pool {
  public:
   CountedPool(Bytes limit, Bytes granule, std::shared_ptr<PlaceLog> log)
@@ -85,12 +85,12 @@ class CountedPool final : public Pool {
   bool after_temporaries_ = false;
 };
 
-/// Gives the n-th request the n-th planned place.
+/// A pool that serves the n-th request with the n-th planned place.
 class FollowedPool final : public Pool {
  public:
   struct Place {
     Bytes offset, size;
-    bool after_temporaries = false;  ///< refuse it once
+    bool after_temporaries = false;  ///< refuse the request once
   };
   /// @param served  counts the requests that were served
   FollowedPool(std::shared_ptr<const std::vector<Place>> places, std::shared_ptr<std::size_t> served)
@@ -120,8 +120,8 @@ class FollowedPool final : public Pool {
   bool refused_ = false;
 };
 
-/// Answers as a CountedPool has answered, version by version, with the planned places: a run that decides as the
-/// recorded one did asks for the same again. Refuses what it knows nothing of, and what is not free.
+/// Repeats the answers of a CountedPool, version by version, with planned places. A run with the same decisions as the
+/// recorded one makes the same requests. Refuses unknown requests, and places that are not free.
 class RepeatedPool final : public Pool {
  public:
   struct Answer {
@@ -130,11 +130,11 @@ class RepeatedPool final : public Pool {
   };
   struct Version {
     std::vector<Answer> answers;       // in order
-    std::optional<std::size_t> again;  // after the last one, from this one on
+    std::optional<std::size_t> again;  // after the last answer, repeats from this one
   };
   using Answers = std::vector<Version>;
 
-  /// @param offsets  by life of the log; if that has a cycle, it is answered again and again
+  /// @param offsets  by life of the log; if the log has a cycle, its answers repeat
   static Answers answers_of(const PlaceLog& log, const std::vector<Bytes>& offsets, std::size_t versions) {
     Answers answers(versions);
     std::size_t life = 0;

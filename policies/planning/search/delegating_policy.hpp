@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// A policy that passes every question of the run on to its target. Derived policies choose the target, and override
-/// the questions that they answer themselves. There must be a target before the first iteration starts.
+/// A policy that forwards every call to its target. Derived policies choose the target, and override the calls that
+/// they answer themselves. There must be a target before the first iteration starts.
 class DelegatingPolicy : public Policy {
  public:
   std::unique_ptr<Pool> bring_pool() override { return target_->bring_pool(); }
@@ -36,7 +36,7 @@ class DelegatingPolicy : public Policy {
   std::int64_t cost_evaluations() const override { return target_ != nullptr ? target_->cost_evaluations() : 0; }
 
  protected:
-  /// `target` outlives this policy, or the next call.
+  /// `target` must live until the next call of this function, or as long as this policy.
   void delegate_to(Policy& target) { target_ = &target; }
 
  private:

@@ -1,4 +1,4 @@
-// A run's drops, each as soon as what goes is not used any more.
+// The drops of a run, each moved to directly after the last use of its version.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tidepool {
 
-/// A version goes before a request for a place.
+/// A version that is dropped before a request for a place.
 struct EarlyDrop {
   std::uint32_t request = 0;
   VersionId version;
 };
 
-/// The drops of a realised plan, each moved from where room was needed to the first request behind the last use of what
-/// goes: nobody misses it in between, so all else stays as it is, and memory is free for longer. The lives in the log
-/// of the same run are cut short to match. In the order in which they are due.
+/// The drops of a realised plan, each moved from the shortage to the first request after the version's last use. Nobody
+/// uses the version in between; so all other actions stay the same, and memory is free for longer. The lives in the log
+/// of the same run are shortened to match. In the order of requests.
 std::vector<EarlyDrop> drop_early(const Trace& trace, const Plan& plan, PlaceLog& log);
 
-/// Drops what is due, on a pool that counts the requests that it has served.
+/// Does these drops in time, on a pool that counts its served requests.
 class ScriptedDrops final : public Policy {
  public:
   ScriptedDrops(std::shared_ptr<const std::vector<EarlyDrop>> drops, std::shared_ptr<const std::size_t> served)

@@ -7,8 +7,8 @@
 
 namespace tidepool {
 
-/// By gap: which share of it the best fluid plan of a repeated step copies (see fluid_bound), ties by the time that it
-/// is away. Empty where there is none: of several streams, or of so many ops and gaps that the program takes seconds.
+/// By gap: the share of it that the best fluid plan of a repeated step copies (see fluid_bound); ties by the time of
+/// absence. Empty for several streams, and for so many ops and gaps that the program would take seconds.
 std::vector<double> fluid_shares(const Planning& planning);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Random small changes to what a plan does with its gaps.
+// Random small changes to a plan's treatment of its gaps.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// What is done with a gap.
+/// The treatment of a gap.
 enum class How : std::uint8_t { kKept, kCopied, kDropped };
 
 std::vector<How> how_of(const MixedSelection& selection, std::size_t gaps);
@@ -19,16 +19,16 @@ MixedSelection selection_of(const std::vector<How>& how);
 /// Deterministic for a seed.
 class GapChanges {
  public:
-  /// @param costs  as of Reruns::costs(); kImpossible for what may not be dropped. Both outlive it.
+  /// @param costs  as in Reruns::costs(); kImpossible for gaps that may not be dropped. Both outlive this object.
   GapChanges(const Planning& planning, const std::vector<Nanos>& costs, std::uint64_t seed)
       : planning_{planning}, costs_{costs}, random_{seed} {}
 
-  /// What is there where, by the plan that is changed: the slots with more than the capacity are crowded.
+  /// The bytes by slot of the plan that is changed: slots above the capacity are crowded.
   void look_at(const MixedPlan& mixed);
-  /// Says which slots are crowded.
+  /// Sets the crowded slots.
   void look_at(std::vector<std::size_t> crowded) { crowded_ = std::move(crowded); }
 
-  /// Uses another gap, treats one otherwise that is used, or both.
+  /// Uses another gap, changes the treatment of a used one, or both.
   std::vector<How> changed(const std::vector<How>& current);
 
  private:

@@ -1,4 +1,4 @@
-// The absences of a step in classes: what the same ops of different layers leave idle.
+// Classes of the gaps of a step: those of the same ops in different layers.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace tidepool {
 
-/// Gaps between like ops, of what like ops make, of one size, that all cross the boundary or all do not. In a stack of
-/// like layers what the first layer leaves idle is needed last: the members of a class lie one in another.
+/// Gaps of equal size between ops that are alike, of versions whose producers are alike. All cross the boundary, or none
+/// does. In a stack of equal layers, the first layer's version is needed last: the members of a class are nested.
 struct GapClass {
-  std::vector<std::uint32_t> members;  ///< gaps, the one that lasts longest first; of several the one released first
+  std::vector<std::uint32_t> members;  ///< gaps, the longest first; ties: the earliest release first
 };
 
-/// All classes, in the order of their first members in `gaps`. Where nothing repeats every gap is a class of its own.
+/// All classes, in the order of their first members in `gaps`. If nothing repeats, every gap is its own class.
 /// O(gaps log gaps).
 std::vector<GapClass> gap_classes(const Structure& structure, const StepCircle& circle, const std::vector<Gap>& gaps);
 

@@ -1,4 +1,4 @@
-// Doing without copies that a plan does not need.
+// Removal of copies that a plan does not need.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace tidepool {
 
-/// Ours: whole tensors leave more room than is needed, and others may fill it. Schedules a plan without each of its
-/// copies in turn, the smallest first, and runs that; what is faster without it stays without. What comes out is a
-/// trial, also where none are left. Copies that take less than a twenty thousandth of the step are not tried.
-/// @param planning  with ops that start when they did in the run of `start`
-/// @param most      how many plans are run; they are no trials
+/// Ours: whole tensors free more bytes than needed, so some copies may be unnecessary. Schedules and runs a plan without
+/// each of its copies in turn, the smallest first; a copy stays removed if the run is faster. The result is judged as a
+/// trial, even if none are left. Copies that take less than a twenty thousandth of the step are not tried.
+/// @param planning  with the op starts of the run of `start`
+/// @param most      the number of plans to run; these are not trials
 void give_up_copies(Trials& trials, const Planning& planning, const GapPlan& start, std::int64_t most);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Improving a plan that is to have places: by the height that these take, too.
+// Improvement of a plan with places, by their height as well.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace tidepool {
 
-/// Where improve_placed() begins, and where it ends.
+/// The start of improve_placed(), and its limits.
 struct PlacedStart {
   GapPlan plan;
   Bytes limit;         ///< of the sum of bytes
-  std::int64_t tries;  ///< runs, fewer where packing them takes long
+  std::int64_t tries;  ///< runs; fewer if packing takes long
   std::uint64_t seed;
-  std::vector<Action> always = {};  ///< what drafts do besides, see draft_of()
+  std::vector<Action> always = {};  ///< further actions of all drafts, see draft_of()
 };
 
-/// Changes a plan as improve() does, or the limit up to which its run counts bytes; but each change is judged by its
-/// time and by how far its packed places exceed the capacity, see with_excess(). Of the gaps, those are tried first
-/// that last while something lies above the capacity. What has places and takes least time; nothing if that is no
-/// better than `best`. Deterministic for a seed.
-/// @param costs  as of Reruns::costs()
+/// Changes a plan like improve(), or changes the limit of its run's sum of bytes. Each change is judged by its time and
+/// by the excess of its packed places over the capacity, see with_excess(). Gaps during which a place lies above the
+/// capacity are tried first. @return  the fastest plan that has places; nothing if it is not better than `best`.
+/// Deterministic for a seed.
+/// @param costs  as in Reruns::costs()
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best);
 

@@ -1,4 +1,4 @@
-// Up to which sum of bytes plans are made that are to have places.
+// Search for the largest sum of bytes at which plans still have places.
 #pragma once
 
 #include <algorithm>
@@ -7,20 +7,20 @@
 
 namespace tidepool {
 
-/// Looks for the highest limit that is low enough: down by three quarters of what was too much, or four small steps,
-/// until one is, for what lies scattered does not shrink with the limit; then halfway between the highest that was and
-/// the lowest that was not.
+/// Searches for the highest limit that is low enough. Goes down by three quarters of the excess, or by four small steps,
+/// until a limit is low enough (fragmentation does not shrink with the limit). Then goes halfway between the highest
+/// limit that was low enough and the lowest that was not.
 class LimitSearch {
  public:
-  /// @param first  the limit to begin with, than which none is higher
-  /// @param least  smaller steps are not worth while; > 0
+  /// @param first  the first limit, which is also the highest
+  /// @param least  the smallest step; > 0
   LimitSearch(Bytes first, Bytes least) : limit_{first}, least_{least} {}
 
   Bytes limit() const { return limit_; }
-  /// No further limit is worth while.
+  /// Whether the search is over.
   bool done() const { return done_; }
 
-  /// This one is low enough.
+  /// Call if the current limit is low enough.
   void is_low() {
     low_ = limit_;
     if (high_ > Bytes{})
@@ -28,8 +28,8 @@ class LimitSearch {
     else
       done_ = true;
   }
-  /// This one is not.
-  /// @param by  what is too much, in bytes; > 0
+  /// Call if it is not.
+  /// @param by  the excess in bytes; > 0
   void is_high(Bytes by) {
     high_ = limit_;
     if (low_ > Bytes{}) return halve();

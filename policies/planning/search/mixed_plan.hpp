@@ -1,4 +1,4 @@
-// Plans that keep, copy and recompute: what a selection of gaps comes to.
+// Plans that keep, copy and recompute: the consequences of a selection of gaps.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// What a planner plans about. All of it outlives the planning.
+/// The inputs of a planner. All of them outlive the planning.
 struct Planning {
   const Trace& trace;
   const StepCircle& circle;
@@ -21,12 +21,12 @@ struct Planning {
   const Reruns& reruns;
   const Machine& machine;
   Bytes capacity;
-  /// Whether what is leaving is in the way of copies back, and what could not leave in time is kept; if not, copies out
-  /// are taken to be done at once, as schedule_late() takes them.
+  /// Whether swap-outs take time: their bytes delay swap-ins, and versions that could not leave in time are kept. If not,
+  /// swap-outs are assumed to take no time, as in schedule_late().
   bool leaving_takes_room = true;
 };
 
-/// Which gaps are used, and how. What is in neither is kept.
+/// The used gaps: those that are copied and those that are dropped. All others are kept.
 struct MixedSelection {
   std::vector<std::uint32_t> copied, dropped;
 };
@@ -34,42 +34,42 @@ using SelectMixed = std::function<MixedSelection(const SlotLimits&)>;
 
 struct MixedPlan {
   GapPlan plan;
-  std::vector<Bytes> load;    ///< by slot: what is left if copies take no time and nothing is there before it is due
-  std::vector<Bytes> beyond;  ///< by slot: what is there besides: copies under way, what was made again early because
-                              ///< something else is made from it, and what was made again only for that
-  Nanos recomputed, late;     ///< what is run again; what ops wait for copies back if all else goes as planned
+  std::vector<Bytes> load;    ///< by slot: the load if copies take no time and all content comes back at its due op
+  std::vector<Bytes> beyond;  ///< by slot: further bytes: copies under way, versions that were recomputed early as
+                              ///< inputs of others, and versions recomputed only as such inputs
+  Nanos recomputed, late;     ///< time of reruns; waits of ops for swap-ins if the rest goes as planned
 };
 
-/// Schedules a selection: drops when content is released; copies back as late as possible (schedule_late), for what is
-/// due or what is made again from it, where there is room besides what is leaving; ops start later by what is run again
-/// in front of them. Nothing: something needed could no longer be made.
+/// Schedules a selection. Drops are at the release. Swap-ins are as late as possible (schedule_late), before the due op
+/// or before a rerun that reads the content, if memory allows beside content that is leaving. Reruns delay the ops after
+/// them. Nothing if a needed version could not be recomputed any more.
 std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSelection& selection, CopyOut copies);
 
-/// Ours: picks gaps by descending worth until the load is nowhere above `limits`, skipping those during which it is
-/// not. Worth: integral over the gap of what earlier picks have left above the limits, divided by what the gap costs:
-/// what must be run again, or `price` ns for every byte that is copied and the time that copies take beyond the gap,
-/// whichever is less, which is also what is done. Worth is found anew when a sixteenth of the picks were made since.
-/// The price of the links is what a dual of the fluid program (fluid_bound) would say: 0: copy everything; infinite:
-/// copy only what cannot be made again. By lazy evaluation: worth never rises.
+/// Ours: picks gaps by descending worth until the load is within all `limits`; skips gaps without a slot above its
+/// limit. Worth is the integral over the gap of the load above the limits after earlier picks, divided by the gap's
+/// cost. The cost is the smaller of two: the rerun time; or `price` ns for every copied byte plus the time by which the
+/// copies exceed the gap. The cheaper one is done. Worth is computed again after a sixteenth more picks. The price of
+/// the links stands for a dual of the fluid program (fluid_bound): 0: copy everything; infinite: copy only versions that
+/// cannot be recomputed. By lazy evaluation: worth never rises.
 /// @param costs  by gap, of Reruns::costs()
-/// @param start  what is picked in any case; what it lacks is picked like this
+/// @param start  gaps that are picked in any case; further ones are picked as above
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits, MixedSelection start = {});
 
-/// Selects and schedules in turns, as try_rounds() does for copies alone: what one plan holds beyond its selection is
-/// taken off the limits that the next one is made for.
+/// Selects and schedules in turns, like try_rounds() for copies alone: the further bytes of one plan are subtracted from
+/// the limits of the next one.
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
                       const SelectMixed& select, bool drops_on_demand = false);
 
-/// Prices at which select_by_price() may pick otherwise: 0, and what dropping costs in ns per byte; at most `most` and
-/// one, ascending.
+/// Prices at which the picks of select_by_price() may change: 0, and the costs of drops in ns per byte; at most
+/// `most` + 1, ascending.
 std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs, std::size_t most);
 
-/// Adds to what a plan has selected for more memory what it lacks for the capacity, by a few prices; whether it is
-/// drops alone that make room on demand, and the other way round.
+/// Extends the selection of a plan for more memory to fit the capacity, at a few prices. Tries both answers to shortages:
+/// drops only, and the other one.
 void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, GapPlan plan);
 
-/// What a plan has selected, and when its copies to the host are issued.
+/// The selection of a plan, and the times at which its swap-outs are issued.
 MixedSelection selection_of(const GapPlan& plan);
 CopyOut copies_of(const GapPlan& plan);
 
