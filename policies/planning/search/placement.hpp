@@ -1,4 +1,4 @@
-// Addresses for a plan that was judged by counting bytes.
+// Addresses for a plan that was judged by its sum of bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tidepool {
 
-/// A draft and the places of all that its run asks for.
+/// A draft and the places of all requests of its run.
 struct PlacedDraft {
   GapDraft draft;
   OnDemand on_demand = OnDemand::kCopy;
@@ -24,7 +24,7 @@ struct PlacedDraft {
   std::unique_ptr<Policy> answer() const;
 };
 
-/// Runs drafts by a sum of bytes and packs the lives of their places.
+/// Runs drafts with a limit of the sum of bytes, and packs the lives of their buffers.
 class Placer {
  public:
   /// @param trace, spec  of the run with places; both outlive it
@@ -40,9 +40,9 @@ class Placer {
   /// @param overhead_limit  ends the run
   Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
 
-  /// Whether so many lives are searched for low places; of more, each way of packing makes one pass.
+  /// Whether a log of this many lives is searched for low places; larger ones are packed in one pass by each method.
   static bool searches(const PlaceLog& log);
-  /// How much is done to find low places.
+  /// The effort of the search for low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
   FoundPlaces pack(const PlaceLog& log, Packing packing) const;
   /// As of find_like_places().
@@ -57,7 +57,7 @@ class Placer {
   /// The run with places, whose height fits the capacity.
   Placed follow(const GapDraft& draft, const PlaceLog& log, const FoundPlaces& places);
 
-  /// How many runs there were.
+  /// Number of runs so far.
   std::int64_t judged() const { return judged_; }
 
  private:
@@ -68,18 +68,19 @@ class Placer {
   std::int64_t judged_ = 0;
 };
 
-/// Of a draft, as found by all three.
+/// The outcome for a draft.
 struct Placement {
   Result counted;
-  Bytes height = {};                     ///< addresses that its lives take, if the counted run ended well
+  Bytes height = {};                     ///< of its places, if the counted run ended well
   std::optional<Placer::Placed> placed;  ///< if the height fits the capacity
 };
 
-/// Counts up to `limit`, packs thoroughly, and harder where little is missing, and follows what fits.
+/// Runs with the sum `limit`, packs thoroughly (with more effort if little is missing), and runs with the places if they
+/// fit.
 Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit);
 
-/// What a counted run is worth whose places take this height: what lies above the capacity is taken to cost twice the
-/// time of copying it out and back.
+/// The estimated time of a counted run whose places have this height: bytes above the capacity cost twice the time of
+/// copying them out and back.
 Result with_excess(Result counted, Bytes height, const RunSpec& spec);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// A policy that runs on a pool of its own.
+// A policy with its own pool.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tidepool {
 
 /// Lets `policy` decide, on `pool` if there is one. In the first iteration `first` decides instead, if there is one.
-/// Counts in `log` how often the run asks for room.
+/// Counts the run's shortages in `log`.
 class PooledPolicy final : public DelegatingPolicy {
  public:
   explicit PooledPolicy(std::unique_ptr<Policy> policy, std::unique_ptr<Pool> pool = {},

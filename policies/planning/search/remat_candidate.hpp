@@ -1,4 +1,4 @@
-// One way to choose what is dropped, among those that tide-remat tries.
+// A candidate of tide-remat: one way to choose drops.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace tidepool {
 
-/// A registered policy by name, or dropping by next use with what ought to be kept until some instants.
+/// A registered policy by name, or drops by next use with sets of versions to keep until some instants.
 struct Candidate {
-  /// What a minimum cut would keep at an instant if it had a share of the room that there is.
+  /// The versions that a minimum cut keeps at an instant within a share of the free bytes.
   struct Cut {
     std::int32_t instant = 0;
     double share = 1;

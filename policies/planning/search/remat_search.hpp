@@ -1,4 +1,4 @@
-// Tries many ways to choose what is dropped, and keeps the best.
+// The search of tide-remat: many ways to choose drops, of which the best is kept.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// Where candidates are tried: on the run's own pool, or by a sum of rounded bytes.
+/// The pool of trials: the run's own pool, or a sum of rounded bytes.
 struct Trying {
   Bytes capacity;
   std::optional<Bytes> granule = {};  ///< of the sum; none: on the run's own pool
@@ -24,33 +24,33 @@ struct Tried {
   Nanos makespan;
 };
 
-/// Judges candidates by full simulation of the run, in order of promise, until one is as good as the certified bound
-/// says that any can be, or the effort is spent:
+/// Judges candidates by full simulation of the run, most promising first, until one reaches the certified bound or the
+/// effort is spent:
 ///   1. dropping by next use in several formulas;
-///   2. what a minimum cut keeps until the instant that is hardest to get over, with each formula;
-///   3. the same followed by cuts at later instants; with less room than there is, since what is recomputed needs some;
-///      at other instants;
-///   4. registered policies that know nothing of the future; more of them if nothing has ended well;
-///   5. random changes to what each version's cost counts, kept where they help.
-/// A run that becomes slower than the best is given up, and so is one that takes a hundred times the step where the run
-/// has no overhead limit. Deterministic.
+///   2. each formula, keeping the versions of a minimum cut until the hardest instant;
+///   3. the same with cuts at later instants; with less memory, since recomputed versions need some; at other
+///      instants;
+///   4. registered policies that do not know the future; more of them if no candidate has ended well;
+///   5. random changes of the weights of the versions' costs, kept if they help.
+/// A run is stopped when it becomes slower than the best or, without an overhead limit, takes a hundred times the step.
+/// Deterministic.
 class RecomputeSearch {
  public:
   /// @param effort    below kLittle: the two most promising only; 1: a second or so where the trace has 10^4 ops
-  /// @param reactive  what answers in the first iteration instead; none: nothing does
+  /// @param reactive  the policy of the first iteration; may be none
   RecomputeSearch(const Trace& trace, const RunSpec& spec, double effort, std::string reactive);
 
   CandidateMaker& maker() { return maker_; }
-  /// The policy as it is tried.
+  /// The policy in the form that is tried.
   std::unique_ptr<Policy> answer(const Candidate& candidate, Bytes capacity);
 
-  /// Searches for the best. The best first, at most kFew; none: nothing ended well.
+  /// Searches for the best candidates: at most kFew, best first; empty if none ended well.
   std::vector<Tried> search(const Trying& where);
-  /// Nothing: it did not end well, or is not faster than that.
+  /// Nothing if it did not end well, or is not faster than the given time.
   std::optional<Tried> attempt(const Candidate& candidate, const Trying& where, std::optional<Nanos> faster_than);
-  /// Those that end well there, the fastest first.
+  /// The candidates that end well there, the fastest first.
   std::vector<Tried> attempt_all(const std::vector<Tried>& known, const Trying& where);
-  /// What a run by a sum of bytes came to, in full.
+  /// The full result of a run by a sum of bytes.
   struct Record {
     Nanos makespan;
     Plan plan;
@@ -58,7 +58,7 @@ class RecomputeSearch {
   };
   std::optional<Record> record(const Candidate& candidate, const Trying& where);
 
-  /// Whether a run that takes this long has lost no time at all. Something must have been tried.
+  /// Whether a run of this time has no overhead. At least one run must have been tried.
   bool nothing_lost(Nanos makespan) const { return makespan <= spec_.assume.clock_start + baseline_; }
 
   static constexpr std::size_t kFew = 6;

@@ -1,4 +1,4 @@
-// The best schedule of runs of a step whose ops each write one new buffer, as an answer.
+// An answer from the best schedule of runs, for steps in which each op writes one new buffer.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Cascades of runs that follow when content is dropped and made again.
+// Cascades of reruns after drops.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace tidepool {
 
-/// Follows a step in which the content of some gaps is on the host and that of others is dropped. What is dropped is
-/// made again in front of the op that needs it, from inputs that must be there then: one that is on the host comes back
-/// that early, one that was dropped is made again first, and stays, and one that the program has freed is made again
-/// for the time being.
+/// Follows a step in which the content of some gaps is on the host and that of others is dropped. Dropped content is
+/// recomputed before the op that needs it. The inputs of a rerun must be resident: one on the host is swapped in that
+/// early; a dropped one is recomputed first, and stays; one that the program has freed is recomputed for this rerun
+/// only.
 class Reruns {
  public:
-  /// @param trace, gaps  outlive it
+  /// @param trace, gaps  outlive this object
   Reruns(const Trace& trace, const std::vector<Gap>& gaps);
 
   struct Effect {
-    bool possible = true;            ///< false: something needed can no longer be made
-    std::vector<std::uint32_t> due;  ///< by gap: the position in front of which it ends: when it is due or, where
-                                     ///< something else is made from it, earlier
-    std::vector<Nanos> time;         ///< by op: what is run again in front of it
-    std::vector<Bytes> held;         ///< by op: most bytes that were brought back only for that
-    Nanos total;                     ///< of all that is run again
+    bool possible = true;            ///< false: a needed version cannot be recomputed any more
+    std::vector<std::uint32_t> due;  ///< by gap: the position before which it ends: its due op or, if a rerun reads
+                                     ///< it, earlier
+    std::vector<Nanos> time;         ///< by op: time of the reruns before it
+    std::vector<Bytes> held;         ///< by op: most bytes of versions that are resident only for reruns
+    Nanos total;                     ///< of all reruns
   };
-  /// @param copied, dropped  gaps, each in one of them at most. O(uses and what is run again)
+  /// @param copied, dropped  gaps, each in one of them at most. O(uses and reruns)
   Effect follow(std::span<const std::uint32_t> copied, std::span<const std::uint32_t> dropped) const;
 
   static constexpr Nanos kImpossible{std::numeric_limits<std::int64_t>::max()};
-  /// By gap: what is run again if nothing else is dropped; kImpossible: its content cannot be made again. O(uses of
-  /// what is run again for each).
+  /// By gap: rerun time if nothing else is dropped; kImpossible: its content cannot be recomputed. O(uses of the reruns
+  /// of each).
   std::vector<Nanos> costs() const;
 
  private:

@@ -1,4 +1,4 @@
-// Other policies in the run that a planner plans for: so that it is never worse than any of them.
+// Runs of other policies in the run of a planner, so that the planner is never worse than any of them.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace tidepool {
 
-/// Runs registered policies that do nothing but what is allowed, with their defaults but for exact_option(), in the
-/// setting of a run, and keeps the best. A kind of policy that a quick certified bound says cannot win is not run, and a
-/// run that becomes slower than the best is given up.
+/// Runs the registered policies that do only allowed actions, with default options except exact_option(), in place of a
+/// run's own policy, and keeps the best. A kind of policy that cannot win by a quick certified bound is not run. A run
+/// that becomes slower than the best is stopped.
 class Rivals {
  public:
-  /// @param self  the policy that asks: it is not run
+  /// @param self  the calling policy, which is not run
   Rivals(const Trace& trace, const RunSpec& spec, std::string self, bool may_swap, bool may_recompute)
       : trace_{trace}, spec_{spec}, self_{std::move(self)}, may_swap_{may_swap}, may_recompute_{may_recompute} {}
 
   struct Winner {
-    std::function<std::unique_ptr<Policy>()> make;  ///< makes it anew, or what it has answered with
-    std::optional<double> overhead_limit;  ///< of the run that it won: it may plan something else under another
+    std::function<std::unique_ptr<Policy>()> make;  ///< makes the policy again, or its answer
+    std::optional<double> overhead_limit;           ///< of the run that it won; another limit may change its plan
   };
-  /// The policy that beats `best` and all others; none: none does. `best` becomes its result.
+  /// The policy that beats `best` and all others, if there is one; `best` becomes its result.
   std::optional<Winner> beat(Result& best);
-  /// How many were run so far.
+  /// Number of policies run so far.
   std::int64_t judged() const { return judged_; }
-  /// Whether any policy might end well: none can where a quick certified bound says so.
+  /// Whether any policy might end well; false if a quick certified bound excludes it.
   bool plan_exists() const;
 
  private:

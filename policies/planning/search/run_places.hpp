@@ -1,4 +1,4 @@
-// Addresses for what a run that only counted bytes has placed.
+// Addresses for the lifetimes of a run that only counted bytes.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,21 @@
 
 namespace tidepool {
 
-/// The granule of a pool that is one arena in which it does not matter who says where things go; none: it does.
+/// The granule of a pool that is one arena and may be replaced by planned places; nothing for other pools.
 std::optional<Bytes> granule_of(const Spec& pool);
 
-/// Offsets by request, multiples of the granule, such that nothing that lives at the same time overlaps, and the height
-/// that this takes.
+/// Offsets by request, multiples of the granule, without overlap of lives at the same time; and their height.
 struct FoundPlaces {
   std::vector<Bytes> offsets;
   Bytes height;
 };
 
-/// Where the sum of bytes fits the capacity, a search of some effort for places within it (as of minimise()); if there
-/// is no effort, or the sum does not fit, one-pass orders. They may exceed the capacity.
+/// Places for the lives of a log. If the sum of bytes fits the capacity, a search of the given effort for places within
+/// it, as in minimise(). Without effort, or if the sum does not fit, one-pass orders; these may exceed the capacity.
 FoundPlaces find_places(const PlaceLog& log, Bytes granule, Bytes capacity, double effort);
 
-/// What lies as in an earlier run as far as possible: each life in the order of where the same version lay then, what
-/// is new last, as low as it can. Runs that differ little have heights that differ little, and one pass is quick.
+/// Places as similar as possible to those of an earlier run: lives are placed in the order of their version's earlier
+/// offset, new versions last, each as low as possible. One pass; small changes of a run change the height little.
 /// @param offsets  by life of the earlier run
 FoundPlaces find_like_places(const PlaceLog& log, const PlaceLog& earlier, const std::vector<Bytes>& offsets,
                              Bytes granule);

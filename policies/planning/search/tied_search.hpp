@@ -1,4 +1,4 @@
-// Planning a step of repeated layers: what is decided is decided for a class of gaps.
+// A search over plans of a step with repeated layers, in which each decision holds for a class of gaps.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,30 @@
 
 namespace tidepool {
 
-/// Searches plans in which each class is split by its gaps' length: the longest copied, those behind them dropped, the
-/// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of like layers, where gaps are nested, a best
-/// plan of fluid copies has this form by exchange).
+/// Searches plans in which each class is split by its gaps' length: the longest are copied, the next ones dropped, the
+/// shortest kept (swap prefix, recompute middle, keep suffix; for a stack of equal layers, where gaps are nested,
+/// an exchange argument gives some best plan of fluid copies this form).
 ///
-/// A plan copies what scores best until a budget of bytes is spent, leaving out the classes that are cheapest to make
-/// again per byte; drops the cheapest classes next, as far as the load is above the limits; and copies the rest if that
-/// is not enough. What its copies hold while they are under way is taken off the limits that it is made again for.
-/// Budget and number of cheap classes are tried on a grid first. Then the best is changed in one respect after the
-/// other, as long as that helps: slack, budget, cheap classes, score, when copies are issued, and every class by
-/// itself: not dropped, copied less, copied first. Where none of that helps, a few such changes are made at once, at
-/// random but always the same, and when that helps it goes on from there. So as many plans are judged whatever the
-/// number of layers, and one takes O(slots + gaps log slots) and its judgement. What is hopeless is found out while it
-/// is selected.
+/// A plan is made in three steps. It copies the gaps with the best scores until a budget of bytes is spent, without the
+/// classes that are cheapest to recompute per byte. Then it drops the cheapest classes while the load is above the
+/// limits. Then it copies further gaps if that is not enough. The bytes of its copies under way are subtracted from the
+/// limits, and the plan is made again.
+///
+/// The search tries budgets and numbers of cheap classes on a grid first. Then it changes the best plan in one respect
+/// after the other, as long as that helps: slack, budget, cheap classes, score, issue times of copies, and each class
+/// alone: not dropped, copied less, copied first. If no single change helps, it makes a few at once, at random from a
+/// fixed seed, and goes on from there if that helps. So the number of judged plans does not depend on the number of
+/// layers; each takes O(slots + gaps log slots) and its judgement. Hopeless plans are recognised during selection.
 class TiedSearch {
  public:
-  /// Runs a plan in the setting that it is for.
+  /// Runs a plan in its own run.
   using Judge = std::function<Result(const GapPlan&)>;
-  /// Whether a plan that drops this can hardly be better than the best so far.
+  /// Whether a plan with these drops can hardly be better than the best so far.
   using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
-  /// @param costs     of Reruns::costs(); Reruns::kImpossible for what may not be dropped
-  /// @param hopeless  what it says of is judged by that alone
-  /// @param tries     plans to judge at most, of which the first does nothing
+  /// @param costs     of Reruns::costs(); Reruns::kImpossible for gaps that may not be dropped
+  /// @param hopeless  plans for which it is true are not run
+  /// @param tries     the most plans to judge; the first one is empty
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
              std::vector<Nanos> costs, const Machine& machine, Bytes capacity, Judge judge, Hopeless hopeless,
              std::int64_t tries);
@@ -50,21 +51,21 @@ class TiedSearch {
   std::int64_t judged() const { return judged_; }
 
  private:
-  /// What a plan is made by.
+  /// The parameters of a plan.
   struct Rule {
-    std::size_t cheap = 0;  ///< classes of by_cost_ that are not copied as long as the budget lasts
+    std::size_t cheap = 0;  ///< classes of by_cost_ that are not copied while the budget lasts
     Bytes budget;
-    GapScore score = GapScore::kAoa;  ///< by which is copied
+    GapScore score = GapScore::kAoa;  ///< order of copied gaps
     CopyOut copies = CopyOut::kAtRelease;
     bool drops_on_demand = false;
-    Bytes slack;                                                   ///< what the limits are below the capacity
+    Bytes slack;                                                   ///< capacity minus limits
     std::vector<std::size_t> most_copied = {}, most_dropped = {};  ///< by class
     std::vector<bool> first = {};                                  ///< by class: copied before others
   };
 
   struct Selected {
     GapPlan plan;                         ///< copies not scheduled
-    bool fits = false, hopeless = false;  ///< then it may be only a part
+    bool fits = false, hopeless = false;  ///< hopeless: the plan may be incomplete
   };
 
   struct Shares {
@@ -110,7 +111,7 @@ class TiedSearch {
   GapPlan best_;
   Result best_result_;
   Rule best_rule_;
-  std::unordered_set<std::uint64_t> seen_;  // hashes of what was selected, and of the plans judged
+  std::unordered_set<std::uint64_t> seen_;  // hashes of selections and of judged plans
   std::mt19937_64 random_;
 };
 
