@@ -30,7 +30,7 @@ std::vector<std::int64_t> costs_of(Totals totals) {
   return numbers;
 }
 
-/// Whether the state of boundary `from` has come back at boundary `to`, addresses apart.
+/// Whether the states at the boundaries `from` and `to` are equal, except for addresses.
 bool comes_back(std::span<const Boundary> boundaries, std::size_t from, std::size_t to) {
   const Boundary &earlier = boundaries[from], &later = boundaries[to];
   if (later.host_lead < earlier.host_lead || later.state != earlier.state) return false;

@@ -20,7 +20,7 @@ Checker::Checker(const Trace& trace, const RunSpec& spec)
   start_places();
 }
 
-/// What existed before the step is on the host until it is given a place.
+/// An initial version is on the host until it gets a place.
 void Checker::start_places() {
   for (std::size_t i = 0; i < trace_.buffers().size(); ++i)
     if (trace_.buffers()[i].born_before) {
@@ -53,7 +53,7 @@ void Checker::occupy(const Action& action, VersionId v) {
                       [&](Bytes first, Bytes size) { occupy_piece(action, first, size, v); });
 }
 
-/// Takes memory, which must be there and free.
+/// Takes memory, which must be reserved and free.
 void Checker::occupy_piece(const Action& action, Bytes first, Bytes size, VersionId v) {
   const Bytes end = first + size;
   if (segments_.empty()) {
@@ -74,7 +74,7 @@ void Checker::vacate(const Place& place) {
     map_.for_each_piece(place.offset, place.size, [&](Bytes first, Bytes) { live_.leave(first); });
 }
 
-/// Sources and what existed before the step stay where that is assumed.
+/// Refuses to evict sources and initial versions if the assumptions pin them.
 void Checker::check_may_go(const Action& action) const {
   if (!spec_.assume.pin_sources) return;
   const OpId producer = trace_.version(VersionId{action.subject}).producer;
@@ -82,7 +82,7 @@ void Checker::check_may_go(const Action& action) const {
     refuse(action, fmt::format("it stays under the assumptions of {}", spec_.assume.name));
 }
 
-/// An op runs again, where that is limited.
+/// Counts a rerun of an op against its limit, if there is one.
 void Checker::check_rerun(const Action& action) {
   if (runs_.empty()) return;
   const std::size_t op = action.subject;
@@ -97,7 +97,7 @@ void Checker::check_rerun(const Action& action) {
                                spec_.assume.name, rules_.most_runs));
 }
 
-/// The place of `base` ends: where views are replayed, its views must be made again.
+/// The place of `base` ends. If views are replayed, its views must be recomputed.
 void Checker::lose_views(VersionId base) {
   if (defined_.empty()) return;
   for (const OpId viewer : trace_.viewers(base))
@@ -238,8 +238,8 @@ void Checker::next_iteration(const Action& action) {
   ++iterations_;
 }
 
-/// An action names the op that the program runs next; what follows from the op before it may name that one. What a pool
-/// does to its memory may stand anywhere, and runs are checked for themselves.
+/// An action names the next op of the program; an action that follows from the previous op may name that one instead.
+/// A pool's actions on its memory may name any op, and runs have their own check.
 void Checker::check_stand(const Action& action) const {
   const OpId next = next_op_ < ran_.size() ? OpId{next_op_} : OpId{};
   const bool follows = next_op_ > 0 && action.before == OpId{next_op_ - 1};
@@ -344,7 +344,7 @@ void Checker::check(const Action& action) {
       if ((next != segments_.end() && next->first < action.offset + action.size) ||
           (next != segments_.begin() && std::prev(next)->second > action.offset))
         refuse(action, "it is reserved already");
-      // Neighbouring pieces that were mapped page by page are one piece of address space.
+      // Adjacent ranges that were mapped page by page are one address range.
       Bytes first = action.offset, end = action.offset + action.size;
       if (next != segments_.end() && next->first == end) end = next->second, segments_.erase(next);
       if (const auto before = segments_.lower_bound(first);

@@ -19,7 +19,7 @@ struct Replay::Executor {
   Checker checker;
   std::vector<VersionState> states;
   Timeline timeline;
-  std::vector<Totals> iterations;  // that have ended
+  std::vector<Totals> iterations;  // those that have ended
 };
 
 Replay::Replay(const Trace& trace, const RunSpec& spec) : executor_{std::make_unique<Executor>(trace, spec)} {}

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// A copy that may be what an op waits for.
+/// A copy that an op may wait for.
 struct Last {
   VersionId version;
   Nanos end;
@@ -30,7 +30,7 @@ class Lane {
     position_[v.index()] = copies_.size();
     copies_.push_back(v);
   }
-  /// An op has waited for `v`, which has been added.
+  /// Charges the wait of an op to the copies up to that of `v`, which has been added.
   void expose(VersionId v, Nanos waited) {
     for (std::size_t i = position_[v.index()] + 1; i-- > 0 && waited > Nanos{};) {
       const Nanos part = std::min(waited, link_.time(trace_.size(copies_[i])));
@@ -60,7 +60,7 @@ ExposedCopies exposed_copies(const Trace& trace, const RunSpec& spec, const Plan
     out.clear();
   };
   begin();
-  Last left;  // since the op before
+  Last left;  // since the previous op
   for (const Action& action : plan.actions) {
     const VersionId v{action.subject};
     if (action.verb == Verb::kNext) begin();

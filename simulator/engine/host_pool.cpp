@@ -41,7 +41,7 @@ Nanos HostPool::take(Bytes size) {
 
 void HostPool::record(std::vector<std::int64_t>& state) const {
   const bool pinning_takes_time = memory_.pin_latency > Nanos{} || memory_.pin_rate > BytesPerSecond{};
-  if (!pinning_takes_time) return;  // nor does it matter what is pinned then
+  if (!pinning_takes_time) return;  // the set of pinned blocks does not matter then
   state.push_back(pinned_.count());
   state.insert(state.end(), idle_.begin(), idle_.end());
 }

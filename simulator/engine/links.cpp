@@ -42,7 +42,7 @@ Moment Links::simplified(Moment moment) const {
   return {when({moment.time, over}), open};
 }
 
-/// When the first copy of a direction begins to move data, or ends if it does; as things stand now.
+/// When the first copy of a direction begins to move data or, if it moves already, ends; at the current rates.
 Nanos Links::next_event(std::size_t direction) const {
   const Lane& lane = lanes_[direction];
   if (lane.moves) return clock_ + time_for(lane.left, lanes_[1 - direction].moves ? lane.shared_ppm : kFull);
@@ -77,7 +77,7 @@ bool Links::step() {
   return true;
 }
 
-/// Moves data up to `time`, before which nothing begins or ends.
+/// Moves data up to `time`; no copy begins or ends before it.
 void Links::go_on(Nanos time) {
   const bool both = lanes_[0].moves && lanes_[1].moves;
   for (Lane& lane : lanes_)
@@ -112,7 +112,7 @@ void Links::catch_up(std::size_t direction, Nanos from) {
   lane.moves = true;
 }
 
-/// Whether data moved at a time before now, and until when that was so.
+/// Whether data moved at a time before now, and the end of that interval.
 Links::Activity Links::activity(const Lane& lane, Nanos time) const {
   const auto next = std::upper_bound(lane.past.begin(), lane.past.end(), time,
                                      [](Nanos at, const Span& span) { return at < span.last; });
@@ -129,7 +129,7 @@ void Links::advance(Nanos time) {
 
 void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
   const auto since = [&](Nanos time) { return std::max(time - origin, Nanos{}).count(); };
-  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // what is left of it is that of clock_
+  const bool any_moves = lanes_[0].moves || lanes_[1].moves;  // its remaining work is that at clock_
   state.push_back(any_moves ? (clock_ - origin).count() : since(clock_));
   for (const Lane& lane : lanes_) {
     state.push_back(lane.ends.empty() ? 0 : since(lane.ends.back()));
@@ -157,7 +157,7 @@ void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
 }
 
 Nanos Links::end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, std::int64_t in_ppm) {
-  // Work is counted in units of which an undisturbed nanosecond does kScale; slow_down is at most 3 * 10^6 or so.
+  // An undisturbed nanosecond does kScale units of work; slow_down is at most about 3 * 10^6.
   constexpr Int128 kScale = 1'000'000'000'000;
   Int128 left = static_cast<Int128>(duration.count()) * kScale;
   Nanos now = start;

@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// What a run makes: from the run at its index until behind the run `last`.
+/// The life of a run's output: from its run to the end of the run `last`.
 struct Life {
   VersionId version;
-  std::size_t last = 0;  ///< kNone: it stays
+  std::size_t last = 0;  ///< kNone: to the end
   bool comes_back = false;
 };
 
-/// The lives of all that the runs make, in the order of the runs.
+/// The lives of all outputs, in the order of the runs.
 std::vector<Life> lives_of(const Trace& trace, std::span<const OpId> runs) {
   std::vector<Life> lives;
   std::vector<std::size_t> current(trace.versions().size(), kNone);  // by version: in lives

@@ -7,7 +7,7 @@ namespace {
 
 bool slows_kernels(const Machine& machine) { return machine.h2d.slowdown_ppm != 0 || machine.d2h.slowdown_ppm != 0; }
 
-/// Whether more must be known of copies than that each direction does one after the other.
+/// Whether copies influence each other in more ways than the order in each direction.
 bool needs_links(const Machine& machine) {
   constexpr std::int64_t kFull = 1'000'000;
   return machine.h2d.duplex_ppm != kFull || machine.d2h.duplex_ppm != kFull || machine.chunk != Bytes{} ||
@@ -44,7 +44,7 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
 
 Nanos Timeline::latest() const { return *std::max_element(streams_.begin(), streams_.end()); }
 
-/// When all lanes are done with what they have been given.
+/// When all lanes have finished their work so far.
 Nanos Timeline::drained() const {
   const Nanos copies = std::max({h2d_, d2h_, storage_.drained()});
   return std::max(latest(), disturbed_ && !links_.empty() ? std::max(copies, links_.drained()) : copies);
@@ -76,7 +76,7 @@ void Timeline::hold(Bytes size) {
   if (held_ > totals_.peak) totals_.peak = held_;
 }
 
-/// When all of a place that begins may be written.
+/// When all bytes of a new place may be written.
 Moment Timeline::claim(Bytes offset, Bytes size) {
   if (map_.empty()) return free_from_.take(offset, size);
   Moment last;
@@ -85,7 +85,7 @@ Moment Timeline::claim(Bytes offset, Bytes size) {
   return last;
 }
 
-/// A place has ended; it may be written again from `time` on.
+/// Ends a place; its bytes may be written again from `time` on.
 void Timeline::let_go(Bytes offset, Bytes size, const Moment& time) {
   if (map_.empty()) return free_from_.release(offset, size, time);
   map_.for_each_piece(offset, size, [&](Bytes piece, Bytes length) { free_from_.release(piece, length, time); });
@@ -122,7 +122,7 @@ void Timeline::end_place(VersionId v) {
   state.held = {};
 }
 
-/// A place has ended that may be written from `free_from` on, or piece by piece if a copy to the host leaves it so.
+/// Ends a place whose bytes may be written from `free_from` on, or part by part if a swap-out frees it so.
 void Timeline::leave_place(VersionId v, const Moment& free_from) {
   const VersionState& state = states_[v.index()];
   const auto [count, size] = machine_.cut(trace_.size(v));
@@ -134,7 +134,7 @@ void Timeline::leave_place(VersionId v, const Moment& free_from) {
   }
 }
 
-/// Lets go of what is past for every stream.
+/// Forgets ranges that are past for every stream.
 void Timeline::forget_past() {
   if (free_from_.empty()) return;
   const Nanos all_past = *std::min_element(streams_.begin(), streams_.end());
@@ -217,7 +217,7 @@ void Timeline::run(OpId id) {
                                  return scratch.version == made;
                                });
       VersionState* parent = parent_id.valid() && !copy_on_write_ ? &states_[parent_id.index()] : nullptr;
-      if (has_scratch || parent == nullptr || !parent->placed) continue;  // already there, written a second time
+      if (has_scratch || parent == nullptr || !parent->placed) continue;  // resident already, written a second time
       if (out.filled) {
         end_place(parent_id);
         continue;

@@ -1,4 +1,4 @@
-// The timeline's part that says in which state an iteration begins.
+// The part of the timeline that describes the state in which an iteration begins.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -8,8 +8,8 @@
 namespace tidepool {
 namespace {
 
-/// A state as a list of numbers in which clocks count from an origin. Nothing is begun before it, so a clock that has
-/// not come to it counts as 0.
+/// A state as a list of numbers in which clocks count from an origin. No action begins before the origin, so a clock
+/// before it counts as 0.
 class Recorder {
  public:
   Recorder(Nanos origin, const Links& links, std::vector<std::int64_t>& out)
@@ -18,7 +18,7 @@ class Recorder {
   void add(std::int64_t number) { out_.push_back(number); }
   void add(Bytes bytes) { add(bytes.count()); }
   void add(Nanos time) { add(std::max(time - origin_, Nanos{}).count()); }
-  /// Copies that have not ended are named by how many have to end until they have.
+  /// A copy under way is identified by the number of copies that must end up to and including it.
   void add(const Moment& moment) {
     const auto [time, open] = links_.simplified(moment);
     add(time);
@@ -34,7 +34,7 @@ class Recorder {
 
 }  // namespace
 
-/// The clock of the stream that is furthest behind; streams without ops go nowhere and do not count.
+/// The earliest clock of all streams; streams without ops never advance and are left out.
 Nanos Timeline::earliest_stream() const {
   std::vector<bool> has_ops(streams_.size());
   for (const Op& op : trace_.ops()) has_ops[op.stream.index()] = true;

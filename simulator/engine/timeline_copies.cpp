@@ -1,4 +1,4 @@
-// The timeline's part that copies: to the host or the storage beyond it, and back.
+// The part of the timeline for copies: to the host or the storage beyond it, and back.
 #include <algorithm>
 
 #include "simulator/engine/timeline.hpp"
@@ -10,7 +10,7 @@ std::uint32_t Timeline::add_copy(Direction direction, const Moment& after, Nanos
   return links_.add(direction, after, latency, time - latency);
 }
 
-/// Copies to the host; `issued` is when the program has come to where the copy was planned.
+/// Copies to the host; `issued` is the time at which the program reaches the copy's position in the plan.
 void Timeline::swap_out(VersionId v, Nanos issued) {
   VersionState& state = states_[v.index()];
   const Bytes size = trace_.size(v);
@@ -37,7 +37,7 @@ void Timeline::swap_out(VersionId v, Nanos issued) {
   state.on_host = true;
 }
 
-/// The same where the host has no room.
+/// The same, to storage, if host memory is full.
 void Timeline::write_to_storage(VersionId v, Nanos issued) {
   VersionState& state = states_[v.index()];
   if (state.in_storage) storage_.give_back(trace_.size(v));
@@ -117,7 +117,7 @@ void Timeline::await(VersionId v, Nanos& stream) {
   wait_until(back, totals_.stall.h2d);
 }
 
-/// The copy on the host is of no further use.
+/// Removes the copy on the host, which is useless from now on.
 void Timeline::leave_host(VersionId v) {
   VersionState& state = states_[v.index()];
   if (state.in_host_pool) host_pool_.give_back(trace_.size(v));
