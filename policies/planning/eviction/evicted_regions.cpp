@@ -96,7 +96,7 @@ void EvictedRegions::computed(const View& view, std::span<const VersionId> versi
     find_anew(view, versions);
 }
 
-/// The regions around what was computed are found anew while an op waits.
+/// Finds the regions around computed versions again while an op waits.
 void EvictedRegions::find_anew(const View& view, std::span<const VersionId> versions) {
   const Trace& trace = view.trace();
   const std::uint32_t end = view.op().value() + 1;
@@ -119,7 +119,7 @@ void EvictedRegions::find_anew(const View& view, std::span<const VersionId> vers
 
 void EvictedRegions::take_cheaper(const View& view, std::initializer_list<Side> sides, std::vector<VersionId>& out) {
   out.clear();
-  // What has lost something from its region on one side is at the edge of that on its other side.
+  // A version that lost part of its region on one side is at the edge of the region on its other side.
   for (const Side side : sides)
     walk(
         view.trace(), other(side), computed_, view.op().value() + 1, [](VersionId) {},

@@ -18,13 +18,13 @@ void DropByNextUse::start(const View& view) {
   ahead_ = nullptr;
 }
 
-/// Time that copies take to have `v` on the host and then back.
+/// Time of the copies that bring `v` to the host and back.
 Nanos DropByNextUse::copies(const View& view, VersionId v) {
   const Bytes size = view.size(v);
   return view.machine().h2d.time(size) + (view.state(v).on_host ? Nanos{} : view.machine().d2h.time(size));
 }
 
-/// How `v` goes, if what it costs is known.
+/// How `v` is evicted, if its cost is known.
 Action DropByNextUse::eviction(const View& view, VersionId v) const {
   const VersionState& state = view.state(v);
   const bool copied = may_copy_ && state.wanted && (!state.regenerable || copies(view, v) < entries_[v.index()].cost);
@@ -63,7 +63,7 @@ void DropByNextUse::lower(const View& view, VersionId v) {
   set(view, v);
 }
 
-/// Walks the regions of `v` until all is known about it or its score exceeds the best one's.
+/// Walks the regions of `v` until its cost is known or its score exceeds the best one.
 void DropByNextUse::look_around(const View& view, VersionId v, const std::optional<Key>& best) {
   using Side = EvictedRegions::Side;
   Entry& entry = entries_[v.index()];
@@ -73,7 +73,7 @@ void DropByNextUse::look_around(const View& view, VersionId v, const std::option
   bool beaten = false;
   std::uint32_t unchecked = 0, left = 0;
   const auto go_on = [&] {
-    if (may_copy_ && left-- == 0) return false;  // regions go on through what is only on the host
+    if (may_copy_ && left-- == 0) return false;  // regions continue through versions that are only on the host
     if (!best || ++unchecked % 16 != 0) return true;
     beaten = best->before(key(view, v, cost, next));
     return !beaten;

@@ -46,7 +46,7 @@ void StalenessIndex::clear(std::uint32_t slot) {
   climb(leaves_ + slot);
 }
 
-/// Who is higher now, and until when for certain.
+/// The higher one now, and the time up to which this is certain.
 StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t right) {
   if (left == kNone) return {right, kForever};
   if (right == kNone) return {left, kForever};
@@ -65,7 +65,7 @@ StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t righ
   const Line &high = left_wins ? a : b, &low = left_wins ? b : a;
   const std::uint32_t winner = left_wins ? left : right;
   if (low.slope <= high.slope && !std::isinf(low.slope)) return {winner, kForever};
-  if (std::isinf(low.slope)) return {winner, low.since};  // it does not count yet, and then wins at once
+  if (std::isinf(low.slope)) return {winner, low.since};  // it does not count yet, but wins as soon as it does
   const double gap = (left_wins ? height_a : height_b) - low.slope * static_cast<double>(now_ - low.since);
   const double time = gap / (low.slope - high.slope);
   constexpr double kFar = 4e18;
@@ -85,7 +85,7 @@ void StalenessIndex::climb(std::size_t leaf) {
     node = next;
     if (!same) continue;
     if (!sooner) return;
-    // Further up the same candidates meet as before; only the time until which that is certain may be nearer.
+    // Further up, the same candidates meet as before; only the time up to which this is certain may be earlier.
     for (at /= 2; at > 0 && nodes_[at].until > next.until; at /= 2) nodes_[at].until = next.until;
     return;
   }

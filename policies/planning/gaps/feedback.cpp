@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// Rounds of selecting and scheduling for one step that was realised.
+/// Rounds of selection and scheduling for one realised step.
 class Rounds {
  public:
   Rounds(Trials& trials, const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine)

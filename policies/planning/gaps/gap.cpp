@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::uint32_t kNever = ~std::uint32_t{0};
 
-/// What is known of a buffer while the step is walked through.
+/// The state of a buffer during the walk through the step.
 struct Walk {
   VersionId content;
   std::uint32_t first_read = kNever;  // op; never if the buffer is overwritten first
   std::uint32_t last = kNever;        // op
 };
 
-/// Where the content of one buffer at the end of the step is another's at the beginning of the next.
+/// Pairs of buffers: the content of one at the end of the step is that of the other at the begin of the next step.
 struct End {
   std::uint32_t op;
   VersionId version;

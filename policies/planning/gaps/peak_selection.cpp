@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-/// What is picked of the gaps, and how far the load without it is above the limits. Gaps go by their rank by price.
+/// The picked gaps, and the excess of the load without them over the limits. Gaps are identified by their price rank.
 class Cover {
  public:
   Cover(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<double>& prices,
@@ -23,7 +23,7 @@ class Cover {
         order_{by_price(prices)},
         open_{gaps, order_, circle.size()} {}
 
-  /// Picks until nothing is above the limits but where nothing helps. Whether there is no such slot.
+  /// Picks until only slots that no gap can relieve are above their limits. @return  whether there is no such slot
   bool fill() {
     bool fits = true;
     while (excess_.most() > Bytes{}) {
@@ -92,13 +92,13 @@ class Cover {
     picked_.push_back(rank);
     open_.close(rank);
   }
-  /// What is picked is no longer, but not open again.
+  /// Removes a pick without opening it again.
   void take_back(std::uint32_t rank) {
     add(rank, size(rank));
     picked_.erase(std::find(picked_.rbegin(), picked_.rend(), rank).base() - 1);
   }
 
-  /// Picks others in its place. Whether they are enough, and cost less.
+  /// Picks other gaps in its place. @return  whether they are enough and cost less
   bool make_up_for(std::uint32_t given_up) {
     constexpr double kWorthwhile = 0.99;
     double most = kWorthwhile * cost(given_up);
@@ -110,7 +110,7 @@ class Cover {
     return true;
   }
 
-  /// Of those that last there one that nobody waits for, or the largest of no more than these bytes, or the smallest.
+  /// Of the gaps of a slot: one that nobody waits for; else the largest of at most these bytes; else the smallest.
   std::optional<std::uint32_t> filler(std::size_t slot, Bytes bytes) {
     std::optional<std::uint32_t> best = open_.first_in(slot);
     if (!best || !is_waited_for(*best)) return best;
@@ -125,7 +125,7 @@ class Cover {
     return best;
   }
 
-  /// The first with the most.
+  /// The first slot with the most.
   std::size_t peak_slot() const {
     std::size_t first = 0;
     for (std::size_t last = excess_.size(); first + 1 < last;) {
@@ -138,9 +138,9 @@ class Cover {
   const std::vector<Gap>& gaps_;
   const std::vector<double>& prices_;
   RangeTree excess_;
-  std::vector<std::uint32_t> order_, picked_;  // gaps, cheapest first; ranks, in the order in which they were picked
+  std::vector<std::uint32_t> order_, picked_;  // gaps, cheapest first; ranks, in the order of picks
   OpenGaps open_;
-  std::int64_t looks_ = 3'000'000;  // at gaps that may fill a place: milliseconds
+  std::int64_t looks_ = 3'000'000;  // comparisons of replacement gaps: milliseconds
 };
 
 }  // namespace

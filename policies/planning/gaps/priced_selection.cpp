@@ -7,8 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Gaps by which content from before the step begins on the host: of all, in the order in which they are due, those
-/// whose copies back end in time.
+/// Gaps that let initial content begin on the host: in the order of due ops, those whose swap-ins end in time.
 class Beginnings {
  public:
   Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {
@@ -24,7 +23,7 @@ class Beginnings {
       if (end <= circle.at(gaps[i].due % n)) of_[gaps[i].in] = i, lane = end;
     }
   }
-  /// That of a gap's content, if it has one.
+  /// The one of these gaps with the content of `gap`, if there is one.
   std::optional<std::uint32_t> of(const Gap& gap) const {
     const auto found = of_.find(gap.out);
     return gap.made != Gap::kBefore || gap.renewed.valid() || found == of_.end() ? std::nullopt

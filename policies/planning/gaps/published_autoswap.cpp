@@ -86,8 +86,8 @@ class Prediction {
     return {*peak, peak - begin};
   }
 
-  /// Takes the candidate with the largest area under what is left of the load, again and again. Ties stay in the order
-  /// that the sort before left; at the end all are sorted by the scores with which they were taken.
+  /// Repeatedly takes the candidate with the largest area under the remaining load. Ties keep the order of the previous
+  /// sort; at the end all are sorted by the scores with which they were taken.
   std::vector<Candidate> ranked_submodular(std::vector<Candidate> left) const {
     std::vector<double> load = log_.load;
     std::vector<Candidate> list;
@@ -176,8 +176,8 @@ class Prediction {
     return overhead;
   }
 
-  /// What the authors read for an event's clock while they place copies back: the numbers run from the first event on,
-  /// and below 0 from the last one back.
+  /// The clock of an event as the authors read it while they place swap-ins: numbers count from the first event on, and
+  /// below 0 from the last event back.
   const BlockEvent& of_the_iteration_before(Index i) const {
     const auto count = static_cast<Index>(log_.events.size());
     return log_.events[static_cast<std::size_t>(i >= 0 ? i : count + i)];

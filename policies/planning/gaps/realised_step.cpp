@@ -11,7 +11,7 @@ struct Span {
   Nanos begin, end;
 };
 
-/// Copies of one direction, those with hardly a pause between them taken together. They are added in order.
+/// Copies of one direction; copies with hardly a pause between them form one interval. They are added in order.
 class Lane {
  public:
   explicit Lane(Nanos pause) : pause_{pause} {}
@@ -24,8 +24,8 @@ class Lane {
       busy_.push_back({end - time, end});
   }
 
-  /// By op: whether the lane was busy when it started, and from then on until some op that had waited for it started.
-  /// What was busy across the beginning of the iteration was so at its end, too.
+  /// By op: whether the lane was busy when the op started, and stayed busy until the start of some op that waited for it.
+  /// An interval across the begin of the iteration counts at its end too.
   std::vector<bool> exposed(const StepCircle& circle, const std::vector<Nanos>& waited) const {
     std::vector<bool> exposed(circle.size());
     const auto op_from = [&](Nanos time) {
@@ -90,7 +90,7 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   step.exposed_out = out.exposed(step.circle, waited_out);
   step.exposed_in = in.exposed(step.circle, waited_in);
   Nanos waited, before;
-  for (std::size_t k = 0; k < circle.size(); ++k) {  // what an op of another stream waited moved nothing
+  for (std::size_t k = 0; k < circle.size(); ++k) {  // the wait of an op on another stream delayed nothing
     Nanos& start = step.circle.start[k];
     waited += std::min(waited_in[k], start - before);
     before = start;

@@ -8,7 +8,7 @@
 namespace tidepool {
 namespace {
 
-/// Selected gaps, the one that is due last in the step first.
+/// Selected gaps, the latest due op in the step first.
 std::vector<std::uint32_t> latest_due_first(const std::vector<Gap>& gaps, std::vector<std::uint32_t> selected,
                                             std::size_t ops) {
   std::sort(selected.begin(), selected.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -25,13 +25,13 @@ std::vector<std::uint32_t> by_release(const std::vector<Gap>& gaps, std::vector<
   return selected;
 }
 
-/// A selected gap whose content must be copied out, and the position from which it may be.
+/// A selected gap that needs a swap-out, and the earliest position of it.
 struct CopiedGap {
   std::uint32_t gap, from;
 };
 
-/// What must be copied, by release. Of several gaps of one version the first is copied for all; what crossed the
-/// boundary has a copy already, and so has what never changes.
+/// The swap-outs, by release. Of several gaps of one version, the first is copied for all. Content that crossed the
+/// boundary has a copy already, and so has content that never changes.
 std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected) {
   std::vector<bool> on_host;  // by version
   const auto note = [&](VersionId v) {
@@ -48,8 +48,7 @@ std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std
   return copied;
 }
 
-/// The same in the order in which a lane takes them that copies, whenever it is free, of what has been made what is
-/// released first.
+/// The same in the order of a lane: when free, it takes the finished content with the earliest release.
 std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vector<Gap>& gaps,
                                         const std::vector<CopiedGap>& at_release, const Machine& machine) {
   const auto first = [&](const CopiedGap& each) {
@@ -58,7 +57,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
     return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
   };
   std::vector<CopiedGap> by_made = at_release;
-  for (CopiedGap& each : by_made)  // what is copied for the next iteration is released in that
+  for (CopiedGap& each : by_made)  // a copy for the next iteration is released in that one
     if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
   std::stable_sort(by_made.begin(), by_made.end(),
                    [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });
@@ -83,7 +82,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
   return copied;
 }
 
-/// Bytes that are added to ranges of positions and summed up by slot only in the end.
+/// Bytes added to ranges of positions; the sums by slot are made at the end.
 class Added {
  public:
   explicit Added(std::size_t slots) : change_(slots + 1) {}
@@ -113,7 +112,7 @@ std::uint32_t first_from(const StepCircle& circle, std::uint32_t first, std::uin
   return first;
 }
 
-/// The last position up to the due op of a gap whose op starts at `time` or earlier, or that behind the release.
+/// The last position up to the due op of a gap whose op starts at `time` or earlier, or the position after the release.
 std::uint32_t last_until(const StepCircle& circle, const Gap& gap, Nanos time) {
   return first_from(circle, gap.release + 2, gap.due + 1, time + Nanos{1}) - 1;
 }
@@ -150,7 +149,7 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
   const RangeTree absent{load_without(circle, gaps, selected)};
   const std::vector<std::uint32_t> order = latest_due_first(gaps, selected, n);
   std::vector<PlannedGap> planned;
-  Nanos lane = circle.period();  // when the copy that is scheduled must have ended
+  Nanos lane = circle.period();  // the latest end of the next copy to schedule
   for (int round = 0; round < 2; ++round) {
     RangeTree load = absent;
     planned.clear();
@@ -161,7 +160,7 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
       const std::uint32_t issue = room_from(load, last_until(circle, gap, begin), gap.due, limit - gap.size);
       for_each_range(n, issue, gap.due, [&](std::size_t first, std::size_t last) { load.add(first, last, gap.size); });
       planned.push_back({i, issue});
-      // A copy that has no room until later than it should begin leaves the lane to earlier ones until then.
+      // If memory is full when a copy should begin, it begins later, and earlier copies may use the lane until then.
       lane = std::min(lane, std::max(circle.at(issue), begin) - shift);
     }
     if (lane >= Nanos{} || order.empty()) break;
@@ -206,7 +205,7 @@ std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap
     Added under_way{n};
     for (const CopiedGap& each : copied) {
       const Gap& gap = gaps[each.gap];
-      if (each.from >= gap.due) continue;  // it leaves nothing: it is a copy for the next iteration
+      if (each.from >= gap.due) continue;  // it frees nothing: it is a copy for the next iteration
       lane = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
       under_way.add(gap.release + std::size_t{1}, first_from(circle, gap.release + 1, gap.due, lane), gap.size);
     }
@@ -246,7 +245,7 @@ std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const 
     const Gap& gap = gaps[i];
     lane = std::max(lane, released(circle, gap)) + machine.d2h.time(gap.size);
     for (std::uint32_t p = gap.release + 1; p < gap.due && circle.at(p) < lane; ++p) {
-      if (load[p % n] + gap.size > limit) {  // waited for: the step goes on when the copy is done
+      if (load[p % n] + gap.size > limit) {  // ops wait: the step goes on after the copy
         lane = circle.at(p);
         break;
       }
@@ -287,7 +286,7 @@ std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<Pla
   });
   for (const PlannedGap& each : planned) {
     const Gap& gap = gaps[each.gap];
-    if (each.copy != 0) {  // copied and kept: what is wanted back while it leaves stays
+    if (each.copy != 0) {  // copied and kept: content wanted back during its swap-out stays
       const VersionId copied = each.copy <= gap.release ? gap.out : gap.renewed;
       draft.push_back({Verb::kSwapOut, OpId{each.copy}, copied.value(), {}, {}});
       draft.push_back({Verb::kSwapIn, OpId{each.copy}, copied.value(), {}, {}});

@@ -93,9 +93,9 @@ Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& ga
   while (!queue.empty() && !excess.fits()) {
     Entry best = queue.top();
     queue.pop();
-    if (!excess.relieves(gaps[best.gap])) continue;  // nor will it later
+    if (!excess.relieves(gaps[best.gap])) continue;  // and never will
     const auto picks = static_cast<std::uint32_t>(selection.gaps.size());
-    if (best.picks + (picks < kExact ? 0 : best.picks / 16) < picks) {  // what it is worth was found too early
+    if (best.picks + (picks < kExact ? 0 : best.picks / 16) < picks) {  // its score is out of date
       queue.push({value(best.gap), best.gap, picks});
       continue;
     }

@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// Carries a draft out, and lets another policy make room.
+/// Executes a draft, and lets another policy answer shortages.
 class Follow final : public Policy {
  public:
   Follow(GapDraft draft, std::unique_ptr<Policy> on_demand, std::int64_t most_asked)
@@ -98,7 +98,7 @@ bool better(const Result& a, const Result& b) {
 }
 
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor) {
-  // Several streams run side by side, and iterations may differ: there only the whole run says what it takes.
+  // Several streams run in parallel, and iterations may differ: only the whole run gives the time.
   if (best.outcome != Outcome::kOk || best.baseline == Nanos{} || trace.data().streams.size() != 1 ||
       (spec.iterations != 1 && !spec.steady))
     return spec.overhead_limit;

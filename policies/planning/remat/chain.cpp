@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// What is in memory on the way through a sequence.
+/// The memory during a sequence.
 class ChainState {
  public:
   explicit ChainState(const Chain& chain)
@@ -15,7 +15,7 @@ class ChainState {
         ran_(chain.size()),
         left_{chain.size()} {}
 
-  /// False: the step is impossible.
+  /// @return  false if the step is impossible
   bool apply(const ChainStep& step) {
     if (step.stage >= left_ || !has_input(step.stage)) return false;
     const Stage& stage = chain_.stages[step.stage];
@@ -26,7 +26,7 @@ class ChainState {
       need(option.forward_peak + gradient());
       cost_.time += !ran_[step.stage] ? option.first : step.stage + 1 == left_ ? option.alone : option.again;
       ran_[step.stage] = true;
-      drop_output(step.stage);  // it is among what is saved
+      drop_output(step.stage);  // it is one of the saved values
       saved_[step.stage] = step.option;
       held_ += option.saved;
       return true;
@@ -48,7 +48,7 @@ class ChainState {
  private:
   bool has_output(std::size_t stage) const { return output_[stage] || saved_[stage]; }
   bool has_input(std::size_t stage) const { return stage == 0 || has_output(stage - 1); }
-  /// Bytes of gradients while stages up to the last one left are run forward again.
+  /// Bytes of gradients while the remaining stages run forward again.
   Bytes gradient() const { return chain_.stages[left_ - 1].gradient; }
   void need(Bytes besides) { cost_.peak = std::max(cost_.peak, held_ + besides); }
   void drop_output(std::size_t stage) {
@@ -68,7 +68,7 @@ class ChainState {
   }
 
   const Chain& chain_;
-  std::vector<bool> output_;                         // by stage: kept, and not among what it saved
+  std::vector<bool> output_;                         // by stage: kept, and not one of its saved values
   std::vector<std::optional<std::uint32_t>> saved_;  // by stage: its option
   std::vector<bool> ran_;                            // by stage
   std::size_t left_;                                 // stages that have not gone backward

@@ -1,4 +1,4 @@
-// What an order of a chain means for the trace: which version goes when, and which op runs again.
+// The actions of a chain's order in the trace: drops of versions and reruns of ops.
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +24,7 @@ class Scheduler {
     const std::size_t i = step.stage;
     if (step.verb == ChainVerb::kBackward) {
       --left_;
-      // Without it, what comes next runs with the least memory; the stage before makes it again with what it saves.
+      // Without it, the next step runs with the least memory; the stage before recomputes it with its saved values.
       if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
       return;
     }
@@ -61,7 +61,7 @@ class Scheduler {
     const std::uint32_t now = stages_[left_ - 1].window;
     const bool saves = verb == ChainVerb::kSave;
     find_needed(stage, saves);
-    std::vector<Saved> open;  // made, and to be dropped when used last
+    std::vector<Saved> open;  // made, and dropped after its last use
     std::size_t next = 0;
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       bool runs = false;
@@ -70,7 +70,7 @@ class Scheduler {
         runs = true;
         if (stage.saved[next].version != stage.output) open.push_back(stage.saved[next]);
       }
-      if (!runs) continue;  // what is between runs when what is saved needs it
+      if (!runs) continue;  // ops in between run when a saved value needs them
       add(Verb::kRun, now, op);
       if (saves) continue;
       std::erase_if(open, [&](const Saved& saved) {
@@ -84,8 +84,8 @@ class Scheduler {
     if (verb == ChainVerb::kSweep && i > 0) drop(now, stages_[i - 1].output);
   }
 
-  /// Ops of the stage that its output, or all that it saves, is made with; and when a version is used last: by an op
-  /// that is run, or by one between that runs when that one needs it.
+  /// The ops that make a stage's output, or all of its saved values; and the last use of each version: by one of these
+  /// ops, or by an op in between that one of these needs.
   void find_needed(const TraceStage& stage, bool saves) {
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       needed_[op] = false;
@@ -115,7 +115,7 @@ class Scheduler {
   const std::vector<TraceStage>& stages_;
   std::size_t left_;                     // stages that have not gone backward
   std::vector<bool> ran_, saved_;        // by stage
-  std::vector<bool> needed_;             // by op, of the stage looked at
+  std::vector<bool> needed_;             // by op of the current stage
   std::vector<bool> is_saved_;           // by version, likewise
   std::vector<std::uint32_t> last_use_;  // by version: op
   std::vector<Action> actions_;

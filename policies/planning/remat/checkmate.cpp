@@ -10,7 +10,7 @@ bool contains(const std::vector<std::uint32_t>& nodes, std::size_t node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-/// Values that are there before node t runs or is prepared for.
+/// Values that are resident before node t runs, or before its reruns.
 std::size_t values_before(const KeepGraph& graph, std::size_t t) { return std::min(t, graph.repeatable()); }
 
 /// The program for one graph and capacity, with its variables by name.
@@ -61,7 +61,7 @@ class Formulation {
     for (const auto& [variable, factor] : terms) program_.add(row, variable, factor);
   }
 
-  /// What is there or made again, and from what.
+  /// Constraints: values are resident or recomputed, from resident inputs.
   void link(std::size_t t) {
     for (std::size_t i = 0; i < kept_[t].size(); ++i) {
       at_least(-1, {{kept_[t][i], -1}, {again_[t][i], -1}});
@@ -72,7 +72,7 @@ class Formulation {
     for (const std::uint32_t in : graph_.inputs[t]) at_least(1, {{again_[t][in], 1}, {kept_[t][in], 1}});
   }
 
-  /// The memory held behind each node that may run in front of t, and at t.
+  /// The memory in use after each node that may run before t, and at t.
   void limit(std::size_t t) {
     std::optional<std::uint32_t> before;
     for (std::size_t k = 0; k <= kept_[t].size(); ++k) {
@@ -97,7 +97,7 @@ class Formulation {
       free_behind(t, node);
     }
     for (std::size_t i = 0; i < kept_[t].size(); ++i) {
-      const std::uint32_t row = program_.row(0, kNone);  // what is not there is not freed
+      const std::uint32_t row = program_.row(0, kNone);  // an absent value is not freed
       program_.add(row, kept_[t][i], 1);
       program_.add(row, again_[t][i], 1);
       for (const std::uint32_t variable : frees_[i]) program_.add(row, variable, -1);
@@ -106,7 +106,7 @@ class Formulation {
     freed_.clear();
   }
 
-  /// Variables for what may go behind node k, which may be run again in front of t.
+  /// Variables for values that may be freed after node k, a possible rerun before t.
   void free_behind(std::size_t t, std::size_t k) {
     freed_.clear();
     frees_.resize(kept_[t].size());
@@ -127,7 +127,7 @@ class Formulation {
   double memory_unit_, time_unit_ = 1;
   LinearProgram program_;
   std::vector<std::vector<std::uint32_t>> kept_, again_;
-  std::vector<std::pair<std::size_t, std::uint32_t>> freed_;  // behind the last node looked at
+  std::vector<std::pair<std::size_t, std::uint32_t>> freed_;  // after the last visited node
   std::vector<std::vector<std::uint32_t>> frees_;             // by value
 };
 
@@ -153,7 +153,7 @@ KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kep
     for (std::size_t i = again.size(); i-- > 0;) {
       if (t + 1 < graph.nodes() && schedule.kept[t + 1][i] && !schedule.kept[t][i]) again[i] = true;
       if (!again[i]) continue;
-      schedule.kept[t][i] = false;  // it is made again anyway
+      schedule.kept[t][i] = false;  // it is recomputed anyway
       for (const std::uint32_t in : graph.again_inputs[i])
         if (!schedule.kept[t][in]) again[in] = true;
     }
@@ -166,7 +166,7 @@ KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule) {
   for (std::size_t t = 0; t < graph.nodes(); ++t) {
     const std::size_t values = schedule.kept[t].size();
     Bytes held;
-    std::vector<Bytes> leaves(values + 1);  // behind which node
+    std::vector<Bytes> leaves(values + 1);  // the node after which it is freed
     for (std::size_t i = 0; i < values; ++i) {
       const auto last = last_reader(graph, schedule, t, i);
       if (schedule.kept[t][i] && last != i) held += graph.size[i];

@@ -15,7 +15,7 @@ bool contains(std::string_view text, std::string_view word, std::string_view unl
   return false;
 }
 
-/// Told from the op's name and the last part of its module's.
+/// The kind of an op, from its name and the last part of its module's name.
 LayerKind kind_of(const Trace& trace, OpId op) {
   const auto lower = [](std::string_view text) {
     std::string result{text};
@@ -88,7 +88,7 @@ class Finder {
     return layer_of_[trace_.version(v).producer.index()];
   }
 
-  /// Layers that make or read a version forward, rising. Found once for each: some are read by every layer.
+  /// Layers that make or read a version forward, ascending. Computed once for each version, since some have many readers.
   const std::vector<std::uint32_t>& touching(VersionId v) {
     const auto [found, is_new] = touching_.try_emplace(v.value());
     std::vector<std::uint32_t>& layers = found->second;
@@ -104,7 +104,7 @@ class Finder {
     return layers;
   }
 
-  /// The last layer up to `most` that touches all that a backward op reads; `most` if there is none.
+  /// The last layer up to `most` that touches all inputs of a backward op; `most` if there is none.
   std::uint32_t layer_of_backward(OpId op, std::uint32_t most) {
     std::vector<std::uint32_t> common;
     bool any = false;

@@ -19,7 +19,7 @@ void save_and_reverse(std::size_t first, std::size_t behind, ChainSequence& out)
   for (std::size_t i = behind; i > first; --i) out.push_back(step(ChainVerb::kBackward, i - 1));
 }
 
-/// R(l, s) and the k that it takes, for all l up to `stages` and s up to `slots`.
+/// R(l, s) and its best k, for all l up to `stages` and s up to `slots`.
 class RevolveTable {
  public:
   RevolveTable(std::size_t stages, std::size_t slots) : width_{slots + 1} {
@@ -35,7 +35,7 @@ class RevolveTable {
  private:
   void fill(std::size_t l, std::size_t s) {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    // Without a slot the input of stage l - 1 is in memory just as long as that is reversed.
+    // Without a slot, the input of stage l - 1 is in memory only while that stage is reversed.
     for (std::size_t k = s == 0 ? l - 1 : 1; k < l; ++k) {
       const std::int64_t behind = s == 0 ? 0 : sweeps(l - k, s - 1);
       const std::int64_t all = static_cast<std::int64_t>(k) + behind + sweeps(k, s);

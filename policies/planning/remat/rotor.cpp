@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Of all sizes; slots of it round nothing.
+/// The greatest common divisor of all sizes: slots of this size need no rounding.
 std::int64_t common_divisor(const Chain& chain) {
   std::int64_t divisor = 0;
   const auto add = [&](Bytes size) { divisor = std::gcd(divisor, size.count()); };
@@ -45,7 +45,7 @@ Rotor::Rotor(const Chain& chain, Bytes most, int slots) : size_{chain.size()}, s
     for (std::size_t i = 0; i + length <= size_; ++i) fill(i, i + length - 1);
 }
 
-/// C(i, j, m) for all m. The loops over m run through memory in a row: this is where the time goes.
+/// C(i, j, m) for all m. The loops over m, which take most of the time, read memory in order.
 void Rotor::fill(std::size_t i, std::size_t j) {
   double* const row = this->row(i, j);
   std::fill(row, row + slots_ + 1, kImpossible);
@@ -69,7 +69,7 @@ void Rotor::fill(std::size_t i, std::size_t j) {
   }
 }
 
-/// Slots besides the input of stage i that it takes to run stage k - 1 forward, where all stages up to j are left.
+/// Slots, besides the input of stage i, for running stage k - 1 forward while all stages up to j are left.
 std::int64_t Rotor::need_of_sweep(std::size_t i, std::size_t k, std::size_t j) const {
   const std::size_t last = k - 1;
   return sweep_peak_[last] + gradient_[j] + (last > i ? input_[last] : 0);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// Calls visit(segment, version) for everything that segments drop.
+/// Calls visit(segment, version) for every version that segments drop.
 template <class Visit>
 void for_each_dropped(const Trace& trace, const Layers& layers, const std::vector<Segment>& segments, Visit visit) {
   Bytes total;
@@ -64,7 +64,7 @@ class Recomputation {
     if (before < trace_.ops().size()) actions_.push_back({.verb = verb, .before = OpId{before}, .subject = subject});
   }
 
-  /// What the backward ops of a layer read of segments regained for every layer.
+  /// The versions of kEvery segments that the backward ops of a layer read.
   std::vector<VersionId> read_by(const Layer& layer) const {
     std::vector<VersionId> read;
     for (std::uint32_t op = layer.backward; op < layer.backward_behind; ++op)
@@ -99,7 +99,7 @@ class Recomputation {
     }
   }
 
-  /// Whether the backward phase does not need a version, so that it has been freed or replaced.
+  /// Whether the backward phase does not need a version, which has then been freed or replaced.
   bool gone(VersionId v) const {
     const auto readers = trace_.readers(v);
     return trace_.version(v).producer.valid() && (readers.empty() || readers.back().value() < layers_.backward);
@@ -119,7 +119,7 @@ class Recomputation {
         }
       }
     }
-    std::vector<VersionId> open;  // made, and to be dropped when used last
+    std::vector<VersionId> open;  // made, and dropped after its last use
     for (const OpId op : runs) {
       for (const VersionId made : trace_.made(op)) {
         if (!dropped(made)) continue;
@@ -141,8 +141,8 @@ class Recomputation {
   const Trace& trace_;
   const Layers& layers_;
   const std::vector<Segment>& segments_;
-  std::vector<std::uint32_t> segment_of_;  // by version: that drops it
-  std::vector<std::uint32_t> runs_at_;     // by op, of those run again: the op that it is run with
+  std::vector<std::uint32_t> segment_of_;  // by version: the segment that drops it
+  std::vector<std::uint32_t> runs_at_;     // by rerun op: the op that it is rerun with
   std::vector<std::uint32_t> last_use_;    // by version made by these: likewise
   std::vector<Action> actions_;
 };

@@ -91,8 +91,8 @@ class Lineariser {
     }
   }
 
-  /// The backward step of a stage begins where its input, or what only it has saved, is first read again; where there
-  /// is neither, behind the first op that reads its output again; and not before the one of the stage behind it.
+  /// The backward step of a stage begins at the first later read of its input, or of a value that only it has saved; if
+  /// there is neither, after the first later read of its output. It begins no earlier than that of the next stage.
   void find_windows() {
     std::uint32_t last = backward_;
     for (std::size_t i = stages().size(); i-- > 0;) {
@@ -112,7 +112,7 @@ class Lineariser {
     }
   }
 
-  /// Time of the ops of a stage with which its output, or what else it saves, is made.
+  /// Time of the ops of a stage that make its output, or its other saved values.
   Nanos time_again(const TraceStage& stage, bool saves, bool hands_on) const {
     std::vector<bool> needed(stage.behind - stage.first);
     for (const Saved& saved : stage.saved)
@@ -136,19 +136,19 @@ class Lineariser {
     Bytes constant;
     for (const Buffer& buffer : trace_.buffers())
       if (buffer.born_before) constant += buffer.size;
-    // What earlier stages have saved is not counted with a stage.
+    // Saved values of earlier stages do not count for a stage.
     std::vector<Bytes> away(ops_ + 1), dropped(ops_ + 1);
     for (const TraceStage& stage : stages())
       for (const Saved& saved : stage.saved) {
         const Bytes size = trace_.size(saved.version);
         const std::uint32_t until = std::min(stage.window, end[saved.version.index()]);
         if (stage.behind < until) away[stage.behind] -= size, away[until] += size;
-        // Nor what a stage that keeps nothing has used last.
+        // Nor do values whose last use is in a stage that keeps nothing.
         if (saved.version != stage.output && saved.last_forward + 1 < stage.behind)
           dropped[saved.last_forward + 1] -= size, dropped[stage.behind] += size;
       }
-    std::vector<Bytes> kept(ops_), swept(ops_);  // by op: needed when its stage keeps everything, or nothing
-    std::vector<Bytes> ready(ops_);              // by op: there before it, without what it makes
+    std::vector<Bytes> kept(ops_), swept(ops_);  // by op: live bytes if its stage keeps everything, or nothing
+    std::vector<Bytes> ready(ops_);              // by op: live bytes before it, without its outputs
     Bytes gone, gone_here;
     for (std::uint32_t op = 0; op < ops_; ++op) {
       gone += away[op];
