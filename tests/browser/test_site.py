@@ -1,5 +1,6 @@
 """Opens the site of all documents as files: nothing is clipped, its code is coloured, and its search finds pages."""
 
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -24,7 +25,7 @@ BROKEN_IMAGES = "[...document.images].filter(image => !image.naturalWidth).map(i
 
 
 @unittest.skipUnless(chromium.find(), "no Chromium is installed")
-@unittest.skipUnless(shutil.which("mkdocs"), "mkdocs is not installed")
+@unittest.skipUnless(shutil.which("mkdocs") and importlib.util.find_spec("pygments"), "mkdocs or Pygments is not installed")
 class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
