@@ -81,6 +81,7 @@ def figures_page(folder):
             name = f"{path.stem}_{number}.png"
             (folder / name).write_bytes(base64.b64decode(picture))
             lines.append(f"![{title}, figure {number}]({name})\n")
+    lines += ["## A report\n", "From `tidepool report`.\n", f"![A report of a sweep and three runs]({GUIDE}/report.png)\n"]
     return "\n".join(lines)
 
 
