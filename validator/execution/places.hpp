@@ -63,7 +63,7 @@ class Places {
     Bytes end;
     std::uint32_t place = 0;
   };
-  std::uint32_t* writes(std::uint32_t place) { return touches_.data() + place * 2 * lanes_; }
+  std::uint32_t* writes(std::uint32_t place) { return touches_.data() + std::size_t{place} * 2 * lanes_; }
   std::uint32_t* reads(std::uint32_t place) { return writes(place) + lanes_; }
   std::uint32_t fresh(Bytes offset, Bytes size);
   void claim(std::uint32_t place, Bytes first, Bytes end);
