@@ -38,7 +38,10 @@ void print_summary(const SweepProgress& end, const Database& database) {
   fmt::print(stderr, "{} runs in {:.2f} s: {} runs/s, {} actions/s", grouped(static_cast<std::int64_t>(end.done)),
              end.seconds, short_number(static_cast<double>(end.done) / std::max(end.seconds, 1e-9)),
              short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
-  if (end.present > 0) fmt::print(stderr, "; {} were there already", grouped(static_cast<std::int64_t>(end.present)));
+  if (const std::size_t there = end.present - end.elsewhere; there > 0)
+    fmt::print(stderr, "; {} were there already", grouped(static_cast<std::int64_t>(there)));
+  if (end.elsewhere > 0)
+    fmt::print(stderr, "; another sweep did {} meanwhile", grouped(static_cast<std::int64_t>(end.elsewhere)));
   fmt::print(stderr, "{}\n", kept ? "; all are in " + database.path() : "; nothing is kept without -o FILE");
   if (end.unsettled > 0)
     fmt::print(stderr, "{} did not settle within their iterations: their times are means over the last half of them\n",

@@ -259,7 +259,45 @@ void Database::insert(std::span<const KeyedRow> rows, const std::string& source)
       for (std::size_t i = 0; i < keyed.row.size(); ++i) bind(insert_.get(), static_cast<int>(i) + 2, keyed.row[i]);
       run_once(insert_.get());
     }
+    if (!unclaim_) return;
+    for (const KeyedRow& keyed : rows) {
+      bind(unclaim_.get(), 1, keyed.key);
+      run_once(unclaim_.get());
+    }
   });
+}
+
+std::vector<Claim> Database::claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock) {
+  if (!claim_) {
+    execute(schema::kCreateClaims);
+    holder_ = prepare("SELECT holder FROM claims WHERE run_key = ?");
+    claim_ = prepare("INSERT OR REPLACE INTO claims VALUES (?, ?)");
+    unclaim_ = prepare("DELETE FROM claims WHERE run_key = ?");
+  }
+  std::vector<Claim> claims;
+  const auto take = [&](const std::string& key) {
+    if (const auto known = outcome(key); known && *known != kError) return Claim::kDone;
+    bind(holder_.get(), 1, key);
+    const bool claimed = step(holder_.get());
+    const std::int64_t holder = claimed ? sqlite3_column_int64(holder_.get(), 0) : 0;
+    sqlite3_reset(holder_.get());
+    if (claimed && lock.is_held(holder)) return Claim::kElsewhere;
+    bind(claim_.get(), 1, key);
+    sqlite3_bind_int64(claim_.get(), 2, lock.holder());
+    run_once(claim_.get());
+    return Claim::kTaken;
+  };
+  transact([&] {
+    for (std::size_t taken = 0; claims.size() < keys.size() && taken < most; taken += claims.back() == Claim::kTaken)
+      claims.push_back(take(keys[claims.size()]));
+  });
+  return claims;
+}
+
+void Database::release(const ClaimLock& lock) {
+  const Statement statement = prepare("DELETE FROM claims WHERE holder = ?");
+  sqlite3_bind_int64(statement.get(), 1, lock.holder());
+  run_once(statement.get());
 }
 
 void Database::insert(std::span<const MeasuredRun> measurements) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/sweep/claim_lock.hpp"
 #include "simulator/sweep/result_row.hpp"
 #include "traces/quantity.hpp"
 
@@ -52,6 +53,13 @@ struct MeasuredRun {
   std::optional<Bytes> peak = {}, corrupt = {};
 };
 
+/// Who does a run that somebody asks for.
+enum class Claim : std::uint8_t {
+  kTaken,      ///< the one who asked
+  kDone,       ///< nobody: it is in the database, and did not fail
+  kElsewhere,  ///< another sweep, which is alive
+};
+
 /// A sweep that was asked for, so that it can be resumed.
 struct SweepRequest {
   std::string version, request;  ///< of the program; JSON
@@ -73,6 +81,12 @@ class Database {
   const std::string& path() const { return path_; }
   /// Whether a file that begins with these 100 bytes is a database of sweep results, of any version.
   static bool is_ours(std::string_view head);
+
+  /// Takes up to `most` of these runs for one of several sweeps that write to this file. A claim holds until the row is
+  /// inserted, the claim is released, or its holder's lock is gone.
+  /// @return  for each run that was looked at, in their order
+  std::vector<Claim> claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock);
+  void release(const ClaimLock& lock);
 
   /// Writes all rows or none. A row replaces one of the same key that failed; any other stays, and is the same.
   /// @param source  what to call where the rows come from, if they contradict those that are there
@@ -123,7 +137,8 @@ class Database {
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
-  Statement insert_, find_, outcome_;  // after handle_: finalized before it is closed
+  Statement insert_, find_, outcome_;   // after handle_: finalized before it is closed
+  Statement holder_, claim_, unclaim_;  // of the table of claims, once there is one
 };
 
 }  // namespace tidepool

@@ -10,6 +10,10 @@ namespace tidepool::schema {
 inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
 inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
 
+/// Who does which run at the moment; made by the first sweep, and no part of the results.
+inline constexpr const char* kCreateClaims =
+    "CREATE TABLE IF NOT EXISTS claims (run_key TEXT NOT NULL PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID";
+
 /// The database's name of a column: "stall_ns_h2d" for "stall_ns.h2d".
 std::string column_name(const Column& column);
 

@@ -4,93 +4,141 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "simulator/bounds/bound_cache.hpp"
+#include "simulator/sweep/claim_lock.hpp"
 
 namespace tidepool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWritePeriod{200};
+constexpr std::size_t kMostAhead = 4096;  // runs that were taken and not begun
 
-/// Runs on their way from the threads that do them to the one that writes them.
+/// Threads that do runs, and the rows on their way to the one that writes them.
 class Worker {
  public:
-  Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
-      : parts_{parts}, tasks_{tasks}, stop_{options.stop} {
-    const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
+  /// @param runs  the most that it will be given
+  Worker(std::span<const SweepPart> parts, std::size_t runs, const SweepOptions& options)
+      : parts_{parts}, stop_{options.stop} {
+    const std::size_t threads = std::min(runs, static_cast<std::size_t>(std::max(1, options.threads)));
     threads_.reserve(threads);
     for (std::size_t i = 0; i < threads; ++i) start();
   }
   ~Worker() {
-    given_up_ = true;
+    {
+      const std::lock_guard lock{mutex_};
+      closed_ = true;
+      queue_.clear();
+    }
+    more_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// What was done since the last call, after at most kWritePeriod; sets `last` when nothing more will come.
-  std::vector<KeyedRow> take(bool& last) {
+  /// How many runs it can be given now: about as many as it does while rows are written twice.
+  std::size_t wanted() const {
+    const std::lock_guard lock{mutex_};
+    const std::size_t enough = std::clamp(2 * last_taken_, threads_.size(), kMostAhead);
+    return enough - std::min(enough, queue_.size());
+  }
+
+  void add(std::span<const SweepTask> tasks) {
+    if (tasks.empty()) return;
+    {
+      const std::lock_guard lock{mutex_};
+      queue_.insert(queue_.end(), tasks.begin(), tasks.end());
+      ran_dry_ = false;
+    }
+    more_.notify_all();
+  }
+
+  /// Whether it has nothing to do, and take() has nothing to return.
+  bool idle() const {
+    const std::lock_guard lock{mutex_};
+    return queue_.empty() && busy_ == 0 && done_.empty() && !failure_;
+  }
+
+  /// What was done since the last call, after at most kWritePeriod, or when the last run was begun or ended.
+  std::vector<KeyedRow> take() {
     std::unique_lock lock{mutex_};
-    finished_.wait_for(lock, kWritePeriod, [&] { return running_ == 0; });
+    dry_.wait_for(lock, kWritePeriod, [&] { return ran_dry_ || failure_; });
+    ran_dry_ = false;
     if (failure_) std::rethrow_exception(failure_);
-    last = running_ == 0;
+    last_taken_ = done_.size();
     return std::exchange(done_, {});
   }
 
  private:
   /// As many as the system allows; without any, nothing would be done.
   void start() {
-    const std::lock_guard lock{mutex_};  // a thread ends only after it has been counted
     try {
       threads_.emplace_back([this] { work(); });
-      ++running_;
     } catch (const std::system_error&) {
       if (threads_.empty()) throw;
     }
   }
 
   void work() {
-    try {
-      while (!given_up_ && !(stop_ && *stop_)) {
-        const std::size_t next = next_++;
-        if (next >= tasks_.size()) break;
-        const SweepPart& part = parts_[tasks_[next].part];
-        const RunSpec spec = part.grid.at(tasks_[next].index);
-        const Result result = try_simulate(part.trace.trace, spec);
-        std::optional<Bound> bound;
-        if (result.outcome != Outcome::kError) bound = bounds_.find(part.trace.trace, spec);
-        KeyedRow row{run_key(part.trace.trace, spec),
-                     make_row(part.trace, part.grid.ideal_peak(), spec, result, bound)};
-        const std::lock_guard lock{mutex_};
-        done_.push_back(std::move(row));
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      more_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+      if (stop_ && *stop_) queue_.clear();
+      if (closed_) return;
+      if (queue_.empty()) continue;
+      const SweepTask task = queue_.front();
+      queue_.pop_front();
+      if (queue_.empty()) run_dry();
+      ++busy_;
+      lock.unlock();
+      std::optional<KeyedRow> row;
+      std::exception_ptr failure;
+      try {
+        row = row_of(task);
+      } catch (...) {
+        failure = std::current_exception();
       }
-    } catch (...) {
-      const std::lock_guard lock{mutex_};
-      failure_ = std::current_exception();
+      lock.lock();
+      --busy_;
+      if (failure) failure_ = failure;
+      if (row) done_.push_back(*std::move(row));
+      if (failure || (queue_.empty() && busy_ == 0)) run_dry();
     }
-    const std::lock_guard lock{mutex_};
-    --running_;
-    finished_.notify_one();
+  }
+
+  void run_dry() {
+    ran_dry_ = true;
+    dry_.notify_one();
+  }
+
+  KeyedRow row_of(const SweepTask& task) {
+    const SweepPart& part = parts_[task.part];
+    const RunSpec spec = part.grid.at(task.index);
+    const Result result = try_simulate(part.trace.trace, spec);
+    std::optional<Bound> bound;
+    if (result.outcome != Outcome::kError) bound = bounds_.find(part.trace.trace, spec);
+    return {run_key(part.trace.trace, spec), make_row(part.trace, part.grid.ideal_peak(), spec, result, bound)};
   }
 
   std::span<const SweepPart> parts_;
-  std::span<const SweepTask> tasks_;
   const std::atomic<bool>* stop_;
   BoundCache bounds_;
-  std::atomic<bool> given_up_ = false;
-  std::atomic<std::size_t> next_ = 0;
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  std::vector<KeyedRow> done_;  // guarded by mutex_, as are the next two
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable more_, dry_;
+  std::deque<SweepTask> queue_;
+  std::vector<KeyedRow> done_;
   std::exception_ptr failure_;
-  std::size_t running_ = 0;
+  std::size_t busy_ = 0, last_taken_ = 0;
+  bool closed_ = false, ran_dry_ = false;
   std::vector<std::thread> threads_;
 };
 
@@ -103,21 +151,65 @@ std::vector<SweepTask> all_of(std::span<const SweepPart> parts, const Shard& sha
   return tasks;
 }
 
-/// What the database does not have, or has as failed: a policy may have been mended since.
-std::vector<SweepTask> missing(std::span<const SweepPart> parts, std::span<const SweepTask> tasks,
-                               const Database& database, SweepProgress& progress) {
-  std::vector<SweepTask> missing;
-  for (const SweepTask& task : tasks) {
-    ++progress.runs;
-    const SweepPart& part = parts[task.part];
-    const auto outcome = database.outcome(run_key(part.trace.trace, part.grid.at(task.index)));
-    if (!outcome || *outcome == to_text(Outcome::kError))
-      missing.push_back(task);
-    else
-      ++progress.present;
+/// The runs that a database does not have, or has as failed: a policy may have been mended since. Another sweep may be
+/// doing some of them.
+class Lacking {
+ public:
+  Lacking(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
+          SweepProgress& progress)
+      : database_{database} {
+    for (const SweepTask& task : tasks) {
+      ++progress.runs;
+      const SweepPart& part = parts[task.part];
+      const std::string key = run_key(part.trace.trace, part.grid.at(task.index));
+      const auto outcome = database.outcome(key);
+      if (outcome && *outcome != to_text(Outcome::kError)) {
+        ++progress.present;
+        continue;
+      }
+      tasks_.push_back(task);
+      keys_.push_back(key);
+    }
+    if (database.path() != ":memory:" && !tasks_.empty()) lock_.emplace(database.path());
   }
-  return missing;
-}
+  ~Lacking() {
+    try {
+      if (lock_) database_.release(*lock_);
+    } catch (const std::exception&) {  // without its lock a claim counts for nothing
+    }
+  }
+  Lacking(const Lacking&) = delete;
+  Lacking& operator=(const Lacking&) = delete;
+
+  /// How many nobody has taken yet, as far as this sweep knows.
+  std::size_t size() const { return tasks_.size(); }
+
+  /// Takes up to `most` for this sweep, and counts those that another one has done meanwhile.
+  std::vector<SweepTask> take(std::size_t most, SweepProgress& progress) {
+    if (most == 0 || tasks_.empty()) return {};
+    const std::vector<Claim> claims =
+        lock_ ? database_.claim(keys_, most, *lock_) : std::vector(std::min(most, tasks_.size()), Claim::kTaken);
+    std::vector<SweepTask> taken;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      if (claims[i] == Claim::kTaken) taken.push_back(tasks_[i]);
+      if (claims[i] == Claim::kDone) ++progress.present, ++progress.elsewhere;
+      if (claims[i] != Claim::kElsewhere) continue;
+      tasks_[kept] = tasks_[i];
+      keys_[kept++] = keys_[i];
+    }
+    const auto first = static_cast<std::ptrdiff_t>(kept), last = static_cast<std::ptrdiff_t>(claims.size());
+    tasks_.erase(tasks_.begin() + first, tasks_.begin() + last);
+    keys_.erase(keys_.begin() + first, keys_.begin() + last);
+    return taken;
+  }
+
+ private:
+  Database& database_;
+  std::vector<SweepTask> tasks_;
+  std::vector<std::string> keys_;  // of tasks_
+  std::optional<ClaimLock> lock_;
+};
 
 void count(const Row& row, SweepProgress& progress) {
   ++progress.done;
@@ -136,11 +228,13 @@ void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, D
            const SweepOptions& options, SweepProgress& progress) {
   const Clock::time_point begin = Clock::now();
   const double before = progress.seconds;
-  const std::vector<SweepTask> lacking = missing(parts, tasks, database, progress);
+  Lacking lacking{parts, tasks, database, progress};
   if (options.progress) options.progress(progress);
-  Worker worker{parts, lacking, options};
-  for (bool last = lacking.empty(); !last;) {
-    const std::vector<KeyedRow> rows = worker.take(last);
+  Worker worker{parts, lacking.size(), options};
+  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
+  while (!worker.idle() || (lacking.size() > 0 && !stopped())) {
+    if (!stopped()) worker.add(lacking.take(worker.wanted(), progress));
+    const std::vector<KeyedRow> rows = worker.take();
     database.insert(rows);
     for (const KeyedRow& keyed : rows) count(keyed.row, progress);
     progress.seconds = before + std::chrono::duration<double>(Clock::now() - begin).count();

@@ -22,10 +22,11 @@ struct SweepPart {
 };
 
 struct SweepProgress {
-  std::size_t runs = 0;     ///< that the grids ask for, of the shard
-  std::size_t present = 0;  ///< of them, in the database before this sweep
-  std::size_t done = 0;     ///< of them, done by this sweep and in the database
-  std::size_t failed = 0;   ///< of those done: outcome error
+  std::size_t runs = 0;       ///< that the grids ask for, of the shard
+  std::size_t present = 0;    ///< of them, in the database before this sweep, or written by another one meanwhile
+  std::size_t elsewhere = 0;  ///< of those present, written by another sweep meanwhile
+  std::size_t done = 0;       ///< of them, done by this sweep and in the database
+  std::size_t failed = 0;     ///< of those done: outcome error
   std::string first_failure;
   std::size_t unsettled = 0;  ///< of those done: no iteration began as an earlier one had
   std::int64_t actions = 0;   ///< of those done
@@ -47,7 +48,8 @@ struct SweepTask {
   std::size_t index = 0;  ///< in the part's grid
 };
 
-/// Does every run that the database does not have yet, or has as failed. The rows are the same for any number of
+/// Does every run that the database does not have yet, or has as failed, and that no other sweep into the same file is
+/// doing; waits for those. Each run is claimed in the database, by a lock that ends with its process (ClaimLock). The rows are the same for any number of
 /// threads and after any number of interruptions, but for the columns that tell wall time. A run that fails is a row
 /// with outcome error and ends nothing else.
 /// @throws Disagreement  if another worker wrote a run meanwhile, with another result

@@ -1,0 +1,102 @@
+// Sweeps that share the runs of one database.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "simulator/sweep/sweep.hpp"
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/random_trace.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+const std::vector<std::string> kKeys{"a", "b", "c"};
+using Claims = std::vector<Claim>;
+
+std::vector<SweepPart> some_parts() {
+  std::vector<SweepPart> parts;
+  NamedTrace trace{"random", tests::random_trace(3, 200)};
+  Grid grid{{.pool = "best-fit", .policy = "none,lru,lru-swap,random", .capacity = "0.3x..1.0x/10", .seed = "1..2"},
+            trace.trace};
+  parts.push_back({std::move(trace), std::move(grid)});
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("a run that a living sweep has claimed is left to it") {
+  const ScratchFolder scratch;
+  Database one{scratch.file("r.sqlite")}, two{scratch.file("r.sqlite")};
+  const ClaimLock first{one.path()};
+  CHECK(one.claim(kKeys, 1, first) == Claims{Claim::kTaken});
+  {
+    const ClaimLock second{two.path()};
+    CHECK(two.claim(kKeys, 2, second) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
+  }
+  // The second has ended without a word: what it claimed is free, what the first claimed is not.
+  const ClaimLock third{two.path()};
+  CHECK(two.claim(kKeys, 3, third) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
+  one.release(first);
+  CHECK(two.claim(kKeys, 1, third) == Claims{Claim::kTaken});
+}
+
+TEST_CASE("a claim of a killed process counts for nothing") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite");
+  int ready[2] = {};
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Database database{path};
+    const ClaimLock lock{path};
+    database.claim(kKeys, 3, lock);
+    static_cast<void>(write(ready[1], "x", 1));
+    for (;;) pause();
+  }
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  Database database{path};
+  {
+    const ClaimLock lock{path};
+    CHECK(database.claim(kKeys, 3, lock) == Claims(3, Claim::kElsewhere));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    CHECK(database.claim(kKeys, 3, lock) == Claims(3, Claim::kTaken));
+  }
+  CHECK_FALSE(std::filesystem::exists(path + "-workers"));  // the last one out has removed it
+  close(ready[0]), close(ready[1]);
+}
+
+TEST_CASE("two sweeps into one database do each run once, and both end with all of them") {
+  const ScratchFolder scratch;
+  const std::vector<SweepPart> parts = some_parts();
+  const std::size_t runs = 4 * 10 * 2;
+  SweepProgress ends[2];
+  {
+    const auto work = [&](SweepProgress& end) {
+      Database database{scratch.file("r.sqlite")};
+      end = sweep(parts, database, {.threads = 2});
+      CHECK(database.runs() == static_cast<std::int64_t>(runs));
+    };
+    std::thread other{[&] { work(ends[0]); }};
+    work(ends[1]);
+    other.join();
+  }
+  CHECK(ends[0].done + ends[1].done == runs);
+  for (const SweepProgress& end : ends) CHECK(end.present + end.done == runs);
+  CHECK(std::filesystem::directory_iterator { scratch.file(".") } -> path().filename() == "r.sqlite");
+}
+
+TEST_CASE("a sweep says of a lock file that it cannot have which and why") {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("r.sqlite");
+  const Database database{path};
+  std::filesystem::create_directory(path + "-workers");
+  CHECK_THROWS_WITH(ClaimLock{path},
+                    std::filesystem::canonical(path).string() + "-workers: cannot be locked: Is a directory");
+}
