@@ -1,13 +1,18 @@
 // tidepool simulate: one run in full, or a few one after the other.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <utility>
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/simulate_job.hpp"
+#include "simulator/engine/iteration_watch.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -134,6 +139,32 @@ bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& s
   return true;
 }
 
+/// Says how far a run of many iterations is, on a terminal and about five times a second.
+class IterationProgress {
+ public:
+  void show(int done) {
+    done_ = done;
+    const Clock::time_point now = Clock::now();
+    if (!terminal_ || now - shown_ < std::chrono::milliseconds{200}) return;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    fmt::print(stderr, "\r\x1b[K{} iterations, none began as an earlier one did; {}/s", grouped(done),
+               short_number(done / seconds));
+    shown_ = now;
+  }
+  /// Takes the line away, and begins again for the next run. @return  the iterations done
+  int clear() {
+    if (shown_ != begin_) fmt::print(stderr, "\r\x1b[K");
+    begin_ = shown_ = Clock::now();
+    return std::exchange(done_, 0);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  Clock::time_point begin_ = Clock::now(), shown_ = begin_;
+  int done_ = 0;
+};
+
 int run(const Arguments& arguments) {
   if (is_job_file(arguments.trace)) {
     if (!arguments.plan_out.empty())
@@ -148,9 +179,17 @@ int run(const Arguments& arguments) {
     throw InputError{fmt::format("--plan-out: the lists ask for {} runs; expected one", grid.size())};
   bool failed = false;
   BoundCache bounds;
+  const Interruptible interruptible;
+  IterationProgress progress;
+  const IterationWatch watch{[&](int done) { return progress.show(done), !Interruptible::asked(); }};
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
     Result result = try_simulate(trace.trace, spec, keep_plan);
+    const int done = progress.clear();
+    if (Interruptible::asked()) {
+      fmt::print(stderr, "{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
+      return Interruptible::code();
+    }
     std::optional<Bound> bound;
     if (result.outcome != Outcome::kError) bound = bounds.find(trace.trace, spec);
     const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "simulator/engine/boundary.hpp"
+#include "simulator/engine/iteration_watch.hpp"
 #include "simulator/engine/timeline.hpp"
 
 namespace tidepool {
@@ -57,7 +58,7 @@ Nanos baseline_time(const Trace& trace, const RunSpec& spec) {
     begin_unhindered(trace, timeline, false);
     boundaries.push_back(timeline.boundary());
     int cycle = cycle_of(boundaries, iterations);
-    if (cycle == 0 && static_cast<int>(i) < spec.iterations) continue;
+    if (cycle == 0 && static_cast<int>(i) < spec.iterations && IterationWatch::proceed(static_cast<int>(i))) continue;
     if (cycle == 0) cycle = static_cast<int>(i + 1) / 2;
     return mean_of_last(iterations, cycle).makespan;
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "simulator/plan_file.hpp"
@@ -238,14 +240,35 @@ TEST_CASE("a step that hands something on is shown in its steady state, whatever
   CHECK(first["start_on_host_bytes"] == 0);
 }
 
-TEST_CASE("a run that does not settle says so on stderr") {
-  const ScratchFolder scratch;
-  // Nothing makes stream a wait for b, which falls behind by 1 ms in each iteration.
+namespace {
+
+/// A step that never settles: nothing makes stream a wait for b, which falls behind by 1 ms in each iteration.
+std::string write_unsettled(const ScratchFolder& scratch) {
   TraceBuilder build{{"a", "b"}};
   const BufferId weight = build.existing({.size = 100_MiB});
   build.run({.stream = StreamId{0}, .duration = 1_ms}, {{weight}});
   build.run({.stream = StreamId{1}, .duration = 2_ms}, {});
-  const std::string trace = tests::write_trace(scratch, "apart", build.finish());
+  return tests::write_trace(scratch, "apart", build.finish());
+}
+
+}  // namespace
+
+TEST_CASE("a run of very many iterations ends when it is asked to, and says how far it was") {
+  const ScratchFolder scratch;
+  const std::string line =
+      fmt::format("timeout --preserve-status -s TERM 2 '{}' simulate '{}' --iterations 1000000000 >'{}' 2>'{}'",
+                  TIDEPOOL_PROGRAM, write_unsettled(scratch), scratch.file("out"), scratch.file("err"));
+  const int status = std::system(line.c_str());
+  CHECK(WEXITSTATUS(status) == 143);
+  CHECK(content_of(scratch.file("out")).empty());
+  const std::string err = content_of(scratch.file("err"));
+  CHECK(err.starts_with("none: interrupted after "));
+  CHECK(err.ends_with(" of 1000000000 iterations\n"));
+}
+
+TEST_CASE("a run that does not settle says so on stderr") {
+  const ScratchFolder scratch;
+  const std::string trace = write_unsettled(scratch);
   const auto simulate = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"simulate", trace, "--capacity", "1.0x", "--json"});
     return run_program(more);
