@@ -35,10 +35,15 @@ class ActionDevice final : public Device {
   void show(Bytes address, Bytes size, Bytes memory) override { record_(Verb::kMap, memory / kMapPage, address, size); }
   void hide(Bytes address, Bytes size) override { record_(Verb::kUnmap, 0, address, size); }
 
+  Bytes reserved() const { return reserved_; }
+  /// The last segment, or memory for a range, that the capacity did not allow since this was forgotten; 0: none.
+  Bytes refused() const { return refused_; }
+  void forget_refused() { refused_ = {}; }
+
  private:
   /// @param pages  0: a segment
   bool take(Bytes address, Bytes size, std::int64_t pages) {
-    if (size > capacity_ - reserved_) return false;
+    if (size > capacity_ - reserved_) return refused_ = size, false;
     reserved_ += size;
     record_(Verb::kReserve, pages, address, size);
     return true;
@@ -50,7 +55,7 @@ class ActionDevice final : public Device {
 
   Bytes capacity_;
   Record record_;
-  Bytes reserved_, next_address_;
+  Bytes reserved_, refused_, next_address_;
 };
 
 }  // namespace tidepool

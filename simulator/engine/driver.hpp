@@ -144,6 +144,7 @@ class Driver {
   void settle_past();
   void take_place_away(VersionId v, Verb verb);
   std::string off_device_text() const;
+  std::string refused_text() const;
   [[noreturn]] void out_of_memory(const Request& request);
   void check_limit();
 

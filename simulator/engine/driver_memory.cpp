@@ -66,6 +66,7 @@ Block Driver::find_place(VersionId v) {
   if (calls_.any_anticipates()) anticipate(request);
   bool evicted = false;
   std::size_t left = kAnswersPerVersion * states_.size() + 1;
+  device_.forget_refused();
   for (;;) {
     if (const std::optional<Block> block = place(request)) {
       if (!evicted) return *block;
@@ -282,6 +283,14 @@ std::string Driver::off_device_text() const {
   return text;
 }
 
+/// "; the pool could not get a segment of 20 MiB: 30 MiB of 40 MiB are reserved", of the last one that it asked for; ""
+/// if it asked for none.
+std::string Driver::refused_text() const {
+  if (device_.refused() == Bytes{}) return "";
+  return fmt::format("; the pool could not get a segment of {}: {} of {} are reserved", to_text(device_.refused()),
+                     to_text(device_.reserved()), to_text(spec_.capacity));
+}
+
 namespace {
 
 /// A size that can be told from another: with its bytes where both would read the same, as in "49 MiB (51380225 B)".
@@ -311,13 +320,14 @@ void Driver::out_of_memory(const Request& request) {
   const bool never = needed > spec_.capacity && assume_.name.empty();
   throw Stop{never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
              fmt::format(
-                 "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes room{}",
+                 "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes "
+                 "room{}{}",
                  before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
                                  : "the end of the step",
                  text_beside(request.size, hole), trace_.version(request.version).buffer.value(),
                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
                  to_text(timeline_.held()), to_text(spec_.capacity), text_beside(hole, request.size), off_device_text(),
-                 never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
+                 refused_text(), never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
 }
 
 void Driver::check_limit() {

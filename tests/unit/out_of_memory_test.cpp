@@ -22,3 +22,21 @@ TEST_CASE("sizes of an out-of-memory message that would read the same are told a
         "op 1 () wants 50 MiB (52429312 B) for buffer 2; 50 MiB are held of 100 MiB, the largest hole is 50 MiB "
         "(52428800 B), and no policy makes room");
 }
+
+TEST_CASE("an out-of-memory message says which segment the pool could not get") {
+  // PyTorch's allocator takes 12 MiB as a segment of its own and serves 1 MiB out of one of 2 MiB.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 12_MiB}), small = build.alloc({.size = 1_MiB});
+  build.run({.duration = 1_us}, {{a, Access::kWrite}, {small, Access::kWrite}});
+  const BufferId b = build.alloc({.size = 11_MiB});
+  build.run({.duration = 1_us}, {{a}, {small}, {b, Access::kWrite}});
+  const Trace trace = build.finish();
+  RunSpec spec;
+  spec.pool = "pytorch";
+  spec.capacity = 24_MiB;
+  const Result result = simulate(trace, spec);
+  CHECK(result.outcome == Outcome::kOutOfMemory);
+  CHECK(result.message ==
+        "op 1 () wants 11 MiB for buffer 2; 13 MiB are held of 24 MiB, the largest hole is 10 MiB, and no policy makes "
+        "room; the pool could not get a segment of 12 MiB: 14 MiB of 24 MiB are reserved");
+}
