@@ -100,10 +100,15 @@ std::string explain(const std::exception& error) {
   return fmt::format("stdout: not all of it could be written: {}", std::strerror(system->code().value()));
 }
 
-}  // namespace
+/// The first argument that names a file, and ": "; "" if none does.
+std::string first_file(int argc, char** argv) {
+  for (int i = 2; i < argc; ++i)
+    if (access(argv[i], F_OK) == 0) return fmt::format("{}: ", argv[i]);
+  return "";
+}
 
-int main(int argc, char** argv) {
-  occupy_closed_streams();
+/// Runs the command that the command line names. @return its exit code
+int run_command(int argc, char** argv) {
   CLI::App app{"What would this training step cost, in bytes and in time, under another memory policy?", "tidepool"};
   app.set_version_flag("--version", fmt::format("tidepool {}", tidepool::build_version()));
   app.require_subcommand(1);
@@ -124,23 +129,31 @@ int main(int argc, char** argv) {
   try {
     if (argc > 1) require_command(argv[1]);
     app.parse(argc, argv);
-    limit_input(max_input);
-    load_plugins(plugins);
-    const int code = chosen();
-    finish_output();
-    return code;
   } catch (const CLI::ExtrasError& error) {
     const std::string unknown = unknown_option(app, argc, argv);
     if (unknown.empty()) return app.exit(error), 2;
-    fmt::print(stderr, "tidepool: {}\n", unknown);
-    return 2;
+    throw tidepool::InputError{unknown};
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  limit_input(max_input);
+  load_plugins(plugins);
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_closed_streams();
+  try {
+    const int code = run_command(argc, argv);
+    finish_output();
+    return code;
   } catch (const tidepool::InputError& error) {
     fmt::print(stderr, "tidepool: {}\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tidepool: takes more memory than there is\n");
+    fmt::print(stderr, "tidepool: {}takes more memory than there is\n", first_file(argc, argv));
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tidepool: {}\n", explain(error));

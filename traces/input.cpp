@@ -229,8 +229,7 @@ void write_file(const std::string& path, std::string_view bytes) {
   if (!complete || !closed || (!in_place && std::rename(written.c_str(), path.c_str()) != 0)) {
     const int why = errno;
     if (!in_place) std::remove(written.c_str());
-    errno = why;
-    fail(path, "written");
+    throw std::runtime_error{fmt::format("{}: cannot be written: {}", path, std::strerror(why))};
   }
 }
 

@@ -56,7 +56,7 @@ Input decompressed(Input input, const HeadCheck& check = {});
 
 /// Writes a file as a whole or not at all: to a temporary name beside it, then renamed. What is a link, a pipe or a
 /// device (/dev/stdout) stays one and is written to.
-/// @throws InputError  "x.tide: cannot be written: No space left on device"
+/// @throws InputError  if it cannot be opened; std::runtime_error  "x.tide: cannot be written: No space left on device"
 void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace tidepool

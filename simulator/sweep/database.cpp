@@ -198,8 +198,13 @@ void Database::check() const {
 }
 
 void Database::fail(int code) const {
-  throw std::runtime_error{
-      fmt::format("{}: {}", path_, code == SQLITE_ERROR ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code))};
+  const std::string message =
+      fmt::format("{}: {}", path_, code == SQLITE_ERROR ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
+  const int extended = sqlite3_extended_errcode(handle_.get());
+  const bool unreadable = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || extended == SQLITE_IOERR_READ ||
+                          extended == SQLITE_IOERR_SHORT_READ;
+  if (unreadable) throw InputError{message};
+  throw std::runtime_error{message};
 }
 
 void Database::execute(const std::string& sql) const {

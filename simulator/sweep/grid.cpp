@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
@@ -49,6 +50,12 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
+/// A pool may be made of a file: what is wrong with it is wrong input, and no failure of a run.
+void refuse_unreadable(const Spec& pool) {
+  const PoolInfo& info = find_pool(pool.name);
+  static_cast<void>(info.make(Options{info.name, info.options, pool.options}));
+}
+
 /// Specs whose names and options are known; each once, although it may be written in several ways.
 /// @param field  of RunSpec that they are for
 /// @param all    what "all" stands for
@@ -63,6 +70,7 @@ std::vector<Part> parse_specs(const char* option, const std::string& text, Part 
     const SpecNames names = names_of(spec);
     if (std::find(seen.begin(), seen.end(), names) != seen.end()) return;
     seen.push_back(names);
+    if constexpr (std::is_same_v<Part, Spec>) refuse_unreadable(one);
     specs.push_back(one);
   };
   for (const std::string& part : naming(option, [&] { return parts_of(text); })) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <new>
 #include <stdexcept>
 
 #include "simulator/machine/machine_file.hpp"
@@ -229,6 +230,8 @@ Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
   failed.outcome = Outcome::kError;
   try {
     return simulate(trace, spec, keep_plan);
+  } catch (const std::bad_alloc&) {
+    failed.message = "takes more memory than there is";
   } catch (const std::exception& error) {
     failed.message = error.what();
   } catch (...) {

@@ -29,6 +29,46 @@ TEST_CASE("output that could not be written is an error") {
   CHECK(closed.err == "tidepool: stdout: not all of it could be written: Bad file descriptor\n");
 }
 
+TEST_CASE("a full disk ends every command that writes a file with 1, and names the file") {
+  const ScratchFolder scratch;
+  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide";
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"import", trace, "-o", "/dev/full"},
+                                             {"export", trace, "--to", "jsonl", "-o", "/dev/full"},
+                                             {"pack", trace, "--pool", "tide-pool", "--layout-out", "/dev/full"},
+                                             {"simulate", trace, "--first", "--plan-out", "/dev/full"},
+                                             {"report", trace, "-o", "/dev/full"}}) {
+    const ProgramResult result = run_program(words);
+    INFO(words[0]);
+    CHECK(result.code == 1);
+    CHECK(result.err == "tidepool: /dev/full: cannot be written: No space left on device\n");
+  }
+  const ProgramResult nowhere = run_program({"import", trace, "-o", scratch.file("none/a.tide")});
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err == "tidepool: " + scratch.file("none/a.tide") + ": cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("a damaged layout is wrong input of every command that places by it") {
+  const ScratchFolder scratch;
+  const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", layout = scratch.file("a.layout");
+  std::ofstream{layout} << R"({"tidepool_layout":1,"alignment_bytes":512,"height_bytes":512,"lower_bound_bytes":0,)"
+                        << R"("existing":0,"requests":1})"
+                        << "\n"
+                           R"({"size_bytes":4,"offset_bytes":-8})"
+                           "\n";
+  const std::string pool = "layout(file=" + layout + ")", results = scratch.file("r.sqlite");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"pack", trace, "--pool", pool},
+                                             {"simulate", trace, "--pool", pool},
+                                             {"sweep", trace, "--pool", pool, "-o", results}}) {
+    const ProgramResult result = run_program(words);
+    INFO(words[0]);
+    CHECK(result.code == 2);
+    CHECK(result.err == "tidepool: " + layout + ":2: 'offset_bytes' is -8; expected 0 to 4611686018427387904\n");
+  }
+  CHECK(content_of(results).empty());
+}
+
 TEST_CASE("an option that nobody knows is refused with what may have been meant") {
   const ProgramResult near = run_program({"simulate", "x.tide", "--polcy", "lru"});
   CHECK(near.code == 2);
