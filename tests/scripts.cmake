@@ -12,7 +12,19 @@ if(TIDEPOOL_BUNDLE)
   set_tests_properties("the bundle runs in an empty root" PROPERTIES FIXTURES_REQUIRED bundle
     SKIP_REGULAR_EXPRESSION "skipped:")
 endif()
+# Calls of the C library that fail, in the program as it is.
+add_library(tidepool_faults SHARED faults/faults.cpp)
+target_compile_features(tidepool_faults PRIVATE cxx_std_20)
+target_compile_options(tidepool_faults PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+target_link_libraries(tidepool_faults PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(tidepool_faults PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_dependencies(tidepool_tests tidepool_faults)
 if(Python3_Interpreter_FOUND)
+  add_test(NAME "a call that fails is said, and leaves nothing half-written"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
+      --library $<TARGET_FILE:tidepool_faults> --points 4)
+  add_test(NAME "a killed sweep goes on to the same results"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/nightly/kills.py --program $<TARGET_FILE:tidepool> --kills 5)
   # The Python that has PyTorch, if it is another one.
   set(torch_python ${Python3_EXECUTABLE})
   if(DEFINED ENV{TIDEPOOL_TORCH_PYTHON})

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Sweeps that are killed (SIGKILL) at random moments: what they leave goes on to the results of a sweep that was left alone.
+
+    kills.py --program build/tidepool [--kills 200] [--seed 1]
+
+Each trial begins a sweep into a new database, kills it at a moment drawn at random from the time that a whole one takes, runs
+the same command to its end, and compares with the undisturbed one. The last line is a JSON object: runs and findings.
+"""
+import argparse
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "traces" / "samples"
+SECONDS = 300
+
+
+class Sweep:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def words(self, database):
+        return [self.program, "sweep", SAMPLES / "unet.tide", SAMPLES / "vgg16.tide", "--policy", "none,lru,lru-swap,dtr-eq",
+                "--capacity", "0.3x..1x/12", "--first", "-j", "2", "--no-plot", "-o", self.folder / database]
+
+    def start(self, database):
+        return subprocess.Popen(self.words(database), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+
+    def finish(self, database):
+        """Does the rest; the message of what went wrong, or ""."""
+        process = self.start(database)
+        try:
+            _, said = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return f"the next sweep is not done after {SECONDS} s"
+        return "" if process.returncode == 0 else f"the next sweep ends with {process.returncode}: {said.strip()}"
+
+    def differs(self, database, expected):
+        ran = subprocess.run([self.program, "compare", self.folder / database, self.folder / expected], text=True,
+                             stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+        return "" if ran.returncode == 0 else (ran.stdout + ran.stderr).strip()
+
+
+def trial(sweep, moment, number):
+    """@return (whether the sweep was killed before it ended, what is wrong or "")"""
+    database = f"{number}.sqlite"
+    process = sweep.start(database)
+    time.sleep(moment)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    killed = process.returncode == -signal.SIGKILL
+    wrong = sweep.finish(database) or sweep.differs(database, "whole.sqlite")
+    for left in sweep.folder.glob(f"{database}*"):
+        if left.name == database + "-workers" and not wrong:
+            wrong = f"{left.name} is left behind"
+        left.unlink()
+    return killed, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    moments = random.Random(asked.seed)
+    kills, findings = 0, []
+    with tempfile.TemporaryDirectory(prefix="kills-") as scratch:
+        sweep = Sweep(asked.program.resolve(), pathlib.Path(scratch))
+        begin = time.monotonic()
+        if wrong := sweep.finish("whole.sqlite"):
+            raise SystemExit(wrong)
+        takes = time.monotonic() - begin
+        number = 0
+        while kills < asked.kills:
+            moment = moments.uniform(0, takes)
+            killed, wrong = trial(sweep, moment, number)
+            number, kills = number + 1, kills + killed
+            if wrong:
+                findings.append(f"killed after {moment:.3f} s: {wrong}")
+                print(findings[-1], file=sys.stderr, flush=True)
+            if number % 20 == 0:
+                print(f"{kills} of {asked.kills} kills, {len(findings)} findings", file=sys.stderr, flush=True)
+    print(json.dumps({"runs": kills, "findings": findings}))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Runs what takes hours, part by part, and writes a page of what came of it.
+
+    tests/nightly.sh [PART...] [--minutes 20] [--points 200] [--kills 200] [--steps 200000] [--events 10000000] [--snapshot-gb 5]
+
+Parts run in the order in which they are named, or else all: `fuzz` is every fuzz target, `fuzz:NAME` one; `faults` and
+`faults:COMMAND` likewise. A part that has ended for this commit and these options is not run again, so the same command goes on
+where it was interrupted; with changes that are not committed nothing is kept. Logs and results are in build-nightly/COMMIT.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "nightly"))
+import page  # noqa: E402
+
+BUILD = "cmake --build build -j2 --target"
+
+
+def fuzz_targets():
+    return sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("*.cpp"))
+
+
+class Part:
+    """@param command  a line of bash, run in the root of the repository
+    @param result   (log, exit code) -> (runs, findings: one line each, what else is to be said)"""
+
+    def __init__(self, name, what, command, result):
+        self.name, self.what, self.command, self.result = name, what, command, result
+
+
+def fuzz_result(log, code):
+    counted = re.findall(r"stat::number_of_executed_units:\s+(\d+)", log) or re.findall(r"^#(\d+)", log, re.MULTILINE)
+    saved = re.findall(r"Test unit written to (\S+)", log)
+    findings = saved or ([f"exit code {code}"] if code != 0 else [])
+    return int(counted[-1]) if counted else 0, findings, ""
+
+
+def json_result(log, code):
+    try:
+        last = json.loads(log.strip().splitlines()[-1])
+        return last["runs"], last["findings"], "; ".join(last.get("took", []))
+    except (IndexError, KeyError, ValueError):
+        return 0, [f"exit code {code}: {last_line(log)}"], ""
+
+
+def steps_result(log, code):
+    ended = re.search(r"tiny steps (\d+) to (\d+): (\d+) solved, (\d+) findings", log)
+    if not ended:
+        return 0, [f"exit code {code}: {last_line(log)}"], ""
+    return int(ended[2]) - int(ended[1]) + 1, re.findall(r"^seed \d+: .*$", log, re.MULTILINE), f"{ended[3]} solved exactly"
+
+
+def tests_result(log, code):
+    passed = re.search(r"All tests passed \(.* assertions? in (\d+) test cases?\)", log)
+    counted = re.search(r"test cases:\s+(\d+)", log)
+    reports = re.findall(r"^(?:WARNING: ThreadSanitizer|ERROR: AddressSanitizer|.*runtime error): .*$", log, re.MULTILINE)
+    failed = re.findall(r"^\S+: FAILED:$", log, re.MULTILINE)
+    findings = reports + failed or ([f"exit code {code}: {last_line(log)}"] if code != 0 else [])
+    return int((passed or counted or [0, 0])[1]), findings, ""
+
+
+def last_line(log):
+    lines = log.strip().splitlines()
+    return lines[-1] if lines else "nothing was said"
+
+
+def all_parts(asked):
+    program, library = "--program build/tidepool", "--library build/libtidepool_faults.so"
+    nightly = f"{BUILD} tidepool_nightly > /dev/null && build/tidepool_nightly"
+    tests = shlex.quote(asked.tests) if asked.tests else ""
+
+    def sanitized(preset):
+        return (f"(cmake --preset {preset} && cmake --build --preset {preset} -j2 --target tidepool_tests) > /dev/null && "
+                f"build-{preset}/tidepool_tests {tests}".rstrip())
+
+    parts = [Part(f"fuzz:{name}", "any bytes are read or refused", f"tests/fuzz/run.sh {name} {round(asked.minutes * 60)}",
+                  fuzz_result) for name in fuzz_targets()]
+    parts += [Part(f"faults:{name}", "every call that fails is said, and nothing is left half-written",
+                   f"{BUILD} tidepool tidepool_faults > /dev/null && "
+                   f"python3 tests/faults/faults.py {program} {library} --points {asked.points} {name}", json_result)
+              for name in ("import", "record", "sweep", "merge", "report")]
+    parts += [
+        Part("kills", "a killed sweep goes on to the same results",
+             f"{BUILD} tidepool > /dev/null && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
+        Part("steps", "no bound above the optimum, no result below it, every plan executes",
+             f"{BUILD} tidepool_nightly > /dev/null && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
+             steps_result),
+        Part("samples", "every plan of every sample executes", f"{nightly} 'every plan*'", tests_result),
+        Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), tests_result),
+        Part("tsan", "thread sanitizer", sanitized("tsan"), tests_result),
+        Part("giants", "memory and time of giant inputs",
+             f"{BUILD} tidepool > /dev/null && python3 tests/nightly/giants.py {program} --events {asked.events} "
+             f"--snapshot-gb {asked.snapshot_gb}", json_result),
+    ]
+    return parts
+
+
+def chosen(parts, names):
+    if not names:
+        return parts
+    found = []
+    for name in names:
+        matching = [part for part in parts if part.name == name or part.name.startswith(name + ":")]
+        if not matching:
+            raise SystemExit(f"no part named '{name}'; known: {', '.join(part.name for part in parts)}")
+        found += matching
+    return found
+
+
+def relative(path):
+    return os.path.relpath(path.resolve(), ROOT)
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", ROOT, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def run(part, commit, folder):
+    """Runs a part and keeps what came of it. @return its row of the page"""
+    log = folder / f"{part.name.replace(':', '-')}.log"
+    begin = time.monotonic()
+    with open(log, "w") as file:
+        process = subprocess.Popen(["bash", "-c", part.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace")
+        for line in process.stdout:
+            file.write(line)
+        code = process.wait()
+    runs, findings, said = part.result(log.read_text(errors="replace"), code)
+    return {"part": part.name, "what": part.what, "command": part.command, "commit": commit,
+            "minutes": (time.monotonic() - begin) / 60, "runs": runs, "findings": findings, "said": said}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/nightly.sh", description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--minutes", type=float, default=20, help="for each fuzz target")
+    parser.add_argument("--points", type=int, default=200, help="calls of each kind that fail, for each command")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=200_000)
+    parser.add_argument("--tests", default="", help="which tests the sanitizers run, as Catch2 selects them; all if not given")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--snapshot-gb", type=float, default=5)
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "notebooks" / "guide" / "nightly.md")
+    asked = parser.parse_args()
+    parts = chosen(all_parts(asked), asked.parts)
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude,top){relative(asked.page)}") != ""
+    commit = git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
+    folder = ROOT / "build-nightly" / commit
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (ROOT / "build").exists():
+        subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    findings = 0
+    for number, part in enumerate(parts, 1):
+        kept = folder / f"{part.name.replace(':', '-')}.json"
+        row = json.loads(kept.read_text()) if kept.exists() and not changed else None
+        print(f"[{number}/{len(parts)}] {part.name}: ", end="", flush=True)
+        if row is None or row["command"] != part.command:
+            row = run(part, commit, folder)
+            kept.write_text(json.dumps(row, indent=1) + "\n")
+            page.put(asked.page, row)
+        else:
+            print("done before, ", end="")
+        findings += len(row["findings"])
+        print(f"{row['runs']:,} runs in {row['minutes']:.1f} min, {len(row['findings'])} findings", flush=True)
+        for finding in row["findings"]:
+            print(f"    {finding}", flush=True)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=1")
+    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from there", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,38 @@
+"""The page of what nightly runs came to: a row for each part, of its last run, and the findings that are open."""
+
+import re
+
+HEAD = """# What runs for hours
+
+What takes too long for every commit runs by one command, which writes this page:
+
+<!-- not run: takes hours -->
+```sh
+tests/nightly.sh                                    # every part, 20 minutes for each fuzz target
+tests/nightly.sh kills faults fuzz --minutes 1      # these parts, in this order, shorter
+```
+
+Each row is the last run of its part: at which commit (`+`: with changes that were not committed), how long it took on the wall,
+building included, and how much it came to. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands.
+
+| part | what holds | commit | minutes | runs | findings | |
+|---|---|---|---|---|---|---|
+"""
+OPEN = "\n## Open findings\n\n"
+ROW = re.compile(r"^\| (\S+) \|.*\|$")
+FINDING = re.compile(r"^- (\S+): ")
+
+
+def row_text(row):
+    cells = (row["part"], row["what"], row["commit"], f"{row['minutes']:.1f}", f"{row['runs']:,}", len(row["findings"]), row["said"])
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def put(path, row):
+    """Replaces the row of a part and its findings, or adds them; leaves the others."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = {found[1]: line for line in lines if (found := ROW.match(line)) and found[1] != "part"}
+    findings = [line for line in lines if (found := FINDING.match(line)) and found[1] != row["part"]]
+    rows[row["part"]] = row_text(row)
+    findings += [f"- {row['part']}: {finding}" for finding in row["findings"]]
+    path.write_text(HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n" + OPEN + ("\n".join(findings) or "None.") + "\n")
