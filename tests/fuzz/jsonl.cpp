@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tests/fuzz/mutations/mutations.hpp"
 #include "traces/error.hpp"
 #include "traces/file/reader.hpp"
 #include "traces/file/writer.hpp"
@@ -22,4 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (read_jsonl(Input{"again.jsonl", to_jsonl(*trace)}).data() != trace->data()) std::abort();
   if (read_trace_file(Input{"again.tide", to_trace_file(*trace)}).data() != trace->data()) std::abort();
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+  return tidepool::fuzz::mutate_in_place(data, size, most, seed, tidepool::fuzz::mutate_json);
 }

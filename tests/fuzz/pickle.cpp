@@ -1,4 +1,5 @@
 // Any bytes as a pickled memory snapshot: read or refused, nothing else.
+#include "tests/fuzz/mutations/mutations.hpp"
 #include "traces/error.hpp"
 #include "traces/import/readers.hpp"
 
@@ -8,4 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const tidepool::InputError&) {
   }
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+  return tidepool::fuzz::mutate_in_place(data, size, most, seed, tidepool::fuzz::mutate_pickle);
 }

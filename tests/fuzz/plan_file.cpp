@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/fuzz/mutations/mutations.hpp"
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 #include "validator/execution/device_program.hpp"
@@ -70,4 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   if (host != device) std::abort();
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+  return tidepool::fuzz::mutate_in_place(data, size, most, seed, tidepool::fuzz::mutate_json);
 }

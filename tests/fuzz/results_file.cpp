@@ -10,6 +10,7 @@
 
 #include "simulator/sweep/compare.hpp"
 #include "simulator/sweep/merge.hpp"
+#include "tests/fuzz/mutations/mutations.hpp"
 
 using namespace tidepool;
 
@@ -30,4 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const std::runtime_error&) {  // InputError and what SQLite says
   }
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+  return tidepool::fuzz::mutate_in_place(data, size, most, seed, tidepool::fuzz::mutate_sqlite);
 }

@@ -1,0 +1,38 @@
+// Mutations that keep the form of a file, so that fuzzing gets past what reads the form to what reads the content.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <string_view>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+namespace tidepool::fuzz {
+
+using Random = std::minstd_rand;
+
+/// A file of one JSON value, or of one on each line: a value is replaced, removed, doubled or swapped with another one, or
+/// a line is. The same text if it is neither.
+std::string mutate_json(std::string_view text, Random& random);
+
+/// An opcode of a pickle is removed, doubled, copied to elsewhere, or gets another argument.
+std::string mutate_pickle(std::string_view bytes, Random& random);
+
+/// A value of a database gets another one, or a row, a column or a table goes or comes twice. "" if it is no database.
+std::string mutate_sqlite(std::string_view bytes, Random& random);
+
+/// LLVMFuzzerCustomMutator by one of these: every other time, libFuzzer's own mutations otherwise.
+template <class Mutate>
+std::size_t mutate_in_place(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed, Mutate mutate) {
+  Random random{seed};
+  if (random() % 2 == 0) return LLVMFuzzerMutate(data, size, most);
+  const std::string mutant = mutate(std::string_view{reinterpret_cast<const char*>(data), size}, random);
+  if (mutant.empty() || mutant.size() > most) return LLVMFuzzerMutate(data, size, most);
+  std::memcpy(data, mutant.data(), mutant.size());
+  return mutant.size();
+}
+
+}  // namespace tidepool::fuzz
