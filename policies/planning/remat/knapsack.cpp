@@ -1,6 +1,7 @@
 #include "policies/planning/remat/knapsack.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "simulator/bounds/linear_program.hpp"
@@ -52,6 +53,32 @@ std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Byte
     if (!takes[i][room]) continue;
     taken[i] = true;
     room -= parts_of(items[i].size);
+  }
+  return taken;
+}
+
+std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Bytes whole, double share) {
+  constexpr double kParts = 10'000;
+  const auto parts_of = [&](double part) { return static_cast<std::size_t>(std::nearbyint(part * kParts)); };
+  const std::size_t room = parts_of(share);
+  const double giga = static_cast<double>(whole.count()) / 1e9;  // the order of roundings is the source's
+  std::vector<std::size_t> parts;
+  std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by item, by parts at most
+  for (const KnapsackItem& item : items) {
+    parts.push_back(parts_of(static_cast<double>(item.size.count()) / 1e9 / giga));
+    const auto worth = static_cast<float>(item.worth.count());
+    const std::vector<float>& before = best.back();
+    std::vector<float> with = before;
+    for (std::size_t r = parts.back(); r <= room; ++r)
+      with[r] = parts.back() == 0 ? before[r] + worth : std::max(before[r], before[r - parts.back()] + worth);
+    best.push_back(std::move(with));
+  }
+  std::vector<bool> taken(items.size());
+  std::size_t rest = room;
+  for (std::size_t i = items.size(); i-- > 0;) {
+    if (best[i + 1][rest] == best[i][rest]) continue;
+    taken[i] = true;
+    rest -= parts[i];
   }
   return taken;
 }

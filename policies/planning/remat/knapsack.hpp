@@ -1,4 +1,4 @@
-// The knapsack of content to keep in a given number of bytes: three solvers of one problem.
+// Knapsack of content to keep in a given number of bytes: solvers of one problem.
 #pragma once
 
 #include <string_view>
@@ -18,6 +18,12 @@ std::vector<bool> knapsack_greedily(const std::vector<KnapsackItem>& items, Byte
 
 /// The best choice for sizes rounded up to ten-thousandths of the limit; never exceeds it. O(10,000 n).
 std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Bytes limit);
+
+/// The best when sizes are rounded to the nearest ten-thousandth of `whole`, and worths to 24 bits, as PyTorch does: a
+/// size of none is taken for nothing, what adds too little to a large sum is not taken, and what is taken may exceed
+/// the share. `share` is of `whole`, 0 to 1. O(10,000 n). Source: PyTorch 2.15,
+/// torch/_functorch/_activation_checkpointing/knapsack.py, dp_knapsack.
+std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Bytes whole, double share);
 
 /// The best choice, by an integer program.
 std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit);

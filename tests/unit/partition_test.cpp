@@ -1,0 +1,171 @@
+// What is kept between forward and backward by a minimum cut, and what a budget makes of it.
+#include "policies/planning/remat/partition.hpp"
+
+#include "policies/planning/remat/joint_graph.hpp"
+#include "policies/planning/remat/knapsack.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/two_blocks.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+using Nodes = std::vector<std::uint32_t>;
+
+JointNode parameter(Bytes size) { return {.size = size, .input = true, .parameter = true}; }
+JointNode forward(const char* name, Nodes inputs, Bytes size = 100_B, Nanos runtime = 1_ns) {
+  return {.size = size, .runtime = runtime, .inputs = std::move(inputs), .op = class_of_op(name)};
+}
+JointNode result(JointNode node) {
+  node.handed_on = true;
+  return node;
+}
+JointNode backward(Nodes inputs, const char* name = "mul") {
+  return {.size = 100_B, .inputs = std::move(inputs), .op = class_of_op(name), .phase = JointNode::Phase::kBackward};
+}
+
+Nodes kept(JointGraph graph, double budget = 1) {
+  return Partitioner{std::move(graph)}.choose(budget, KnapsackSolver::kTable).kept;
+}
+
+}  // namespace
+
+TEST_CASE("an operator's class does not depend on its namespace, overload and whether it is in place") {
+  for (const char* name : {"aten::add_", "add", "aten::add.Tensor", "aten::relu_"}) {
+    INFO(name);
+    CHECK(class_of_op(name).recomputable);
+    CHECK(class_of_op(name).fusible);
+  }
+  CHECK(class_of_op("aten::__and__").recomputable);
+  CHECK(class_of_op("aten::mm").intensive);
+  CHECK_FALSE(class_of_op("aten::mm").fusible);
+  CHECK(class_of_op("aten::native_dropout").random);
+  CHECK(class_of_op("aten::native_dropout").fusible);
+  CHECK(class_of_op("aten::view").view);
+  CHECK(class_of_op("aten::cat").joins);
+  CHECK_FALSE(class_of_op("aten::transpose").view);  // as the source has it
+  CHECK_FALSE(class_of_op("sgemm_128x64").recomputable);
+}
+
+TEST_CASE("a cheap output runs again where its input is kept anyway") {
+  // Backward reads the product and its relu: the product is kept, the relu made from it.
+  CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
+              backward({1, 2, 3})}) == Nodes{1, 3});
+  // A kernel of its own reads the relu alone: it has to be in memory then, so it is not run again.
+  CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
+              backward({2, 3}, "mm")}) == Nodes{2, 3});
+  // What is fused into its only readers is dear to keep: 2 * 1.1 * 100 against 1.1^2 * 100 for the product.
+  CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
+              backward({2, 3})}) == Nodes{1, 3});
+}
+
+TEST_CASE("what is used again behind an op that does not fuse is kept") {
+  const auto graph = [](const char* between) {
+    return JointGraph{parameter(5_B),        forward("relu", {0}),   forward(between, {1}),
+                      forward(between, {2}), forward("add", {1, 3}), result(forward("sum", {4}, 4_B)),
+                      backward({4})};
+  };
+  CHECK(kept(graph("mm")) == Nodes{4});
+  CHECK(kept(graph("relu")) == Nodes{0});
+}
+
+TEST_CASE("a chain of fusible ops is not run again over more than a hundred") {
+  const auto graph = [](std::uint32_t length) {
+    JointGraph chain{parameter(5_B)};
+    for (std::uint32_t i = 0; i < length; ++i) chain.push_back(forward("relu", {i}));
+    chain.push_back(result(forward("sum", {length}, 4_B)));
+    chain.push_back(backward({1, length}));
+    return chain;
+  };
+  CHECK(kept(graph(99)) == Nodes{0});
+  CHECK(kept(graph(110)) == Nodes{0, 110});
+}
+
+TEST_CASE("an op that makes several values keeps those that are needed") {
+  JointNode attention = forward("_scaled_dot_product_efficient_attention", {0}, 120_B);
+  attention.several = true;
+  const auto part = [](Bytes size) {
+    return JointNode{.size = size, .inputs = {1}, .op = {.recomputable = true, .fusible = true}, .part = true};
+  };
+  JointNode aside = part(20_B);
+  aside.phase = JointNode::Phase::kAside;
+  CHECK(kept({parameter(5_B), attention, part(100_B), aside, result(forward("sum", {2}, 4_B)), backward({3}, "mm")}) ==
+        Nodes{3});
+}
+
+TEST_CASE("a budget keeps the ops that take longest, and the cut finds what is cheapest to run the others from") {
+  // Four products in a chain, all read by backward. Beyond the input (100), 300 are kept; half of them is one product.
+  // The first three run again from the input (121) or, cheaper, from the first (110).
+  const JointGraph chain{{.size = 100_B, .input = true},          forward("mm", {0}, 100_B, 1_ns),
+                         forward("mm", {1}, 100_B, 2_ns),         forward("mm", {2}, 100_B, 3_ns),
+                         result(forward("mm", {3}, 100_B, 4_ns)), backward({1, 2, 3, 4})};
+  const Partitioner partitioner{chain};
+  for (const KnapsackSolver solver : {KnapsackSolver::kTable, KnapsackSolver::kGreedy, KnapsackSolver::kExact}) {
+    CHECK(partitioner.choose(1, solver).kept == Nodes{1, 2, 3, 4});
+    CHECK_FALSE(partitioner.choose(1, solver).asked_solver);
+    CHECK(partitioner.choose(0, solver).kept == Nodes{0});
+    const Partition half = partitioner.choose(0.5, solver);
+    CHECK(half.asked_solver);
+    CHECK(half.items == 4);
+    CHECK(half.kept_items == 1);
+    CHECK(half.kept == Nodes{1, 4});
+    CHECK(half.bytes == 200_B);
+    CHECK(partitioner.choose(0.7, solver).kept_items == 2);
+  }
+}
+
+TEST_CASE("the table of shares rounds to the nearest part and to 24 bits") {
+  const auto taken = [](const std::vector<KnapsackItem>& items, Bytes whole, double share) {
+    return knapsack_by_shares(items, whole, share);
+  };
+  // A third and 0.67 of a ten-thousandth: rounded down, three fit; rounded up, two do.
+  CHECK(taken(std::vector<KnapsackItem>(3, {33'334_B, 1_ns}), Bytes{100'000}, 1) == std::vector<bool>(3, true));
+  CHECK(taken(std::vector<KnapsackItem>(3, {33'336_B, 1_ns}), Bytes{100'000}, 1) ==
+        std::vector<bool>{true, true, false});
+  // Less than half a part is taken for nothing.
+  CHECK(taken({{4_B, 1_ns}, {100'000_B, 5_ns}}, Bytes{100'000}, 0) == std::vector<bool>{true, false});
+  // 2^24 + 1 is no number of 24 bits; 2^24 + 2 is one.
+  CHECK(taken({{10_B, Nanos{1 << 24}}, {10_B, 1_ns}}, 20_B, 1) == std::vector<bool>{true, false});
+  CHECK(taken({{10_B, Nanos{1 << 24}}, {10_B, 2_ns}}, 20_B, 1) == std::vector<bool>{true, true});
+}
+
+TEST_CASE("the graph of a trace has its values, its phases and its classes") {
+  const tests::TwoBlocks blocks;
+  const TraceGraph made = joint_graph(blocks.trace);
+  const auto count = [&](auto holds) { return std::count_if(made.graph.begin(), made.graph.end(), holds); };
+  using Phase = JointNode::Phase;
+  CHECK(count([](const JointNode& node) { return node.input; }) == 2);
+  CHECK(count([](const JointNode& node) { return node.parameter; }) == 1);
+  CHECK(count([](const JointNode& node) { return node.op.intensive; }) == 4);
+  CHECK(count([](const JointNode& node) { return node.phase == Phase::kBackward; }) == 6);
+  CHECK(count([](const JointNode& node) { return node.handed_on; }) == 1);
+  CHECK(count([](const JointNode& node) { return node.phase == Phase::kAside; }) == 0);
+}
+
+TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far as the capacity asks") {
+  // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
+  const tests::TwoBlocks blocks;
+  const auto run = [&](const char* policy, Bytes capacity) {
+    const Result result =
+        simulate(blocks.trace, {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = {}});
+    CHECK(result.outcome == Outcome::kOk);
+    return result.totals;
+  };
+  CHECK(run("min-cut(budget=1)", kNoLimit).recompute == 0_ns);
+  CHECK(run("min-cut(budget=1)", kNoLimit).peak == 445_B);
+  CHECK(run("min-cut(budget=0.65)", kNoLimit).recompute == 20_us);
+  CHECK(run("min-cut(budget=0.65)", kNoLimit).peak == 385_B);
+  CHECK(run("min-cut", 445_B).recompute == 0_ns);
+  CHECK(run("min-cut", 444_B).recompute == 20_us);
+  CHECK(run("min-cut", 385_B).recompute == 20_us);
+}
+
+TEST_CASE("a budget of min-cut that is no share is refused") {
+  const auto run = [](const char* policy) {
+    const tests::TwoBlocks blocks;
+    return simulate(blocks.trace, {.pool = "ideal", .policy = policy, .machine = {}});
+  };
+  CHECK_THROWS_WITH(run("min-cut(budget=1.5)"), "min-cut: option 'budget' is '1.5'; expected 0 to 1, or auto");
+  CHECK_THROWS_WITH(run("min-cut(budget=much)"), "min-cut: option 'budget' is 'much'; expected a number");
+}
