@@ -35,10 +35,12 @@ NAVIGATION = [
                 {"Out of memory": f"{GUIDE}/out_of_memory.md"}, {"Import what you have": f"{GUIDE}/import.md"},
                 {"When recording cannot go on": f"{GUIDE}/recording.md"}, {"Sweeps": f"{GUIDE}/sweeps.md"},
                 {"Several GPUs": f"{GUIDE}/ranks.md"}, {"Place memory": f"{GUIDE}/placing.md"},
+                {"Reorder ops": f"{GUIDE}/order.md"},
                 {"Write a policy": f"{GUIDE}/policy.md"}, {"Describe a machine": f"{GUIDE}/machine.md"},
                 {"Use Python": "notebooks/README.md"}]},
     {"Reference": [{"Architecture": f"{GUIDE}/architecture.md"}, {"Commands": "commands.md"},
-                   {"Policies": "policies.md"}, {"What a result says": f"{GUIDE}/results.md"},
+                   {"Policies": "policies.md"}, {"Published systems": f"{GUIDE}/systems.md"},
+                   {"What a result says": f"{GUIDE}/results.md"},
                    {"Glossary": f"{GUIDE}/glossary.md"}]},
     {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
 ]
