@@ -33,6 +33,7 @@ constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 struct Arguments {
   std::vector<std::string> words;  ///< those by their place
   std::size_t behind_dashes = 0;   ///< so many of them, the last ones
+  std::string none;                ///< `job` takes every word; while `command` lacks one, CLI11 reads on behind --
   std::string trace;               ///< what they come to: this, or
   std::vector<std::string> command;
   std::string device, pool;
@@ -394,8 +395,8 @@ const RegisterCommand kRegistered{
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        arguments->behind_dashes = app.behind_dashes();
-       app.add_option("job", arguments->words,
-                      "a trace or a memory snapshot of PyTorch; or, behind --, a command, which is recorded dry");
+       app.add_option("job", arguments->words, "a trace or a memory snapshot of PyTorch");
+       app.add_option("command", arguments->none, "instead, behind --: a command, which is recorded dry");
        app.add_option("--device", arguments->device, device_budget_names()).required();
        app.add_flag("--batch", arguments->batch,
                     "look for the largest batch that fits: {batch} in the command stands for it");
