@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Predicted against measured device memory of training runs: how well `tidepool fit` does, on published measurements.
 
-    PYTHON tests/recording/fit_table.py mlp_step1.csv.gz [--every 20] [--device a100-40gb] [--keep FOLDER]
+    PYTHON tests/recording/fit_table.py mlp_step2.csv.gz [--every 40] [--device a100-40gb] [--keep FOLDER]
 
-The table has a row for each multilayer perceptron: layers, batch, and the most memory of the device that nvidia-smi showed
-(GPUMemNet's data set, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken of those whose job did not crash. Its
-training program is made from the row and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator
-reserves. On the rows of even index the constant is fitted: the median of measured - reserved. On the others the prediction,
-reserved + constant, is compared with what was measured. A job that is called fitting and does not fit: predicted to take no
-more than a device has, measured to take more, for devices of each of --sizes. PYTHON has PyTorch for CUDA; no GPU is needed.
-FOLDER keeps the recordings, and those in it are used again.
+A table has a row for each training run: its program, in a few words, and the most memory of the device that nvidia-smi showed
+(GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken. Its training program is made from the
+row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator reserves. On the rows
+of even index the constant is fitted: the median of measured - reserved. On the others the prediction, reserved + constant, is
+compared with what was measured. A job that is called fitting and does not fit: predicted to take no more than a device has,
+measured to take more, for devices of each of --sizes. PYTHON has PyTorch for CUDA; no GPU is needed. FOLDER keeps the
+recordings, and those in it are used again.
 """
 import argparse
 import csv
@@ -21,50 +21,10 @@ import subprocess
 import sys
 import tempfile
 
+from fit_programs import TABLES
 from warm_python import Server
 
 MIB = 2**20
-SAMPLES = 4096  # of the data set that the programs train on
-FULL_BATCHES = 3  # of each, before the last one, which holds what is left: the memory of later ones is the same
-
-
-def widths(row):
-    """(inputs, outputs) of every linear layer."""
-    here, out, depth = int(row["input_size"]), int(row["output_size"]), int(row["depth"])
-    decrement = (here - out) // depth
-    smaller = {"pyramid": lambda f: max(f // 2, out), "bottleneck": lambda f: max(f // 2, out), "uniform": lambda f: f,
-               "gradual": lambda f: max(f - decrement, out)}[row["arch"]]
-    layers = []
-    for _ in range(depth + (row["arch"] == "bottleneck")):
-        layers.append((here, smaller(here)))
-        here = layers[-1][1]
-    return layers + [(here, out)]
-
-
-def train(row):
-    """In the dry run: the published program, as far as the memory of the device goes."""
-    import torch
-
-    layers = []
-    with torch.device("cuda"):
-        for inputs, outputs in widths(row):
-            layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
-        model = torch.nn.Sequential(*layers[:-1])
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    if parameters != int(row["params"]):
-        raise SystemExit(f"{row['config']}: {parameters} parameters; expected {row['params']}")
-    size, batch = int(row["input_size"]), int(row["batch"])
-    model(torch.rand(2, size).cuda())  # the summary that is printed before training
-    criterion, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.Adam(model.parameters())
-    for rows in [batch] * min(FULL_BATCHES, SAMPLES // batch) + [SAMPLES % batch] * (SAMPLES % batch > 0):
-        inputs = torch.randn(rows, size).cuda()
-        labels = torch.randint(0, int(row["output_size"]), (rows,)).cuda()
-        optimizer.zero_grad()
-        outputs = model(inputs)
-        loss = criterion(outputs, labels)
-        loss.backward()
-        optimizer.step()
-        loss.item()
 
 
 def read_rows(path):
@@ -76,18 +36,18 @@ def record_command(arguments, trace):
     return [arguments.program, "record", "--dry", "--device", arguments.device, "-o", str(trace), "--"]
 
 
-def record(arguments, server, row, trace):
-    job = server.command(__file__, arguments.table, "--train", row["config"])
+def record(arguments, server, name, trace):
+    job = server.command(__file__, arguments.table, "--train", name)
     ran = subprocess.run(record_command(arguments, trace) + job, capture_output=True, text=True)
     if ran.returncode != 0 or not trace.exists():
-        raise SystemExit(f"{row['config']}: not recorded:\n{ran.stderr}")
+        raise SystemExit(f"{name}: not recorded:\n{ran.stderr}")
 
 
-def answer(arguments, server, row, folder):
+def answer(arguments, server, name, folder):
     """What `tidepool fit` says of a row's program."""
-    trace = pathlib.Path(folder, row["config"].replace(":", "-") + ".tide")
+    trace = pathlib.Path(folder, name.replace(":", "-") + ".tide")
     if not trace.exists():
-        record(arguments, server, row, trace)
+        record(arguments, server, name, trace)
     command = [arguments.program, "fit", str(trace), "--device", arguments.device, "--json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -108,7 +68,7 @@ def print_table(measured, predicted, sizes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", help="mlp_step1.csv or .csv.gz")
+    parser.add_argument("table", help=" or ".join(f"{name}.csv" for name in TABLES) + ", also .gz")
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--device", default="a100-40gb", help="that it was measured on")
     parser.add_argument("--every", type=int, default=20, help="take every K-th row")
@@ -116,9 +76,13 @@ def main():
     parser.add_argument("--keep", help="folder for the recordings")
     parser.add_argument("--train", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    rows = [row for row in read_rows(arguments.table) if not row["flags"]]  # those with flags crashed
+    name = pathlib.Path(arguments.table).name.split(".")[0]
+    if name not in TABLES:
+        parser.error(f"{arguments.table}: expected one of {', '.join(TABLES)}, .csv or .csv.gz")
+    table = TABLES[name]
+    rows = [row for row in read_rows(arguments.table) if table.counts(row)]
     if arguments.train:
-        return train(next(row for row in rows if row["config"] == arguments.train))
+        return table.train(next(row for row in rows if table.name(row) == arguments.train))
     arguments.program = str(pathlib.Path(arguments.program).resolve())
     taken = rows[::arguments.every]
     with tempfile.TemporaryDirectory() as scratch:
@@ -126,7 +90,7 @@ def main():
         pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
         server = Server(record_command(arguments, pathlib.Path(scratch, "server.tide")))  # its forks are dry runs
         try:
-            answers = [answer(arguments, server, row, folder) for row in taken]
+            answers = [answer(arguments, server, table.name(row), folder) for row in taken]
         finally:
             server.stop()
     measured = [float(row["measured_mib"]) for row in taken]
