@@ -100,18 +100,16 @@ class Worker {
       if (queue_.empty()) run_dry();
       ++busy_;
       lock.unlock();
-      std::optional<KeyedRow> row;
-      std::exception_ptr failure;
       try {
-        row = row_of(task);
+        KeyedRow row = row_of(task);
+        lock.lock();
+        done_.push_back(std::move(row));
       } catch (...) {
-        failure = std::current_exception();
+        if (!lock.owns_lock()) lock.lock();
+        failure_ = std::current_exception();
       }
-      lock.lock();
       --busy_;
-      if (failure) failure_ = failure;
-      if (row) done_.push_back(*std::move(row));
-      if (failure || (queue_.empty() && busy_ == 0)) run_dry();
+      if (failure_ || (queue_.empty() && busy_ == 0)) run_dry();
     }
   }
 
