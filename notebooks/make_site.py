@@ -42,7 +42,8 @@ NAVIGATION = [
                    {"Policies": "policies.md"}, {"Published systems": f"{GUIDE}/systems.md"},
                    {"What a result says": f"{GUIDE}/results.md"},
                    {"Glossary": f"{GUIDE}/glossary.md"}]},
-    {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"Changes": "CHANGELOG.md"}]},
+    {"Project": [{"Contribute": "CONTRIBUTING.md"}, {"What runs for hours": f"{GUIDE}/nightly.md"},
+                 {"Changes": "CHANGELOG.md"}]},
 ]
 
 
