@@ -31,12 +31,15 @@ class Program {
     for (const ModuleStats& module : model_.modules) add(module);
     for (std::size_t i = 0; i < modules().size(); ++i) choose_one_around(i);
     for (const ModuleStats& module : modules()) limit(module);
-    const LinearProgram::Solution solution = program_.solve();
+    const LinearProgram::Solution solution = program_.solve({.nodes = kNodes});
     if (solution.x.empty()) return {};
     return read(solution.x);
   }
 
  private:
+  /// Layers that are alike have many solutions that are alike: what is best known then is near the best.
+  static constexpr int kNodes = 1'000;
+
   struct Term {
     std::uint32_t variable;
     double coefficient;
