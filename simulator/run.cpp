@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "simulator/decisions/explained_run.hpp"
 #include "simulator/engine/baseline.hpp"
 #include "simulator/engine/driver.hpp"
 #include "simulator/registry.hpp"
@@ -31,20 +32,12 @@ Chain make_chain(const RunSpec& spec) {
   return chain;
 }
 
-}  // namespace
-
-Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
-  Chain chain = make_chain(spec);
-  return simulate_under(trace, spec, std::move(chain.policies), chain.may_swap, keep_plan);
-}
-
-namespace {
-
 Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies, bool may_swap,
-             bool keep_plan, std::optional<Nanos> matters_to, std::optional<Shortage>& shortage) {
+             bool keep_plan, std::optional<Nanos> matters_to, const OnDecision& tell,
+             std::optional<Shortage>& shortage) {
   const PoolInfo& info = find_pool(spec.pool.name);
   const std::unique_ptr<Pool> pool = info.make(Options{info.name, info.options, spec.pool.options, spec.seed});
-  Driver driver{trace, spec, baseline_time(trace, spec), *pool, policies, may_swap, keep_plan, matters_to};
+  Driver driver{trace, spec, baseline_time(trace, spec), *pool, policies, may_swap, keep_plan, matters_to, tell};
   Result result = driver.run();
   shortage = driver.shortage();
   return result;
@@ -52,16 +45,26 @@ Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_pt
 
 }  // namespace
 
+Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
+  return simulate_explained(trace, spec, keep_plan, {});
+}
+
+Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_plan, const OnDecision& tell) {
+  Chain chain = make_chain(spec);
+  std::optional<Shortage> unused;
+  return drive(trace, spec, std::move(chain.policies), chain.may_swap, keep_plan, {}, tell, unused);
+}
+
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
                       bool may_swap, bool keep_plan, std::optional<Nanos> matters_to) {
   std::optional<Shortage> unused;
-  return drive(trace, spec, std::move(policies), may_swap, keep_plan, matters_to, unused);
+  return drive(trace, spec, std::move(policies), may_swap, keep_plan, matters_to, {}, unused);
 }
 
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec) {
   Chain chain = make_chain(spec);
   std::optional<Shortage> shortage;
-  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, {}, shortage);
+  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, {}, {}, shortage);
   return shortage;
 }
 

@@ -114,6 +114,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     std::erase_if(awaited_, [&](VersionId v) { return !view.state(v).wanted || view.evictable(v); });
     for (const VersionId v : awaited_) out.push_back({.verb = Verb::kSwapIn, .before = op, .subject = v.value()});
   }
+  bool follows_plan() const override { return true; }
 
  private:
   struct Swapped {

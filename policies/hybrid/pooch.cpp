@@ -79,6 +79,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     SwapOutLeast<FurthestFirst>::start(view);
   }
   void before_run(const View& view, OpId op, std::vector<Action>& out) override { drops_.due(view, op, out); }
+  bool follows_plan() const override { return true; }
 
   std::int64_t cost_evaluations() const override { return judged_ + SwapOutLeast<FurthestFirst>::cost_evaluations(); }
 

@@ -81,6 +81,7 @@ class SuperNeurons final : public SwapOutLeast<OldestFirst> {
     for (const VersionId v : prefetch_[op.index()])
       if (view.absent(v) && view.state(v).on_host) out.push_back({.verb = Verb::kSwapIn, .subject = v.value()});
   }
+  bool follows_plan() const override { return true; }
 
  private:
   bool may_go(const View& view, VersionId v) const override {

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "policies/planning/eviction/contiguous_window.hpp"
 #include "policies/planning/eviction/evicted_classes.hpp"
 #include "policies/planning/eviction/places_by_address.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -88,7 +91,7 @@ class EvictedSets {
 /// again in each of them: an evicted input or output inside the window adds its own cost.
 /// O(pieces) per request; exact: O(pieces + sum of the windows' lengths).
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c, core/vm/remat.
-class Coop final : public Policy {
+class Coop final : public Policy, public Explainer {
  public:
   explicit Coop(const Options& options)
       : contiguous_{options.word("window") == "contiguous"},
@@ -112,13 +115,21 @@ class Coop final : public Policy {
     classes_.touched(view, [](VersionId) {});
     list_stretches(view);
     Window best;
-    for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {
-      if (!contiguous_) window.cost = cost_together(view, window);
+    for_each_priced(view, request, [&](const Window& window) {
       if (window.cost < best.cost) best = window;
     });
-    for (std::size_t i = best.first; i < best.last; ++i)
-      if (const VersionId v = stretches_[i].version; v.valid())
-        out.push_back({.verb = Verb::kDrop, .subject = v.value()});
+    for (const VersionId v : members(best)) out.push_back({.verb = Verb::kDrop, .subject = v.value()});
+  }
+
+  Ranking ranking(const View& view, const Request& request) override {
+    using Key = std::pair<double, std::size_t>;  // cost, position by address
+    std::vector<std::pair<Key, RankedVersions>> all;
+    const std::int64_t evaluations = evaluations_;
+    for_each_priced(view, request, [&](const Window& window) {
+      all.emplace_back(Key{window.cost, all.size()}, RankedVersions{.versions = members(window), .score = window.cost});
+    });
+    evaluations_ = evaluations;  // those of the run only
+    return rank("sum of cost / time since the last use over a window", std::move(all), std::less<Key>{});
   }
 
   bool watches() const override { return true; }
@@ -148,6 +159,23 @@ class Coop final : public Policy {
       }
     }
     if (view.capacity() > top) stretches_.push_back({view.capacity() - top, 0, {}, false});
+  }
+
+  /// Calls visit(Window) for every window of the listed stretches that makes the room, with what it costs.
+  template <class Visit>
+  void for_each_priced(const View& view, const Request& request, Visit visit) {
+    for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {
+      if (!contiguous_) window.cost = cost_together(view, window);
+      visit(window);
+    });
+  }
+
+  /// The versions in a window, by address.
+  std::vector<VersionId> members(const Window& window) const {
+    std::vector<VersionId> found;
+    for (std::size_t i = window.first; i < window.last; ++i)
+      if (stretches_[i].version.valid()) found.push_back(stretches_[i].version);
+    return found;
   }
 
   bool may_go(const View& view, VersionId v) const {

@@ -1,8 +1,12 @@
+#include <functional>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "policies/planning/eviction/evicted_classes.hpp"
 #include "policies/planning/eviction/places_by_address.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -15,7 +19,7 @@ namespace {
 /// lowest address. Meant for pools with one arena. O(buffers) per eviction.
 /// Paper: Hu et al., "MegTaiChi", ICS 2022 (DTE); here with the classes of dtr-eq, as in OneFlow's comparison with Coop
 /// (25c8978c, core/vm/remat, ONEFLOW_REMAT_HEURISTIC_DTE).
-class Dte final : public Policy {
+class Dte final : public Policy, public Explainer {
  public:
   explicit Dte(const Options& options) : beside_{options.flag("beside")}, small_{options.bytes("small")} {}
 
@@ -27,18 +31,22 @@ class Dte final : public Policy {
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) { pieces_.note(v); });
     classes_.touched(view, [](VersionId) {});
-    const std::vector<Piece>& pieces = pieces_.in_order(view);
     double least = std::numeric_limits<double>::infinity();
     VersionId victim;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const VersionId v = pieces[i].version;
-      if (!view.droppable(v) || view.size(v) <= small_) continue;
+    for_each_candidate(view, [&](VersionId v, double value) {
       ++evaluations_;
-      const double value =
-          per_staleness(view, v, classes_.of(view, v)) / static_cast<double>(gain(pieces, i, view.capacity()).count());
       if (value < least) least = value, victim = v;
-    }
+    });
     if (victim.valid()) out.push_back({.verb = Verb::kDrop, .subject = victim.value()});
+  }
+
+  Ranking ranking(const View& view, const Request&) override {
+    using Key = std::pair<double, std::size_t>;  // value, position by address
+    std::vector<std::pair<Key, RankedVersions>> all;
+    for_each_candidate(view, [&](VersionId v, double value) {
+      all.emplace_back(Key{value, all.size()}, RankedVersions{.versions = {v}, .score = value});
+    });
+    return rank("cost / (bytes in one piece * time since the last use), 1/B", std::move(all), std::less<Key>{});
   }
 
   bool watches() const override { return true; }
@@ -47,6 +55,18 @@ class Dte final : public Policy {
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  private:
+  /// Calls visit(version, value) for what may go, by address.
+  template <class Visit>
+  void for_each_candidate(const View& view, Visit visit) {
+    const std::vector<Piece>& pieces = pieces_.in_order(view);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const VersionId v = pieces[i].version;
+      if (!view.droppable(v) || view.size(v) <= small_) continue;
+      visit(v, per_staleness(view, v, classes_.of(view, v)) /
+                   static_cast<double>(gain(pieces, i, view.capacity()).count()));
+    }
+  }
+
   /// What evicting a piece makes free in one piece.
   Bytes gain(const std::vector<Piece>& pieces, std::size_t i, Bytes capacity) const {
     if (!beside_) return pieces[i].end - pieces[i].begin;

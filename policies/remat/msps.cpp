@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "policies/planning/eviction/exact_division.hpp"
+#include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/region_victims.hpp"
 #include "policies/planning/eviction/tournament.hpp"
 #include "simulator/registry.hpp"
@@ -22,12 +23,18 @@ class PerSize {
   }
   void clear(std::uint32_t slot) { index_.clear(slot); }
   std::uint32_t least(Nanos) const { return index_.winner(); }
+  template <class Known>
+  Ranking ranking(Nanos, Known known) const {
+    return ranking_of(index_, known);
+  }
   std::int64_t evaluations() const { return evaluations_; }
 
  private:
   struct Key {
+    static constexpr const char* kScore = "cost / size, ns/B";
     double cost_per_byte = 0;
     std::uint32_t order = 0;
+    double score() const { return cost_per_byte; }
     bool before(const Key& other) const {
       if (cost_per_byte != other.cost_per_byte) return cost_per_byte < other.cost_per_byte;
       return cost_per_byte == 0 ? order < other.order : order > other.order;

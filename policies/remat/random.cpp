@@ -2,6 +2,7 @@
 #include <random>
 #include <vector>
 
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/registry.hpp"
 
 namespace tidepool {
@@ -10,7 +11,7 @@ namespace {
 /// Drops a buffer chosen uniformly at random among those that can be recomputed. Seeded: the same seed, the same run.
 /// O(1) per change of a buffer's state and per eviction.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 (h_rand).
-class RandomDrop final : public Policy {
+class RandomDrop final : public Policy, public Explainer {
  public:
   explicit RandomDrop(std::uint64_t seed) : generator_{seed} {}
 
@@ -34,14 +35,19 @@ class RandomDrop final : public Policy {
       }
     });
     if (candidates_.empty()) return;
-    const std::uint64_t draw = generator_() % candidates_.size();  // the bias of % is below 2^-40 here
-    out.push_back({.verb = Verb::kDrop, .subject = candidates_[draw].value()});
+    drawn_ = candidates_[generator_() % candidates_.size()];  // the bias of % is below 2^-40 here
+    out.push_back({.verb = Verb::kDrop, .subject = drawn_.value()});
+  }
+
+  Ranking ranking(const View&, const Request&) override {
+    return {.score = "", .first = {{.versions = {drawn_}}}, .candidates = candidates_.size()};
   }
 
  private:
   static constexpr std::size_t kAbsent = ~std::size_t{0};
   std::mt19937_64 generator_;
   std::vector<VersionId> candidates_;
+  VersionId drawn_;
   std::vector<std::size_t> place_in_;  // in candidates_, by version
 };
 

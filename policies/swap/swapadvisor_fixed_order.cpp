@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "policies/planning/eviction/furthest_use.hpp"
+#include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/tournament.hpp"
 #include "policies/planning/gaps/schedule.hpp"
 #include "policies/planning/gaps/schedule_early.hpp"
 #include "policies/planning/gaps/slot_demand.hpp"
 #include "policies/planning/gaps/slot_pool.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 
@@ -20,7 +22,7 @@ namespace tidepool {
 namespace {
 
 /// Swaps on a pool of slots: where a class is full, of the tensors in its slots the one that is used again last goes.
-class SlotSwapper : public Policy {
+class SlotSwapper : public Policy, public Explainer {
  public:
   SlotSwapper() = default;
   SlotSwapper(SlotClasses classes, std::vector<Action> draft)
@@ -48,6 +50,9 @@ class SlotSwapper : public Policy {
     ++evaluations_;
     const std::uint32_t last = in_slots_[slots_of(request.size)].winner();
     if (last != Tournament<FurthestFirst>::kNone) out.push_back({.verb = Verb::kSwapOut, .subject = last});
+  }
+  Ranking ranking(const View&, const Request& request) override {
+    return ranking_of(in_slots_[slots_of(request.size)]);
   }
   std::int64_t cost_evaluations() const override { return evaluations_; }
 

@@ -4,19 +4,25 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/commands/simulate_job.hpp"
+#include "simulator/decisions/decision_text.hpp"
+#include "simulator/decisions/explained_run.hpp"
 #include "simulator/engine/iteration_watch.hpp"
 #include "simulator/plan_file.hpp"
+#include "simulator/sweep/or_error.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/json_text.hpp"
 
 namespace tidepool {
 namespace {
@@ -25,7 +31,7 @@ struct Arguments {
   std::string trace, plan_out;
   GridText grid;
   JobText job;
-  bool json = false;
+  bool explain = false, json = false;
 };
 
 std::string capacity_text(const RunSpec& spec, Bytes ideal_peak) {
@@ -45,12 +51,8 @@ void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const R
     fmt::print("memory      peak {}; this pool counts bytes and knows no addresses\n", to_text(totals.peak));
   }
   if (result.evicting_allocations > 0 && spec.capacity >= ideal_peak)
-    fmt::print("            what lives at once would fit, but {} found no place {} times: room was made on demand\n",
-               text_at(row, "pool"), grouped(result.evicting_allocations));
-}
-
-std::string count_text(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+    fmt::print("            what lives at once would fit, but {} found no place {}: room was made on demand\n",
+               text_at(row, "pool"), counted(result.evicting_allocations, "time"));
 }
 
 /// What the numbers are means of, and how the run began.
@@ -64,14 +66,14 @@ void print_iterations(const Row& row, const Cycle& cycle) {
     return;
   }
   if (std::holds_alternative<std::monostate>(at(row, "cycle_iterations"))) {
-    fmt::print("iteration   the one in which it ended, after {}; the first began {}\n",
-               count_text(cycle.lead_in, "other"), began);
+    fmt::print("iteration   the one in which it ended, after {}; the first began {}\n", counted(cycle.lead_in, "other"),
+               began);
     return;
   }
   fmt::print("iteration   the mean of {}{}; the first took {} and began {}\n",
              cycle.settled ? fmt::format("a cycle of {}", cycle.iterations)
                            : fmt::format("the last {}, which do not repeat", cycle.iterations),
-             cycle.lead_in == 0 ? "" : fmt::format(" after {}", count_text(cycle.lead_in, "iteration")),
+             cycle.lead_in == 0 ? "" : fmt::format(" after {}", counted(cycle.lead_in, "iteration")),
              to_text(cycle.first_iteration), began);
 }
 
@@ -85,11 +87,11 @@ void print_costs(const Row& row, const Result& result) {
   if (result.search) fmt::print("; {} of it the policies' own, measured", to_text(search));
   fmt::print("\n");
   print_iterations(row, result.cycle);
-  fmt::print("evicted     {} versions", grouped(totals.eviction_count));
+  fmt::print("evicted     {}", counted(totals.eviction_count, "version"));
   if (const auto* share = std::get_if<double>(&at(row, "eviction_fragmentation")))
     fmt::print("; {:.1f} % of the memory lay free where one had to go", *share * 100);
   fmt::print("\n");
-  fmt::print("recomputed  {} in {} runs\n", to_text(totals.recompute), grouped(totals.recompute_count));
+  fmt::print("recomputed  {} in {}\n", to_text(totals.recompute), counted(totals.recompute_count, "run"));
   fmt::print("swapped     {} out, {} in\n", to_text(totals.swap_out), to_text(totals.swap_in));
   const Stall& stall = totals.stall;
   fmt::print("stalls      compute waited {}: {} for copies in, {} for places being copied out, {} for other ops\n",
@@ -124,7 +126,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
   print_costs(row, result);
   if (bound && !std::holds_alternative<std::monostate>(at(row, "bound_kind"))) print_bound(row, *bound);
   const auto* rate = std::get_if<double>(&at(row, "actions_per_second"));
-  fmt::print("{} actions in {}{}\n", grouped(result.totals.actions), to_text(result.plan_time),
+  fmt::print("{} in {}{}\n", counted(result.totals.actions, "action"), to_text(result.plan_time),
              rate ? fmt::format(", {}/s", short_number(*rate)) : "");
 }
 
@@ -165,8 +167,31 @@ class IterationProgress {
   int done_ = 0;
 };
 
+/// Decisions of a run: printed as they are made, or kept for the run's JSON object.
+class Explanations {
+ public:
+  Explanations(const Trace& trace, const RunSpec& spec, bool keep)
+      : trace_{trace}, policies_{deciding_policies(spec)}, keep_{keep} {}
+
+  void tell(const Decision& decision) {
+    if (keep_)
+      kept_.push_back(to_json(decision, trace_, policies_));
+    else
+      fmt::print("{}\n", to_text(decision, trace_, policies_));
+  }
+  nlohmann::ordered_json take() { return std::move(kept_); }
+
+ private:
+  const Trace& trace_;
+  std::vector<std::string> policies_;
+  bool keep_;
+  nlohmann::ordered_json kept_ = nlohmann::ordered_json::array();
+};
+
 int run(const Arguments& arguments) {
   if (is_job_file(arguments.trace)) {
+    if (arguments.explain)
+      throw InputError{"--explain: expected it without a job, whose ranks are explained one by one"};
     if (!arguments.plan_out.empty())
       throw InputError{"--plan-out: expected it without a job, whose ranks have no plan"};
     return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
@@ -184,7 +209,10 @@ int run(const Arguments& arguments) {
   const IterationWatch watch{[&](int done) { return progress.show(done), !Interruptible::asked(); }};
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    Result result = try_simulate(trace.trace, spec, keep_plan);
+    Explanations explanations{trace.trace, spec, arguments.json};
+    OnDecision tell;
+    if (arguments.explain) tell = [&](const Decision& decision) { explanations.tell(decision); };
+    Result result = or_error([&] { return simulate_explained(trace.trace, spec, keep_plan, tell); });
     const int done = progress.clear();
     if (Interruptible::asked()) {
       fmt::print(stderr, "{}: interrupted after {} of {} iterations\n", spec.policy.text, done, spec.iterations);
@@ -195,7 +223,9 @@ int run(const Arguments& arguments) {
     const Row row = make_row(trace, grid.ideal_peak(), spec, result, bound);
     failed |= result.outcome == Outcome::kError;
     if (arguments.json) {
-      fmt::print("{}\n", to_json(row));
+      nlohmann::ordered_json object = to_json_object(row);
+      if (arguments.explain) object["decisions"] = explanations.take();
+      fmt::print("{}\n", json_text(object));
     } else {
       if (i > 0) fmt::print("\n");
       print_run(row, spec, grid.ideal_peak(), result, bound);
@@ -221,6 +251,9 @@ const RegisterCommand kRegistered{
        declare_job_options(app, arguments->job);
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
            .type_name("FILE");
+       app.add_flag("--explain", arguments->explain,
+                    "one line for each decision: what was asked for, who answered, the candidates with their scores, "
+                    "what was chosen; with --json the key \"decisions\"");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "simulator/engine/iteration_watch.hpp"
 
@@ -35,7 +36,7 @@ std::string cannot_be_executed(const PlanError& error) {
 
 Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
                std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
-               std::optional<Nanos> matters_to)
+               std::optional<Nanos> matters_to, OnDecision tell)
     : trace_{trace},
       spec_{spec},
       assume_{spec.assume},
@@ -49,6 +50,7 @@ Driver::Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& po
               [this](Verb verb, std::int64_t pages, Bytes address, Bytes size) {
                 emit({verb, before_, static_cast<std::uint32_t>(pages), address, size});
               }},
+      tell_{std::move(tell)},
       confirmation_{trace, spec, keep_plan},
       clock_{spec.assume.clock_start},
       policies_{policies},
@@ -285,15 +287,16 @@ void Driver::begin(OpId op) {
     while (next_draft_[i] < draft.size() && draft[next_draft_[i]].before <= op) {
       const Action& drafted = draft[next_draft_[i]++];
       if (drafted.verb == Verb::kSwapIn && drafted.subject < trace_.versions().size())
-        awaited_.push_back(VersionId{drafted.subject});
+        awaited_.push_back({VersionId{drafted.subject}, i});
       else
         wishes_.push_back(drafted);
     }
+    const std::size_t drafted = wishes_.size();
     calls_.ask(i, [&](Policy& policy, const View& view) { policy.before_run(view, op, wishes_); });
     if (wishes_.empty()) continue;
     std::vector<Action> wishes{wishes_};
     lose_last(wishes);
-    carry_out(wishes, true);
+    answer(wishes_.size() == drafted ? Occasion::kPlan : Occasion::kBeforeRun, i, nullptr, wishes);
   }
   start_prefetches(clock_);
   for (const Use& use : trace_.uses(op)) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "simulator/decisions/decision.hpp"
 #include "simulator/engine/action_device.hpp"
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
@@ -44,7 +45,7 @@ class Driver {
   /// @param policies  at most PolicyCalls::kMost; may be empty
   Driver(const Trace& trace, const RunSpec& spec, Nanos baseline, Pool& pool,
          std::vector<std::unique_ptr<Policy>>& policies, bool may_swap, bool keep_plan,
-         std::optional<Nanos> matters_to = {});
+         std::optional<Nanos> matters_to = {}, OnDecision tell = {});
 
   Result run();
   /// What the run was short of, if it was out of memory.
@@ -68,6 +69,10 @@ class Driver {
     Nanos search;                           // wall time of policies
     std::int64_t evicting_allocations = 0;  // places found after policies made room
     double free_shares = 0;                 // sum over those of what was left free, as a share of the capacity
+  };
+  struct Awaited {
+    VersionId version;
+    std::size_t policy;  // whose draft asks for it
   };
   struct Stop {  // thrown to end a run; caught in run()
     Outcome outcome;
@@ -134,7 +139,13 @@ class Driver {
   void anticipate(const Request& request);
   bool ask_policies(const Request& request);
   bool drop_rewritten();
-  bool carry_out(const std::vector<Action>& wishes, bool may_lose);
+  bool answer(Occasion occasion, std::size_t policy, const Request* request, const std::vector<Action>& wishes);
+  bool carry_out(const std::vector<Action>& wishes, bool may_lose, Decision* decision);
+  bool carry_out(const Action& wish, bool may_lose);
+  [[noreturn]] void refuse_wish(Action wish, std::string_view reason) const;
+  Decision decision_of(Occasion occasion, std::size_t policy) const;
+  void tell_of(Occasion occasion, std::size_t policy, const Action& action);
+  void drop_by_rule(VersionId v);
   void lose_last(std::vector<Action>& wishes) const;
   void lose_unread(VersionId v);
   bool prefetch(VersionId v);
@@ -176,6 +187,7 @@ class Driver {
   Timeline timeline_;
   const std::optional<Nanos> matters_to_;
   ActionDevice device_;
+  const OnDecision tell_;  // may be empty
   Confirmation confirmation_;
   Nanos clock_;             // what policies see as now
   std::uint32_t op_ = 0;    // the op of the program that is being prepared
@@ -191,7 +203,7 @@ class Driver {
   std::span<const Action> following_;  // what is left of the iteration
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
-  std::deque<VersionId> awaited_;     // what drafts have asked to bring back early and what did not fit yet, in order
+  std::deque<Awaited> awaited_;       // what drafts have asked to bring back early and what did not fit yet, in order
   std::vector<bool> begins_on_host_;  // by buffer: a draft wants its content from before the step to be there
   std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;

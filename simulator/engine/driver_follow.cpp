@@ -71,18 +71,25 @@ void Driver::follow(const Action& action) {
       const std::optional<Block> block = place(request);
       if (!block) out_of_memory(request);
       act(action.verb, action.subject, *block);
+      if (action.verb == Verb::kSwapIn) tell_of(Occasion::kPlan, 0, action);
       if (action.verb == Verb::kScratch) ending_.push_back({v, *block, {}});
       return;
     }
     case Verb::kFree:
-    case Verb::kDrop:
-      return state(v).placed ? take_place_away(v, action.verb) : act(action.verb, action.subject);
+    case Verb::kDrop: {
+      const Bytes held = state(v).held;
+      state(v).placed ? take_place_away(v, action.verb) : act(action.verb, action.subject);
+      if (action.verb == Verb::kDrop) tell_of(Occasion::kPlan, 0, {action.verb, before_, action.subject, {}, held});
+      return;
+    }
     case Verb::kRun:
       return follow_run(OpId{action.subject});
     case Verb::kSwapOut:
     case Verb::kCopy:
     case Verb::kAwait:
-      return act(action.verb, action.subject);
+      act(action.verb, action.subject);
+      if (action.verb != Verb::kCopy) tell_of(Occasion::kPlan, 0, action);
+      return;
     default:
       refuse("a policy cannot decide this");
   }
@@ -101,6 +108,7 @@ void Driver::follow_run(OpId op) {
       users_.take_over(parent, made);
   }
   act(Verb::kRun, op.value());
+  if (again) tell_of(Occasion::kPlan, 0, {.verb = Verb::kRun, .before = before_, .subject = op.value()});
   users_.note_run(op);
   give_back_ending(op);
   if (!again) {

@@ -25,12 +25,6 @@ void refuse_runs(const std::vector<Action>& wishes, OpId before) {
   }
 }
 
-/// Whether `v` is read by `op` or a later one, or handed on.
-bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
-  const std::span readers = trace.readers(v);
-  return (!readers.empty() && readers.back().value() >= op) || trace.buffer(trace.version(v).buffer).outlives;
-}
-
 }  // namespace
 
 Request Driver::request_for(VersionId v) const {
@@ -96,7 +90,7 @@ bool Driver::drop_rewritten() {
     if (!frame.target.valid()) continue;
     for (const VersionId made : trace_.made(frame.op)) {
       if (!state(made).filled || std::find(scratched_.begin(), scratched_.end(), made) != scratched_.end()) continue;
-      take_place_away(made, Verb::kDrop);
+      drop_by_rule(made);
       done = true;
     }
   }
@@ -109,7 +103,8 @@ void Driver::anticipate(const Request& request) {
     wishes_.clear();
     calls_.ask(i, [&](Policy& policy, const View& view) { policy.before_place(view, request, wishes_); });
     refuse_runs(wishes_, before_);
-    carry_out(wishes_, false);
+    if (wishes_.empty()) continue;
+    answer(Occasion::kExpected, i, &request, wishes_);
   }
 }
 
@@ -118,84 +113,9 @@ bool Driver::ask_policies(const Request& request) {
     wishes_.clear();
     calls_.ask(i, [&](Policy& policy, const View& view) { policy.make_room(view, request, wishes_); });
     refuse_runs(wishes_, before_);
-    if (!wishes_.empty() && carry_out(wishes_, false)) return true;
+    if (!wishes_.empty() && answer(Occasion::kRequest, i, &request, wishes_)) return true;
   }
   return false;
-}
-
-/// Turns what a policy wants into actions. False if nothing came of it.
-/// @param may_lose  whether content may go for good that the program does not read again: what could only be made from
-///                  it is brought back before, which asks for places
-bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose) {
-  bool done = false;
-  for (const Action& wish : wishes) {
-    const auto refuse = [&](std::string_view reason) {
-      Action named = wish;
-      named.before = before_;
-      throw PlanError{fmt::format("{}: {}", to_text(named), reason)};
-    };
-    if (wish.subject >= (wish.verb == Verb::kRun ? trace_.ops().size() : trace_.versions().size()))
-      refuse("no such id");
-    const VersionId v{wish.subject};
-    switch (wish.verb) {
-      case Verb::kDrop:
-      case Verb::kSwapOut: {
-        VersionState& s = state(v);
-        if (!s.filled || s.leaving) break;  // gone already, or on its way
-        if (s.locks > 0 || s.pinned) refuse("it is in use");
-        if (wish.verb == Verb::kSwapOut && !s.on_host) {
-          if (!timeline_.fits_on_host(v)) break;
-          act(Verb::kSwapOut, v.value());
-          leave_once_copied(v);
-        } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
-          leave_once_copied(v);  // the copy was made for later
-        } else {
-          const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
-          if (!loses && !s.on_host && s.wanted && !s.regenerable)
-            refuse("it could not be recomputed and is not on the host");
-          loses ? lose_unread(v) : take_place_away(v, Verb::kDrop);
-        }
-        done = true;
-        break;
-      }
-      case Verb::kSwapIn:
-        done |= prefetch(v);
-        break;
-      case Verb::kAwait:
-        if (!state(v).on_host) break;
-        act(Verb::kAwait, v.value());
-        done = true;
-        break;
-      case Verb::kRun:
-        for (const VersionId made : trace_.made(OpId{wish.subject}))
-          if (state(made).created && state(made).wanted && !state(made).filled) {
-            bring_back(made);
-            done = true;
-          }
-        break;
-      default:
-        refuse("a policy cannot decide this");
-    }
-  }
-  return done;
-}
-
-/// Puts behind all else what drops content for good: until then other content could be made from it, and be dropped.
-void Driver::lose_last(std::vector<Action>& wishes) const {
-  std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
-    return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||
-           is_read_from(trace_, VersionId{wish.subject}, op_);
-  });
-}
-
-/// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
-/// lost any more either.
-void Driver::lose_unread(VersionId v) {
-  state(v).wanted = false;
-  const bool loses = anchored(v);
-  if (loses) losses_.next(), before_loss(v);
-  take_place_away(v, Verb::kDrop);
-  if (loses) losses_.next(), losses_.after(v);
 }
 
 /// Brings a version back early if there is room without asking anybody.
@@ -215,19 +135,23 @@ bool Driver::prefetch(VersionId v) {
 /// end by `until` make it. What does not fit is tried again before and during every later op, until the program needs
 /// it.
 void Driver::start_prefetches(Nanos until) {
-  std::erase_if(awaited_, [&](VersionId v) {
+  std::erase_if(awaited_, [&](const Awaited& awaited) {
+    const VersionId v = awaited.version;
     if (!state(v).filled) return false;
     if (state(v).leaving) calls_.changed(v);
     state(v).leaving = false;  // not gone yet: it stays
     return true;
   });
   while (!awaited_.empty()) {
-    const VersionId v = awaited_.front();
+    const auto [v, policy] = awaited_.front();
     const VersionState& s = state(v);
-    if (!s.filled && s.on_host && s.created && s.wanted && !prefetch(v)) {
-      if (leaving_.empty() || !timeline_.has_left(leaving_.front(), until)) return;
-      settle_front();
-      continue;
+    if (!s.filled && s.on_host && s.created && s.wanted) {
+      if (!prefetch(v)) {
+        if (leaving_.empty() || !timeline_.has_left(leaving_.front(), until)) return;
+        settle_front();
+        continue;
+      }
+      tell_of(Occasion::kPlan, policy, {.verb = Verb::kSwapIn, .before = before_, .subject = v.value()});
     }
     awaited_.pop_front();
   }

@@ -247,7 +247,7 @@ void Driver::drop_temporaries(std::size_t first) {
     if (state(v).locks > 0 || state(v).pinned)
       temporaries_[kept++] = v;
     else
-      take_place_away(v, only_on_host(v) ? Verb::kDrop : Verb::kFree);
+      only_on_host(v) ? drop_by_rule(v) : take_place_away(v, Verb::kFree);
   }
   temporaries_.resize(kept);
 }

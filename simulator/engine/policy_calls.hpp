@@ -50,6 +50,9 @@ class PolicyCalls {
     for (std::size_t i = 0; i < size(); ++i) ask(i, [](Policy& policy, const View& view) { policy.start(view); });
   }
 
+  /// The run as policy `i` sees it.
+  View view(std::size_t i) { return {trace_, spec_, states_, clock_, op_, changes_[i]}; }
+
   /// Calls question(Policy&, View) for policy `i`.
   template <class Question>
   void ask(std::size_t i, Question question) {
@@ -79,8 +82,6 @@ class PolicyCalls {
   Nanos take_time() { return std::exchange(time_, {}); }
 
  private:
-  View view(std::size_t i) { return {trace_, spec_, states_, clock_, op_, changes_[i]}; }
-
   template <class News>
   void tell(News news) {
     if (watching_ == 0) return;

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
-#include <new>
 #include <stdexcept>
 
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
+#include "simulator/sweep/or_error.hpp"
 #include "simulator/sweep/version.hpp"
 
 namespace tidepool {
@@ -226,18 +225,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
 }
 
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
-  Result failed;
-  failed.outcome = Outcome::kError;
-  try {
-    return simulate(trace, spec, keep_plan);
-  } catch (const std::bad_alloc&) {
-    failed.message = "takes more memory than there is";
-  } catch (const std::exception& error) {
-    failed.message = error.what();
-  } catch (...) {
-    failed.message = "the policy threw something that is no std::exception";
-  }
-  return failed;
+  return or_error([&] { return simulate(trace, spec, keep_plan); });
 }
 
 }  // namespace tidepool

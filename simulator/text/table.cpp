@@ -20,7 +20,6 @@ constexpr Word kWords[] = {{Outcome::kOutOfMemory, "OOM", "out of memory"},
 
 std::string percent(double overhead) {
   const double value = overhead * 100;
-  if (value >= 99'999.5) return fmt::format("{:.0e}", value);
   return value >= 999.95 ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
 }
 

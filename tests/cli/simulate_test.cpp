@@ -11,6 +11,7 @@
 #include "traces/import/importer.hpp"
 
 using namespace tidepool;
+using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 
 namespace {
@@ -377,4 +378,20 @@ TEST_CASE("bad arguments of simulate are refused with exit code 2 and a message"
   CHECK(machine.code == 2);
   CHECK(machine.err.starts_with("tidepool: no machine named 'a100-pcie5', did you mean 'a100-pcie4'?; known: "));
   CHECK(run_program({"simulate", trace, "--polcy", "lru"}).code == 2);
+}
+
+TEST_CASE("tidepool simulate --explain prints a line for each decision") {
+  const ScratchFolder scratch;
+  const std::string trace = small_trace(scratch);
+  const std::vector<std::string> run{"simulate",   trace,    "--policy", "none+lru",
+                                     "--capacity", "150MiB", "--first",  "--explain"};
+  const ProgramResult result = run_program(run);
+  CHECK(result.code == 0);
+  CHECK_THAT(
+      result.out,
+      StartsWith("iteration 0, op 1 () at 1 ms: 100 MiB for buffer 1: lru drops version 0 of buffer 0; frees 100 "
+                 "MiB; first of 1 by last use, ns: 0 at 1000000\n"
+                 "iteration 0, op 2 () at 2 ms: 100 MiB for buffer 0: lru drops version 1 of buffer 1; frees 100 "
+                 "MiB; first of 1 by last use, ns: 1 at 2000000\n" +
+                 trace + ": none+lru on best-fit"));
 }

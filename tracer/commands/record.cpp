@@ -203,8 +203,8 @@ int record(const Arguments& arguments) {
     const Trace trace = load_trace(raw.string(), "raw");
     write_file(output.string(), to_trace_file(trace));
     const Summary sum = summarize(trace);
-    fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iterations\n", output.string(), sum.kernels,
-               sum.copies, sum.buffers, sum.iterations);
+    fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output.string(), sum.kernels,
+               sum.copies, sum.buffers, sum.iterations, sum.iterations == 1 ? "" : "s");
     for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output.string(), line);
     if (const std::string broken = broken_promise(recorded, arguments); !broken.empty()) {
       fmt::print(stderr, "tidepool: {}\n", broken);

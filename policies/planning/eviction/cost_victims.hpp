@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {
@@ -18,9 +19,10 @@ namespace tidepool {
 ///                                                       changed since the last call, other than through its own state
 ///                  Nanos of(const View&, VersionId)
 /// @tparam Index  reset(slots), set(slot, cost, size, last access, order), clear(slot), least(now), evaluations();
-///                brought up to date only when room is needed
+///                brought up to date only when room is needed; ranking(now, known), the candidates, of which
+///                known(slot) says whether the cost is known or bounded from below
 template <class Cost, class Index>
-class DropLeastCost final : public Policy {
+class DropLeastCost final : public Policy, public Explainer {
  public:
   void start(const View& view) override {
     cost_.start(view);
@@ -39,6 +41,9 @@ class DropLeastCost final : public Policy {
       out.push_back({.verb = Verb::kDrop, .subject = victim});
   }
 
+  Ranking ranking(const View& view, const Request&) override {
+    return index_.ranking(view.now(), [](std::uint32_t) { return true; });
+  }
   bool watches() const override { return Cost::kWatches; }
   void dropped(const View& view, VersionId v) override { cost_.dropped(view, v); }
   void computed(const View& view, std::span<const VersionId> versions) override { cost_.computed(view, versions); }

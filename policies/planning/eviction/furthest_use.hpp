@@ -11,6 +11,7 @@ namespace tidepool {
 /// Key: the version whose next reader comes last in the program (Belady's rule). A version that outlives the step counts
 /// as read after the last op; one that is never read again comes first. Ties: the one that became evictable last.
 struct FurthestFirst {
+  static constexpr const char* kScore = "next reader, op";
   std::uint32_t next = 0;
   std::uint32_t order = 0;
   FurthestFirst() = default;
@@ -21,6 +22,7 @@ struct FurthestFirst {
     const auto ops = static_cast<std::uint32_t>(view.trace().ops().size());
     next = reader != readers.end() ? reader->value() : buffer.outlives ? ops : ops + 1;
   }
+  double score() const { return next; }
   bool before(const FurthestFirst& other) const { return next != other.next ? next > other.next : order > other.order; }
 };
 

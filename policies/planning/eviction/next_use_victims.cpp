@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policies/planning/eviction/exact_division.hpp"
+#include "policies/planning/eviction/ranking_of.hpp"
 
 namespace tidepool {
 
@@ -112,13 +113,17 @@ void DropByNextUse::make_room(const View& view, const Request&, std::vector<Acti
     const VersionId v{first};
     const Entry& entry = entries_[first];
     if (entry.known_in == search_) return out.push_back(eviction(view, v));
-    if (const double was = keys_[first].score; key(view, v, entry.cost, entry.next).score > was) {
+    if (const double was = keys_[first].value; key(view, v, entry.cost, entry.next).value > was) {
       set(view, v);  // time has passed
       continue;
     }
     look_around(view, v, best);
     if (entry.known_in == search_ && (!best || keys_[first].before(*best))) best = keys_[first];
   }
+}
+
+Ranking DropByNextUse::ranking(const View&, const Request&) {
+  return ranking_of(index_, [&](std::uint32_t slot) { return entries_[slot].known_in == search_; });
 }
 
 }  // namespace tidepool

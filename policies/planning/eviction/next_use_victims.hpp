@@ -12,6 +12,7 @@
 #include "policies/planning/eviction/keep_plan.hpp"
 #include "policies/planning/eviction/next_uses.hpp"
 #include "policies/planning/eviction/tournament.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {
@@ -38,7 +39,7 @@ struct NextUseFormula {
 /// The index holds lower bounds of the quotient: the cost counts only the versions visited so far, and the distance may
 /// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate with a
 /// known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
-class DropByNextUse final : public Policy {
+class DropByNextUse final : public Policy, public Explainer {
  public:
   /// By version: the factor of its cost, instead of 1.
   using Weights = std::vector<float>;
@@ -58,17 +59,20 @@ class DropByNextUse final : public Policy {
   void dropped(const View& view, VersionId v) override { regions_.dropped(view, v); }
   void computed(const View& view, std::span<const VersionId> versions) override { regions_.computed(view, versions); }
   void make_room(const View& view, const Request&, std::vector<Action>& out) override;
+  Ranking ranking(const View&, const Request&) override;
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  private:
   struct Key {
-    double score = 0;
+    static constexpr const char* kScore = "cost / (size * time until the next use), 1/B";
+    double value = 0;
     std::uint32_t order = 0;
     bool kept = false;
+    double score() const { return value; }
     bool before(const Key& other) const {
       if (kept != other.kept) return other.kept;
-      if (score != other.score) return score < other.score;
-      return score == 0 ? order < other.order : order > other.order;
+      if (value != other.value) return value < other.value;
+      return value == 0 ? order < other.order : order > other.order;
     }
   };
   struct Entry {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policies/planning/eviction/evicted_regions.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {
@@ -19,7 +20,7 @@ namespace tidepool {
 /// O(uses) per eviction at worst, much less if few regions must be found.
 /// @tparam Index  as for DropLeastCost; only the cost may be a bound, not the other parts of its order
 template <class Index, EvictedRegions::Side... kSides>
-class DropLeastRegion final : public Policy {
+class DropLeastRegion final : public Policy, public Explainer {
  public:
   void start(const View& view) override {
     regions_.start(view);
@@ -55,6 +56,9 @@ class DropLeastRegion final : public Policy {
     }
   }
 
+  Ranking ranking(const View& view, const Request&) override {
+    return index_.ranking(view.now(), [&](std::uint32_t slot) { return entries_[slot].known_in == search_; });
+  }
   std::int64_t cost_evaluations() const override { return index_.evaluations(); }
 
  private:

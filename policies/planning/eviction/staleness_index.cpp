@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "policies/planning/eviction/exact_division.hpp"
 
@@ -147,6 +149,19 @@ std::uint32_t StalenessIndex::with_negatives(std::uint32_t best) const {
     for (const std::uint32_t slot : negatives_)
       if (best == kNone || lines_[slot].order > lines_[best].order) best = slot;
   return best;
+}
+
+Ranking StalenessIndex::ranking(Nanos now, const std::function<bool(std::uint32_t)>& known) {
+  using Key = std::tuple<bool, double, std::uint32_t>;  // not the winner, quotient, slot
+  const std::uint32_t winner = least(now);
+  std::vector<std::pair<Key, RankedVersions>> all;
+  for (std::uint32_t slot = 0; slot < leaves_; ++slot) {
+    if (nodes_[leaves_ + slot].winner == kNone && negative_at_[slot] == kNone) continue;
+    const double quotient = quotient_of(slot);
+    all.emplace_back(Key{slot != winner, quotient, slot},
+                     RankedVersions{.versions = {VersionId{slot}}, .score = quotient, .at_least = !known(slot)});
+  }
+  return rank("cost / (size * time since the last use), 1/B", std::move(all), std::less<Key>{});
 }
 
 std::uint32_t StalenessIndex::least(Nanos now) {

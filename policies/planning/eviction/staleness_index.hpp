@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
+#include "simulator/decisions/ranking.hpp"
 #include "traces/quantity.hpp"
 
 namespace tidepool {
@@ -31,6 +33,10 @@ class StalenessIndex {
   void clear(std::uint32_t slot);
   /// The slot with the least quotient, or kNone if all are empty. `now` must not go back.
   std::uint32_t least(Nanos now);
+  /// The candidates with their quotients: first the one that least(now) names, then the others from the least on.
+  /// O(slots log slots).
+  /// @param known  known(slot): whether the cost is exact; false: it is a lower bound
+  Ranking ranking(Nanos now, const std::function<bool(std::uint32_t)>& known);
   /// Number of evaluations of lines.
   std::int64_t evaluations() const { return evaluations_; }
 

@@ -36,6 +36,13 @@ class Tournament {
 
   std::uint32_t winner() const { return winners_[1]; }
 
+  /// Calls visit(slot, key) for every slot that has a key. O(slots).
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t leaf = leaves_; leaf < 2 * leaves_; ++leaf)
+      if (winners_[leaf] != kNone) visit(winners_[leaf], keys_[winners_[leaf]]);
+  }
+
  private:
   void play(std::size_t slot) {
     for (std::size_t node = (leaves_ + slot) / 2; node > 0; node /= 2) {

@@ -1,16 +1,19 @@
 // Policies that evict the version with the least key, one at a time.
 #pragma once
 
+#include "policies/planning/eviction/ranking_of.hpp"
 #include "policies/planning/eviction/tournament.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 
 namespace tidepool {
 
 /// Makes room by evicting the evictable version whose key comes first. `Key(view, v)` is read when the version's state
 /// changes, so it may depend on that state but not on time. The index is brought up to date only when room is needed.
+/// `Key::kScore` and `key.score()` tell explanations what the key compares.
 /// @tparam kVerb  kDrop (only versions that can be recomputed) or kSwapOut (any version)
 template <class Key, Verb kVerb = Verb::kDrop>
-class EvictLeast : public Policy {
+class EvictLeast : public Policy, public Explainer {
  public:
   void start(const View& view) override { index_.reset(view.trace().versions().size()); }
 
@@ -25,6 +28,8 @@ class EvictLeast : public Policy {
     if (index_.winner() != Tournament<Key>::kNone) out.push_back({.verb = kVerb, .subject = index_.winner()});
   }
 
+  Ranking ranking(const View&, const Request&) override { return ranking_of(index_); }
+
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  protected:
@@ -38,10 +43,12 @@ class EvictLeast : public Policy {
 
 /// Key: the version that was used longest ago; of several, the one that became evictable last.
 struct OldestFirst {
+  static constexpr const char* kScore = "last use, ns";
   Nanos last_access;
   std::uint32_t order = 0;
   OldestFirst() = default;
   OldestFirst(const View& view, VersionId v) : last_access{view.state(v).last_access}, order{view.state(v).order} {}
+  double score() const { return static_cast<double>(last_access.count()); }
   bool before(const OldestFirst& other) const {
     return last_access != other.last_access ? last_access < other.last_access : order > other.order;
   }

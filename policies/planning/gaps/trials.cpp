@@ -8,13 +8,14 @@
 #include "policies/planning/eviction/furthest_use.hpp"
 #include "policies/planning/eviction/next_use_victims.hpp"
 #include "policies/planning/remat/draft.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
 
 /// Executes a draft, and lets another policy answer shortages.
-class Follow final : public Policy {
+class Follow final : public Policy, public Explainer {
  public:
   Follow(GapDraft draft, std::unique_ptr<Policy> on_demand, std::int64_t most_asked)
       : copies_{std::move(draft.copies)},
@@ -38,6 +39,8 @@ class Follow final : public Policy {
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
     if (++asked_ <= most_asked_) on_demand_->make_room(view, request, out);
   }
+  Ranking ranking(const View& view, const Request& request) override { return ranking_of(*on_demand_, view, request); }
+  bool follows_plan() const override { return true; }
   bool watches() const override { return on_demand_->watches(); }
   void dropped(const View& view, VersionId v) override { on_demand_->dropped(view, v); }
   void computed(const View& view, std::span<const VersionId> versions) override {

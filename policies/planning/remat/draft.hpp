@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/state.hpp"
@@ -39,10 +40,11 @@ class Draft {
 };
 
 /// The base of static planners: plan() makes `draft_`; each drop is checked when it is due.
-class DraftPolicy : public Policy {
+class DraftPolicy : public Policy, public Explainer {
  public:
   void start(const View&) final { draft_.start(); }
   void before_run(const View& view, OpId op, std::vector<Action>& out) final { draft_.due(view, op, out); }
+  bool follows_plan() const final { return true; }
 
  protected:
   Draft draft_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/policy.hpp"
 #include "simulator/pool.hpp"
 
@@ -13,7 +14,7 @@ namespace tidepool {
 
 /// A policy that forwards every call to its target. Derived policies choose the target, and override the calls that
 /// they answer themselves. There must be a target before the first iteration starts.
-class DelegatingPolicy : public Policy {
+class DelegatingPolicy : public Policy, public Explainer {
  public:
   std::unique_ptr<Pool> bring_pool() override { return target_->bring_pool(); }
   void start(const View& view) override { target_->start(view); }
@@ -21,6 +22,8 @@ class DelegatingPolicy : public Policy {
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
     target_->make_room(view, request, out);
   }
+  Ranking ranking(const View& view, const Request& request) override { return ranking_of(*target_, view, request); }
+  bool follows_plan() const override { return tidepool::follows_plan(*target_); }
   void before_run(const View& view, OpId op, std::vector<Action>& out) override { target_->before_run(view, op, out); }
   bool anticipates() const override { return target_->anticipates(); }
   void before_place(const View& view, const Request& request, std::vector<Action>& out) override {

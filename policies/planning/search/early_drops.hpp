@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policies/planning/search/counted_pool.hpp"
+#include "simulator/decisions/explainer.hpp"
 #include "simulator/plan.hpp"
 #include "simulator/policy.hpp"
 
@@ -23,12 +24,13 @@ struct EarlyDrop {
 std::vector<EarlyDrop> drop_early(const Trace& trace, const Plan& plan, PlaceLog& log);
 
 /// Does these drops in time, on a pool that counts its served requests.
-class ScriptedDrops final : public Policy {
+class ScriptedDrops final : public Policy, public Explainer {
  public:
   ScriptedDrops(std::shared_ptr<const std::vector<EarlyDrop>> drops, std::shared_ptr<const std::size_t> served)
       : drops_{std::move(drops)}, served_{std::move(served)} {}
 
   bool anticipates() const override { return true; }
+  bool follows_plan() const override { return true; }
   void before_place(const View& view, const Request&, std::vector<Action>& out) override {
     for (; next_ < drops_->size() && (*drops_)[next_].request <= *served_; ++next_)
       if (const VersionId v = (*drops_)[next_].version; view.droppable(v))

@@ -1,0 +1,155 @@
+// The driver's part that carries out what policies answer, and tells of it where the run is explained.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/decisions/explainer.hpp"
+#include "simulator/engine/driver.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Whether `v` is read by `op` or a later one, or handed on.
+bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
+  const std::span readers = trace.readers(v);
+  return (!readers.empty() && readers.back().value() >= op) || trace.buffer(trace.version(v).buffer).outlives;
+}
+
+}  // namespace
+
+/// Carries out what `policy` wants, and tells of it where the run is explained. False if nothing came of it.
+/// @param request  what it was asked for; null: it was told that an op is about to run
+bool Driver::answer(Occasion occasion, std::size_t policy, const Request* request, const std::vector<Action>& wishes) {
+  const bool may_lose = request == nullptr;
+  if (!tell_) return carry_out(wishes, may_lose, nullptr);
+  Decision decision = decision_of(occasion, policy);
+  if (request != nullptr) decision.request = *request;
+  if (occasion == Occasion::kRequest)
+    decision.ranking = ranking_of(*policies_[policy], calls_.view(policy), *request);
+  else if (follows_plan(*policies_[policy]))
+    decision.occasion = Occasion::kPlan;
+  try {
+    const bool done = carry_out(wishes, may_lose, &decision);
+    tell_(decision);
+    return done;
+  } catch (const Stop&) {  // the run ends, for want of memory or time, but a part was done
+    tell_(decision);
+    throw;
+  }
+}
+
+Decision Driver::decision_of(Occasion occasion, std::size_t policy) const {
+  Decision decision;
+  decision.iteration = static_cast<int>(totals_.size());
+  decision.before = before_;
+  decision.time = clock_;
+  decision.occasion = occasion;
+  decision.policy = policy;
+  return decision;
+}
+
+/// Tells of one action that has just been carried out.
+void Driver::tell_of(Occasion occasion, std::size_t policy, const Action& action) {
+  if (!tell_) return;
+  Decision decision = decision_of(occasion, policy);
+  decision.chosen.push_back(action);
+  if (action.verb == Verb::kDrop) decision.freed = action.size;
+  tell_(decision);
+}
+
+/// Turns what a policy wants into actions. False if nothing came of it.
+/// @param may_lose  whether content may go for good that the program does not read again: what could only be made from
+///                  it is brought back before, which asks for places
+/// @param decision  where to note what came of each wish; may be null
+bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decision* decision) {
+  bool done = false;
+  for (const Action& wish : wishes) {
+    if (wish.subject >= (wish.verb == Verb::kRun ? trace_.ops().size() : trace_.versions().size()))
+      refuse_wish(wish, "no such id");
+    const bool evicts = wish.verb == Verb::kDrop || wish.verb == Verb::kSwapOut;
+    const Bytes held = evicts ? states_[wish.subject].held : Bytes{};
+    const bool came = carry_out(wish, may_lose);
+    done |= came;
+    if (decision == nullptr) continue;
+    const bool leaves = came && evicts && states_[wish.subject].leaving;
+    const Verb verb = came && evicts && !leaves ? Verb::kDrop : wish.verb;  // its copy may be on the host already
+    (came ? decision->chosen : decision->in_vain).push_back({verb, before_, wish.subject, {}, held});
+    if (came) (leaves ? decision->leaving : decision->freed) += held;
+  }
+  return done;
+}
+
+bool Driver::carry_out(const Action& wish, bool may_lose) {
+  const VersionId v{wish.subject};
+  switch (wish.verb) {
+    case Verb::kDrop:
+    case Verb::kSwapOut: {
+      VersionState& s = state(v);
+      if (!s.filled || s.leaving) return false;  // gone already, or on its way
+      if (s.locks > 0 || s.pinned) refuse_wish(wish, "it is in use");
+      if (wish.verb == Verb::kSwapOut && !s.on_host) {
+        if (!timeline_.fits_on_host(v)) return false;
+        act(Verb::kSwapOut, v.value());
+        leave_once_copied(v);
+      } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
+        leave_once_copied(v);  // the copy was made for later
+      } else {
+        const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
+        if (!loses && !s.on_host && s.wanted && !s.regenerable)
+          refuse_wish(wish, "it could not be recomputed and is not on the host");
+        loses ? lose_unread(v) : take_place_away(v, Verb::kDrop);
+      }
+      return true;
+    }
+    case Verb::kSwapIn:
+      return prefetch(v);
+    case Verb::kAwait:
+      if (!state(v).on_host) return false;
+      act(Verb::kAwait, v.value());
+      return true;
+    case Verb::kRun: {
+      bool done = false;
+      for (const VersionId made : trace_.made(OpId{wish.subject}))
+        if (state(made).created && state(made).wanted && !state(made).filled) {
+          bring_back(made);
+          done = true;
+        }
+      return done;
+    }
+    default:
+      refuse_wish(wish, "a policy cannot decide this");
+  }
+}
+
+/// @throws PlanError  naming the wish as of now, and why it cannot be carried out
+void Driver::refuse_wish(Action wish, std::string_view reason) const {
+  wish.before = before_;
+  throw PlanError{fmt::format("{}: {}", to_text(wish), reason)};
+}
+
+/// Puts behind all else what drops content for good: until then other content could be made from it, and be dropped.
+void Driver::lose_last(std::vector<Action>& wishes) const {
+  std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
+    return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||
+           is_read_from(trace_, VersionId{wish.subject}, op_);
+  });
+}
+
+/// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
+/// lost any more either.
+void Driver::lose_unread(VersionId v) {
+  state(v).wanted = false;
+  const bool loses = anchored(v);
+  if (loses) losses_.next(), before_loss(v);
+  take_place_away(v, Verb::kDrop);
+  if (loses) losses_.next(), losses_.after(v);
+}
+
+/// Drops what no policy has been asked about.
+void Driver::drop_by_rule(VersionId v) {
+  const Bytes held = state(v).held;
+  take_place_away(v, Verb::kDrop);
+  tell_of(Occasion::kRules, 0, {Verb::kDrop, before_, v.value(), {}, held});
+}
+
+}  // namespace tidepool

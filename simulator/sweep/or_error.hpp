@@ -1,0 +1,28 @@
+// Runs that must not end others: what they throw is an outcome.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "simulator/run.hpp"
+
+namespace tidepool {
+
+/// What `run` returns; whatever it throws becomes Outcome::kError with the message.
+template <class Run>
+Result or_error(Run run) {
+  Result failed;
+  failed.outcome = Outcome::kError;
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    failed.message = "takes more memory than there is";
+  } catch (const std::exception& error) {
+    failed.message = error.what();
+  } catch (...) {
+    failed.message = "the policy threw something that is no std::exception";
+  }
+  return failed;
+}
+
+}  // namespace tidepool
