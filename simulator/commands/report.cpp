@@ -8,11 +8,13 @@
 
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
+#include "simulator/decisions/explained_run.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/report/page.hpp"
 #include "simulator/sweep/database.hpp"
 #include "simulator/sweep/frontier_rows.hpp"
+#include "simulator/sweep/or_error.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
@@ -73,7 +75,9 @@ std::vector<Row> rows_of(const std::string& path) {
 ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index, BoundCache& bounds) {
   ReportedRun run;
   run.spec = grid.at(index);
-  const Result result = try_simulate(trace.trace, run.spec, true);
+  const auto keep = [&](const Decision& decision) { run.decisions.add(decision); };
+  const Result result = or_error([&] { return simulate_explained(trace.trace, run.spec, true, keep); });
+  run.decisions.leave_out_before(result.cycle.lead_in);
   if (result.outcome != Outcome::kError) {
     run.bound = bounds.find(trace.trace, run.spec);
     run.history = last_iterations(history_of(trace.trace, run.spec, result.realised), result.cycle.iterations);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "simulator/decisions/decision_text.hpp"
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/report/assets.hpp"
 #include "simulator/report/run_data.hpp"
@@ -99,6 +100,14 @@ Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& 
                      {"limited_by", to_text(run.bound->limited_by)},
                      {"proof", run.bound->proof}};
   if (run.history) json["data"] = run_data(content.trace->trace, *run.history, blocks);
+  if (run.decisions.count() > 0) {
+    const std::vector<std::string> policies = deciding_policies(run.spec);
+    Json decisions = Json::array();
+    for (const Decision& decision : run.decisions.latest())
+      decisions.push_back(to_json(decision, content.trace->trace, policies));
+    json["decisions"] = blocks.add_text(json_text(decisions));
+    json["decision_count"] = run.decisions.count();
+  }
   if (run.autopsy) json["autopsy"] = to_json(content.trace->trace, *run.autopsy, blocks);
   return json;
 }

@@ -9,6 +9,7 @@
 #include "simulator/bounds/bound.hpp"
 #include "simulator/report/autopsy.hpp"
 #include "simulator/report/history.hpp"
+#include "simulator/report/kept_decisions.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/result_row.hpp"
 
@@ -21,6 +22,7 @@ struct ReportedRun {
   std::optional<Bound> bound;
   std::optional<History> history;  ///< none: the run failed
   std::optional<Autopsy> autopsy;  ///< of a run that was out of memory
+  KeptDecisions decisions;         ///< of the iterations that are shown
 };
 
 struct ReportContent {

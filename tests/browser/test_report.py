@@ -268,6 +268,58 @@ class Report(unittest.TestCase):
         })()""")
         self.assertEqual(covered, [])
 
+    def test_colours_mark_what_is_best_and_grey_lines_have_names(self):
+        self.box("#frontiers")
+        told = self.page.run("""(async () => {
+          const frontier = content.frontiers[0], [line] = frontier.best_pools;
+          const columns = frontier.capacities.map((_, i) => i);
+          // The first half of the capacities is best under `low`, the rest under `high`; `never` is behind both.
+          const half = columns.length >> 1;
+          const cells = overheadAt => columns.map(overheadAt);
+          const policies = [['never', cells(() => 0.5)], ['low', cells(i => i < half ? 0.1 : 0.4)], ['high', cells(i => i < half ? 0.4 : 0.1)]];
+          const figure = frontierFigure({...frontier, best_pools: policies.map(([policy, cells]) => ({...line, policy, cells}))});
+          document.querySelector('.frontiers').append(figure);
+          const grey = [...figure.querySelectorAll('.policy.minor')].map(group => group.getAttribute('aria-label'));
+          const group = figure.querySelector('.policy.minor');
+          group.dispatchEvent(new PointerEvent('pointerenter'));
+          const name = figure.querySelector('.pointed-name').textContent, title = group.querySelector('title').textContent;
+          group.dispatchEvent(new PointerEvent('pointerleave'));
+          const after = figure.querySelector('.pointed-name').textContent;
+          figure.remove();
+          return {grey, name, title, after, pool: line.pool};
+        })()""")
+        self.assertEqual(told, {"grey": ["never"], "name": "never", "title": f"never on {told['pool']}", "after": "",
+                                "pool": told["pool"]})
+
+    def test_lists_the_decisions_and_filters_them(self):
+        self.box("#decisions")
+        explained = [json.loads(line) for line in tidepool("simulate", SAMPLE, *GRID, "--explain", "--json").splitlines()]
+        run = next(each for each in explained if each["policy"] == "dtr-eq")
+        shown = [each for each in run["decisions"] if each["iteration"] >= run.get("lead_in_iterations", 0)]
+        self.page.run("settled().then(() => true)")
+        self.assertIn(f"{len(shown):,} of {len(shown):,} decisions", self.text("#decisions"))
+        self.assertEqual(self.page.run("document.querySelectorAll('#decisions tbody tr').length"), min(len(shown), 200))
+        version = shown[-1]["chosen"][0]["version"]
+        of_version = [each for each in shown if any(action["version"] == version for action in each["chosen"])]
+        self.page.run(f"""(async () => {{
+          const input = document.querySelector('#decisions input');
+          input.value = 'drops version {version} of ';
+          input.dispatchEvent(new Event('input'));
+          await settled();
+        }})()""")
+        rows = self.page.run("[...document.querySelectorAll('#decisions tbody tr')].map(row => row.innerText)")
+        self.assertEqual(len(rows), len(of_version))
+        self.assertTrue(all(f"drops version {version} of" in row for row in rows))
+        self.keep("decisions")
+
+    def test_opens_none_beside_tide(self):
+        with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:
+            path = os.path.join(folder, "r.html")
+            tidepool("report", SAMPLE.replace("resnet50", "vgg16"), "--policy", "lru-swap,tide(effort=1),none", "--capacity",
+                     "0.8x", "-o", path)
+            page.open(path)
+            self.assertEqual(page.run("state.slots.map(index => runs[index].row.policy)"), ["none", "tide"])
+
     def test_two_runs_share_the_cursor(self):
         x, y, width, height = self.box(".pane-map")
         self.page.mouse("Moved", x + width * 0.6, y + height * 0.5)

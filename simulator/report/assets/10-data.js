@@ -158,6 +158,8 @@ class Run {
     this.machine = description.machine;
     this.bound = description.bound;
     this.autopsy = description.autopsy;
+    this.decisionCount = description.decision_count;
+    this.decisions = description.decisions && new Lazy(async () => JSON.parse(await readText(description.decisions)));
     this.data = description.data;
     if (!this.data) return;
     const data = this.data;

@@ -6,6 +6,21 @@ const HIGHEST = 10;  // overheads above would flatten all others
 // 0 at none, 1 at 9 %, 2 at 99 %.
 function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead)); }
 
+// The lines in the order of the legend. At each capacity the best has `best`; of equal ones the one that is best most
+// often, then the one that ended well most often. These come first and have colours; others are grey until they are
+// pointed at.
+function rankLines(lines, columns, good) {
+  const leads = (line, i) => good(line.cells[i]) && lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12);
+  const ranked = lines.map(line => ({line, best: false, score: columns.filter(i => leads(line, i)).length,
+                                     reach: columns.filter(i => good(line.cells[i])).length}))
+      .sort((a, b) => b.score - a.score || b.reach - a.reach || (a.line.name < b.line.name ? -1 : 1));
+  for (const i of columns) {
+    const first = ranked.find(({line}) => leads(line, i));
+    if (first) first.best = true;
+  }
+  return ranked.sort((a, b) => b.best - a.best);
+}
+
 function frontierFigure(frontier, allPools) {
   const lines = (allPools ? frontier.lines : frontier.best_pools).map(line => ({...line,
       name: allPools ? `${line.policy} on ${line.pool}` : line.policy}));
@@ -53,16 +68,14 @@ function frontierFigure(frontier, allPools) {
              h('svg:text', {x: left + (W - left - right) / 2, y: H - 6, class: 'tick middle'}, 'device memory (and as a share of the ideal peak)'),
              h('svg:text', {x: 6, y: 16, class: 'tick'}, 'overhead: time over the step without limit'));
 
-  // Those that are the best somewhere have colours; others are grey until they are pointed at.
-  const score = line => limited.filter(([, i]) => good(line.cells[i]) &&
-      lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12)).length;
-  const ranked = lines.map(line => ({line, score: score(line), reach: limited.filter(([, i]) => good(line.cells[i])).length}))
-      .sort((a, b) => b.score - a.score || b.reach - a.reach || (a.line.name < b.line.name ? -1 : 1));
+  const ranked = rankLines(lines, limited.map(([, i]) => i), good);
   const labels = [];
-  ranked.forEach(({line}, rank) => {
-    const colour = rank < LINE_COLOURS.length ? LINE_COLOURS[rank] : 'var(--faint)';
-    const group = h('svg:g', {class: 'policy' + (rank < LINE_COLOURS.length ? '' : ' minor'), style: `--colour:${colour}`, tabindex: 0,
-                              'aria-label': line.name});
+  // The name of the line that is pointed at, above its last point.
+  const pointedName = h('svg:text', {class: 'label pointed-name end'});
+  ranked.forEach(({line, best}, rank) => {
+    const colour = best ? LINE_COLOURS[rank % LINE_COLOURS.length] : 'var(--faint)';
+    const group = h('svg:g', {class: 'policy' + (best ? '' : ' minor'), style: `--colour:${colour}`, tabindex: 0, 'aria-label': line.name},
+                    h('svg:title', {}, `${line.name} on ${line.pool}`));
     let d = '', pen = false, last = null;
     for (const [capacity, i] of limited) {
       const cell = line.cells[i];
@@ -92,7 +105,11 @@ function frontierFigure(frontier, allPools) {
     const text = h('svg:text', {x: W - right + 28, y: ly + 4, class: 'label' + (last ? '' : ' soft')}, line.name.length > 22 ? line.name.slice(0, 21) + '…' : line.name);
     text.append(h('svg:title', {}, `${line.name} on ${line.pool}` + (failed.length ? `; ${failed.length} of ${limited.length} runs ended otherwise: ${[...new Set(failed.map(f => OUTCOMES[f]))].join(', ')}` : '')));
     const entry = h('svg:g', {class: 'entry', style: `--colour:${colour}`}, h('svg:line', {x1: W - right + 10, x2: W - right + 24, y1: ly, y2: ly, class: 'curve'}), text);
-    const point = on => () => { svg.classList.toggle('pointing', on); group.classList.toggle('pointed', on); entry.classList.toggle('pointed', on); if (on) svg.append(group); };
+    const point = on => () => {
+      pointedName.textContent = on ? line.name : '';
+      if (last) [['x', Math.min(last[0] + 4, W - right)], ['y', Math.max(last[1] - 7, top - 4)]].forEach(([name, value]) => pointedName.setAttribute(name, value));
+      svg.classList.toggle('pointing', on); group.classList.toggle('pointed', on); entry.classList.toggle('pointed', on); if (on) svg.append(group, pointedName);
+    };
     for (const element of [group, entry]) {
       element.addEventListener('pointerenter', point(true));
       element.addEventListener('pointerleave', point(false));
@@ -135,6 +152,6 @@ function frontierSection() {
   const fill = all => holder.replaceChildren(...content.frontiers.map(frontier => frontierFigure(frontier, all)));
   fill(false);
   return h('section', {id: 'frontiers'}, h('h2', {}, 'What memory costs'),
-      h('p', {class: 'soft'}, 'Each policy with the best of its pools. The vertical axis is linear up to 1 % and logarithmic above. Point at a name to see its line.',
+      h('p', {class: 'soft'}, 'Each policy with the best of its pools. Coloured: the best at some capacity. The vertical axis is linear up to 1 % and logarithmic above. Point at a name to see its line, or at a line to see its name.',
         ' ', h('label', {}, h('input', {type: 'checkbox', onchange: event => fill(event.target.checked)}), ' every pool')), holder);
 }

@@ -24,6 +24,16 @@ document.addEventListener('keydown', event => {
   else if (event.key === 'o') toggleAlign();
 });
 
+// The two runs that are opened beside each other: `none`, which keeps everything, and `tide`, where it was run; else, and
+// in the place of a `none` that there is not, the first of those that ended well, then of those that have something to show.
+function openedRuns() {
+  const others = [...runs.filter(run => run.ok && run.data), ...runs.filter(run => !run.ok && run.data), ...runs.filter(run => !run.data)];
+  const shown = policy => runs.find(run => run.row.policy === policy && run.data);
+  const tide = shown('tide');
+  if (!tide) return others.slice(0, 2);
+  return [shown('none') ?? others.find(run => run !== tide), tide].filter(Boolean);
+}
+
 function start() {
   if (!('DecompressionStream' in window)) {
     document.body.append(h('p', {}, 'This browser cannot read the data of this page; expected one of 2023 or later.'));
@@ -32,11 +42,9 @@ function start() {
   readTheme();
   const name = content.trace ? content.trace.name.split('/').pop() : content.frontiers[0]?.trace ?? '';
   document.title = `${name} · Tidepool`;
-  // Two runs beside each other, those that ended well first.
-  const shown = [...runs.filter(run => run.ok && run.data), ...runs.filter(run => !run.ok && run.data), ...runs.filter(run => !run.data)];
-  state.slots = shown.slice(0, 2).map(run => run.index);
-  const sections = [headline(), runsSection(), frontierSection(), timelineSection(), autopsySection(), madeSection()].filter(Boolean);
-  const links = [['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
+  state.slots = openedRuns().map(run => run.index);
+  const sections = [headline(), runsSection(), frontierSection(), timelineSection(), decisionsSection(), autopsySection(), madeSection()].filter(Boolean);
+  const links = [['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['decisions', 'Decisions'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
       .filter(([id]) => sections.some(section => section.id === id));
   document.body.append(
       h('header', {class: 'top'}, h('h1', {}, name || 'Tidepool'), h('nav', {'aria-label': 'Sections'}, links.map(([id, text]) => h('a', {href: '#' + id}, text))),
