@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "simulator/sweep/frontier_rows.hpp"
 #include "simulator/sweep/result_json.hpp"
 #include "simulator/sweep/version.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/interruptible.hpp"
 #include "simulator/text/numbers.hpp"
 #include "simulator/text/plot.hpp"
@@ -28,14 +30,14 @@ void show_progress(const SweepProgress& now) {
   fmt::print(stderr, "\r\x1b[K");
   if (now.done == 0 || now.done == wanted) return;
   const double rate = static_cast<double>(now.done) / std::max(now.seconds, 1e-9);
-  fmt::print(stderr, "{} of {} runs, {} runs/s, {:.0f} s to go", grouped(static_cast<std::int64_t>(now.done)),
-             grouped(static_cast<std::int64_t>(wanted)), short_number(rate),
-             static_cast<double>(wanted - now.done) / rate);
+  fmt::print(stderr, "{} of {} runs, {} runs/s", grouped(static_cast<std::int64_t>(now.done)),
+             grouped(static_cast<std::int64_t>(wanted)), short_number(rate));
+  if (now.seconds_to_go) fmt::print(stderr, ", about {:.0f} s to go", std::max(*now.seconds_to_go, 1.0));
 }
 
 void print_summary(const SweepProgress& end, const Database& database) {
   const bool kept = database.path() != ":memory:";
-  fmt::print(stderr, "{} runs in {:.2f} s: {} runs/s, {} actions/s", grouped(static_cast<std::int64_t>(end.done)),
+  fmt::print(stderr, "{} in {:.2f} s: {} runs/s, {} actions/s", counted(static_cast<std::int64_t>(end.done), "run"),
              end.seconds, short_number(static_cast<double>(end.done) / std::max(end.seconds, 1e-9)),
              short_number(static_cast<double>(end.actions) / std::max(end.seconds, 1e-9)));
   if (const std::size_t there = end.present - end.elsewhere; there > 0)
@@ -76,6 +78,17 @@ std::string kept(const SweepProgress& progress, const Database& database) {
   return fmt::format("{} of {} runs are in {}; the same command goes on from there",
                      grouped(static_cast<std::int64_t>(progress.present + progress.done)),
                      grouped(static_cast<std::int64_t>(progress.runs)), database.path());
+}
+
+void print_interrupted(const SweepProgress& progress, const Database& database, bool terminal) {
+  fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
+}
+
+/// Ends the program although runs are in progress, which may take hours: what is done has been written.
+[[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
+  print_interrupted(progress, database, terminal);
+  std::fflush(nullptr);
+  std::_Exit(Interruptible::code());
 }
 
 }  // namespace
@@ -131,6 +144,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
   const auto watch = [&](const SweepProgress& now) {
     last = now;
     if (terminal) show_progress(now);
+    if (Interruptible::asked()) end_at_once(now, database, terminal);
   };
   const SweepOptions options{
       .threads = threads, .shard = order.shard, .progress = watch, .stop = &Interruptible::asked()};
@@ -148,7 +162,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     throw std::runtime_error{fmt::format("{}; {}", error.what(), kept(last, database))};
   }
   if (Interruptible::asked()) {
-    fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(last, database));
+    print_interrupted(last, database, terminal);
     return Interruptible::code();
   }
   if (order.find.empty())

@@ -129,6 +129,8 @@ Database::Database(const std::string& path, Open open) : path_{path} {
   handle_.reset(handle);
   if (code == SQLITE_CANTOPEN && open == Open::kExisting && !std::filesystem::exists(path))
     throw InputError{fmt::format("{}: no such file; expected a database that sweep wrote", path)};
+  if (code == SQLITE_CANTOPEN && std::filesystem::is_directory(path))
+    throw InputError{fmt::format("{}: is a directory; expected a database that sweep wrote", path)};
   if (code != SQLITE_OK) throw InputError{fmt::format("{}: {}", path, sqlite3_errstr(code))};
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
   try {

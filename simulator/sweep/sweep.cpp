@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "simulator/bounds/bound_cache.hpp"
+#include "simulator/registry.hpp"
 #include "simulator/sweep/claim_lock.hpp"
+#include "simulator/sweep/remaining_time.hpp"
 
 namespace tidepool {
 namespace {
@@ -26,10 +28,11 @@ constexpr std::size_t kMostAhead = 4096;  // runs that were taken and not begun
 /// Threads that do runs, and the rows on their way to the one that writes them.
 class Worker {
  public:
-  /// @param runs  the most that it will be given
-  Worker(std::span<const SweepPart> parts, std::size_t runs, const SweepOptions& options)
-      : parts_{parts}, stop_{options.stop} {
-    const std::size_t threads = std::min(runs, static_cast<std::size_t>(std::max(1, options.threads)));
+  /// @param tasks  the most that it will be given
+  Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
+      : parts_{parts}, stop_{options.stop}, remaining_{std::max(1, options.threads)} {
+    const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
+    for (const SweepTask& task : tasks) remaining_.expect(kind_of(task));
     threads_.reserve(threads);
     for (std::size_t i = 0; i < threads; ++i) start();
   }
@@ -62,6 +65,18 @@ class Worker {
     more_.notify_all();
   }
 
+  /// Another sweep has done these.
+  void forget(std::span<const SweepTask> tasks) {
+    const std::lock_guard lock{mutex_};
+    for (const SweepTask& task : tasks) remaining_.forget(kind_of(task));
+  }
+
+  /// Seconds until all is done, if they can be told.
+  std::optional<double> to_go() const {
+    const std::lock_guard lock{mutex_};
+    return remaining_.at(now());
+  }
+
   /// Whether it has nothing to do, and take() has nothing to return.
   bool idle() const {
     const std::lock_guard lock{mutex_};
@@ -79,6 +94,14 @@ class Worker {
   }
 
  private:
+  double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  /// Runs that are taken to last alike: one trace under one policy and pool.
+  std::string kind_of(const SweepTask& task) const {
+    const SpecNames names = names_of(parts_[task.part].grid.at(task.index));
+    return fmt::format("{} {} {} {}", task.part, names.policy, names.pool, names.options);
+  }
+
   /// As many as the system allows; without any, nothing would be done.
   void start() {
     try {
@@ -99,11 +122,14 @@ class Worker {
       queue_.pop_front();
       if (queue_.empty()) run_dry();
       ++busy_;
+      const std::size_t number = begun_++;
+      remaining_.begin(kind_of(task), number, now());
       lock.unlock();
       try {
         KeyedRow row = row_of(task);
         lock.lock();
         done_.push_back(std::move(row));
+        remaining_.end(number, now());
       } catch (...) {
         if (!lock.owns_lock()) lock.lock();
         failure_ = std::current_exception();
@@ -129,13 +155,15 @@ class Worker {
 
   std::span<const SweepPart> parts_;
   const std::atomic<bool>* stop_;
+  const Clock::time_point begin_ = Clock::now();
   BoundCache bounds_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable more_, dry_;
   std::deque<SweepTask> queue_;
   std::vector<KeyedRow> done_;
+  RemainingTime remaining_;
   std::exception_ptr failure_;
-  std::size_t busy_ = 0, last_taken_ = 0;
+  std::size_t busy_ = 0, begun_ = 0, last_taken_ = 0;
   bool closed_ = false, ran_dry_ = false;
   std::vector<std::thread> threads_;
 };
@@ -179,19 +207,23 @@ class Lacking {
   Lacking(const Lacking&) = delete;
   Lacking& operator=(const Lacking&) = delete;
 
-  /// How many nobody has taken yet, as far as this sweep knows.
-  std::size_t size() const { return tasks_.size(); }
+  /// Those that nobody has taken yet, as far as this sweep knows.
+  std::span<const SweepTask> tasks() const { return tasks_; }
 
-  /// Takes up to `most` for this sweep, and counts those that another one has done meanwhile.
-  std::vector<SweepTask> take(std::size_t most, SweepProgress& progress) {
+  struct Taken {
+    std::vector<SweepTask> tasks;      ///< for this sweep
+    std::vector<SweepTask> elsewhere;  ///< that another one has done meanwhile
+  };
+  /// Takes up to `most`.
+  Taken take(std::size_t most) {
     if (most == 0 || tasks_.empty()) return {};
     const std::vector<Claim> claims =
         lock_ ? database_.claim(keys_, most, *lock_) : std::vector(std::min(most, tasks_.size()), Claim::kTaken);
-    std::vector<SweepTask> taken;
+    Taken taken;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < claims.size(); ++i) {
-      if (claims[i] == Claim::kTaken) taken.push_back(tasks_[i]);
-      if (claims[i] == Claim::kDone) ++progress.present, ++progress.elsewhere;
+      if (claims[i] == Claim::kTaken) taken.tasks.push_back(tasks_[i]);
+      if (claims[i] == Claim::kDone) taken.elsewhere.push_back(tasks_[i]);
       if (claims[i] != Claim::kElsewhere) continue;
       tasks_[kept] = tasks_[i];
       keys_[kept++] = keys_[i];
@@ -228,13 +260,20 @@ void sweep(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, D
   const double before = progress.seconds;
   Lacking lacking{parts, tasks, database, progress};
   if (options.progress) options.progress(progress);
-  Worker worker{parts, lacking.size(), options};
+  Worker worker{parts, lacking.tasks(), options};
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  while (!worker.idle() || (lacking.size() > 0 && !stopped())) {
-    if (!stopped()) worker.add(lacking.take(worker.wanted(), progress));
+  while (!worker.idle() || (!lacking.tasks().empty() && !stopped())) {
+    if (!stopped()) {
+      const Lacking::Taken taken = lacking.take(worker.wanted());
+      worker.add(taken.tasks);
+      worker.forget(taken.elsewhere);
+      progress.present += taken.elsewhere.size();
+      progress.elsewhere += taken.elsewhere.size();
+    }
     const std::vector<KeyedRow> rows = worker.take();
     database.insert(rows);
     for (const KeyedRow& keyed : rows) count(keyed.row, progress);
+    progress.seconds_to_go = worker.to_go();
     progress.seconds = before + std::chrono::duration<double>(Clock::now() - begin).count();
     if (options.progress) options.progress(progress);
   }

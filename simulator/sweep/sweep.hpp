@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,7 @@ struct SweepProgress {
   std::size_t unsettled = 0;  ///< of those done: no iteration began as an earlier one had
   std::int64_t actions = 0;   ///< of those done
   double seconds = 0;
+  std::optional<double> seconds_to_go;  ///< see RemainingTime; none: not known yet
 };
 
 struct SweepOptions {

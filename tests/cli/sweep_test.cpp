@@ -141,6 +141,25 @@ TEST_CASE("Ctrl-C and SIGTERM keep what was done and say how to go on") {
   }
 }
 
+TEST_CASE("SIGTERM ends a sweep at once, also in the middle of a long run") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 6, 3'000), database = scratch.file("r.sqlite");
+  const pid_t child = start_program({"sweep", trace, "--policy", "none,tide-remat(effort=1000000000)", "--pool",
+                                     "ideal", "--capacity", "0.6x", "-j", "1", "-o", database},
+                                    scratch.file("err"));
+  const bool began = wait_for_rows(database, 1);
+  const auto asked = std::chrono::steady_clock::now();
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(began);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 143);
+  CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds{10});
+  CHECK(content_of(scratch.file("err")) ==
+        fmt::format("interrupted: 1 of 2 runs are in {}; the same command goes on from there\n", database));
+}
+
 TEST_CASE("names that are not UTF-8 are refused where they would be kept, and replaced where they are shown") {
   const ScratchFolder scratch;
   const std::string named = write_random_trace(scratch, 1, 60), odd = scratch.file("\xff.tide");

@@ -1,0 +1,44 @@
+// Estimate of the time that a sweep still takes, from what runs of each kind took.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace tidepool {
+
+/// Times in seconds, on any clock that does not go back. Runs of one kind (a trace under one policy and pool) are taken
+/// to last alike. Where none of a kind has ended, the mean of the other kinds is expected, or what its own run in
+/// progress has lasted if that is longer. A run that goes on for longer than expected is taken to last as long again.
+class RemainingTime {
+ public:
+  explicit RemainingTime(int threads) : threads_{threads} {}
+
+  void expect(const std::string& kind) { ++kinds_[kind].waiting; }
+  /// One that was expected is not to be done.
+  void forget(const std::string& kind) { --kinds_[kind].waiting; }
+  void begin(const std::string& kind, std::size_t run, double now);
+  void end(std::size_t run, double now);
+
+  /// Seconds until all that was expected has ended; nothing until one run has.
+  std::optional<double> at(double now) const;
+
+ private:
+  struct Kind {
+    std::size_t waiting = 0, ended = 0;
+    double took = 0;  // all that ended
+  };
+  struct Running {
+    std::string kind;
+    double begun = 0;
+  };
+  static double mean(const Kind& kind) { return kind.took / static_cast<double>(kind.ended); }
+  double expected(const std::string& name, double now) const;
+
+  int threads_;
+  std::map<std::string, Kind> kinds_;
+  std::map<std::size_t, Running> running_;
+};
+
+}  // namespace tidepool
