@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/json_text.hpp"
 #include "traces/jsonl/json_lines.hpp"
@@ -33,6 +34,7 @@ std::span<const std::string_view> words<Verb>() {
 namespace {
 
 constexpr std::int64_t kFormat = 1;
+constexpr std::size_t kFirstBytes = 4096;
 constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
 
 std::string_view subject_key(Verb verb) {
@@ -317,6 +319,8 @@ void write_plan(const std::string& path, const PlanFile& file) {
 }
 
 PlanFile parse_plan(const Input& input, const Trace* trace) {
+  if (const std::string_view what = not_text(input.bytes().substr(0, kFirstBytes)); !what.empty())
+    throw InputError{fmt::format("{}: {}; expected a plan", input.path(), what)};
   PlanFile file;
   std::size_t expected = 0;
   bool begun = false;
@@ -330,7 +334,7 @@ PlanFile parse_plan(const Input& input, const Trace* trace) {
       file.plan.actions.push_back(read_action(fields, trace));
     }
   });
-  if (!begun) throw InputError{fmt::format("{}: is empty; expected a plan", input.path())};
+  if (!begun) throw InputError{fmt::format("{}: has empty lines only; expected a plan", input.path())};
   if (file.plan.actions.size() != expected)
     throw InputError{fmt::format("{}: ends after {} of {} actions; expected a complete file", input.path(),
                                  file.plan.actions.size(), expected)};

@@ -1,5 +1,6 @@
 // tidepool query: a view or any query of a database of results, for people, spreadsheets and data frames.
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cctype>
@@ -14,6 +15,7 @@
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/json_text.hpp"
+#include "traces/nearest.hpp"
 
 namespace tidepool {
 namespace {
@@ -77,6 +79,17 @@ std::string table(std::span<const std::string> names, std::span<const std::vecto
   return text;
 }
 
+/// @throws InputError  "no table or view named 'fronteir', did you mean 'frontier'?; known: ..."
+void require_table(const Database& database, const std::string& name) {
+  std::vector<std::string> known;
+  database.query(
+      "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' ORDER BY name",
+      [](std::span<const std::string>) {},
+      [&](std::span<const Value> values) { known.push_back(value_text(values.front())); });
+  const auto same = [&](const std::string& each) { return strcasecmp(each.c_str(), name.c_str()) == 0; };
+  if (std::none_of(known.begin(), known.end(), same)) throw InputError{unknown_name("table or view", name, known)};
+}
+
 int run(const Arguments& arguments) {
   if (arguments.format != "table" && arguments.format != "csv" && arguments.format != "jsonl")
     throw InputError{fmt::format("--to: '{}' is not a format; expected table, csv or jsonl", arguments.format)};
@@ -106,6 +119,7 @@ int run(const Arguments& arguments) {
     for (const Value& value : values) fields.push_back(csv_field(value));
     print(joined(fields));
   };
+  if (is_name) require_table(database, arguments.sql);
   database.query(is_name ? "SELECT * FROM " + arguments.sql : arguments.sql, head, row);
   if (arguments.format == "table") print(table(names, rows));
   std::FILE* out = file ? file.get() : stdout;

@@ -1,6 +1,7 @@
 #include "simulator/machine/machine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,6 +50,9 @@ Machine find_machine(const std::string& name_or_path) {
     known.push_back(machine.name);
   }
   std::error_code error;
+  if (std::filesystem::is_directory(name_or_path, error))
+    throw InputError{fmt::format("{}: is a directory; expected a machine file, or the name of a machine: {}",
+                                 name_or_path, fmt::join(known, ", "))};
   if (!std::filesystem::is_regular_file(name_or_path, error))
     throw InputError{unknown_name("machine", name_or_path, known) + ", or a JSON file"};
   constexpr std::uintmax_t kLargest = 1 << 20;

@@ -14,6 +14,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/text/capacity.hpp"
+#include "traces/content.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -199,6 +200,9 @@ class Fields {
 }  // namespace
 
 Machine parse_machine(std::string_view text, const std::string& file) {
+  if (const std::string_view what = not_text(text); !what.empty())
+    throw InputError{
+        fmt::format("{}: {}; expected a machine file, as simulator/machine/MACHINES.md describes", file, what)};
   Json json;
   try {
     json = Json::parse(text);

@@ -1,7 +1,10 @@
 // Commands about databases of results: sweep --shard, merge, resume, query.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "simulator/sweep/database.hpp"
@@ -12,6 +15,7 @@
 #include "traces/jsonl/jsonl.hpp"
 
 using namespace tidepool;
+using Catch::Matchers::StartsWith;
 using tidepool::tests::write_random_trace;
 using Json = nlohmann::json;
 
@@ -235,4 +239,49 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"query", database, "runs", "-o", database}, database + ": is the database itself; expected another file");
   CHECK(run_program({"query", database, "runs"}).code == 0);
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
+}
+
+TEST_CASE("what is no file of results, plan, machine or trace is told apart") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.file("folder"), empty = scratch.file("empty"), binary = scratch.file("binary"),
+                    wide = scratch.file("wide"), trace = write_random_trace(scratch, 1, 60);
+  std::filesystem::create_directory(folder);
+  std::ofstream{empty};
+  std::ofstream{binary} << std::string("\x01\0\x02\xf0", 4);
+  std::ofstream{wide} << std::string("\xff\xfe{\0", 4);
+  const auto said = [&](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK_THAT(said({"info", folder}), StartsWith("tidepool: " + folder +
+                                                ": a folder without kernels.config; expected a "
+                                                "file, or a folder with G10's three tables\n"));
+  CHECK_THAT(said({"info", empty}), StartsWith("tidepool: " + empty + ": is empty; expected a trace; known: "));
+  CHECK_THAT(said({"info", binary}),
+             StartsWith("tidepool: " + binary + ": binary data in no form that tidepool reads; known: "));
+  CHECK_THAT(said({"info", wide}), StartsWith("tidepool: " + wide + ": is text in UTF-16; expected UTF-8; known: "));
+  for (const auto& [path, what] :
+       {std::pair{empty, "is empty"}, {binary, "is binary data"}, {wide, "is text in UTF-16"}}) {
+    CHECK(said({"simulate", trace, "--machine", path}) ==
+          fmt::format("tidepool: {}: {}; expected a machine file, as simulator/machine/MACHINES.md describes\n", path,
+                      what));
+    CHECK(said({"validate", path, "--trace", trace}) == fmt::format("tidepool: {}: {}; expected a plan\n", path, what));
+    CHECK(said({"query", path}) ==
+          fmt::format("tidepool: {}: not a database of sweep results; expected one that sweep wrote\n", path));
+  }
+  CHECK_THAT(
+      said({"simulate", trace, "--machine", folder}),
+      StartsWith("tidepool: " + folder + ": is a directory; expected a machine file, or the name of a machine: "));
+  CHECK(said({"query", folder}) == "tidepool: " + folder + ": is a directory; expected a database that sweep wrote\n");
+}
+
+TEST_CASE("a misspelt table of a database is told with the nearest one") {
+  const ScratchFolder scratch;
+  const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
+  REQUIRE(run_program({"sweep", trace, "--policy", "none", "-o", database}).code == 0);
+  const ProgramResult result = run_program({"query", database, "fronteir"});
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err,
+             StartsWith("tidepool: no table or view named 'fronteir', did you mean 'frontier'?; known: best_policy, "));
 }

@@ -109,12 +109,14 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
   const ScratchFolder scratch;
   const std::string folder = scratch.file("run");
   std::filesystem::create_directory(folder);
-  CHECK(load_error(folder) == folder + ": no kernels.config; expected G10's three tables");
+  CHECK(load_error(folder) ==
+        folder + ": a folder without kernels.config; expected a file, or a folder with G10\'s three tables");
   CHECK(load_error(folder, "dtr") ==
         folder + ": is a folder; expected one file, or for g10 or raw or raw-operators a folder");
   write_file(folder + "/a_kernels.config", kKernels);
   write_file(folder + "/a_tensors.config", kTensors);
-  CHECK(load_error(folder) == folder + ": no .txt with kernel times; expected G10's three tables");
+  CHECK(load_error(folder) ==
+        folder + ": a folder without .txt with kernel times; expected a file, or a folder with G10\'s three tables");
   write_file(folder + "/a_times.txt", kTimes);
   write_file(folder + "/a_timesPF.txt", kTimes);
   const Trace trace = load_trace(folder, "g10");
@@ -123,7 +125,8 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
   CHECK(load_error(folder) ==
         folder + ": " + folder + "/a_kernels.config and " + folder + "/b_kernels.config; expected one kernels.config");
   CHECK(load_trace(folder + "/a_kernels.config").hash() == trace.hash());
-  CHECK(load_error(folder + "/b_kernels.config") == folder + ": no b_tensors.config; expected G10's three tables");
+  CHECK(load_error(folder + "/b_kernels.config") ==
+        folder + ": a folder without b_tensors.config; expected a file, or a folder with G10\'s three tables");
 }
 
 TEST_CASE("times of G10's kernels that cannot be added up are refused") {

@@ -132,8 +132,7 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
         "segment_free, page_map, page_unmap, host, storage, launch, submit, chunk, source");
   CHECK(refusal(with("\"24GiB\",", "\"24GiB\"")) ==
         "box.json:4: this is not JSON; expected a machine file, as simulator/machine/MACHINES.md describes");
-  CHECK(refusal("") ==
-        "box.json:1: this is not JSON; expected a machine file, as simulator/machine/MACHINES.md describes");
+  CHECK(refusal("") == "box.json: is empty; expected a machine file, as simulator/machine/MACHINES.md describes");
 }
 
 TEST_CASE("AutoSwap's machine and G10's copy as their papers assume: nothing disturbs anything") {

@@ -239,7 +239,9 @@ Files files_in(const std::string& folder) {
 }
 
 const std::string& the_one(const std::vector<std::string>& paths, const std::string& folder, std::string_view what) {
-  if (paths.empty()) throw InputError{fmt::format("{}: no {}; expected G10's three tables", folder, what)};
+  if (paths.empty())
+    throw InputError{
+        fmt::format("{}: a folder without {}; expected a file, or a folder with G10's three tables", folder, what)};
   if (paths.size() > 1)
     throw InputError{fmt::format("{}: {} and {}; expected one {}", folder, paths[0], paths[1], what)};
   return paths[0];

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
 
@@ -49,9 +50,9 @@ Trace load_folder(const std::string& path, const std::string& format, std::optio
 std::string what_it_is(const Input& input) {
   const std::string_view head = input.bytes().substr(0, kSniffBytes);
   if (head.empty()) return "is empty; expected a trace";
-  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) return "is text in UTF-16; expected UTF-8";
-  const bool binary = head.find('\0') != head.npos;
-  return fmt::format("{} in no form that tidepool reads", binary ? "binary data" : "text");
+  const std::string_view what = not_text(head);
+  if (what == "is text in UTF-16") return "is text in UTF-16; expected UTF-8";
+  return fmt::format("{} in no form that tidepool reads", what.empty() ? "text" : "binary data");
 }
 
 /// Whether `path`, less a suffix that says how it is compressed, ends in one of the form's extensions.
