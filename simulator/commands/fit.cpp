@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "simulator/audit/tune.hpp"
+#include "simulator/fit/convolution_workspaces.hpp"
 #include "simulator/fit/dry_recording.hpp"
 #include "simulator/fit/largest_batch.hpp"
 #include "simulator/text/interruptible.hpp"
@@ -221,6 +222,7 @@ Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const s
               {"context_bytes", fit.device->context.count()},
               {"workspace_bytes", fit.workspace.count()},
               {"workspaces_recorded", fit.workspaces_recorded},
+              {"convolution_workspace_bytes", fit.convolution_workspace.count()},
               {"live_bytes", fit.peak.live.count()},
               {"pool", fit.allocator.pool}};
   if (at.valid())
@@ -290,6 +292,11 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
              fit.workspaces_recorded
                  ? "those of cuBLAS are recorded and part of what is reserved"
                  : fmt::format("{} of cuBLAS, which the recording does not have", to_text(fit.workspace)));
+  if (fit.convolution_workspace > Bytes{})
+    fmt::print(
+        "            of cuDNN, assumed and part of what is reserved: {} times input and output, up to {}; low is "
+        "without\n",
+        kConvolutionWorkspace, to_text(fit.convolution_workspace));
   fmt::print("peak        {}\n",
              fit.peak.op.valid() ? "in front of " + op_text(job.trace, fit.peak.op) : "where the trace ends");
   fmt::print("allocator   {}\n", allocator_text(fit));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "simulator/fit/convolution_workspaces.hpp"
 #include "simulator/packing/pack.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/registry.hpp"
@@ -27,12 +28,16 @@ bool sees_allocator(const Trace& trace) {
   return source == "torch-snapshot" || source == "rmm" || (source == "raw" && meta(trace, "capture") != "torch");
 }
 
+/// Whether what cuDNN asked the allocator for was seen too: a dry run has no cuDNN.
+bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
+
 /// What the allocator places: the step again and again if it is one of many.
-std::optional<Trace> repeated(const Trace& trace) {
+/// @param lifetimes  of that trace, and more
+std::optional<Trace> repeated(const Trace& lifetimes, const Trace& trace) {
   const bool older = std::any_of(trace.buffers().begin(), trace.buffers().end(),
                                  [](const Buffer& buffer) { return buffer.born_before; });
   if (!older || trace.ops().empty()) return {};
-  return repeat_lifetimes(trace, kSteps);
+  return repeat_lifetimes(lifetimes, kSteps);
 }
 
 /// The allocator of a trace, replayed on devices of different size.
@@ -99,14 +104,8 @@ void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   fit.other.needs = mine && others ? *others : other.least();
 }
 
-std::vector<std::string> notes_on(const Trace& trace, const DeviceBudget& device) {
+std::vector<std::string> notes_on(const DeviceBudget& device) {
   std::vector<std::string> notes;
-  const bool convolves = std::any_of(trace.ops().begin(), trace.ops().end(), [&](const Op& op) {
-    const std::string_view name = trace.text(op.name);
-    return name.find("onvolution") != std::string_view::npos || name.find("aten::conv") != std::string_view::npos;
-  });
-  if (convolves && meta(trace, "capture") != "cupti+torch" && meta(trace, "source") != "torch-snapshot")
-    notes.emplace_back("workspaces of cuDNN's convolutions are not recorded; they come on top");
   if (!device.measured)
     notes.push_back(
         fmt::format("the context on {} is assumed, not measured; low and high are where kernels are loaded "
@@ -128,8 +127,16 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.device = &device;
   fit.workspaces_recorded = sees_allocator(trace);
   fit.workspace = fit.workspaces_recorded ? Bytes{} : device.workspace;
-  const std::optional<Trace> steps = repeated(trace);
-  Allocator own{steps ? *steps : trace, pool, recorded};
+  const std::optional<ConvolutionWorkspaces> convolutions =
+      sees_libraries(trace) ? std::nullopt : with_convolution_workspaces(trace);
+  if (convolutions) fit.convolution_workspace = convolutions->largest;
+  const Trace& placed = convolutions ? convolutions->trace : trace;
+  const std::optional<Trace> steps = repeated(placed, trace),
+                             bare_steps = convolutions ? repeated(trace, trace) : std::nullopt;
+  std::optional<Allocator> bare;
+  if (convolutions) bare.emplace(bare_steps ? *bare_steps : trace, pool, recorded);
+  // Workspaces that are free again may be of use to others, but nobody counts on it.
+  Allocator own{steps ? *steps : placed, pool, bare ? bare->unlimited() : recorded};
   const auto available = [&](Bytes context) { return device.total - context - fit.workspace; };
   const std::optional<Bytes> reserved = own.reserved(available(device.context)),
                              reserved_low = own.reserved(available(device.context_low)),
@@ -141,13 +148,18 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   fit.predicted = fit.reserved + device.context + fit.workspace;
   fit.low = std::min(fit.predicted, needed(reserved_low) + device.context_low + fit.workspace);
   fit.high = std::max(fit.predicted, needed(reserved_high) + device.context_high + fit.workspace);
+  if (bare) {
+    const std::optional<Bytes> least = bare->reserved(available(device.context_low));
+    fit.certain = fit.certain && least.has_value() == fit.fits;
+    fit.low = std::min(fit.low, (least ? *least : bare->least()) + device.context_low + fit.workspace);
+  }
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
   fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
-  Allocator other{steps ? *steps : trace, fit.other.pool, {}};
+  Allocator other{steps ? *steps : placed, fit.other.pool, {}};
   compare(fit, own, other, available(device.context));
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
-  fit.notes = notes_on(trace, device);
+  fit.notes = notes_on(device);
   return fit;
 }
 

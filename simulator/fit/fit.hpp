@@ -23,10 +23,12 @@ struct AllocatorFit {
 struct Fit {
   const DeviceBudget* device = nullptr;
   bool fits = false;
-  bool certain = false;        ///< the verdict is the same with the least and with the largest context
-  Bytes predicted, low, high;  ///< low and high: with the least and the largest context
-  Bytes reserved;  ///< most at once; where it does not fit, the least capacity with which no request fails, to 2 MiB
+  bool certain = false;  ///< the verdict is the same for low and high
+  Bytes predicted;
+  Bytes low, high;  ///< with the least and the largest context; low also without convolution_workspace
+  Bytes reserved;   ///< most at once; where it does not fit, the least capacity with which no request fails, to 2 MiB
   Bytes workspace;
+  Bytes convolution_workspace;  ///< the largest, taken for a convolution and part of `reserved`; 0: none, or recorded
   bool workspaces_recorded = false;  ///< they are buffers of the trace, so `workspace` is 0
   AllocatorFit allocator;            ///< as the job is set
   AllocatorFit other;                ///< with expandable segments, or without

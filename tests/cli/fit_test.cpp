@@ -122,6 +122,15 @@ TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
     CHECK(entry.path().filename() == "pid");
 }
 
+TEST_CASE("tidepool fit says what it takes for workspaces of cuDNN") {
+  const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
+  const ProgramResult result = run_program({"fit", job, "--device", "t4"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out,
+             ContainsSubstring("            of cuDNN, assumed and part of what is reserved: 2.25 times input and "
+                               "output, up to 3.445 GiB; low is without\n"));
+}
+
 TEST_CASE("tidepool fit says why a command was not recorded") {
   const ProgramResult result = run_program({"fit", "--device", "t4", "--", "true"});
   CHECK(result.code == 2);

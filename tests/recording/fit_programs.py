@@ -15,6 +15,9 @@ class Table:
     counts: typing.Callable  # whether a row's measurement is one of its program
     name: typing.Callable  # of a row
     train: typing.Callable
+    sizes: str  # MiB of devices that its jobs may fit on
+    modules: tuple = ()  # that the programs import besides PyTorch
+    fitted: bool = False  # the context that `tidepool fit` has is from its rows of even index
 
 
 def widths(row):
@@ -79,8 +82,56 @@ def train_perceptron(row, softmax):
         loss.item()
 
 
+def train_images(torch, model, batch, side, optimizer):
+    criterion = torch.nn.CrossEntropyLoss()
+    for _ in range(STEPS):
+        inputs, labels = torch.empty(batch, 3, side, side).cuda(), torch.randint(0, 1000, (batch,)).cuda()
+        optimizer.zero_grad()
+        outputs = model(inputs)
+        loss = criterion(outputs, labels)
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+
+def image_model(torch, name):
+    import timm
+
+    with torch.device("meta"):  # values are looked at while it is made
+        model = timm.create_model(name)
+    return model.to_empty(device="cuda").train()
+
+
+def train_timm(row):
+    import torch
+
+    model = image_model(torch, row["model"])
+    side = model.default_cfg["input_size"][1]  # as FakeTensor's estimates in the table: at 224 those of darknet53 are too large
+    train_images(torch, model, int(row["batch"]), side, torch.optim.Adam(model.parameters()))
+
+
+def train_real(row):
+    import torch
+
+    model = image_model(torch, row["model"])
+    side = 299 if row["model"] == "inception_v3" else 224
+    model(torch.empty(2, 3, side, side).cuda())  # the summary that is printed before training
+    train_images(torch, model, int(row["batch"]), side, torch.optim.Adam(model.parameters()))
+
+
+# Flags of runs that died, or were not measured alone.
+DOUBTFUL = {"near_capacity", "estimate_over_capacity", "below_estimate", "non_monotone", "same_as_other_batch"}
+
+PERCEPTRON_SIZES, IMAGE_SIZES = "1536,1792,2048,3072,4096", "4096,6144,8192,11264,16384,24576"
+
 TABLES = {
     # Rows with flags crashed before training: the labels do not fit the loss.
-    "mlp_step1": Table(lambda row: not row["flags"], lambda row: row["config"], lambda row: train_perceptron(row, False)),
-    "mlp_step2": Table(lambda row: True, lambda row: row["config"], lambda row: train_perceptron(row, True)),
+    "mlp_step1": Table(lambda row: not row["flags"], lambda row: row["config"], lambda row: train_perceptron(row, False),
+                       PERCEPTRON_SIZES, fitted=True),
+    "mlp_step2": Table(lambda row: True, lambda row: row["config"], lambda row: train_perceptron(row, True),
+                       PERCEPTRON_SIZES),
+    "timm": Table(lambda row: not DOUBTFUL & set(row["flags"].split(";")), lambda row: f"{row['model']}:{row['batch']}",
+                  train_timm, IMAGE_SIZES, ("timm",)),
+    "real_models": Table(lambda row: "torchvision" in row["how"], lambda row: f"{row['model']}:{row['batch']}",
+                         train_real, IMAGE_SIZES, ("timm",)),
 }

@@ -8,8 +8,8 @@ A table has a row for each training run: its program, in a few words, and the mo
 row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator reserves. On the rows
 of even index the constant is fitted: the median of measured - reserved. On the others the prediction, reserved + constant, is
 compared with what was measured. A job that is called fitting and does not fit: predicted to take no more than a device has,
-measured to take more, for devices of each of --sizes. PYTHON has PyTorch for CUDA; no GPU is needed. FOLDER keeps the
-recordings, and those in it are used again.
+measured to take more, for devices of each of --sizes. PYTHON has PyTorch for CUDA, and timm for the tables of images; no GPU
+is needed. FOLDER keeps the recordings, and those in it are used again.
 """
 import argparse
 import csv
@@ -37,17 +37,37 @@ def record_command(arguments, trace):
 
 
 def record(arguments, server, name, trace):
+    """Records a row's program; of one that does not run to its end, the recording is empty, and the reason is said."""
     job = server.command(__file__, arguments.table, "--train", name)
-    ran = subprocess.run(record_command(arguments, trace) + job, capture_output=True, text=True)
-    if ran.returncode != 0 or not trace.exists():
-        raise SystemExit(f"{name}: not recorded:\n{ran.stderr}")
+    unfinished = trace.with_suffix(".part.tide")
+    ran = subprocess.run(record_command(arguments, unfinished) + job, capture_output=True, text=True)
+    if ran.returncode != 0:
+        said = [line for line in ran.stderr.splitlines() if line.strip() and str(unfinished) not in line]
+        print(f"{name}: {'; '.join(said[-2:])}", file=sys.stderr)
+        unfinished.unlink(missing_ok=True)
+        trace.touch()
+    else:
+        unfinished.rename(trace)
 
 
-def answer(arguments, server, name, folder):
-    """What `tidepool fit` says of a row's program."""
-    trace = pathlib.Path(folder, name.replace(":", "-") + ".tide")
-    if not trace.exists():
-        record(arguments, server, name, trace)
+def record_missing(arguments, table, traces):
+    """Records the programs that have no trace yet. @param traces  path by name of a row"""
+    missing = {name: trace for name, trace in traces.items() if not trace.exists()}
+    if not missing:
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        server = Server(record_command(arguments, pathlib.Path(scratch, "server.tide")), table.modules)
+        try:
+            for name, trace in missing.items():
+                record(arguments, server, name, trace)  # a fork of a dry run is one too
+        finally:
+            server.stop()
+
+
+def answer(arguments, trace):
+    """What `tidepool fit` says of a row's program; nothing if that did not run."""
+    if trace.stat().st_size == 0:
+        return None
     command = [arguments.program, "fit", str(trace), "--device", arguments.device, "--json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -72,7 +92,7 @@ def main():
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--device", default="a100-40gb", help="that it was measured on")
     parser.add_argument("--every", type=int, default=20, help="take every K-th row")
-    parser.add_argument("--sizes", default="1536,1792,2048,3072,4096", help="MiB of devices that a job may fit on")
+    parser.add_argument("--sizes", help="MiB of devices that a job may fit on")
     parser.add_argument("--keep", help="folder for the recordings")
     parser.add_argument("--train", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -86,24 +106,27 @@ def main():
     arguments.program = str(pathlib.Path(arguments.program).resolve())
     taken = rows[::arguments.every]
     with tempfile.TemporaryDirectory() as scratch:
-        folder = arguments.keep or scratch
-        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-        server = Server(record_command(arguments, pathlib.Path(scratch, "server.tide")))  # its forks are dry runs
-        try:
-            answers = [answer(arguments, server, table.name(row), folder) for row in taken]
-        finally:
-            server.stop()
-    measured = [float(row["measured_mib"]) for row in taken]
-    reserved = [said["reserved_bytes"] / MIB for said in answers]
+        folder = pathlib.Path(arguments.keep or scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        traces = {table.name(row): folder / (table.name(row).replace(":", "-") + ".tide") for row in taken}
+        record_missing(arguments, table, traces)
+        answers = [answer(arguments, trace) for trace in traces.values()]
+    known = [(float(row["measured_mib"]), said) for row, said in zip(taken, answers) if said]
+    measured = [most for most, _ in known]
+    reserved = [said["reserved_bytes"] / MIB for _, said in known]
     rest = [m - r for m, r in zip(measured, reserved)]
     constant = statistics.median(rest[::2])
-    print(f"{len(taken)} of {len(rows)} rows: every {arguments.every}th. Measured - reserved on the {len(rest[::2])} of even "
+    print(f"{len(known)} of {len(rows)} rows: every {arguments.every}th"
+          f"{f', but {len(taken) - len(known)} whose program does not run' if len(known) < len(taken) else ''}. "
+          f"Measured - reserved on the {len(rest[::2])} of even "
           f"index: median {constant:,.0f} MiB, from {min(rest[::2]):,.0f} to {max(rest[::2]):,.0f} MiB.")
     print(f"\nOf odd index, reserved + {constant:,.0f} MiB against measured:\n")
-    sizes = [float(size) for size in arguments.sizes.split(",")]
+    sizes = [float(size) for size in (arguments.sizes or table.sizes).split(",")]
     print_table(measured[1::2], [r + constant for r in reserved[1::2]], sizes)
-    print(f"\nThe same rows, as `tidepool fit` says it (context {answers[0]['context_bytes'] / MIB:,.0f} MiB):\n")
-    print_table(measured[1::2], [said["predicted_bytes"] / MIB for said in answers[1::2]], sizes)
+    others = known[1::2] if table.fitted else known
+    print(f"\n{'The same' if table.fitted else 'All'} rows, as `tidepool fit` says it "
+          f"(context {known[0][1]['context_bytes'] / MIB:,.0f} MiB):\n")
+    print_table([most for most, _ in others], [said["predicted_bytes"] / MIB for _, said in others], sizes)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ the environment asks for Tidepool's hooks, they are loaded as Python's start wou
 import array
 import atexit
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -20,11 +21,13 @@ import traceback
 
 
 class Server:
-    def __init__(self, within=()):
-        """within  a command that runs the one behind it, with what it sets up before PyTorch is loaded"""
+    def __init__(self, within=(), modules=()):
+        """within   a command that runs the one behind it, with what it sets up before PyTorch is loaded
+        modules  to import besides"""
         self._folder = tempfile.TemporaryDirectory()
         self._address = os.path.join(self._folder.name, "socket")
-        self._process = subprocess.Popen([*within, sys.executable, __file__, "serve", self._address], stdout=subprocess.PIPE,
+        command = [*within, sys.executable, __file__, "serve", self._address, *modules]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE,
                                          stderr=subprocess.DEVNULL if within else None)
         if self._process.stdout.readline() != b"ready\n":
             raise RuntimeError("the process that has imported torch did not start")
@@ -64,12 +67,14 @@ def receive(connection):
     return list(descriptors), *json.loads(text)
 
 
-def serve(address):
+def serve(address, modules):
     """Forks for each command. Returns in the fork, with the script's path and arguments."""
     import torch
     import torch._dynamo  # the optimizers import it
     import torch.distributed  # noqa: F401
 
+    for module in modules:
+        importlib.import_module(module)
     torch.set_num_threads(1)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
@@ -139,6 +144,6 @@ def main(script):
 if __name__ == "__main__":
     if sys.argv[1] == "run":
         run(sys.argv[2], sys.argv[3:])
-    sys.argv[:] = serve(sys.argv[2])
+    sys.argv[:] = serve(sys.argv[2], sys.argv[3:])
     hook()
     os._exit(main(sys.argv[0]))

@@ -1,5 +1,8 @@
 #include "simulator/fit/fit.hpp"
 
+#include <map>
+#include <string>
+
 #include "simulator/fit/largest_batch.hpp"
 #include "tests/catch.hpp"
 #include "tests/refusal.hpp"
@@ -39,6 +42,42 @@ TEST_CASE("a process takes what its allocator reserves, its context and its work
   const Fit tensors = predict_fit(two_buffers("torch"), a100, "pytorch");
   CHECK(tensors.workspace == 16640_KiB);
   CHECK(tensors.predicted == recorded.predicted + 16640_KiB);
+}
+
+TEST_CASE("a convolution takes 36/16 of its input and output besides, where nobody saw what cuDNN took") {
+  const auto fit_of = [](const std::map<std::string, std::string>& recorded, const char* op) {
+    TraceBuilder build;
+    build.meta() = recorded;
+    const BufferId x = build.alloc({.size = kMiB * 100}), w = build.alloc({.size = kMiB * 20}),
+                   y = build.alloc({.size = kMiB * 60});
+    build.run({.name = build.text(op)}, {{x}, {w}, {y, Access::kWrite}});
+    return predict_fit(build.finish(), t4(), "pytorch");
+  };
+  const std::map<std::string, std::string> dry{{"source", "raw"}, {"capture", "interposer"}, {"mode", "dry run: ..."}};
+  for (const char* op : {"cudnnConvolutionForward", "aten::convolution", "aten::conv2d"}) {
+    const Fit fit = fit_of(dry, op);
+    CHECK(fit.convolution_workspace == kMiB * 360);
+    CHECK(fit.reserved == kMiB * 540);
+    CHECK(fit.low == kMiB * 180 + t4().context_low);
+    CHECK(fit.peak.live == kMiB * 180);
+  }
+  CHECK(fit_of({{"source", "torch"}}, "aten::convolution").reserved == kMiB * 540);
+  CHECK(fit_of(dry, "aten::mm").reserved == kMiB * 180);
+  const Fit seen = fit_of({{"source", "raw"}, {"capture", "cupti+torch"}, {"mode", "cupti"}}, "aten::convolution");
+  CHECK(seen.reserved == kMiB * 180);
+  CHECK(seen.convolution_workspace == 0_B);
+}
+
+TEST_CASE("a job fits that can do without workspaces of its convolutions, but not for certain") {
+  TraceBuilder build;  // 5000 MiB, and 11250 for a moment, of 14810
+  build.meta() = {{"source", "torch"}};
+  const BufferId x = build.alloc({.size = kMiB * 2500}), y = build.alloc({.size = kMiB * 2500});
+  build.run({.name = build.text("aten::convolution")}, {{x}, {y, Access::kWrite}});
+  const Fit fit = predict_fit(build.finish(), t4(), "pytorch");
+  CHECK_FALSE(fit.fits);
+  CHECK_FALSE(fit.certain);
+  CHECK(fit.reserved == kMiB * 16250);
+  CHECK(fit.low == kMiB * 5000 + t4().context_low + t4().workspace);
 }
 
 TEST_CASE("a job fits that makes its allocator give back what it caches") {
