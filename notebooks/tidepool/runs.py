@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import numbers
 import os
 import pathlib
 import shutil
@@ -30,21 +31,30 @@ def flat(row: dict) -> dict:
 
 
 def axes(given: dict) -> dict[str, str]:
-    """Arguments as the command line has them: lists become comma-separated texts."""
+    """Arguments as the command line has them: lists become comma-separated texts, capacities in bytes get their unit."""
     known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
             raise TypeError(f"{name!r} is not an option of a run; expected one of {', '.join(known)}")
-    return {name: value if isinstance(value, bool)
-            else ",".join(map(str, value)) if isinstance(value, (list, tuple, range)) else str(value)
+    return {name: value if isinstance(value, bool) else listed(value, size_text if name == "capacity" else str)
             for name, value in given.items()}
+
+
+def listed(value, text=str) -> str:
+    """One value, or several separated by commas."""
+    return ",".join(map(text, value)) if isinstance(value, (list, tuple, range)) else text(value)
+
+
+def size_text(size) -> str:
+    """A size as the command line has it: whole numbers are bytes."""
+    return f"{size}B" if isinstance(size, numbers.Integral) and not isinstance(size, bool) else str(size)
 
 
 def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | None = None, **run) -> pandas.DataFrame:
     """What a step costs: one row for each combination of the options, with the columns of `tidepool simulate --json`.
 
-    Options, as on the command line, texts or lists: pool, policy, capacity, machine, seed, assume, overhead_limit,
-    iterations; first=True asks for one first step alone instead of the steady state. `plan_out` keeps the plan of a
+    Options, as on the command line, texts or lists: pool, policy, capacity (or whole numbers of bytes), machine, seed,
+    assume, overhead_limit, iterations; first=True asks for one first step alone instead of the steady state. `plan_out` keeps the plan of a
     single run, for `tidepool validate`.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
@@ -82,13 +92,21 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
     table, or, with json_lines=False, all that it prints.
 
     The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
-    Raises RuntimeError with what the program said, if it ends with 2.
+    Raises InputError with what the program said, if it ends with 2.
     """
-    built = pathlib.Path(_native.__file__).resolve().parents[2] / "tidepool"
-    path = os.environ.get("TIDEPOOL") or (str(built) if built.is_file() else shutil.which("tidepool"))
+    if not json_lines:
+        return printed(*arguments)
+    return pandas.DataFrame([flat(json.loads(line)) for line in printed(*arguments, "--json").splitlines()])
+
+
+def printed(*arguments: str) -> str:
+    """What the program prints. Raises InputError as program() does."""
+    package = pathlib.Path(_native.__file__).resolve().parent  # of a wheel, or below a build folder
+    built = next((path for path in (package / "tidepool", package.parents[1] / "tidepool") if path.is_file()), None)
+    path = os.environ.get("TIDEPOOL") or built or shutil.which("tidepool")
     if path is None:
         raise FileNotFoundError("no program tidepool: set $TIDEPOOL, or have it on the PATH")
-    ran = subprocess.run([path, *arguments, *(["--json"] if json_lines else [])], capture_output=True, text=True)
+    ran = subprocess.run([path, *arguments], capture_output=True, text=True)
     if ran.returncode not in (0, 1):
-        raise RuntimeError(ran.stderr.strip())
-    return pandas.DataFrame([flat(json.loads(line)) for line in ran.stdout.splitlines()]) if json_lines else ran.stdout
+        raise _native.InputError(ran.stderr.strip().removeprefix("tidepool: "))
+    return ran.stdout

@@ -67,6 +67,11 @@ def tests_result(log, code):
     return int((passed or counted or [0, 0])[1]), findings, ""
 
 
+def wheel_result(log, code):
+    skipped = re.findall(r"skipped '(.*)'", log)
+    return 0 if skipped else 1, [f"exit code {code}: {last_line(log)}"] if code != 0 else [], "; ".join(skipped)
+
+
 def last_line(log):
     lines = log.strip().splitlines()
     return lines[-1] if lines else "nothing was said"
@@ -94,6 +99,8 @@ def all_parts(asked):
              f"{BUILD} tidepool_nightly > /dev/null && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",
              steps_result),
         Part("samples", "every plan of every sample executes", f"{nightly} 'every plan*'", tests_result),
+        Part("wheel", "the wheel of the Python package works where nothing else is",
+             "python3 tests/nightly/wheel.py", wheel_result),
         Part("asan", "address and undefined behaviour sanitizers", sanitized("asan"), tests_result),
         Part("tsan", "thread sanitizer", sanitized("tsan"), tests_result),
         Part("giants", "memory and time of giant inputs",

@@ -14,7 +14,7 @@ tests/nightly.sh kills faults fuzz --minutes 1      # these parts, in this order
 
 Each row is the last run of its part: at which commit (`+`: with changes that were not committed), how long it took on the wall,
 building included, and how much it came to. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands.
-A part that is not here has not run yet: all are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `asan`, `tsan`, `giants`.
+A part that is not here has not run yet: all are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `wheel`, `asan`, `tsan`, `giants`.
 
 | part | what holds | commit | minutes | runs | findings | |
 |---|---|---|---|---|---|---|

@@ -181,8 +181,71 @@ class Package(unittest.TestCase):
                                                                       "best-fit,tide-pool", "--json")],
                          list(rows["height_bytes"]))
         self.assertIn("vgg16", tidepool.program("info", str(SAMPLE), json_lines=False))
-        with self.assertRaisesRegex(RuntimeError, "no pool named 'best-fitt', did you mean 'best-fit'"):
+        with self.assertRaisesRegex(tidepool.InputError, "no pool named 'best-fitt', did you mean 'best-fit'"):
             tidepool.program("pack", str(SAMPLE), "--pool", "best-fitt")
+
+    def test_capacities_are_texts_or_bytes(self):
+        half = self.trace.ideal_peak_bytes // 2
+        capacities = tidepool.simulate(self.trace, policy="lru-swap", capacity=[half, "0.8x"])["capacity_bytes"]
+        self.assertEqual(list(capacities), [half, int(self.trace.ideal_peak_bytes * 0.8)])
+        self.assertEqual(set(tidepool.bound(self.trace, half)["capacity_bytes"]), {half})
+
+    def test_bounds_are_those_of_the_program(self):
+        rows = tidepool.bound(self.trace, ["0.4x", "0.7x"], with_="remat", steady=True)
+        printed = self.program("bound", str(SAMPLE), "--capacity", "0.4x,0.7x", "--with", "remat", "--steady", "--json")
+        self.assertEqual(list(rows["name"]), [each["name"] for answer in printed for each in answer["bounds"]])
+        self.assertEqual(list(rows["capacity_bytes"].unique()), [answer["capacity_bytes"] for answer in printed])
+        best = rows.groupby("capacity_bytes")["makespan_ns"].last()
+        self.assertEqual(best.iloc[1], printed[1]["bounds"][-1]["makespan_ns"])
+
+    def test_a_plan_is_validated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder) / "run.plan"
+            row, = tidepool.simulate(self.trace, plan, policy="dtr-eq", capacity="0.9x", first=True).itertuples()
+            answer = tidepool.validate(plan, self.trace)
+            self.assertEqual((answer["outcome"], answer["corrupt_bytes"]), ("ok", 0))
+            self.assertEqual(answer["predicted_ns"], row.makespan_ns)
+            self.assertEqual(answer["measured_peak_bytes"], row.peak_bytes)
+            other = ROOT / "traces" / "samples" / "resnet50.tide"
+            with self.assertRaisesRegex(tidepool.InputError, "the plan is for another trace"):
+                tidepool.validate(plan, other)
+
+    def test_a_report_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database, page = f"{folder}/r.sqlite", f"{folder}/r.html"
+            tidepool.sweep(self.trace, database, policy="lru-swap", capacity="0.6x,0.8x")
+            written = tidepool.report([database, self.trace], page, policy="none,lru-swap", capacity="0.6x")
+            text = written.read_text()
+            self.assertEqual(written, pathlib.Path(page))
+            self.assertTrue(text.startswith("<!DOCTYPE html>"))
+            self.assertIn('"frontiers":[{"trace":"vgg16.tide"', text)
+
+    def test_what_fits_and_what_is_alive(self):
+        fits = tidepool.fit(self.trace, "a100-40gb")
+        printed, = self.program("fit", str(SAMPLE), "--device", "a100-40gb", "--json")
+        self.assertEqual(fits["predicted_bytes"], printed["predicted_bytes"])
+        self.assertEqual(list(fits["holders"]["bytes"]), [holder["bytes"] for holder in printed["holders"]])
+        with self.assertRaisesRegex(tidepool.InputError, "no device named 'a100-40g', did you mean 'a100-40gb'"):
+            tidepool.fit(self.trace, "a100-40g")
+        alive = tidepool.explain(self.trace)
+        self.assertEqual(alive["live_bytes"], self.trace.ideal_peak_bytes)
+        self.assertEqual(alive["kinds"]["bytes"].sum(), alive["live_bytes"])
+        self.assertEqual(alive["buffers"]["bytes"].sum(), alive["live_bytes"])
+        self.assertLess(tidepool.explain(self.trace, at=0)["live_bytes"], alive["live_bytes"])
+        with self.assertRaisesRegex(tidepool.InputError, "--at: '92' is no op of the trace; expected a number from 0 to 91"):
+            tidepool.explain(self.trace, at=92)
+
+    def test_advice(self):
+        changes = tidepool.advise(self.trace, "0.8x", plans="none")
+        printed, = self.program("advise", str(SAMPLE), "--capacity", "0.8x", "--plans", "none", "--json")
+        self.assertEqual(list(changes["kind"]), [change["kind"] for change in printed["changes"]])
+        self.assertEqual(changes.attrs["base_peak_bytes"], printed["base_peak_bytes"])
+
+    def test_what_is_printed_is_python_s_own(self):
+        shown = subprocess.run([sys.executable, "-c", "import tidepool; print('before'); "
+                                f"tidepool.explain({self.trace.path!r}); print('after')"],
+                               check=True, capture_output=True, text=True)
+        self.assertEqual(shown.stdout, "before\nafter\n")
 
     def test_bad_input(self):
         with self.assertRaisesRegex(tidepool.InputError, "no policy named 'dtrr', did you mean 'dtr'"):
