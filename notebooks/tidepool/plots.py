@@ -8,6 +8,23 @@ import pandas
 GIB = 2**30
 
 
+def label_lines(axes, size: float = 8):
+    """Names each line to the left of its first point, in its colour, one name below another where they would meet."""
+    left, right = axes.dataLim.intervalx
+    axes.set_xlim(left - 0.33 * (right - left), right + 0.04 * (right - left))
+    axes.figure.canvas.draw()  # where points are is known from now on
+    named = [line for line in axes.lines if not line.get_label().startswith("_") and len(line.get_xdata()) > 0]
+    points = {line: axes.transData.transform((line.get_xdata()[0], line.get_ydata()[0])) for line in named}
+    apart = 1.25 * size * axes.figure.dpi / 72
+    free = float("inf")
+    for line in sorted(named, key=lambda line: -points[line][1]):
+        x, y = points[line]
+        free = min(y, free - apart)
+        axes.annotate(line.get_label(), (x, y), xytext=(x - axes.figure.dpi / 9, free), textcoords="figure pixels",
+                      fontsize=size, color=line.get_color(), ha="right", va="center", annotation_clip=False)
+    return axes
+
+
 def frontier(rows: pandas.DataFrame, axes=None):
     """Overhead against memory, a line for each policy, with the lowest bound of these runs at each capacity and what
     limits it."""
@@ -28,8 +45,7 @@ def frontier(rows: pandas.DataFrame, axes=None):
                       label=f"limited by {resource}")
     axes.set(xlabel="capacity, times the ideal peak", ylabel="overhead, %", yscale="symlog")
     axes.set_ylim(bottom=0)
-    axes.legend()
-    return axes
+    return label_lines(axes)
 
 
 def memory(trace, axes=None):
