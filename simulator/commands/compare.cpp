@@ -10,6 +10,7 @@
 
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/result_json.hpp"
+#include "simulator/text/counted.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -82,12 +83,12 @@ void print(const ResultComparison& comparison, const ResultSelection& a, const D
            const Database& in_b, std::size_t show) {
   const auto count = [](auto number) { return grouped(static_cast<std::int64_t>(number)); };
   if (comparison.same()) {
-    fmt::print("identical: {} runs\n", count(comparison.identical));
+    fmt::print("identical: {}\n", counted(static_cast<std::int64_t>(comparison.identical), "run"));
     return;
   }
-  fmt::print("{} runs are in both; {} differ\n",
-             count(comparison.moved.size() + static_cast<std::size_t>(comparison.identical)),
-             count(comparison.moved.size()));
+  const auto both =
+      static_cast<std::int64_t>(comparison.moved.size()) + static_cast<std::int64_t>(comparison.identical);
+  fmt::print("{} in both, {} of them different\n", counted(both, "run"), count(comparison.moved.size()));
   print_only(comparison.only_a, a, in_a);
   print_only(comparison.only_b, b, in_b);
   for (const auto& [change, runs] : comparison.outcomes)

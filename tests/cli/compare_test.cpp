@@ -50,7 +50,7 @@ TEST_CASE("compare names what moved") {
   const ProgramResult result = run_program({"compare", a, b, "--show", "1"});
   CHECK(result.code == 1);
   INFO(result.out);
-  CHECK(result.out.starts_with("7 runs are in both; "));
+  CHECK(result.out.starts_with("7 runs in both, "));
   CHECK(result.out.find("\nonly in " + a + ": 1, as none on best-fit, random-1.jsonl, a100-pcie4, 0.4x, seed 1 (") !=
         std::string::npos);
   CHECK(result.out.find("\nok -> out_of_memory: 1\n") != std::string::npos);
@@ -71,14 +71,14 @@ TEST_CASE("compare sets two policies, or two runs, of one file against each othe
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
   const ProgramResult policies = run_program({"compare", file + ":policy=none", file + ":policy=lru-swap"});
   CHECK(policies.code == 1);
-  CHECK(policies.out.starts_with("4 runs are in both; "));
+  CHECK(policies.out.starts_with("4 runs in both, "));
   CHECK(policies.out.find("none on best-fit, random-1.jsonl, a100-pcie4, 0.4x, seed 1 -> lru-swap on best-fit, ") !=
         std::string::npos);
   CHECK(run_program({"compare", file + ":policy=none", file + ":policy=none"}).out == "identical: 4 runs\n");
   const ProgramResult runs =
       run_program({"compare", file + ":policy=none,capacity=1x", file + ":policy=none,capacity=0.4x"});
   CHECK(runs.code == 1);
-  CHECK(runs.out.starts_with("1 runs are in both; 1 differ\n"));
+  CHECK(runs.out.starts_with("1 run in both, 1 of them different\n"));
 }
 
 TEST_CASE("what compare cannot pair is refused") {
