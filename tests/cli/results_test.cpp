@@ -234,7 +234,10 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"merge", trace, "-o", none}, trace + ": not a database of sweep results; expected one that sweep wrote");
   CHECK_FALSE(std::filesystem::exists(none));
   refused({"resume", empty}, empty + ": not a database of sweep results; expected one that sweep wrote");
-  refused({"query", database, "nonsense"}, "SELECT * FROM nonsense: no such table: nonsense");
+  refused(
+      {"query", database, "nonsense"},
+      "no table or view named 'nonsense'; known: best_policy, claims, failures, frontier, gap_to_bound, measurements, "
+      "predicted_vs_measured, run_columns, runs, sweeps");
   refused({"query", database, "DROP TABLE runs"}, "'DROP TABLE runs' is no query; expected one SELECT");
   refused({"query", database, "runs", "-o", database}, database + ": is the database itself; expected another file");
   CHECK(run_program({"query", database, "runs"}).code == 0);

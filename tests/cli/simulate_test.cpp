@@ -177,7 +177,7 @@ TEST_CASE("a step that fits by its sum but not by its places is told apart, and 
   build.run({.duration = 1_ms}, {{a, Access::kRead}});
   build.free(a);
   const std::string trace = tests::write_trace(scratch, "holes", build.finish());
-  const std::string note = "found no place 1 times: room was made on demand\n";
+  const std::string note = "found no place 1 time: room was made on demand\n";
   const auto told = [&](const std::string& policy) {
     const ProgramResult result = run_program({"simulate", trace, "--policy", policy, "--capacity", "1.0x"});
     CHECK(result.code == 0);
