@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "simulator/decisions/explained_run.hpp"
-#include "simulator/engine/baseline.hpp"
 #include "simulator/engine/driver.hpp"
 #include "simulator/registry.hpp"
 #include "traces/error.hpp"

@@ -31,4 +31,11 @@ Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::
 /// 3"
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
+/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there and the
+/// host has launched it, which takes `launch` for each.
+Nanos baseline_time(const Trace& trace, Nanos launch);
+
+/// The same on the machine of a run, in the steady state where the run asks for that.
+Nanos baseline_time(const Trace& trace, const RunSpec& spec);
+
 }  // namespace tidepool

@@ -1,4 +1,6 @@
 # Tests that are scripts: of the program as people use it, of what is in Python, of the documents.
+add_test(NAME "a test that fails is no skipped one, however many of its checks fail"
+  COMMAND sh -c "\"$1\" 'four checks fail' >/dev/null; test $? = 1" sh $<TARGET_FILE:tidepool_tests>)
 add_test(NAME "a sweep by a real Slurm gives the same results"
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/slurm/run.sh $<TARGET_FILE:tidepool>)
 set_tests_properties("a sweep by a real Slurm gives the same results" PROPERTIES

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "simulator/bounds/bound.hpp"
-#include "simulator/engine/baseline.hpp"
 #include "simulator/optimum/optimum.hpp"
 #include "simulator/optimum/steady.hpp"
 #include "simulator/registry.hpp"

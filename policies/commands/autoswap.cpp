@@ -7,9 +7,9 @@
 
 #include "policies/planning/gaps/published_autoswap.hpp"
 #include "simulator/bounds/bound.hpp"
+#include "simulator/machine/capacity.hpp"
 #include "simulator/run.hpp"
 #include "simulator/sweep/grid.hpp"
-#include "simulator/text/capacity.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"

@@ -12,7 +12,6 @@
 #include "policies/planning/search/remat_search.hpp"
 #include "policies/planning/search/rerun_answer.hpp"
 #include "policies/planning/search/run_places.hpp"
-#include "simulator/engine/baseline.hpp"
 #include "simulator/engine/rerun_rules.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"

@@ -8,7 +8,6 @@
 
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/bounds/bound.hpp"
-#include "simulator/engine/baseline.hpp"
 #include "simulator/fit/fit.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/run.hpp"

@@ -11,7 +11,6 @@
 
 #include "simulator/bounds/bound.hpp"
 #include "simulator/commands/plan_freedom.hpp"
-#include "simulator/engine/baseline.hpp"
 #include "simulator/optimum/steady.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"

@@ -13,10 +13,10 @@
 
 #include "simulator/audit/cnmem_audit.hpp"
 #include "simulator/commands/pack_periodic.hpp"
+#include "simulator/machine/capacity.hpp"
 #include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/packing/repeat.hpp"
 #include "simulator/sweep/grid.hpp"
-#include "simulator/text/capacity.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"

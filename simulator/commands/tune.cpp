@@ -8,8 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/text/capacity.hpp"
 #include "simulator/text/numbers.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"

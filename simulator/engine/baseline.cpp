@@ -1,10 +1,10 @@
-#include "simulator/engine/baseline.hpp"
-
+// Time of a step that nothing hinders.
 #include <vector>
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/iteration_watch.hpp"
 #include "simulator/engine/timeline.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {

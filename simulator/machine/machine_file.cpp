@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/options.hpp"
-#include "simulator/text/capacity.hpp"
 #include "traces/content.hpp"
 #include "traces/error.hpp"
 

@@ -5,12 +5,12 @@
 #include <tuple>
 #include <vector>
 
-#include "simulator/engine/baseline.hpp"
 #include "simulator/optimum/choices.hpp"
 #include "simulator/optimum/labels.hpp"
 #include "simulator/optimum/places.hpp"
 #include "simulator/optimum/purpose.hpp"
 #include "simulator/optimum/remaining.hpp"
+#include "simulator/run.hpp"
 
 namespace tidepool {
 namespace optimum {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/options.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/text/capacity.hpp"
 #include "traces/error.hpp"
 #include "traces/nearest.hpp"
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/text/capacity.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "simulator/engine/baseline.hpp"
 #include "simulator/packing/search/random_numbers.hpp"
 #include "simulator/run.hpp"
 

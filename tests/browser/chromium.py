@@ -111,6 +111,7 @@ class Page:
             if time.monotonic() - begin > 60:
                 raise TimeoutError(f"{path} is not loaded after 60 s")
             time.sleep(0.01)
+        self._drawn = drawn
         self.run(drawn)
         return time.monotonic() - begin
 
@@ -156,7 +157,7 @@ class Page:
         self._call("Emulation.setTouchEmulationEnabled", enabled=False)
 
     def screenshot(self, path, whole=False):
-        self.run(drawn)
+        self.run(self._drawn)
         shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))

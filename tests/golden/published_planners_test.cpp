@@ -1,8 +1,8 @@
 // What the published planners of tensors make of two bundled samples.
 #include <fmt/format.h>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/run.hpp"
-#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "traces/import/importer.hpp"
 

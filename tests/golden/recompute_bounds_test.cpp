@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "simulator/bounds/bound.hpp"
+#include "simulator/machine/capacity.hpp"
 #include "simulator/run_spec.hpp"
-#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"
 #include "traces/import/importer.hpp"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "simulator/machine/capacity.hpp"
 #include "simulator/run.hpp"
-#include "simulator/text/capacity.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/shared_data.hpp"

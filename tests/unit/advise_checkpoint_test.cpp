@@ -1,7 +1,7 @@
 #include "simulator/advise/advise.hpp"
 #include "simulator/advise/checkpoint.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
-#include "simulator/engine/baseline.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
 #include "traces/builder.hpp"

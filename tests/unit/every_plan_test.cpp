@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "simulator/engine/baseline.hpp"
+#include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
 #include "tests/tiny_case.hpp"

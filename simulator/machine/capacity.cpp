@@ -1,4 +1,4 @@
-#include "simulator/text/capacity.hpp"
+#include "simulator/machine/capacity.hpp"
 
 #include <fmt/format.h>
 
