@@ -22,6 +22,7 @@ ctypes.CDLL(os.path.join(folder, "share/tidepool/python/libtidepool_allocator.so
 used = {module.__file__ for name, module in sys.modules.items() if name.startswith("tidepool_") and module.__file__}
 assert any(f"/{want}/" in file for file in used), (want, used)
 with open("/proc/self/maps") as maps:
-    used |= {line.split()[-1] for line in maps if any(name in line for name in ("tidepool", "libfmt", "libsimdjson"))}
+    mapped = {line.split()[-1] for line in maps}
+used |= {file for file in mapped if any(name in os.path.basename(file) for name in ("tidepool", "libfmt", "libsimdjson"))}
 outside = {file for file in used if "/" in file and not os.path.realpath(file).startswith(os.path.realpath(folder) + "/")}
 assert not outside, outside
