@@ -8,6 +8,7 @@
 #include <string>
 
 #include "simulator/order/foreach.hpp"
+#include "simulator/order/list_scheduling.hpp"
 #include "simulator/order/search.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "simulator/order/foreach.hpp"
+#include "simulator/order/list_scheduling.hpp"
+#include "simulator/order/moves.hpp"
 #include "simulator/order/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"

@@ -1,0 +1,15 @@
+// The best order of few ops.
+#pragma once
+
+#include <cstddef>
+
+#include "simulator/order/dependencies.hpp"
+#include "simulator/order/op_order.hpp"
+
+namespace tidepool {
+
+/// The lowest peak of any order, for steps of few ops: by sets of ops that have run, those with the lowest peak first.
+/// @param most_sets  that are looked at; if there are more, `exact` is false and the order is the recorded one
+OpOrder exact_order(const Lifetimes& lifetimes, const Dependencies& dependencies, std::size_t most_sets);
+
+}  // namespace tidepool
