@@ -4,6 +4,7 @@
 #   ./setup.sh demo     runs a sweep over the bundled samples, re-executes one of its plans on real memory and writes a
 #                       report to look at
 #   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
+#   ./setup.sh packages   builds nothing
 # and, before one of these, where there is no CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; where
 #                             there is a GPU, the others do this by themselves
@@ -151,18 +152,19 @@ demo() {
 }
 
 case "${1-}" in
-  "" | demo | test) ;;
+  "" | demo | test | packages) ;;
   cuda-headers)
     cuda_headers
     exit
     ;;
   *)
-    say "setup.sh: unknown word '$1'; expected demo, test or cuda-headers, or nothing"
+    say "setup.sh: unknown word '$1'; expected demo, test, packages or cuda-headers, or nothing"
     exit 2
     ;;
 esac
 [ "${1-}" != test ] || packages+=("${test_packages[@]}")
 install_missing "${packages[@]}"
+[ "${1-}" != packages ] || exit 0
 cuda_headers_for_gpu
 if [ "${1-}" = test ]; then build all; else build program; fi
 case "${1-}" in
