@@ -191,8 +191,8 @@ TEST_CASE("updates as soon as a gradient is there let it go before the next one"
   const Op forward{.name = build.text("forward")}, backward{.name = build.text("backward")};
   const BufferId passed_on = build.existing({.size = 10_B});
   std::vector<BufferId> weight, activation, gradient;
-  for (int layer = 0; layer < 3; ++layer) weight.push_back(build.existing({.size = 10_B}));
-  for (int layer = 0; layer < 3; ++layer) {
+  for (std::size_t layer = 0; layer < 3; ++layer) weight.push_back(build.existing({.size = 10_B}));
+  for (std::size_t layer = 0; layer < 3; ++layer) {
     activation.push_back(build.alloc({.size = 40_B}));
     std::vector<TraceBuilder::Touch> uses{{weight[layer], Access::kRead, kSchema}};
     if (layer > 0) uses.push_back({activation[layer - 1], Access::kRead, kSchema});
@@ -200,7 +200,7 @@ TEST_CASE("updates as soon as a gradient is there let it go before the next one"
     build.run(forward, uses);
   }
   gradient.resize(3);
-  for (int layer = 2; layer >= 0; --layer) {
+  for (const std::size_t layer : {2U, 1U, 0U}) {
     gradient[layer] = build.alloc({.size = 50_B});
     build.run(backward, {{weight[layer], Access::kRead, kSchema},
                          {passed_on, Access::kReadWrite, kSchema},
@@ -208,10 +208,10 @@ TEST_CASE("updates as soon as a gradient is there let it go before the next one"
                          {gradient[layer], Access::kWrite, kSchema}});
     build.free(activation[layer]);
   }
-  for (int layer = 0; layer < 3; ++layer)
+  for (std::size_t layer = 0; layer < 3; ++layer)
     build.run({.name = build.text("update")},
               {{weight[layer], Access::kReadWrite, kSchema}, {gradient[layer], Access::kRead, kSchema}});
-  for (int layer = 0; layer < 3; ++layer) build.free(gradient[layer]);
+  for (std::size_t layer = 0; layer < 3; ++layer) build.free(gradient[layer]);
   const Trace step = build.finish();
 
   const Lifetimes lifetimes{step};
