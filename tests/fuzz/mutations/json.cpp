@@ -20,7 +20,8 @@ void collect(Json& value, std::vector<Json*>& all) {
 }
 
 Json other_value(const Json& value, Random& random) {
-  if (value.is_number_integer() && random() % 2 == 0) return value.get<std::int64_t>() / 2 + 1 - random() % 3;
+  if (value.is_number_integer() && random() % 2 == 0)
+    return value.get<std::int64_t>() / 2 + 1 - static_cast<std::int64_t>(random() % 3);
   static const std::array<Json, 14> kValues{
       Json(0),  Json(-1),   Json(1),     Json(INT64_MAX), Json(INT64_MIN), Json(UINT64_MAX),     Json(1e308),
       Json(""), Json("0x"), Json(false), Json(),          Json::array(),   Json(Json::object()), Json("alloc")};
