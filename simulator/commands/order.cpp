@@ -96,6 +96,7 @@ int run(const Arguments& arguments) {
   if (const std::size_t iterations = summarize(trace).iterations; iterations > 1)
     refuse("{}: {} iterations; expected one step, as 'tidepool import {} --iteration 1 -o step.tide' writes it",
            arguments.trace, iterations, arguments.trace);
+  if (trace.buffers().empty()) refuse("{}: no buffers; expected a trace with what is allocated", arguments.trace);
   const Trace apart = arguments.lists ? trace : split_foreach(trace);
   const Dependencies dependencies = [&] {
     try {

@@ -64,12 +64,18 @@ TEST_CASE("what cannot be reordered is refused") {
                            "tidepool: --rule: no rule named 'last', did you mean 'least'?; known: eager, latest, "
                            "least, lowest, recorded\n"));
   const std::string two = folder.file("two.jsonl");
-  std::ofstream{two} << "{\"tidepool\":1,\"streams\":[\"0\",\"1\"]}\n{\"run\":\"op\",\"uses\":[]}\n";
+  std::ofstream{two}
+      << "{\"tidepool\":1,\"streams\":[\"0\",\"1\"]}\n{\"alloc\":0,\"size_bytes\":1}\n{\"run\":\"op\",\"uses\":[]}\n";
   const ProgramResult streams = run_program({"order", two});
   CHECK(streams.code == 2);
   CHECK_THAT(streams.err, Catch::Matchers::EndsWith(
                               "two.jsonl: 2 streams; expected a step of one: what orders ops of different streams "
                               "is not all recorded\n"));
+  const std::string bare = folder.file("bare.jsonl");
+  std::ofstream{bare} << "{\"tidepool\":1}\n{\"run\":\"op\",\"uses\":[]}\n";
+  const ProgramResult buffers = run_program({"order", bare});
+  CHECK(buffers.code == 2);
+  CHECK(buffers.err == "tidepool: " + bare + ": no buffers; expected a trace with what is allocated\n");
   const std::string steps = folder.file("steps.jsonl");
   std::ofstream{steps} << "{\"tidepool\":1}\n{\"mark\":\"iteration\"}\n{\"run\":\"op\",\"uses\":[]}\n"
                           "{\"mark\":\"iteration\"}\n{\"run\":\"op\",\"uses\":[]}\n";
