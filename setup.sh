@@ -4,7 +4,7 @@
 #   ./setup.sh demo     runs a sweep over the bundled samples, re-executes one of its plans on real memory and writes a
 #                       report to look at
 #   ./setup.sh test     builds the tests too, which takes as long again, and runs all of them
-#   ./setup.sh packages   builds nothing
+#   ./setup.sh packages installs what is missing, and builds nothing
 # and, before one of these, where there is no CUDA toolkit:
 #   ./setup.sh cuda-headers   fetches NVIDIA's headers, so that the recorder for GPUs is built and tested too; where
 #                             there is a GPU, the others do this by themselves

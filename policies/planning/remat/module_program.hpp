@@ -1,4 +1,4 @@
-// Which modules to checkpoint selectively and how much of each to give up: an integer program over the modules of a step.
+// Integer program over the modules of a step: those to checkpoint selectively, and how much of each to give up.
 #pragma once
 
 #include <cstdint>
