@@ -14,13 +14,13 @@ def label_lines(axes, size: float = 8):
     axes.set_xlim(left - 0.33 * (right - left), right + 0.04 * (right - left))
     axes.figure.canvas.draw()  # where points are is known from now on
     named = [line for line in axes.lines if not line.get_label().startswith("_") and len(line.get_xdata()) > 0]
-    points = {line: axes.transData.transform((line.get_xdata()[0], line.get_ydata()[0])) for line in named}
-    apart = 1.25 * size * axes.figure.dpi / 72
+    first = {line: (line.get_xdata()[0], line.get_ydata()[0]) for line in named}
+    height = {line: axes.transData.transform(point)[1] * 72 / axes.figure.dpi for line, point in first.items()}
+    bottom = axes.bbox.y0 * 72 / axes.figure.dpi + size  # above the axis with its numbers
     free = float("inf")
-    for line in sorted(named, key=lambda line: -points[line][1]):
-        x, y = points[line]
-        free = min(y, free - apart)
-        axes.annotate(line.get_label(), (x, y), xytext=(x - axes.figure.dpi / 9, free), textcoords="figure pixels",
+    for line in sorted(named, key=lambda line: -height[line]):
+        free = max(bottom, min(height[line], free - 1.25 * size))
+        axes.annotate(line.get_label(), first[line], xytext=(-size, free - height[line]), textcoords="offset points",
                       fontsize=size, color=line.get_color(), ha="right", va="center", annotation_clip=False)
     return axes
 
