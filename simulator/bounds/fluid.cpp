@@ -17,9 +17,9 @@ constexpr double kNone = LinearProgram::kInfinity;
 double mebibytes(Bytes bytes) { return static_cast<double>(bytes.count()) * kByte; }
 double milliseconds(Nanos time) { return static_cast<double>(time.count()) * kNano; }
 
-class Program {
+class FluidProgram {
  public:
-  Program(const Absences& step, const FluidQuery& query)
+  FluidProgram(const Absences& step, const FluidQuery& query)
       : step_{step},
         query_{query},
         absences_{step.absences},
@@ -342,7 +342,7 @@ class Program {
 
 FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits) {
   if (step.load.empty() || step.absences.empty()) return {};
-  return Program{step, query}.solve(limits);
+  return FluidProgram{step, query}.solve(limits);
 }
 
 }  // namespace tidepool

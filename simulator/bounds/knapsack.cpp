@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-using Item = RecomputeModel::Item;
+using RootItem = RecomputeModel::Item;
 
 /// Sums of bytes and costs over ranks, where ranks come and go. O(log n) each.
 class RankedSums {
@@ -42,12 +42,12 @@ class RankedSums {
 std::vector<VersionId> by_density(const RecomputeModel& model) {
   std::vector<VersionId> order;
   for (std::size_t i = 0; i < model.items().size(); ++i) {
-    const Item& item = model.items()[i];
+    const RootItem& item = model.items()[i];
     if (item.made != RecomputeModel::kNever && item.replaceable && item.bytes > 0 && item.needed > item.made)
       order.push_back(VersionId{i});
   }
   std::stable_sort(order.begin(), order.end(), [&](VersionId a, VersionId b) {
-    const Item &x = model.item(a), &y = model.item(b);
+    const RootItem &x = model.item(a), &y = model.item(b);
     return static_cast<Int128>(x.cost) * y.bytes < static_cast<Int128>(y.cost) * x.bytes;
   });
   return order;
@@ -58,10 +58,10 @@ std::vector<VersionId> by_density(const RecomputeModel& model) {
 std::vector<Bytes> irreplaceable_bytes(const RecomputeModel& model) {
   const auto ops = static_cast<std::size_t>(model.ops());
   std::vector<std::int64_t> change(ops + 2);
-  const auto lasts = [](const Item& item) {
+  const auto lasts = [](const RootItem& item) {
     return item.made != RecomputeModel::kNever && !item.replaceable && item.needed > item.made;
   };
-  for (const Item& item : model.items())
+  for (const RootItem& item : model.items())
     if (lasts(item)) {
       change[static_cast<std::size_t>(std::max(item.made, 0))] += item.bytes;
       change[static_cast<std::size_t>(item.needed)] -= item.bytes;
@@ -92,7 +92,7 @@ std::vector<std::int64_t> knapsack_bounds(const RecomputeModel& model, Bytes cap
   std::vector<bool> counted(order.size());
   const auto count = [&](std::size_t r, bool in) {
     if (r >= order.size() || counted[r] == in) return;
-    const Item& item = model.item(order[r]);
+    const RootItem& item = model.item(order[r]);
     counted[r] = in;
     absent.add(r, in ? item.bytes : -item.bytes, in ? item.cost : -item.cost);
   };
@@ -106,7 +106,7 @@ std::vector<std::int64_t> knapsack_bounds(const RecomputeModel& model, Bytes cap
       const RankedSums::Prefix prefix = absent.below(std::min(excess, absent.total()));
       std::int64_t bound = prefix.cost;
       if (prefix.ranks < order.size()) {
-        const Item& last = model.item(order[prefix.ranks]);
+        const RootItem& last = model.item(order[prefix.ranks]);
         const std::int64_t part = std::min(excess, absent.total()) - prefix.bytes;
         bound += static_cast<std::int64_t>(static_cast<Int128>(last.cost) * part / last.bytes);
       }

@@ -13,16 +13,17 @@ constexpr std::size_t kMostStretches = 8;  // that add up
 constexpr std::int64_t kLeastShare = 20;   // one that promises less than the largest by this factor is left out
 
 /// Instants [first, last), and the op up to which what is run again counts.
-struct Stretch {
+struct InstantRange {
   std::int32_t first = 0, last = 0;
   std::int32_t until = 0;
   std::int64_t promise = 0;  // the largest in it
 };
 
 /// Asks instants of a stretch, each once, and keeps the best.
-class Search {
+class InstantSearch {
  public:
-  Search(const RecomputeModel& model, Bytes capacity, const std::vector<std::int64_t>& promise, const Stretch& stretch)
+  InstantSearch(const RecomputeModel& model, Bytes capacity, const std::vector<std::int64_t>& promise,
+                const InstantRange& stretch)
       : model_{model},
         capacity_{capacity},
         promise_{promise},
@@ -75,15 +76,15 @@ class Search {
   const RecomputeModel& model_;
   const Bytes capacity_;
   const std::vector<std::int64_t>& promise_;
-  const Stretch stretch_;
+  const InstantRange stretch_;
   std::vector<bool> asked_;
   double price_ = 0;  // of the last instant: the next one's is not far from it
   MinCutPlan best_;
 };
 
 /// Runs of instants at each of which something must be run again, in the order of the step.
-std::vector<Stretch> stretches_of(const std::vector<std::int64_t>& promise) {
-  std::vector<Stretch> stretches;
+std::vector<InstantRange> stretches_of(const std::vector<std::int64_t>& promise) {
+  std::vector<InstantRange> stretches;
   for (std::size_t i = 0; i < promise.size(); ++i) {
     if (promise[i] == 0) continue;
     const auto instant = static_cast<std::int32_t>(i);
@@ -95,13 +96,14 @@ std::vector<Stretch> stretches_of(const std::vector<std::int64_t>& promise) {
 }
 
 /// Keeps the most promising, as far as they count beside the first of them; each lasts until the next one begins.
-void keep_largest(std::vector<Stretch>& stretches, std::int32_t end) {
+void keep_largest(std::vector<InstantRange>& stretches, std::int32_t end) {
   std::stable_sort(stretches.begin(), stretches.end(),
-                   [](const Stretch& a, const Stretch& b) { return a.promise > b.promise; });
+                   [](const InstantRange& a, const InstantRange& b) { return a.promise > b.promise; });
   const std::int64_t least = stretches.front().promise / kLeastShare;
-  std::erase_if(stretches, [&](const Stretch& stretch) { return stretch.promise < least; });
+  std::erase_if(stretches, [&](const InstantRange& stretch) { return stretch.promise < least; });
   if (stretches.size() > kMostStretches) stretches.resize(kMostStretches);
-  std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) { return a.first < b.first; });
+  std::sort(stretches.begin(), stretches.end(),
+            [](const InstantRange& a, const InstantRange& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < stretches.size(); ++i)
     stretches[i].until = i + 1 < stretches.size() ? stretches[i + 1].first : end;
 }
@@ -117,15 +119,15 @@ MinCutPlan min_cut_plan(const RecomputeModel& model, Bytes capacity) {
     return none;
   }
   const std::vector<std::int64_t> promise = knapsack_bounds(model, capacity);
-  std::vector<Stretch> stretches = stretches_of(promise);
+  std::vector<InstantRange> stretches = stretches_of(promise);
   if (stretches.empty()) return {};
-  const Stretch whole{stretches.front().first, stretches.back().last, model.ops(), 0};
-  MinCutPlan best = Search{model, capacity, promise, whole}.run(kParts);
+  const InstantRange whole{stretches.front().first, stretches.back().last, model.ops(), 0};
+  MinCutPlan best = InstantSearch{model, capacity, promise, whole}.run(kParts);
   keep_largest(stretches, model.ops());
   if (stretches.size() == 1 || !best.feasible) return best;
   std::int64_t sum = 0;
-  for (const Stretch& stretch : stretches) {
-    const MinCutPlan part = Search{model, capacity, promise, stretch}.run(kFewParts);
+  for (const InstantRange& stretch : stretches) {
+    const MinCutPlan part = InstantSearch{model, capacity, promise, stretch}.run(kFewParts);
     best.flows += part.flows;
     sum += part.bound;
   }

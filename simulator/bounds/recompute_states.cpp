@@ -30,9 +30,9 @@ struct Run {
   bool repeatable = false;
 };
 
-class Search {
+class StateSearch {
  public:
-  Search(const Trace& trace, Bytes capacity, std::int64_t most_work)
+  StateSearch(const Trace& trace, Bytes capacity, std::int64_t most_work)
       : trace_{trace}, capacity_{capacity}, most_work_{most_work}, n_{trace.ops().size()} {}
 
   RecomputeStates run() {
@@ -229,7 +229,7 @@ const RegisterBound kRegistered{
 }  // namespace
 
 RecomputeStates recompute_states(const Trace& trace, Bytes capacity, std::int64_t most_work) {
-  return Search{trace, capacity, most_work}.run();
+  return StateSearch{trace, capacity, most_work}.run();
 }
 
 }  // namespace tidepool

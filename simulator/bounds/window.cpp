@@ -17,13 +17,13 @@ constexpr double kForEver = std::numeric_limits<double>::infinity();
 double to_double(Bytes bytes) { return static_cast<double>(bytes.count()); }
 
 /// Time that is lost in front of the ops at the positions [from, to], whatever is done.
-struct Stretch {
+struct LostStretch {
   std::int64_t from = 0, to = 0;
   LostTime lost;
 };
 
 /// Stretches that do not overlap.
-struct Sum {
+struct StretchSum {
   double stall = 0;
   std::size_t count = 0;
   LostTime lost;
@@ -108,9 +108,9 @@ class Recompute {
   std::vector<Piece> pieces_;
 };
 
-class Search {
+class WindowSearch {
  public:
-  Search(const Absences& step, const WindowQuery& query)
+  WindowSearch(const Absences& step, const WindowQuery& query)
       : step_{step},
         query_{query},
         n_{static_cast<std::int64_t>(step.load.size())},
@@ -121,7 +121,7 @@ class Search {
 
   WindowBound run() {
     WindowBound result;
-    Sum most{.stall = -1, .count = 1, .lost = {}};
+    StretchSum most{.stall = -1, .count = 1, .lost = {}};
     const auto consider = [&](std::int64_t p) {
       const LostTime alone = at(p);
       if (alone.total() > most.stall) most = {alone.total(), 1, alone}, result.at = p;
@@ -131,7 +131,7 @@ class Search {
     if (most.stall > 0)
       for (const std::int64_t p : around(result.at)) consider(p);
     if (!result.feasible) return result;
-    const Sum sum = most_apart();
+    const StretchSum sum = most_apart();
     if (sum.stall > most.stall) most = sum;
     result.windows = most.count;
     result.lost = most.lost;
@@ -287,20 +287,21 @@ class Search {
     return in;
   }
 
-  void note(const Stretch& stretch) {
+  void note(const LostStretch& stretch) {
     // In a repeated step what is lost in front of position n is lost in front of position 0.
     if (stretch.from >= 0 && (!query_.repeats || stretch.to < n_)) stretches_.push_back(stretch);
   }
 
   /// The largest sum of stretches that do not overlap.
-  Sum most_apart() {
-    std::sort(stretches_.begin(), stretches_.end(), [](const Stretch& a, const Stretch& b) { return a.to < b.to; });
-    std::vector<Sum> best{{}};  // of the first i stretches
+  StretchSum most_apart() {
+    std::sort(stretches_.begin(), stretches_.end(),
+              [](const LostStretch& a, const LostStretch& b) { return a.to < b.to; });
+    std::vector<StretchSum> best{{}};  // of the first i stretches
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       const auto before =
           std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i), stretches_[i].from,
-                           [](std::int64_t from, const Stretch& s) { return from <= s.to; });
-      Sum longer = best[static_cast<std::size_t>(before - stretches_.begin())];
+                           [](std::int64_t from, const LostStretch& s) { return from <= s.to; });
+      StretchSum longer = best[static_cast<std::size_t>(before - stretches_.begin())];
       longer.stall += stretches_[i].lost.total();
       ++longer.count;
       longer.lost += stretches_[i].lost;
@@ -316,7 +317,7 @@ class Search {
   const double period_;
   const std::int64_t first_;         // the earliest position
   std::vector<double> ready_, due_;  // by position: bytes away that may be copied from there on, or are due there
-  std::vector<Stretch> stretches_;
+  std::vector<LostStretch> stretches_;
 };
 
 }  // namespace
@@ -349,7 +350,7 @@ double fastest_in(const Machine& machine, std::span<const Absence> absences) {
 
 WindowBound window_bound(const Absences& step, const WindowQuery& query) {
   if (step.load.empty()) return {};
-  return Search{step, query}.run();
+  return WindowSearch{step, query}.run();
 }
 
 }  // namespace tidepool

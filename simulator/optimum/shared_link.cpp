@@ -8,7 +8,6 @@
 namespace tidepool::optimum {
 namespace {
 
-constexpr std::int64_t kFull = 1'000'000;
 constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
 
 const Link& link_of(const TinyStep& step, std::size_t lane) { return lane == 0 ? step.machine.d2h : step.machine.h2d; }
@@ -21,7 +20,7 @@ Nanos latency_of(const TinyStep& step, std::size_t lane, std::size_t v) {
 Nanos next_event(const TinyStep& step, const SharedLink& link, std::size_t i) {
   const SharedLink::Lane& lane = link.lanes[i];
   if (lane.moves) {
-    const std::int64_t rate = link.lanes[1 - i].moves ? link_of(step, i).duplex_ppm : kFull;
+    const std::int64_t rate = link.lanes[1 - i].moves ? link_of(step, i).duplex_ppm : kFullRate;
     return link.clock + Nanos{(lane.left + rate - 1) / rate};
   }
   if (lane.count == 0 || lane.waiting[0].after_mark != Nanos{}) return kNever;
@@ -32,7 +31,7 @@ void go_on(const TinyStep& step, SharedLink& link, Nanos time) {
   const bool both = link.lanes[0].moves && link.lanes[1].moves;
   for (std::size_t i = 0; i < 2; ++i) {
     SharedLink::Lane& lane = link.lanes[i];
-    const std::int64_t rate = both ? link_of(step, i).duplex_ppm : kFull;
+    const std::int64_t rate = both ? link_of(step, i).duplex_ppm : kFullRate;
     if (lane.moves) lane.left = std::max<std::int64_t>(0, lane.left - (time - link.clock).count() * rate);
   }
   link.clock = time;
@@ -78,7 +77,7 @@ bool find_event(const TinyStep& step, State& state) {
       const std::size_t v = lane.waiting[0].version;
       const Nanos whole = i == 0 ? step.time_out[v] : step.time_in[v];
       lane.moves = true;
-      lane.left = (whole - latency_of(step, i, v)).count() * kFull;
+      lane.left = (whole - latency_of(step, i, v)).count() * kFullRate;
     }
   }
   return true;

@@ -11,8 +11,6 @@
 namespace tidepool::optimum {
 namespace {
 
-constexpr std::int64_t kFull = 1'000'000;
-
 void require_at_most(std::size_t count, std::size_t most, const char* what) {
   if (count > most)
     throw InputError{fmt::format("{} {}; expected at most {}: all plans of a step are tried", count, what, most)};
@@ -43,7 +41,7 @@ TinyStep::TinyStep(const Trace& trace, const Machine& where, Bytes limit, Freedo
   price(trace);
   divide();
   if (freedom.swap) require_known(machine, std::accumulate(bytes.begin(), bytes.end(), Bytes{}));
-  const bool apart = machine.h2d.duplex_ppm == kFull && machine.d2h.duplex_ppm == kFull;
+  const bool apart = machine.h2d.duplex_ppm == kFullRate && machine.d2h.duplex_ppm == kFullRate;
   disturbed = freedom.swap && !apart;
   if (disturbed) require_at_most(versions(), kMostVersionsShared, "versions");
   if (disturbed && freedom.steady)

@@ -33,7 +33,7 @@ struct Layout {
 };
 constexpr std::array<Layout, 2> kLayouts{{{{110, 64, 48, 36, 30}, {96, 64, 48, 36, 30}, 320, 1},
                                           {{770, 448, 336, 252, 210}, {672, 448, 336, 252, 210}, 2240, 2}}};
-constexpr std::uint32_t kWord = 8;
+constexpr std::uint32_t kPointerBytes = 8;
 
 constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -70,14 +70,15 @@ std::optional<TorchKernel::Lists> TorchKernel::lists(std::string_view mangled, s
     Lists lists;
     lists.depth = depth[0];
     lists.room = (scalar != 0 ? layout.with_scalars : layout.plain)[depth[0] - 1];
-    const std::uint32_t sizes = lists.depth * lists.room * kWord, behind_sizes = sizes + lists.room * kWord;
+    const std::uint32_t sizes = lists.depth * lists.room * kPointerBytes,
+                        behind_sizes = sizes + lists.room * kPointerBytes;
     lists.states = fused ? behind_sizes : 0;
-    lists.block_to_tensor = behind_sizes + lists.room * (fused ? kWord : scalar);
+    lists.block_to_tensor = behind_sizes + lists.room * (fused ? kPointerBytes : scalar);
     lists.index_bytes = layout.index_bytes;
     lists.most_blocks = layout.blocks;
     const std::uint32_t chunks = round_up(lists.block_to_tensor + layout.blocks * layout.index_bytes, 4);
     const std::uint32_t end = chunks + layout.blocks * 4 + (scalar != 0 ? 0 : 4);
-    if (round_up(end, kWord) != bytes) continue;
+    if (round_up(end, kPointerBytes) != bytes) continue;
     // The functor: value type, depth, lists that are read, index of the one that is written.
     for (std::size_t at = rest.find("Functor"); at != std::string_view::npos; at = rest.find("Li", at + 2)) {
       const auto numbers = template_numbers(rest.substr(at));
@@ -104,20 +105,20 @@ std::optional<TorchKernel> TorchKernel::recognise(std::string_view mangled, cons
   std::uint32_t count = 0;
   for (const char digit : array.substr(0, digits)) count = count * 10 + static_cast<std::uint32_t>(digit - '0');
   constexpr std::uint32_t kArray = 2;
-  if (count == 0 || layout.size() <= kArray || layout[kArray].size != count * kWord) return std::nullopt;
+  if (count == 0 || layout.size() <= kArray || layout[kArray].size != count * kPointerBytes) return std::nullopt;
   kernel.array_ = kArray;
   return kernel;
 }
 
 Role TorchKernel::role_in_lists(const FoundPointer& pointer, std::uint32_t tensors) const {
-  const std::uint32_t word = pointer.offset / kWord, list = word / lists_->room, slot = word % lists_->room;
+  const std::uint32_t word = pointer.offset / kPointerBytes, list = word / lists_->room, slot = word % lists_->room;
   if (list < lists_->depth) {
     if (slot >= tensors) return Role::kNone;
     if (!lists_->written) return Role::kUnknown;
     const bool reads = list < lists_->read, writes = list == *lists_->written;
     return reads && writes ? Role::kReadWrite : writes ? Role::kWrite : reads ? Role::kRead : Role::kUnknown;
   }
-  const std::uint32_t first_state = lists_->states / kWord;
+  const std::uint32_t first_state = lists_->states / kPointerBytes;
   const bool state = lists_->states != 0 && word >= first_state && word - first_state < tensors;
   return state ? Role::kRead : Role::kNone;
 }

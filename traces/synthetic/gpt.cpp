@@ -9,8 +9,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kHalf = 2, kSingle = 4;  // bytes of a number
-
 /// A parameter with its gradient and what the optimizer keeps of it.
 struct Weight {
   BufferId value, moments, master, gradient;

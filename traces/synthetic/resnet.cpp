@@ -7,16 +7,14 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kHalf = 2, kSingle = 4;  // bytes of a number
-
-struct Weight {
+struct Parameter {
   BufferId value, momentum, gradient;
   Bytes size;
 };
 
 /// A convolution and the normalisation behind it, and what their backward ops read.
 struct Convolution {
-  Weight kernel, norm;
+  Parameter kernel, norm;
   BufferId in, made, stats;
   Bytes in_size, out_size;
   double flops = 0;
@@ -81,7 +79,7 @@ class ResnetWriter {
  private:
   static constexpr std::int64_t kClasses = 10;
 
-  Weight weight(std::int64_t count) {
+  Parameter weight(std::int64_t count) {
     const Bytes size = checked_size({count, kSingle});
     return {
         write_.existing(size, BufferKind::kParameter), write_.existing(size, BufferKind::kOptimizerState), {}, size};
@@ -192,7 +190,7 @@ class ResnetWriter {
     return beside;
   }
 
-  void update(const Weight& weight) {
+  void update(const Parameter& weight) {
     write_.op("sgd", 0, {reads(weight.gradient), updates(weight.value), updates(weight.momentum)});
     write_.free({weight.gradient});
   }
@@ -205,7 +203,7 @@ class ResnetWriter {
   StepWriter write_;
   Convolution stem_;
   std::vector<Block> blocks_;
-  Weight last_;
+  Parameter last_;
   Bytes features_;
 };
 

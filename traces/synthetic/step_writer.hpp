@@ -12,6 +12,8 @@
 
 namespace tidepool {
 
+inline constexpr std::int64_t kHalf = 2, kSingle = 4;  ///< bytes of a number in half and in single precision
+
 /// What a device does at most. The defaults are an A100's nominal half-precision rate and memory bandwidth, at half and
 /// at four fifths.
 struct Roofline {

@@ -11,11 +11,11 @@
 #include "traces/error.hpp"
 #include "validator/execution/places.hpp"
 #include "validator/execution/scale.hpp"
+#include "validator/execution/words.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kWord = sizeof(std::uint64_t);
 constexpr Bytes kEndless{std::int64_t{1} << 62};
 
 /// Memory that is given and taken back in issue order, and who touched it last.
@@ -29,7 +29,7 @@ class Packed {
   explicit Packed(std::size_t lanes) : holes_{kEndless}, touched_{lanes} {}
 
   Part take(std::size_t words) {
-    const Bytes size{static_cast<std::int64_t>(words) * kWord};
+    const Bytes size{static_cast<std::int64_t>(words) * kWordBytes};
     if (size == Bytes{}) return {};
     const std::optional<Bytes> first = holes_.place_best(size);
     if (!first) throw InputError{"copies to the host, and places without addresses, need more than 2^62 bytes"};
@@ -42,7 +42,7 @@ class Packed {
     holes_.release({part.first, part.size});
   }
   Places& touched() { return touched_; }
-  std::size_t words() const { return static_cast<std::size_t>(end_.count() / kWord); }
+  std::size_t words() const { return static_cast<std::size_t>(end_.count() / kWordBytes); }
 
  private:
   HoleMap holes_;
@@ -172,7 +172,7 @@ class Builder final : public Backend {
     const Memory& memory = memory_[operand.place];
     WordRange made{.on_host = memory.on_host, .count = scale_.words(size), .version = operand.version};
     if (memory.offset == kNoAddress) {
-      made.word = static_cast<std::size_t>(memory.own.first.count() / kWord) + (memory.on_host ? 0 : kUnaddressed);
+      made.word = static_cast<std::size_t>(memory.own.first.count() / kWordBytes) + (memory.on_host ? 0 : kUnaddressed);
       made.covered = made.count;
     } else {
       made.word = scale_.word(memory.offset);

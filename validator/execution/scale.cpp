@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "traces/error.hpp"
+#include "validator/execution/words.hpp"
 
 namespace tidepool {
 namespace {
-
-constexpr std::int64_t kWord = sizeof(std::uint64_t);
 
 bool gives_place(Verb verb) { return verb == Verb::kAlloc || verb == Verb::kScratch || verb == Verb::kSwapIn; }
 
@@ -104,16 +103,17 @@ Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least) : uni
   const auto needed = [&](Bytes unit) {
     Int128 words = unaddressed.bytes / unit.count() + unaddressed.places;
     for (const Piece& piece : pieces_) words += (piece.covered.count() + Int128{unit.count()} - 1) / unit.count();
-    return words * kWord;
+    return words * kWordBytes;
   };
   constexpr Bytes kCoarsest{std::int64_t{1} << 62};
   while (needed(unit_) > aim.count() && unit_ < kCoarsest) unit_ = unit_ * 2;
   if (needed(unit_) > aim.count()) {
     const Int128 pieces = covered_pieces + unaddressed.places;
-    throw InputError{fmt::format(
-        "the plan needs {} of memory, a word for each of the {} pieces into which its places "
-        "divide it; expected at most {} (--arena)",
-        to_text(Bytes{static_cast<std::int64_t>(pieces) * kWord}), static_cast<std::int64_t>(pieces), to_text(aim))};
+    throw InputError{
+        fmt::format("the plan needs {} of memory, a word for each of the {} pieces into which its places "
+                    "divide it; expected at most {} (--arena)",
+                    to_text(Bytes{static_cast<std::int64_t>(pieces) * kWordBytes}), static_cast<std::int64_t>(pieces),
+                    to_text(aim))};
   }
   for (Piece& piece : pieces_) {
     piece.word = arena_words_;

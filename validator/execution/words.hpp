@@ -13,6 +13,8 @@
 
 namespace tidepool {
 
+inline constexpr std::int64_t kWordBytes = sizeof(std::uint64_t);
+
 inline std::uint64_t load(std::uint64_t& word) { return std::atomic_ref{word}.load(std::memory_order_relaxed); }
 inline void store(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref{word}.store(value, std::memory_order_relaxed);

@@ -4,22 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 #include <thread>
 
+#include "validator/host/clock.hpp"
 #include "validator/host/host_link.hpp"
 
 namespace tidepool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Nanos since(Clock::time_point start) {
-  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
-}
 
 /// Rates in a machine file are whole MB/s.
 BytesPerSecond rounded_rate(double rate) {

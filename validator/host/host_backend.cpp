@@ -10,16 +10,11 @@
 #include "validator/execution/fingerprint.hpp"
 #include "validator/execution/scale.hpp"
 #include "validator/execution/words.hpp"
+#include "validator/host/clock.hpp"
 #include "validator/host/lanes.hpp"
 
 namespace tidepool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Nanos since(Clock::time_point start) {
-  return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
-}
 
 /// An operand with the memory behind it.
 struct Bound {

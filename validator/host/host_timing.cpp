@@ -11,12 +11,11 @@
 
 #include "validator/execution/execute.hpp"
 #include "validator/execution/time_comparison.hpp"
+#include "validator/host/clock.hpp"
 #include "validator/host/lanes.hpp"
 
 namespace tidepool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// `time` in a run whose ops take `scale` times as long as they should. At most 36 years, of which sums cannot overflow
 /// before they are over.
@@ -84,9 +83,7 @@ class TimedHost final : public Backend {
     std::vector<Wait> waits;
   };
 
-  Nanos now() const {
-    return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count()};
-  }
+  Nanos now() const { return since(start_); }
 
   void sleep_until(Nanos time) const {
     prctl(PR_SET_TIMERSLACK, 1UL);  // of this thread: wake-ups need not be saved

@@ -8,13 +8,13 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kNever = ~std::uint32_t{0};
+constexpr std::uint32_t kNoOp = ~std::uint32_t{0};
 
 /// The state of a buffer during the walk through the step.
 struct Walk {
   VersionId content;
-  std::uint32_t first_read = kNever;  // op; never if the buffer is overwritten first
-  std::uint32_t last = kNever;        // op
+  std::uint32_t first_read = kNoOp;  // op; never if the buffer is overwritten first
+  std::uint32_t last = kNoOp;        // op
 };
 
 /// Pairs of buffers: the content of one at the end of the step is that of the other at the begin of the next step.
@@ -46,7 +46,7 @@ std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& a
       const Buffer& buffer = trace.buffer(trace.version(version).buffer);
       if (buffer.size < least || buffer.size <= Bytes{}) continue;
       Walk& walk = walks[trace.version(version).buffer.index()];
-      if (walk.last == kNever)
+      if (walk.last == kNoOp)
         walk.first_read = op;
       else if (op > walk.last + 1 && walk.content == version)
         gaps.push_back({version, version, buffer.size, walk.last, op, false});
@@ -63,10 +63,10 @@ std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& a
   for (std::size_t i = 0; i < walks.size(); ++i) {
     const Buffer& buffer = trace.buffers()[i];
     const Walk& walk = walks[i];
-    if (buffer.size < least || buffer.size <= Bytes{} || walk.last == kNever) continue;
+    if (buffer.size < least || buffer.size <= Bytes{} || walk.last == kNoOp) continue;
     const bool released = buffer.outlives && walk.last + 1 < ops;
     const VersionId first = trace.first_version(BufferId{i});
-    const bool due = buffer.born_before && walk.first_read != kNever;
+    const bool due = buffer.born_before && walk.first_read != kNoOp;
     if (released && due) {
       gaps.push_back({walk.content, first, buffer.size, walk.last, ops + walk.first_read, true});
     } else if (released && !buffer.born_before) {

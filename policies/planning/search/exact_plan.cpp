@@ -57,7 +57,7 @@ std::optional<Plan> best_plan(const OptimumQuery& query, bool steady) {
   }
 }
 
-bool is_searched(const Trace& trace, const RunSpec& spec) {
+bool is_small(const Trace& trace, const RunSpec& spec) {
   return !trace.ops().empty() && trace.ops().size() <= kMostExactOps && spec.assume.name.empty() &&
          (spec.steady || spec.iterations == 1) && spec.policy.policies.size() <= 1;
 }
@@ -105,7 +105,7 @@ std::optional<ExactAnswer> exact_answer(const Trace& trace, const RunSpec& spec,
   const auto loses = [](const Result& result) {
     return result.outcome != Outcome::kOk || result.totals.makespan > result.baseline;
   };
-  if (!is_searched(trace, spec) || found.outcome == Outcome::kInfeasible || !loses(found)) return std::nullopt;
+  if (!is_small(trace, spec) || found.outcome == Outcome::kInfeasible || !loses(found)) return std::nullopt;
   std::optional<ExactAnswer> best = answer_within(trace, spec, swap, remat);
   if (!best && swap && remat)
     for (const bool swaps : {true, false})

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostSteps = 2e8, kStepsPerOp = 1e6;
 
-bool is_searched(const Trace& trace, const RunSpec& spec) {
+bool has_problem(const Trace& trace, const RunSpec& spec) {
   const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };
   if (trace.ops().empty() || (!spec.steady && spec.iterations != 1) || spec.capacity == kNoLimit ||
       spec.assume.copy_on_write || spec.policy.policies.size() > 1 || find_pool(spec.pool.name).has_addresses ||
@@ -72,7 +72,7 @@ Plan repeated(const Trace& trace, const Plan& once) {
 
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found) {
   const bool loses = found.outcome != Outcome::kOk || found.totals.makespan > found.baseline;
-  if (found.outcome == Outcome::kInfeasible || !loses || !is_searched(trace, spec)) return std::nullopt;
+  if (found.outcome == Outcome::kInfeasible || !loses || !has_problem(trace, spec)) return std::nullopt;
   const std::optional<RerunProblem> problem = problem_of(trace, spec);
   if (!problem || problem->room < 0) return std::nullopt;
   RerunSearch search;

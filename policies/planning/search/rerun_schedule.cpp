@@ -14,7 +14,7 @@ using Stage = std::int32_t;
 using Op = std::uint32_t;
 
 /// A value between two uses by first runs, in stages (`from`, `to`]; `to` is the number of ops behind the last use.
-struct Interval {
+struct RunRange {
   Op value = 0;
   Stage from = 0, to = 0;
 };
@@ -151,7 +151,7 @@ class Annealing {
 
   /// A value enters an interval; it may have to be made in a stage within.
   void enter(std::uint32_t interval) {
-    const Interval& each = intervals_[interval];
+    const RunRange& each = intervals_[interval];
     current_[each.value] = interval;
     since_[each.value] = ops_;
     const Held& held = held_[interval];
@@ -218,8 +218,8 @@ class Annealing {
 
   std::size_t any(std::size_t count) { return static_cast<std::size_t>(numbers_.next() * static_cast<double>(count)); }
 
-  static Held kept(const Interval& interval) { return {interval.to, interval.to, interval.to, false}; }
-  Held dropped(const Interval& interval) {
+  static Held kept(const RunRange& interval) { return {interval.to, interval.to, interval.to, false}; }
+  Held dropped(const RunRange& interval) {
     return {interval.from, interval.to, interval.to, interval.to < ops_ && numbers_.next() < kStays};
   }
   bool is_kept(std::size_t i) const { return held_[i] == kept(intervals_[i]); }
@@ -250,7 +250,7 @@ class Annealing {
 
   void toggle() {
     const std::size_t i = movable_[any(movable_.size())];
-    const Interval& interval = intervals_[i];
+    const RunRange& interval = intervals_[i];
     if (numbers_.next() < 0.3) {
       Held back = dropped(interval);
       back.again = interval.from + 1 + static_cast<Stage>(any(static_cast<std::size_t>(interval.to - interval.from)));
@@ -264,7 +264,7 @@ class Annealing {
   void drop_at(Stage stage) {
     for (int tries = 0; tries < 30; ++tries) {
       const std::size_t i = movable_[any(movable_.size())];
-      const Interval& interval = intervals_[i];
+      const RunRange& interval = intervals_[i];
       if (interval.from >= stage || stage >= interval.to || !held_[i].at(stage)) continue;
       Held back = dropped(interval);
       if (numbers_.next() < 0.5) {
@@ -298,11 +298,11 @@ class Annealing {
   /// A second value at the same time is kept where the first is dropped, and the other way round.
   void exchange() {
     const auto [i, held] = changes_[0];
-    const Interval& one = intervals_[i];
+    const RunRange& one = intervals_[i];
     const bool drops = held.until == one.from;
     for (int tries = 0; tries < 20; ++tries) {
       const std::size_t k = movable_[any(movable_.size())];
-      const Interval& other = intervals_[k];
+      const RunRange& other = intervals_[k];
       if (k == i || other.from >= one.to || other.to <= one.from || is_kept(k) == drops) continue;
       changes_.push_back({k, drops ? kept(other) : dropped(other)});
       return;
@@ -321,7 +321,7 @@ class Annealing {
     const Run run = now.runs[p];
     if (static_cast<Stage>(run.op) == run.stage) return;
     const std::size_t i = interval_at(run.op, run.stage);
-    const Interval& interval = intervals_[i];
+    const RunRange& interval = intervals_[i];
     Held held = held_[i];
     if (kind < 0.7) {  // held until this stage: it need not run again here
       held = hold_until(i, run.stage);
@@ -353,7 +353,7 @@ class Annealing {
   const RerunSearch& search_;
   Stage ops_;
   RandomNumbers numbers_;
-  std::vector<Interval> intervals_;
+  std::vector<RunRange> intervals_;
   std::vector<Held> held_;       // by interval
   std::vector<Held> best_held_;  // of best_
   std::vector<Change> changes_;

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "policies/planning/remat/saved.hpp"
+#include "policies/planning/search/gap_changes.hpp"
 
 namespace tidepool {
 namespace {
 
 enum class At : std::uint8_t { kNowhere, kDevice, kHost, kDropped };
-enum class How : std::uint8_t { kKept, kCopied, kDropped };
 
 }  // namespace
 

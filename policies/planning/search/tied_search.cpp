@@ -8,6 +8,7 @@
 
 #include "policies/planning/gaps/excess_tree.hpp"
 #include "policies/planning/gaps/schedule.hpp"
+#include "policies/planning/search/gap_changes.hpp"
 #include "policies/planning/search/reruns.hpp"
 
 namespace tidepool {
@@ -106,7 +107,6 @@ std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
 
 /// What a rule comes to, as far as it is not hopeless.
 TiedSearch::Selected TiedSearch::select(const Rule& rule, const SlotLimits& limits) {
-  enum class How : std::uint8_t { kKept, kCopied, kDropped };
   std::vector<How> how(gaps_.size());
   ExcessTree tree{circle_, limits};
   const std::vector<std::uint32_t> order = order_of(rule);

@@ -23,7 +23,7 @@ std::optional<std::size_t> first_repetition(std::span<const SmartPoolEvent> even
   return {};
 }
 
-struct Block {
+struct PlannedBlock {
   std::size_t malloc = 0;
   std::size_t free = 0;
   Bytes size;
@@ -57,14 +57,14 @@ Bytes choose(const std::vector<Range>& taken, Bytes size, SmartPoolFit fit) {
 }
 
 /// @return the height
-Bytes place_all(std::vector<Block>& blocks, SmartPoolFit fit) {
-  std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+Bytes place_all(std::vector<PlannedBlock>& blocks, SmartPoolFit fit) {
+  std::sort(blocks.begin(), blocks.end(), [](const PlannedBlock& a, const PlannedBlock& b) {
     return std::tuple{-a.size, a.malloc} < std::tuple{-b.size, b.malloc};
   });
   Bytes height;
   std::vector<Range> taken;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Block& block = blocks[i];
+    PlannedBlock& block = blocks[i];
     taken.clear();
     for (std::size_t j = 0; j < i; ++j)
       if (std::max(blocks[j].malloc, block.malloc) < std::min(blocks[j].free, block.free))
@@ -99,7 +99,7 @@ SmartPoolPlan plan_smartpool(std::span<const SmartPoolEvent> events, SmartPoolPe
   for (std::size_t i = period.location; i < end; ++i)
     if (events[i].malloc != SmartPoolEvent::kIsMalloc && events[i].malloc >= period.location)
       freed[events[i].malloc - period.location] = i - period.location;
-  std::vector<Block> normal, cross;
+  std::vector<PlannedBlock> normal, cross;
   for (std::size_t i = 0; i < period.length; ++i) {
     const SmartPoolEvent& event = events[period.location + i];
     if (event.malloc != SmartPoolEvent::kIsMalloc || event.signature == 0) continue;
@@ -110,8 +110,8 @@ SmartPoolPlan plan_smartpool(std::span<const SmartPoolEvent> events, SmartPoolPe
   plan.cross = place_all(cross, fit);
   const Bytes base = plan.cross * 2;
   plan.height = base + place_all(normal, fit);
-  for (const Block& block : cross) plan.slots.push_back({block.malloc, block.size, block.offset, true});
-  for (const Block& block : normal) plan.slots.push_back({block.malloc, block.size, base + block.offset, false});
+  for (const PlannedBlock& block : cross) plan.slots.push_back({block.malloc, block.size, block.offset, true});
+  for (const PlannedBlock& block : normal) plan.slots.push_back({block.malloc, block.size, base + block.offset, false});
   return plan;
 }
 
