@@ -1,4 +1,4 @@
-// Building a trace in program order: the importers', recorders' and tests' way in.
+// Builder of a trace in program order, for importers, recorders and tests.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace tidepool {
 
 /// Appends buffers, ops and steps in the order in which they happened and keeps track of versions.
 /// Misuse that a file can cause (free without alloc, use after free, negative size) throws InputError without a
-/// position; the caller, who knows the line, adds it with InputError::at.
+/// position; the caller knows the line and adds it with InputError::at.
 class TraceBuilder {
  public:
   /// @param streams  names of the streams to begin with; at least one
@@ -45,27 +45,28 @@ class TraceBuilder {
   /// @throws InputError  "op N uses buffer M, which is not allocated"
   std::vector<VersionId> run(Op spec, const std::vector<Touch>& touches);
 
-  /// The program drops its last name for a version that was replaced in place.
+  /// The program drops its last reference to a version that was overwritten in place.
   void forget(VersionId id);
   /// A mark in front of the next step.
   void mark(MarkKind kind, std::string_view name);
+  /// Op `after` waits for op `before`.
   void order(OpId before, OpId after);
 
   /// The version that a buffer holds now; none if nothing was written to or read from it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }
-  /// The same, but what nobody wrote to gets an initial version now.
+  /// The same, but a buffer that nothing has written gets an initial version now.
   VersionId content(BufferId id);
   /// Whether a buffer is allocated now.
   bool live(BufferId id) const { return id.index() < live_.size() && live_[id.index()]; }
-  /// What was built up to now. Its `outlives` are not set yet.
+  /// The trace so far; its `outlives` are not set yet.
   const TraceData& so_far() const { return data_; }
   OpId last_op() const { return OpId{data_.ops.size() - 1}; }
   Losses& losses() { return data_.losses; }
   std::map<std::string, std::string>& meta() { return data_.meta; }
-  /// Asks for a version at the end of the step. Without any such call, finish() asks for the current version of every
-  /// buffer that is still allocated, in id order.
+  /// Makes a version an output of the step. Without any such call, finish() makes the current version of every buffer
+  /// that is still allocated an output, in id order.
   void output(VersionId id);
-  /// Asks for nothing but what output() names, even if that is nothing.
+  /// The outputs are those that output() names, even if there are none.
   void only_given_outputs() { outputs_given_ = true; }
 
   /// Ends the trace; buffers still allocated outlive it. The builder is empty afterwards.

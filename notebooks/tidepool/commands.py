@@ -1,4 +1,4 @@
-"""What the program's commands answer.
+"""The commands of the program as functions that return dicts and tables.
 
 Options have the names and texts of the command line: `time_limit="30s"` is --time-limit 30s, `steady=True` is --steady.
 Traces are paths or what load() returned. Wrong input raises InputError with the text that the program prints.
@@ -33,7 +33,7 @@ def words(options: dict) -> list[str]:
 
 
 def answers(command: str, *arguments: str, **options) -> list[dict]:
-    """The JSON objects that a command prints. One that ends with 1 says in them what failed."""
+    """The JSON objects that a command prints. A command that exits with 1 says in them what failed."""
     return [json.loads(line) for line in printed(command, *arguments, *words(options), "--json").splitlines()]
 
 
@@ -64,10 +64,10 @@ def validate(plan: str | os.PathLike, trace: Trace | str | os.PathLike, backend:
 
 
 def report(inputs, output: str | os.PathLike = "report.html", **run) -> pathlib.Path:
-    """Writes one HTML file, to be opened without a network: of databases of sweeps the frontiers, and of at most one trace
-    the runs that the options ask for, in full. Returns where it is.
+    """Writes one HTML file that opens without a network, and returns its path. It shows the frontiers of each sweep
+    database, and every detail of the runs that the options describe, for at most one trace.
 
-    Options as those of simulate().
+    The options are those of simulate().
     """
     inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     printed("report", *map(path_of, inputs), *words(axes(run)), "-o", os.fspath(output))

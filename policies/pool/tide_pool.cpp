@@ -16,10 +16,10 @@ namespace {
 
 constexpr const char* kName = "tide-pool";
 
-/// The least height, proved, or the best found with the gap to the best bound: see minimise(). Gaps in lifetimes, fixed
-/// offsets and alignments are part of the problem. Where an early part of the search does not settle the height, every
-/// other registered planner is asked with its defaults, so that no answer is higher than theirs. One that makes a
-/// number of attempts (option "attempts") makes fewer in instances that are large for the effort.
+/// A layout of least height with a proof, or the best layout found with its gap to the best bound: see minimise(). Gaps
+/// in lifetimes, fixed offsets and alignments are part of the problem. If an early part of the search does not settle
+/// the height, every other registered planner is asked with its defaults, so that no answer is higher than theirs. A
+/// planner with the option "attempts" makes fewer of them if the instance is large for the effort.
 class TidePool final : public Planner {
  public:
   explicit TidePool(const Options& options) : effort_{options.number("effort")} {}
@@ -38,7 +38,7 @@ class TidePool final : public Planner {
     return planners;
   }
 
-  /// What differs from the defaults of a planner.
+  /// The options of a planner that differ from its defaults.
   std::map<std::string, std::string> fewer_attempts(const PoolInfo& info, const Instance& instance) const {
     constexpr double kAlways = 50'000, kForOneEffort = 5'000;  // items placed: some 50 ms and 5 ms
     for (const OptionInfo& option : info.options) {

@@ -16,23 +16,23 @@ namespace tidepool {
 namespace {
 
 /// G10's smart tensor migration, to host memory only. While the estimated memory m_k of a slot k is above `line` times
-/// the capacity, takes the idle period (gap) with the largest
+/// the capacity, takes the idle interval (gap) with the largest
 ///   benefit = size * sum of p_k over the slots k in [mid(out), mid(in)) with m_k above the line,
 /// p_k the duration of slot k, mid(out) and mid(in) the slots in which half of the bytes have moved if they leave when
-/// the gap begins and are back when it ends, by what earlier picks have left of either direction of the link (see
-/// BandwidthLedger); equal benefits: the larger duration * size. It is used if it is longer than
+/// the gap begins and are back when it ends, with the bandwidth that earlier picks have left in each direction of the
+/// link (see BandwidthLedger); equal benefits: the larger duration * size. The gap is used if it is longer than
 ///   T_out + (1 + delta) * T_in,
 /// T the time of a copy, and if the copy back begins in a later slot than the copy out ends; then both are entered into
 /// the ledger and the size is taken off m_k in between. A gap that crosses the end of the step counts with all its
-/// slots, its copies take T_out and (1 + delta) * T_in and are not entered. Afterwards, eagerly, each copy back that
-/// does not cross is moved earlier, those that begin first before the others, while m_(k-1) is below the line, however
-/// little. Where this is not enough, what is read again last is copied to the host on demand.
+/// slots, its copies take T_out and (1 + delta) * T_in and are not entered. With the option `eager`, each copy back
+/// that does not cross the end is then moved earlier, in the order of their begin, as long as m_(k-1) is below the line
+/// by any amount. On a shortage that remains, the version with the latest next read is swapped out.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
 /// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), but: its SSD,
-/// which it tries before the host, is left out; its kernels may run while some pages are still away, here whole tensors
-/// must be there; a gap that turns out to be too short is passed over, where its loop picks the same one until it gives
-/// up.
+/// which it tries before the host, is left out; its kernels may run while some pages are not resident, here whole
+/// tensors must be resident; a gap that turns out to be too short is passed over here, while the loop of that code
+/// picks the same gap until it gives up.
 ///
 /// Cost: O(picks * (slots + gaps log slots)).
 class G10 final : public SwapOutLeast<FurthestFirst> {

@@ -1,4 +1,4 @@
-// Memory in pieces that do not overlap, by address.
+// A map from address ranges that do not overlap to values.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tidepool {
 
-/// What is mapped or held, each piece with what is known about it. All calls take O(log pieces), and take() what it
-/// takes.
+/// The mapped or occupied address ranges of a device ("pieces"), each with a value of type T. Sizes and addresses in
+/// bytes. All calls take O(log pieces); take() also takes time proportional to its result.
 template <typename T>
 class MemoryPieces {
  public:
@@ -22,7 +22,7 @@ class MemoryPieces {
   };
   using Map = std::map<Bytes, Piece>;
 
-  /// @return the new piece; end() if a part of `place` is in one already, and then nothing has changed
+  /// @return the new piece; end() if it would overlap a piece, and then nothing has changed
   typename Map::iterator add(const Block& place, T about) {
     const auto next = pieces_.lower_bound(place.offset);
     if (next != pieces_.end() && next->first < place.offset + place.size) return pieces_.end();
@@ -30,7 +30,7 @@ class MemoryPieces {
     return pieces_.emplace_hint(next, place.offset, Piece{place.size, std::move(about)});
   }
 
-  /// Cuts `place` out. @return what was there, in address order
+  /// Removes the range `place`; pieces that lie partly in it are cut. @return the removed parts, in address order
   std::vector<std::pair<Block, T>> take(const Block& place) {
     std::vector<std::pair<Block, T>> taken;
     const Bytes last = place.offset + place.size;
@@ -52,7 +52,7 @@ class MemoryPieces {
     return taken;
   }
 
-  /// The piece that an address is in; end() if there is none.
+  /// The piece that holds an address; end() if there is none.
   typename Map::iterator find(Bytes address) {
     auto next = pieces_.upper_bound(address);
     if (next == pieces_.begin() || end_of(--next) <= address) return pieces_.end();

@@ -1,4 +1,4 @@
-// tidepool optimum: how fast is the best of all plans of a tiny step?
+// tidepool optimum: the least time of all plans of a tiny step.
 #include "simulator/optimum/optimum.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// What the search of either kind came to.
+/// The result of the search, for one step or for the steady state.
 struct Answer {
   bool exact = false, feasible = false;
   Nanos makespan;                 ///< mean of the cycle if it is steady
@@ -155,7 +155,7 @@ const RegisterCommand kRegistered{
        app.add_option("--with", arguments->with, "what plans may do: swap, remat, swap,remat or none")
            .capture_default_str();
        app.add_flag("--addresses", arguments->addresses,
-                    "places are ranges of addresses that do not move; without, bytes are counted");
+                    "buffers get address ranges and do not move; without it, only bytes are counted");
        app.add_flag("--steady", arguments->steady,
                     "the least mean time of an iteration when the step is repeated for ever");
        app.add_option("--states", arguments->states, "the search gives up after so many partial plans")

@@ -1,4 +1,4 @@
-// Policies that can say why they decide as they do.
+// The interface of policies that explain their decisions.
 #pragma once
 
 #include "simulator/decisions/ranking.hpp"
@@ -6,16 +6,16 @@
 
 namespace tidepool {
 
-/// What a Policy is besides if it explains itself. Asked only by runs that are explained, and changes no later answer.
+/// A second base class of a Policy that explains its decisions. It is called only if the run is explained (simulate
+/// --explain), and no call changes a later answer of the policy.
 class Explainer {
  public:
   virtual ~Explainer() = default;
 
-  /// What the answer that make_room() has just given was chosen among, with what it chose first. Asked before the answer
-  /// is carried out.
+  /// The candidates of the latest answer of make_room(), the chosen one first. Called before the answer is carried out.
   virtual Ranking ranking(const View&, const Request&) { return {}; }
 
-  /// Whether before_run() and before_place() carry out what was decided before the run.
+  /// Whether before_run() and before_place() carry out a plan that was made before the run.
   virtual bool follows_plan() const { return false; }
 };
 
@@ -25,7 +25,7 @@ inline Ranking ranking_of(Policy& policy, const View& view, const Request& reque
   return explainer != nullptr ? explainer->ranking(view, request) : Ranking{};
 }
 
-/// Whether it says that it follows a plan.
+/// Whether the policy follows a plan; false if it does not explain itself.
 inline bool follows_plan(const Policy& policy) {
   const auto* const explainer = dynamic_cast<const Explainer*>(&policy);
   return explainer != nullptr && explainer->follows_plan();

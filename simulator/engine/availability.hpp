@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// Address ranges whose last user has not ended yet on some lane. A place that reuses such a range must wait. A range
-/// is removed when it is past for all lanes, so the map stays as small as the work under way. O(log n).
+/// Address ranges whose last user has not ended yet on some lane. A buffer placed in such a range must wait. A range is
+/// removed when its time is past on all lanes, so the map stays as small as the work under way. O(log n).
 class Availability {
  public:
   /// [offset, offset + size) may be written from `time` on.
@@ -18,7 +18,8 @@ class Availability {
   /// The earliest time at which all of [offset, offset + size) may be written; forgets the range.
   Moment take(Bytes offset, Bytes size);
 
-  /// Forgets the ranges for which is_past(const Moment&) is true; does nothing until there are many more than last time.
+  /// Forgets the ranges for which is_past(const Moment&) is true; does nothing until there are many more than last
+  /// time.
   template <class IsPast>
   void forget(IsPast is_past) {
     if (ranges_.size() < swept_size_) return;

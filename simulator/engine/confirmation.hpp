@@ -23,7 +23,8 @@ class Replay {
 
   /// @throws PlanError  if an action cannot be carried out; nothing may be applied afterwards
   void apply(std::span<const Action> actions);
-  /// Call after the last action. The cost of each iteration of the plan; peaks and `actions` are of all up to it.
+  /// The cost of each iteration of the plan; its peaks and `actions` include those of earlier iterations. Call after
+  /// the last action.
   /// @throws PlanError  if the step is not complete
   std::vector<Totals> finish() const;
 

@@ -1,4 +1,4 @@
-// The limits on what a plan runs again in a paper's model of recomputation.
+// Limits on reruns in a paper's model of recomputation.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace tidepool {
 
-/// A stage is the time between two first runs of ops of the program, and the later of them.
+/// A stage is the time between two consecutive first runs of ops of the program, with the later of the two.
 struct RerunRules {
   bool in_order = false;       ///< in a stage ops run again at most once each, and in the order of the program
   std::int32_t most_runs = 0;  ///< of one op in an iteration; 0: any number
   bool operator==(const RerunRules&) const = default;
 };
 
-/// Those that replay() holds plans to under these assumptions.
+/// The limits that replay() enforces under these assumptions.
 RerunRules rerun_rules(const Assumptions& assume);
 
 }  // namespace tidepool

@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kMostSets = 200'000;  // of ops, looked at by the exact search
+constexpr std::size_t kMostSets = 200'000;  // the exact search visits no more sets of ops
 
 }  // namespace
 

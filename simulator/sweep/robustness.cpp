@@ -12,8 +12,8 @@
 namespace tidepool {
 namespace {
 
-constexpr int kNoisy = 4;
-constexpr std::int64_t kFull = 1'000'000;
+constexpr int kNoisy = 4;                  // scenarios with random durations and rates
+constexpr std::int64_t kFull = 1'000'000;  // ppm
 
 std::int64_t millionths(double share) { return std::llround(share * kFull); }
 

@@ -6,8 +6,8 @@
 
 namespace tidepool {
 
-/// Every run belongs to exactly one of `count` shards, whichever it is of whatever sweep: its key decides, so that slow
-/// runs (small capacities, a slow policy) are spread.
+/// Every run belongs to exactly one of `count` shards. Only the run's key decides which one, so that all workers agree
+/// and slow runs (small capacities, a slow policy) are spread over the shards.
 struct Shard {
   int index = 1;  ///< 1 to count
   int count = 1;
@@ -16,7 +16,7 @@ struct Shard {
   bool has(std::string_view run_key) const;
 };
 
-/// The index of the shard, of `count`, that a run belongs to.
+/// The index of the run's shard, 1 to `count`.
 int shard_of(std::string_view run_key, int count);
 
 /// "2/8".

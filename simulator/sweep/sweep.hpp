@@ -51,9 +51,9 @@ struct SweepTask {
 };
 
 /// Does every run that the database does not have yet, or has as failed, and that no other sweep into the same file is
-/// doing; waits for those. Each run is claimed in the database, by a lock that ends with its process (ClaimLock). The rows are the same for any number of
-/// threads and after any number of interruptions, but for the columns that tell wall time. A run that fails is a row
-/// with outcome error and ends nothing else.
+/// doing; waits for those. Each run is claimed in the database, by a lock that ends with its process (ClaimLock). The
+/// rows are the same for any number of threads and after any number of interruptions, but for the columns that tell
+/// wall time. A run that fails is a row with outcome error and ends nothing else.
 /// @throws Disagreement  if another worker wrote a run meanwhile, with another result
 /// @throws std::runtime_error  if the database cannot be written
 SweepProgress sweep(std::span<const SweepPart> parts, Database& database, const SweepOptions& options);

@@ -10,7 +10,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// 1, 2 and 1 KiB; 3 KiB come when the 2 KiB end.
+/// Buffers of 1, 2 and 1 KiB; one of 3 KiB is allocated when the one of 2 KiB ends.
 std::string write_lifetimes(const ScratchFolder& folder) {
   const std::string path = folder.file("lifetimes.csv");
   std::ofstream{path} << "id,lower,upper,size\na,0,9,1024\nb,1,3,2048\nc,2,9,1024\nd,3,9,3072\n";
@@ -43,7 +43,7 @@ TEST_CASE("tidepool pack --json says load, height, bound and gap") {
   CHECK(json.at("wall_ns").get<std::int64_t>() > 0);
 }
 
-TEST_CASE("tidepool pack takes lists of pools and capacities, and does not fitting for an answer") {
+TEST_CASE("tidepool pack takes lists of pools and capacities, and prints a table that does not fit as a result") {
   const ScratchFolder folder;
   const ProgramResult result =
       run_program({"pack", write_lifetimes(folder), "--json", "--pool", "ideal,first-fit", "--capacity", "1.2x,none"});
@@ -78,7 +78,7 @@ std::string write_table(const ScratchFolder& folder, const std::string& text) {
 
 TEST_CASE("tidepool pack keeps offsets, alignments and gaps of a table") {
   const ScratchFolder folder;
-  // b may lie below a only while a is away; c needs a multiple of 8.
+  // b may use the addresses of a only in the gap of a; the offset of c must be a multiple of 8.
   const std::string path = write_table(folder,
                                        "id,lower,upper,size,alignment,offset,gaps\n"
                                        "a,0,9,4,,0,3-6\nb,3,6,4,,,\nc,0,9,1,8,,\n");
@@ -100,7 +100,7 @@ TEST_CASE("tidepool pack calls a capacity below the load infeasible") {
   CHECK(json.at("message") == "the best layout found needs 8 B, at least 8 B are needed (load); the capacity is 7 B");
 }
 
-TEST_CASE("tidepool pack refuses tables that no layout can satisfy, and pools that cannot keep their word") {
+TEST_CASE("tidepool pack refuses tables that no layout can satisfy, and pools that cannot fix offsets") {
   const ScratchFolder folder;
   const std::string header = "id,lower,upper,size,offset\n";
   const std::string clash = write_table(folder, header + "a,0,9,64,0\nb,7,12,64,32\n");

@@ -95,11 +95,11 @@ TEST_CASE("what import and export cannot do is refused with exit code 2") {
   refused({"export", file, "--to", "jsonn"}, "tidepool: no form named 'jsonn', did you mean 'jsonl'?; known: ");
   refused({"import", file, "--format", "dtrr", "-o", scratch.file("x")},
           "tidepool: no format named 'dtrr', did you mean 'dtr'?; known: ");
-  refused({"import", file, "--device", "1", "-o", scratch.file("x")}, ": --device 1: a jsonl knows no devices\n");
+  refused({"import", file, "--device", "1", "-o", scratch.file("x")}, ": --device 1: the form jsonl has no devices\n");
   refused({"import", file, "--with", "p.json", "-o", scratch.file("x")},
-          ": --with p.json: a jsonl knows no second file\n");
+          ": --with p.json: the form jsonl takes no second file\n");
   refused({"import", scratch.file("."), "--with", "p.json", "-o", scratch.file("x")},
-          ": --with p.json: a folder knows no second file\n");
+          ": --with p.json: a folder takes no second file\n");
   refused({"info", scratch.file("nothing")}, "nothing: cannot be opened: No such file or directory\n");
   write_file(scratch.file("text"), "neither this nor that\n");
   refused({"info", scratch.file("text")}, "text: text in no form that tidepool reads; known: ");

@@ -1,4 +1,7 @@
-"""Three steps of a small network on "cuda", with the allocator's history: snapshot and peak go to the two files named."""
+"""Runs three steps of a small network on "cuda" and records the allocator's history.
+
+Arguments: the files to write the snapshot and the peak to.
+"""
 
 import sys
 

@@ -61,9 +61,9 @@ TEST_CASE("a wrong use is refused with its line") {
 
 TEST_CASE("an unknown, repeated or missing number is refused") {
   CHECK_THROWS_WITH(read_after_two(R"({"free":9})"),
-                    "t.jsonl:4: unknown buffer 9; expected one that an earlier line brought");
+                    "t.jsonl:4: unknown buffer 9; expected one that an earlier line defines");
   CHECK_THROWS_WITH(read_after_two(R"({"forget":7})"),
-                    "t.jsonl:4: unknown version 7; expected one that an earlier line brought");
+                    "t.jsonl:4: unknown version 7; expected one that an earlier line defines");
   CHECK_THROWS_WITH(read_after_two(R"({"alloc":1,"size_bytes":10})"), "t.jsonl:4: buffer 1 is numbered a second time");
   CHECK_THROWS_WITH(read_after_two(R"({"alloc":5,"size_bytes":10})"),
                     "t.jsonl: buffer 5: the file has 3; expected the numbers 0 to 2");

@@ -72,7 +72,7 @@ TEST_CASE("a pickle's numbers keep their sign and width") {
   CHECK(read("G\x3f\xf8\x00\x00\x00\x00\x00\x00"s) == "float 1.500000");
 }
 
-TEST_CASE("an integer of nine bytes is taken where it fits and held at the nearest where it does not") {
+TEST_CASE("an integer of nine bytes that fits in 64 bits is exact, another becomes the nearest that fits") {
   CHECK(read("\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x00"s) == "1");
   CHECK(read("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"s) == "huge 9223372036854775807");
   CHECK(read("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\xff"s) == "huge -9223372036854775808");

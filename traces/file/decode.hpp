@@ -1,4 +1,4 @@
-// From the frames of a trace file to the arrays of a trace.
+// Decoder from the frames of a trace file to the arrays of a trace.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,24 @@
 
 namespace tidepool::file {
 
-/// Takes the frames of a file in order. Errors are InputErrors without the position of the frame.
+/// Takes the frames of a file in order. Damaged frames throw InputError without the position of the frame. Linear in
+/// the bytes of the frames.
 class Decoder {
  public:
-  /// Makes room for what all frames say they hold.
+  /// Reserves memory for the records that all frames announce.
   void reserve(const Counts& expected);
+  /// @param records  the number of records in the frame
+  /// @param raw      the bytes of the frame, decompressed
   void take(Section section, std::size_t records, std::string_view raw);
 
   /// Whether the end frame came.
   bool complete() const { return complete_; }
   /// Whether at least one chunk is whole.
   bool has_chunk() const { return chunks_ > 0; }
-  /// Everything, after the end frame.
+  /// The whole trace; call after the end frame.
   TraceData finish();
-  /// What the last whole chunk and those before it hold, made into a trace that ends there.
-  /// @param why  goes into its meta
+  /// A trace that ends with the last whole chunk.
+  /// @param why  the reason, for the trace's meta
   TraceData recover(const std::string& why);
 
  private:
@@ -40,10 +43,10 @@ class Decoder {
   bool complete_ = false;
 };
 
-/// How many records of a section fit into `raw_size` bytes at most.
+/// The most records of a section that fit into `raw_size` bytes.
 std::size_t most_records(Section section, std::size_t raw_size);
 
-/// The count that a section's records add to, or null for what has none.
+/// The count that a section's records add to; null if the section has none.
 std::size_t* count_of(Counts& counts, Section section);
 
 }  // namespace tidepool::file

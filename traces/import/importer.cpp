@@ -42,11 +42,11 @@ Trace load_folder(const std::string& path, const std::string& format, std::optio
         fmt::format("{}: is a folder; expected one file, or for {} a folder", path, fmt::join(takers, " or "))};
   }
   if (device && !best->folder_has_devices)
-    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, best->name)};
+    throw InputError{fmt::format("{}: --device {}: the form {} has no devices", path, *device, best->name)};
   return best->read_folder(path, device);
 }
 
-/// What is known of an input that no importer takes.
+/// The kind of content of an input that no importer takes.
 std::string what_it_is(const Input& input) {
   const std::string_view head = input.bytes().substr(0, kSniffBytes);
   if (head.empty()) return "is empty; expected a trace";
@@ -98,19 +98,19 @@ Input read_trace_input(const std::string& path, const std::string& format) {
 Trace load_trace(const std::string& path, const std::string& format, std::optional<std::size_t> device,
                  const std::string& with) try {
   if (std::error_code error; std::filesystem::is_directory(path, error)) {
-    if (!with.empty()) throw InputError{fmt::format("{}: --with {}: a folder knows no second file", path, with)};
+    if (!with.empty()) throw InputError{fmt::format("{}: --with {}: a folder takes no second file", path, with)};
     return load_folder(path, format, device);
   }
   const Input input = read_trace_input(path, format);
   const Importer& importer = find_importer(input, format);
   if (!with.empty()) {
     if (!importer.read_with)
-      throw InputError{fmt::format("{}: --with {}: a {} knows no second file", path, with, importer.name)};
+      throw InputError{fmt::format("{}: --with {}: the form {} takes no second file", path, with, importer.name)};
     return importer.read_with(input, read_input(with), device);
   }
   if (!device) return importer.read(input);
   if (!importer.read_device)
-    throw InputError{fmt::format("{}: --device {}: a {} knows no devices", path, *device, importer.name)};
+    throw InputError{fmt::format("{}: --device {}: the form {} has no devices", path, *device, importer.name)};
   return importer.read_device(input, *device);
 } catch (const std::bad_alloc&) {
   throw InputError{fmt::format("{}: takes more memory than there is; expected a smaller trace", path)};

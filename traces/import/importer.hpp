@@ -23,14 +23,14 @@ struct Importer {
   std::function<int(std::string_view head)> sniff;
   /// @throws InputError  "path:line: what we saw; what we expected", with input.path() in front
   std::function<Trace(const Input& input)> read;
-  /// Reads what is on one device only. Empty if the form knows no devices.
+  /// Reads the part of one device only. Empty if the form has no devices.
   std::function<Trace(const Input& input, std::size_t device)> read_device = {};
   /// Reads a folder of several files, or what is on one device of it. Empty if the form is one file.
   std::function<Trace(const std::string& folder, std::optional<std::size_t> device)> read_folder = {};
   /// How sure it is that a folder is one of this form, as for files. Left out: 1.
   std::function<int(const std::string& folder)> sniff_folder = {};
   bool folder_has_devices = false;
-  /// Reads it together with a second file that adds to it. Empty if the form knows no second file.
+  /// Reads it together with a second file that adds to it. Empty if the form takes no second file.
   std::function<Trace(const Input& input, const Input& with, std::optional<std::size_t> device)> read_with = {};
 };
 
@@ -55,8 +55,8 @@ Input read_trace_input(const std::string& path, const std::string& format = "aut
 /// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
 /// @param device  reads what is on this device only, if it is given
 /// @param with    a second file that adds to it, as the profile of the same run to an execution trace; "" = none
-/// @throws InputError  "x.csv: --device 1: a csv knows no devices"
-/// @throws InputError  "x.csv: --with p.json: a csv knows no second file"
+/// @throws InputError  "x.csv: --device 1: the form csv has no devices"
+/// @throws InputError  "x.csv: --with p.json: the form csv takes no second file"
 /// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw a folder"
 Trace load_trace(const std::string& path, const std::string& format = "auto", std::optional<std::size_t> device = {},
                  const std::string& with = "");

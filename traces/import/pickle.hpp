@@ -8,12 +8,12 @@
 
 namespace tidepool {
 
-/// One value of a Pickle, by index.
+/// The index of a value in a Pickle.
 using PickleId = std::uint32_t;
 
 /// A pickle of protocol 2 to 5 that holds none, bools, numbers, texts, tuples, lists and dicts. Values that the file
-/// shares (memo) are shared here. Memory grows with the length of the file, whatever it claims. The bytes must outlive
-/// it.
+/// shares (memo) are shared here. Memory is proportional to the length of the file, not to the lengths that it states.
+/// The bytes must outlive the Pickle.
 class Pickle {
  public:
   enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
@@ -56,7 +56,7 @@ class Pickle {
     std::uint32_t count = 0;
     std::uint64_t payload = 0;
   };
-  /// Elements that were added to one container together, and the ones that came later.
+  /// Elements that were added to a container together, and the next chunk of that container.
   struct Chunk {
     std::uint32_t first = 0;
     std::uint32_t last = 0;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostId = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 1;
 
-/// The numbers that a file gives to things which the builder numbers by appearance.
+/// The numbers that a file gives to its buffers or versions. The builder numbers them in the order of appearance.
 class Numbers {
  public:
   explicit Numbers(std::string what) : what_{std::move(what)} {}
@@ -33,7 +33,7 @@ class Numbers {
   }
   std::size_t at(std::int64_t number) const {
     if (const std::optional<std::size_t> index = find(number)) return *index;
-    throw InputError{fmt::format("unknown {} {}; expected one that an earlier line brought", what_, number)};
+    throw InputError{fmt::format("unknown {} {}; expected one that an earlier line defines", what_, number)};
   }
   /// @throws InputError  unless the numbers are 0 to n-1
   void check() const {
@@ -134,7 +134,7 @@ class JsonlReader {
     versions_.add(line.integer("initial", static_cast<std::int64_t>(versions_.size()), 0, kMostId));
   }
 
-  /// Versions that came about without a number of their own have the number of their appearance.
+  /// Versions to which the file gave no number are numbered in the order of appearance.
   void number_rest() {
     while (versions_.size() < builder_->so_far().versions.size())
       versions_.add(static_cast<std::int64_t>(versions_.size()));
@@ -186,7 +186,7 @@ class JsonlReader {
   void number_made(JsonFields& line, const std::vector<VersionId>& made) {
     const std::vector<std::int64_t> given = line.integers("makes", 0, kMostId);
     if (!line.has("makes")) return number_rest();
-    // What was read before anything wrote it got its version first.
+    // Buffers that are read before any write got their versions first.
     std::size_t first_made = builder_->so_far().versions.size();
     for (const VersionId id : made)
       if (id.valid()) first_made = std::min(first_made, id.index());

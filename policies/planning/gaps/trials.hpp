@@ -1,4 +1,4 @@
-// Trials: runs of drafts, of which the best is kept.
+// Trials: runs of draft plans, the best of which is kept.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct GapPlan {
   bool operator==(const GapPlan&) const = default;
 };
 
-/// The same as actions, sorted.
+/// A GapPlan as sorted actions.
 struct GapDraft {
   std::vector<Action> copies, drops;
   bool drops_on_demand = false;
@@ -37,20 +37,21 @@ struct GapDraft {
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
                   const std::vector<Action>& always = {});
 
-/// The answer to a shortage that a plan leaves: swap out the version with the latest next read; drop the version with the
-/// least cost per time until its next read (see DropByNextUse); the cheaper of both; or none.
+/// The answer to a shortage that a plan leaves: swap out the version with the latest next read; drop the version with
+/// the least cost per time until its next read (see DropByNextUse); the cheaper of both; or none.
 enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
 
-/// Per iteration. Each drop may walk all evicted versions: a plan that needs many is not worth a full trial.
+/// The most drops on demand in an iteration. Each drop may walk all evicted versions: a plan that needs many is not
+/// worth a full trial.
 inline constexpr std::int64_t kMostDrops = 300;
 
 /// A policy that executes `draft`.
 /// @param on_demand  the answer to a shortage, unless the draft has its own
 std::unique_ptr<Policy> follow_draft(GapDraft draft, OnDemand on_demand);
 
-/// Runs the trace under `policy` in the setting of `spec` (whose policies are not asked), exactly as the run will.
+/// Runs the trace under `policy` with the settings of `spec` (its policy is ignored), exactly as the final run will.
 /// @param keep_plan   whether to keep Result::realised
-/// @param matters_to  as of simulate_under()
+/// @param matters_to  see simulate_under()
 Result judge(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy, bool keep_plan = false,
              std::optional<Nanos> matters_to = {});
 
@@ -79,16 +80,16 @@ class Trials {
   Trials(const Trace& trace, const RunSpec& spec, std::int64_t tries, OnDemand on_demand, std::size_t keep = 0,
          std::vector<Action> always = {});
 
-  /// Judges the plan. A plan equal to the previous one is not run again; a plan that must lose by its drops is not run
-  /// either, but ends by the time limit at once.
+  /// Judges the plan. A plan equal to the previous one is not run again. A plan whose drops must lose (see must_lose())
+  /// is not run either: its result is that of a time limit.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
-  /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take longer. May be wrong if
-  /// the host has a copy of a dropped version from an earlier gap.
+  /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take longer. May be
+  /// wrong if the host has a copy of a dropped version from an earlier gap.
   bool must_lose(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped) const;
-  /// Whether no tries are left, or the best costs no time.
+  /// Whether no tries are left, or the best draft has no overhead.
   bool over() const { return tries_ <= 0 || free(); }
   std::int64_t left() const { return tries_; }
-  /// Whether the best costs no time.
+  /// Whether the best draft has no overhead.
   bool free() const;
   std::int64_t judged() const { return judged_; }
   const Result& best_result() const { return best_result_; }

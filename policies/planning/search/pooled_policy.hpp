@@ -1,4 +1,4 @@
-// A policy with its own pool.
+// A policy that brings its own pool.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// Lets `policy` decide, on `pool` if there is one. In the first iteration `first` decides instead, if there is one.
-/// Counts the run's shortages in `log`.
+/// Delegates to `policy`, and brings `pool` if it is not null. If `first` is not null, it decides in the first
+/// iteration. Counts the shortages of the run in `log`, if it is not null.
 class PooledPolicy final : public DelegatingPolicy {
  public:
   explicit PooledPolicy(std::unique_ptr<Policy> policy, std::unique_ptr<Pool> pool = {},
