@@ -1,4 +1,4 @@
-// The least of many values that reaches something, from few trials.
+// Bisection for the least of many values that meets an objective.
 #pragma once
 
 #include <cstddef>
@@ -7,22 +7,22 @@
 
 namespace tidepool {
 
-/// Searches the least of the places 0 .. size-1 that holds, as if all above a place that holds did too, and then looks
-/// whether that was so: the two places below the answer and the one above it are tried as well. One below that holds
-/// begins the search again from there. About log2(size) + 3 trials.
+/// Searches for the least of the places 0 .. size-1 that holds (meets the objective). Bisection assumes that every
+/// place above one that holds also holds. To check that, the two places below the answer and the one above it are tried
+/// too. If one below holds, the search goes on below it. About log2(size) + 3 trials.
 class Bisection {
  public:
   explicit Bisection(std::size_t size) : known_(size) {}
 
-  /// Places to be tried before it can go on, none when it has ended.
+  /// The places to try next; none if the search has ended.
   std::vector<std::size_t> wanted() const;
-  /// What a trial of a wanted place came to.
+  /// The result of the trial of a wanted place.
   void tell(std::size_t place, bool holds) { known_.at(place) = holds; }
 
-  /// The answer, once nothing is wanted: it holds, the two places below it do not, and no tried place below them does.
-  /// Nothing: the last place does not hold.
+  /// The answer, once wanted() is empty: it holds, the two places below it do not, and no tried place below them does.
+  /// Nothing if the last place does not hold.
   std::optional<std::size_t> least() const;
-  /// Tried places above the answer that do not hold: what was searched is not monotone.
+  /// Tried places above the answer that do not hold: there, the objective is not monotone.
   std::vector<std::size_t> exceptions() const;
   std::size_t trials() const;
 

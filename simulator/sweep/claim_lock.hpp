@@ -1,4 +1,4 @@
-// The lock by which sweeps into one database know of each other which are alive.
+// A lock that shows other sweeps into the same database that this sweep is alive.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 
 namespace tidepool {
 
-/// A lock on one byte of the file PATH-workers beside a database, from construction to destruction. The kernel lets go of
-/// it when the process ends, however it ends, so claims of a killed sweep count for nothing at once. The last one out
-/// removes the file.
+/// A lock on one byte of the file PATH-workers beside a database, from construction to destruction. The kernel releases
+/// it when the process ends in any way, so the claims of a killed sweep end at once. The last holder removes the file.
 class ClaimLock {
  public:
   /// @param database  a file that exists
@@ -18,9 +17,9 @@ class ClaimLock {
   ClaimLock(const ClaimLock&) = delete;
   ClaimLock& operator=(const ClaimLock&) = delete;
 
-  /// The number of the byte, drawn at random, and the name of who holds it.
+  /// The position of the locked byte, drawn at random. It identifies this holder in the table of claims.
   std::int64_t holder() const { return holder_; }
-  /// Whether another one lives that holds this byte.
+  /// Whether another live process holds this byte.
   bool is_held(std::int64_t holder) const;
 
  private:

@@ -54,7 +54,7 @@ std::string pair_key(const Row& row, std::span<const std::size_t> columns) {
   return content_key(text);
 }
 
-/// The runs of a selection: their keys by what they are paired by.
+/// The keys of a selection's runs, by the values that runs are paired by.
 std::unordered_map<std::string, std::string> selected(const ResultSelection& selection, const Database& database,
                                                       std::span<const std::size_t> columns) {
   std::unordered_map<std::string, std::string> runs;
@@ -64,7 +64,7 @@ std::unordered_map<std::string, std::string> selected(const ResultSelection& sel
     const auto [known, is_new] = runs.try_emplace(pair_key(run.row, columns), run.key);
     if (!is_new && !ambiguous)
       ambiguous = InputError{
-          fmt::format("{}: runs {} and {} would both be compared with the same; expected a choice between them",
+          fmt::format("{}: runs {} and {} would both be compared with the same run; expected a choice between them",
                       selection.text, known->second, run.key)};
   });
   if (ambiguous) throw *ambiguous;
@@ -84,7 +84,7 @@ std::optional<double> relative_change(const Value& a, const Value& b) {
   return *to / *from - 1;
 }
 
-/// Adds one pair to what is known.
+/// The differences of all pairs so far.
 class Tally {
  public:
   void add(const KeyedRow& a, const KeyedRow& b) {
@@ -150,7 +150,7 @@ bool ResultSelection::has(const KeyedRow& run) const {
 
 ResultSelection parse_selection(const std::string& text) {
   ResultSelection selection{.text = text, .path = text, .wanted = {}};
-  // A path may contain colons: what follows the last one before the first "=" are the choices.
+  // A path may contain colons: the choices begin after the last colon before the first "=".
   const std::size_t colon = text.rfind(':', text.find('='));
   if (colon == std::string::npos || (text.find('=') == std::string::npos && text.find('/', colon) != text.npos))
     return selection;

@@ -19,9 +19,10 @@ struct ResultSelection {
   std::vector<std::pair<std::string, std::string>>
       wanted;  ///< column of role identity, "trace" or "run"; and its value
 
-  /// "run" is the beginning of a run's key; a capacity may be a size, a fraction of the peak or none; all else is as in
-  /// the database.
+  /// Whether the selection contains a run. The value of "run" is a prefix of a run's key; a capacity may be a size, a
+  /// fraction of the peak or none; other values are written as in the database.
   bool has(const KeyedRow& run) const;
+  /// Whether the selection asks for one value of a column.
   bool fixes(std::string_view column) const;
 };
 
@@ -30,16 +31,16 @@ struct ResultSelection {
 ///                     "r.sqlite:policy: 'policy' is no choice; expected COLUMN=VALUE, as in policy=dtr"
 ResultSelection parse_selection(const std::string& text);
 
-/// One value of a row, in both.
+/// A column that differs between paired runs.
 struct MovedColumn {
   std::string_view name;
-  std::int64_t runs = 0;         ///< in which it differs
+  std::int64_t runs = 0;         ///< pairs of runs in which it differs
   std::vector<double> relative;  ///< b / a - 1, ascending, of numbers where a is not 0
 };
 
 struct MovedRun {
   std::string key_a, key_b;
-  double change = 0;  ///< what to show first: infinite for another outcome, else |makespan b / makespan a - 1|
+  double change = 0;  ///< sort key: infinite if the outcomes differ, else |makespan b / makespan a - 1|
 };
 
 struct ResultComparison {
@@ -53,11 +54,12 @@ struct ResultComparison {
   bool same() const { return moved.empty() && only_a.empty() && only_b.empty(); }
 };
 
-/// Pairs the runs of two selections and compares what follows from what was run (role result). Two runs belong together
-/// if all that identifies them is the same but the version and what either selection fixes; with a policy or pool, also
-/// the options. One run against one run is always a pair. Memory: some hundred bytes a run.
+/// Pairs the runs of two selections and compares their columns of role result. Two runs are a pair if their identity
+/// columns are equal, except the version and the columns that either selection fixes (if that is a policy or pool, its
+/// options too). One run against one run is always a pair. Memory: some hundred bytes a run.
 /// @throws InputError  "r.sqlite:policy=dtr: selects no run",
-///                     "r.sqlite: runs K and L would both be compared with the same; expected a choice between them"
+///                     "r.sqlite: runs K and L would both be compared with the same run; expected a choice between
+///                     them"
 ResultComparison compare(const ResultSelection& a, const Database& database_a, const ResultSelection& b,
                          const Database& database_b);
 

@@ -80,7 +80,8 @@ Row row_of(sqlite3_stmt* statement, int first) {
   return row;
 }
 
-/// A row of which everything is there that every run has.
+/// Returns the row if it has every value that all runs have. @throws InputError  "...: damaged: run K has no policy;
+/// ..."
 Row whole(Row row, const std::string& key, const std::string& path) {
   const auto damaged = [&](const std::string& found) {
     return InputError{

@@ -1,4 +1,4 @@
-// Results of sweeps on disk: an SQLite file with one row for each run, and what was measured of them.
+// Results of sweeps on disk: an SQLite file with one row for each run, and the measurements of executed plans.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct KeyedRow {
   Row row;
 };
 
-/// One run gave two results: a policy that is not deterministic, or two programs that call themselves the same version.
+/// One run gave two results: a policy is not deterministic, or two different programs have the same version.
 class Disagreement : public std::runtime_error {
  public:
   /// @param source  where `row` comes from, as in "b.sqlite"
@@ -34,7 +34,7 @@ class Disagreement : public std::runtime_error {
   Disagreement(std::string source, KeyedRow row, const std::string& origin, Row other);
 
   const std::string& key() const { return row_.key; }
-  /// The same with another name for where the other row comes from.
+  /// The same error with another origin of the other row.
   Disagreement from(const std::string& origin) const { return {source_, row_, origin, other_}; }
 
  private:
@@ -43,31 +43,31 @@ class Disagreement : public std::runtime_error {
   Row other_;
 };
 
-/// What an executor measured of the plan of a run.
+/// The measurements of one execution of a run's plan.
 struct MeasuredRun {
   std::string run_key, backend;
   std::string device = {};  ///< "NVIDIA H200", "" for the host
-  std::int64_t repeat = 1;  ///< the how manieth of the same
+  std::int64_t repeat = 1;  ///< 1, 2, ...: the number among the executions of the same plan by the same device
   std::string outcome = "ok", message = {};
   std::optional<Nanos> predicted = {}, measured = {};  ///< of the whole plan, all of its iterations
   std::optional<Bytes> peak = {}, corrupt = {};
 };
 
-/// Who does a run that somebody asks for.
+/// The sweep that does a run.
 enum class Claim : std::uint8_t {
-  kTaken,      ///< the one who asked
-  kDone,       ///< nobody: it is in the database, and did not fail
+  kTaken,      ///< the sweep that called claim()
+  kDone,       ///< none: the run is in the database, and did not fail
   kElsewhere,  ///< another sweep, which is alive
 };
 
-/// A sweep that was asked for, so that it can be resumed.
+/// The request of a sweep, stored so that the sweep can be resumed.
 struct SweepRequest {
   std::string version, request;  ///< of the program; JSON
 };
 
 /// The tables and views of DATABASE.md; `runs` has `run_key` and a column for each of result_columns() ("stall_ns.h2d"
-/// is called stall_ns_h2d). Written ahead (WAL), so that readers see whole transactions and a killed writer loses only
-/// the one it was in. One thread at a time; several processes may write to one file.
+/// is called stall_ns_h2d). It uses SQLite's write-ahead log: readers see whole transactions, and a killed writer loses
+/// only its current transaction. One thread at a time; several processes may write to one file.
 class Database {
  public:
   enum class Open : std::uint8_t { kMayCreate, kExisting };
@@ -82,18 +82,19 @@ class Database {
   /// Whether a file that begins with these 100 bytes is a database of sweep results, of any version.
   static bool is_ours(std::string_view head);
 
-  /// Takes up to `most` of these runs for one of several sweeps that write to this file. A claim holds until the row is
-  /// inserted, the claim is released, or its holder's lock is gone.
-  /// @return  for each run that was looked at, in their order
+  /// Takes up to `most` of these runs for one of several sweeps that write to this file. A claim lasts until the row is
+  /// inserted, the claim is released, or the lock of its holder ends.
+  /// @return  one claim for each of the first keys; keys after the last one taken may be left out
   std::vector<Claim> claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock);
   void release(const ClaimLock& lock);
 
-  /// Writes all rows or none. A row replaces one of the same key that failed; any other stays, and is the same.
-  /// @param source  what to call where the rows come from, if they contradict those that are there
-  /// @throws Disagreement
+  /// Writes all rows or none. A row replaces a failed row of the same key. Other stored rows stay, and a new row of their
+  /// key must have the same results unless it failed.
+  /// @param source  the origin of the rows, for the message of a Disagreement
+  /// @throws Disagreement  if a row differs from the stored row of its key
   /// @throws std::runtime_error  if the file cannot be written
   void insert(std::span<const KeyedRow> rows, const std::string& source = "this run");
-  /// What was measured is never replaced: where a repeat of this number says something else, it becomes the next one.
+  /// Stored measurements are never replaced: if a different one has the same repeat number, the new one gets the next.
   void insert(std::span<const MeasuredRun> measurements);
   void insert(const SweepRequest& request);
 
@@ -105,7 +106,7 @@ class Database {
   std::int64_t runs() const;
   /// The versions of the programs that did the runs, sorted.
   std::vector<std::string> versions() const;
-  /// Every run in the order of keys, one after the other, whatever their number.
+  /// Visits every run in the order of keys. Memory does not grow with their number.
   void each(const std::function<void(const KeyedRow&)>& visit) const;
   std::vector<MeasuredRun> measurements() const;
   std::vector<SweepRequest> requests() const;

@@ -23,13 +23,13 @@ struct Point {
   std::optional<double> bound = {};
 };
 
-/// One pool and policy at one capacity: the median over seeds, where a run that did not end well is worse than any that
-/// did; of an even number, the worse of the two in the middle.
+/// One pool and policy at one capacity: the median over seeds. A run that did not end well is worse than any that did;
+/// of an even number of runs, the worse of the two in the middle counts.
 struct Cell {
   bool tried = false;
   Outcome outcome = Outcome::kOk;
   double overhead = 0;
-  /// Whether this is the less costly of two.
+  /// Whether this one costs less than `other`.
   bool better_than(const Cell& other) const;
 };
 
@@ -46,13 +46,14 @@ struct Frontier {
   Nanos baseline;
   std::vector<Bytes> capacities;  ///< ascending; no limit comes last
   std::vector<Line> lines;        ///< in the order in which they were first seen
-  std::vector<Line> bounds = {};  ///< what no plan can beat, by what it may do, which stands for the policy
+  std::vector<Line> bounds = {};  ///< lower bounds; `policy` says what plans may do: "swap", "remat" or "swap,remat"
 };
 
 /// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.
 void arrange(std::span<const Point> points, Frontier& frontier);
 
-/// For every policy the best of its pools at every capacity, without those that only count bytes if there are others.
+/// For each policy, the best of its pools at each capacity. Pools that only count bytes are left out if there are
+/// others.
 std::vector<Line> best_pools(const Frontier& frontier);
 
 /// "0.5x", "12.3x" of the peak, or "none".

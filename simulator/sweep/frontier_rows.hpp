@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// What a row says of a run. @param policy, pool  as the user wrote them, with their options
+/// The point of a run. @param policy, pool  as the user wrote them, with their options
 Point point_of(const Row& row, const std::string& policy, const std::string& pool);
 
 /// A frontier for each trace on each machine (and for each set of assumptions and number of iterations), in the order

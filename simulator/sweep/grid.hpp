@@ -1,4 +1,4 @@
-// Lists and ranges of what is to be tried, and their cross product.
+// Grid of runs: lists and ranges of pools, policies, capacities, ..., and their cross product.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace tidepool {
 
-/// What the command line gives, one text per axis. All but `seed` are lists, separated by commas outside parentheses.
+/// The axes of a grid as the command line gives them. All but `seed` are lists, separated by commas outside
+/// parentheses.
 struct GridText {
   std::string pool = "best-fit";     ///< specs, or "all"
   std::string policy = "none";       ///< chains, or "all"
-  std::string capacity = "machine";  ///< as parse_capacities
+  std::string capacity = "machine";  ///< see parse_capacities
   std::string machine = "a100-pcie4";
-  std::string seed = "1";  ///< as parse_seeds
+  std::string seed = "1";  ///< see parse_seeds
   std::string assume = {};
   std::string overhead_limit = {};
-  std::string iterations = {};  ///< as parse_iterations; fewer than kUsualIterations, or empty: so many
-  bool first = false;           ///< one first step alone
+  std::string iterations = {};  ///< see parse_iterations; empty or fewer than kUsualIterations: kUsualIterations
+  bool first = false;           ///< run one first step alone
   bool count_search = false;
 };
 
@@ -37,12 +38,12 @@ void for_each_text(Text& grid, const Visit& visit) {
   visit("iterations", grid.iterations);
 }
 
-/// The runs that the lists ask for: every combination of machine, policy, pool, capacity and seed, the last varying
-/// fastest, each once. Holds the lists only, whatever the number of runs.
+/// The runs of a grid: every combination of machine, policy, pool, capacity and seed, each once; the seed varies
+/// fastest. Holds the lists only, so memory does not grow with the number of runs.
 class Grid {
  public:
-  /// Runs are of the steady state if the trace repeats() or iterations are asked for, unless one first step is: then,
-  /// and under a paper's assumptions, they are of one step alone.
+  /// Runs are of the steady state if the trace repeats() or `text.iterations` is given. With `text.first`, and under a
+  /// paper's assumptions, they are of one step alone.
   /// @throws InputError  for an unknown name, option, unit or number
   Grid(const GridText& text, const Trace& trace);
 
@@ -63,11 +64,11 @@ class Grid {
   RunSpec common_;
 };
 
-/// How many iterations are tried until the run has settled, unless more are asked for: with fewer, what is printed would
-/// depend on their number.
+/// The number of iterations that are tried until the run has settled, unless more are asked for. With fewer, results
+/// would depend on their number.
 inline constexpr int kUsualIterations = 16;
 
-/// Whether a step is one of many: some buffer existed before it and outlives it.
+/// Whether the step repeats: some buffer existed before it and outlives it.
 bool repeats(const Trace& trace);
 
 /// @throws InputError  "--iterations: '0' is not a number of iterations; expected 1 or more"

@@ -1,4 +1,4 @@
-// The least memory with which a policy reaches what is asked of it, without trying every capacity.
+// The least capacity at which a policy meets an objective, found without a run at every capacity.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// What a run shall reach.
+/// The objective that a run is to meet.
 struct Objective {
   enum class Metric : std::uint8_t { kOutcome, kOverhead, kGap };
   Metric metric = Metric::kOutcome;
@@ -20,7 +20,8 @@ struct Objective {
   double limit = 0;        ///< of overhead (makespan / baseline - 1) or gap (makespan / bound - 1)
   bool inclusive = false;  ///< <= instead of <
 
-  /// A run that did not end well has no overhead, and one without a bound no gap: those do not hold.
+  /// Whether a run meets the objective. A run that did not end well has no overhead, and a run without a bound has no
+  /// gap: they do not meet it.
   bool holds(const Row& row) const;
 };
 
@@ -28,21 +29,21 @@ struct Objective {
 /// @throws InputError  "'overhead<1' is no objective; expected overhead<1%, gap<2% (or <=) or outcome=ok"
 Objective parse_objective(std::string_view text);
 
-/// One trace, machine, policy, pool and seed.
+/// The least capacity for one trace, machine, policy, pool and seed.
 struct Answer {
   std::size_t part = 0;
-  std::string key;  ///< of the run with the least capacity that holds; if none does, of the largest capacity
+  std::string key;  ///< of the run with the least capacity that meets the objective; if none does, of the largest
   bool found = false;
-  std::size_t runs = 0;                 ///< that were looked at
-  std::size_t points = 0;               ///< capacities that there were
-  std::vector<Bytes> fails_above = {};  ///< larger capacities, of those looked at, that do not hold
+  std::size_t runs = 0;                 ///< looked at
+  std::size_t points = 0;               ///< capacities in the grid
+  std::vector<Bytes> fails_above = {};  ///< larger capacities, of those tried, that do not meet the objective
 };
 
-/// Bisects the capacities of each grid for every trace, machine, policy, pool and seed, with all of them in step, so
-/// that threads have something to do. Rows go to the database as those of a sweep, and what is there is not run again.
-/// The answers do not depend on the number of threads. A shard has some of the policies, pools and seeds, with all
-/// their capacities.
-/// @return  in the order of the grids; when stopped, only the answers that are known
+/// Bisects the capacities of each grid for every trace, machine, policy, pool and seed, all at the same time, so that
+/// every thread has work. Rows go to the database as those of a sweep; runs that it has are not done again. The answers
+/// do not depend on the number of threads. A shard has some of the policies, pools and seeds, with all their
+/// capacities.
+/// @return  in the order of the grids; if stopped, only the answers that are known
 std::vector<Answer> find_least(std::span<const SweepPart> parts, const Objective& objective, Database& database,
                                const SweepOptions& options, SweepProgress& progress);
 

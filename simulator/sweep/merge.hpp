@@ -1,4 +1,4 @@
-// Databases of several workers put together.
+// Merge of the databases of several workers.
 #pragma once
 
 #include <span>
@@ -9,14 +9,15 @@
 namespace tidepool {
 
 struct MergeCount {
-  std::int64_t added = 0;  ///< runs that were not there
-  std::int64_t known = 0;  ///< runs that were, with the same result
+  std::int64_t added = 0;  ///< runs that `into` did not have
+  std::int64_t known = 0;  ///< runs that it had, with the same result
 };
 
-/// Adds every run, measurement and request of `sources`, each checked for damage first. The runs are the same in any
-/// order of them, and so are the measurements but for how repeats are numbered. Runs are streamed; memory does not grow
-/// with their number. If it fails, `into` has whole sources and part of another, and the same merge goes on from there.
-/// @param any_version  take runs of different versions of the program, which are different runs
+/// Adds every run, measurement and request of `sources` to `into`; each source is checked for damage first. The result
+/// does not depend on the order of the sources, except for the repeat numbers of measurements. Runs are streamed;
+/// memory does not grow with their number. If a merge fails, `into` has some whole sources and part of another, and the
+/// same merge goes on from there.
+/// @param any_version  accept runs of different versions of the program; these are different runs
 /// @throws InputError  "b.sqlite: runs of tidepool 0.2.0, but 0.1.0 in a.sqlite; expected one version, or
 /// --any-version",
 ///                     or as Database and Database::check

@@ -1,4 +1,4 @@
-// Runs that must not end others: what they throw is an outcome.
+// Conversion of exceptions to results, so that a failing run does not end the others.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// What `run` returns; whatever it throws becomes Outcome::kError with the message.
+/// The result of run(). Any exception becomes Outcome::kError with its message.
 template <class Run>
 Result or_error(Run run) {
   Result failed;

@@ -1,4 +1,4 @@
-// Estimate of the time that a sweep still takes, from what runs of each kind took.
+// Estimate of the time that a sweep still takes, from the times of earlier runs of each kind.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@
 
 namespace tidepool {
 
-/// Times in seconds, on any clock that does not go back. Runs of one kind (a trace under one policy and pool) are taken
-/// to last alike. Where none of a kind has ended, the mean of the other kinds is expected, or what its own run in
-/// progress has lasted if that is longer. A run that goes on for longer than expected is taken to last as long again.
+/// Times in seconds, on any clock that does not go back. Runs of one kind (a trace under one policy and pool) are
+/// assumed to take equally long. If no run of a kind has ended, the mean of the other kinds is used, or the time of its
+/// own run in progress if that is longer. A run that takes longer than expected is assumed to take the same time once
+/// more.
 class RemainingTime {
  public:
   explicit RemainingTime(int threads) : threads_{threads} {}
 
   void expect(const std::string& kind) { ++kinds_[kind].waiting; }
-  /// One that was expected is not to be done.
+  /// Takes back one expect().
   void forget(const std::string& kind) { --kinds_[kind].waiting; }
   void begin(const std::string& kind, std::size_t run, double now);
   void end(std::size_t run, double now);

@@ -8,13 +8,13 @@
 
 namespace tidepool {
 
-/// One JSON object on one line, without a line end; what has no meaning is absent.
+/// One JSON object on one line, without a line end; values without a meaning are absent.
 std::string to_json(const Row& row);
 
-/// The same as an object.
+/// The row as a JSON object.
 nlohmann::ordered_json to_json_object(const Row& row);
 
-/// One value, null where it has no meaning.
+/// One value; null if it has no meaning.
 nlohmann::ordered_json to_json_value(const Value& value);
 
 }  // namespace tidepool

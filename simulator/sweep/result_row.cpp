@@ -79,13 +79,13 @@ std::size_t index_of(std::string_view column) {
   throw std::logic_error{fmt::format("no column {}", column)};
 }
 
-/// a / b - less, absent when b is nothing.
+/// a / b - less; absent if b is 0.
 Value ratio(std::int64_t a, std::int64_t b, double less = 0) {
   if (b == 0) return {};
   return static_cast<double>(a) / static_cast<double>(b) - less;
 }
 
-/// Of all that a machine file says but where its numbers come from.
+/// A hash of all values of a machine file but the sources of its numbers.
 std::string machine_hash(Machine machine) {
   machine.source = "";
   const std::string numbers = machine_file(machine);
@@ -214,7 +214,7 @@ Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, con
   if (result.plan_time > Nanos{})
     set("actions_per_second",
         static_cast<double>(totals.actions) * 1e9 / static_cast<double>(result.plan_time.count()));
-  // A bound on the mean of cycles may be above that of a part of one.
+  // A bound on the mean of a cycle may be above the mean of a part of one.
   if (!bound || (!result.cycle.settled && bound->makespan > makespan)) return row;
   set("bound_kind", bound->name);
   set("limited_by", std::string{to_text(bound->limited_by)});

@@ -17,12 +17,12 @@ namespace tidepool {
 
 enum class ColumnType : std::uint8_t { kText, kInteger, kReal, kFlag };
 
-/// What a column tells of a run.
+/// The role of a column.
 enum class ColumnRole : std::uint8_t {
-  kIdentity,   ///< what was run: with the others of this role, all that may change a result
-  kLabel,      ///< how somebody called it
-  kResult,     ///< follows from what was run, on any machine and at any time
-  kWallClock,  ///< how long the host took: differs from time to time
+  kIdentity,   ///< a setting of the run; together, the columns of this role determine the result
+  kLabel,      ///< a name that a user gave
+  kResult,     ///< follows from the settings; the same on every host and every time
+  kWallClock,  ///< time that the host took: differs from run to run
 };
 std::string_view to_text(ColumnRole role);
 
@@ -36,7 +36,7 @@ struct Column {
 /// Every column in the order of a row.
 std::span<const Column> result_columns();
 
-/// Nothing where the number has no meaning.
+/// A value of a row; std::monostate if it has no meaning for the run.
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 /// One value for each of result_columns().
@@ -46,34 +46,35 @@ using Row = std::vector<Value>;
 const Value& at(const Row& row, std::string_view column);
 const std::string& text_at(const Row& row, std::string_view column);
 
-/// The columns in which two runs differ although they follow from what was run, in their order: of two rows of one key,
-/// none. With count_search, times contain what the host took and are left out.
+/// The columns of role result in which two rows differ, in their order. Two rows of one key must not differ in any.
+/// With count_search, times contain host time and are left out.
 std::vector<std::string_view> moved_results(const Row& a, const Row& b);
 
 /// "12", "0.5", "text", "none": a value for people and CSV.
 std::string value_text(const Value& value);
 
-/// A trace as a command got it.
+/// A trace with the name that the user gave.
 struct NamedTrace {
-  std::string name;  ///< as the user gave it
+  std::string name;  ///< as on the command line
   Trace trace;
 };
 
 /// 32 hexadecimal digits over a text.
 std::string content_key(std::string_view text);
 
-/// What identifies a run, whoever does it, whenever: 32 hexadecimal digits over the trace's content, what pool, policy
-/// and options are called, the machine's numbers, capacity, seed, assumptions, limit, iterations, whether they are to
-/// settle, and program version.
+/// The identity of a run: a hash of 32 hexadecimal digits over the content of the trace, the names of pool, policy and
+/// options, the numbers of the machine, capacity, seed, assumptions, overhead limit, iterations, whether they are to
+/// settle, and the version of the program.
 std::string run_key(const Trace& trace, const RunSpec& spec);
 
-/// All that is known about a run. Of one that ended early, clocks and counts are up to where it came; of one that
-/// failed there are none.
-/// @param bound  that holds for the run, if any is known; one that says that no plan exists has a kind and no time
+/// The row of a run. If the run ended early, clocks and counts are those up to its end; if it failed, there are none.
+/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists has a kind
+/// and
+///               no time
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
              const std::optional<Bound>& bound);
 
-/// simulate() for a run that must not end the others: whatever it throws becomes Outcome::kError with the message.
+/// simulate() for a run that must not end the others: any exception becomes Outcome::kError with its message.
 Result try_simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
 
 }  // namespace tidepool

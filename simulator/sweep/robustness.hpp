@@ -1,4 +1,4 @@
-// Cost of a plan on a machine whose ops and links are slower than it was made for.
+// Cost of a plan on a machine whose ops and links have other speeds than the plan assumes.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tidepool {
 
-/// The same step on a machine that is not quite what was thought.
+/// The same step on a machine that differs from the planned one.
 struct Scenario {
   std::string name;  ///< "as planned", "slower links", "noise 1", ...
   Trace trace;       ///< the same ops, buffers and order; other durations
   RunSpec spec;      ///< other links
-  Nanos unlimited;   ///< what the step takes there without any limit
+  Nanos unlimited;   ///< time of the step in this scenario without a memory limit
 };
 
-/// First as it was planned; then with all links slower by `by`; then four times with each op's duration times a number
-/// of its own from [1 - by, 1 + by], and each direction of each link slower by a share of its own from [0, by].
-/// Deterministic for a seed.
+/// Scenarios: first as planned; then all links slower by `by`; then four with random noise, where each op's duration is
+/// multiplied by its own number from [1 - by, 1 + by], and each direction of each link is slower by its own share from
+/// [0, by]. Deterministic for a seed.
 /// @param by  in [0, 1)
 std::vector<Scenario> scenarios_around(const Trace& trace, const RunSpec& spec, double by, std::uint64_t seed);
 
@@ -31,15 +31,15 @@ Machine with_slower_links(Machine machine, double by);
 /// A link that moves data at `rate_ppm` millionths of its rate.
 Link at_rate(Link link, std::int64_t rate_ppm);
 
-/// A plan in a scenario: its actions in their order, as replay() executes them.
+/// The cost of a plan in a scenario, where replay() executes its actions in order.
 struct ScenarioCost {
   Nanos makespan;
-  double ratio = 1;  ///< to the time of the scenario without any limit
+  double ratio = 1;  ///< makespan over Scenario::unlimited
 };
-/// One for each scenario. @throws PlanError  if `plan` is not one of this trace and setting
+/// One cost for each scenario. @throws PlanError  if `plan` was not made for this trace and these settings
 std::vector<ScenarioCost> costs_in(const std::vector<Scenario>& scenarios, const Plan& plan);
 
-/// The one with the largest ratio, the first of several. There is one.
+/// The index of the first scenario with the largest ratio; `costs` is not empty.
 std::size_t worst_of(const std::vector<ScenarioCost>& costs);
 
 }  // namespace tidepool

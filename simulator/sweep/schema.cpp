@@ -42,7 +42,7 @@ CREATE TABLE measurements (
   PRIMARY KEY (run_key, backend, device, repeat)) WITHOUT ROWID;
 )sql";
 
-// What may be compared with each other: one step, on one machine, under the same rules, by one program.
+// The columns that comparable runs share: the step, the machine, the rules and the program.
 constexpr const char* kComparable =
     "trace_hash, machine_hash, assume, iterations, steady, count_search, addresses, version";
 // No limit comes after every limit.

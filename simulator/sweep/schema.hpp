@@ -1,4 +1,4 @@
-// The SQL of a database of results: tables, views, and how a column is called. DATABASE.md explains them to people.
+// The SQL of a database of results: tables, views and names of columns. DATABASE.md describes them for users.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tidepool::schema {
 inline constexpr int kApplication = 0x54696465;  ///< "Tide", the application_id of the files
 inline constexpr int kVersion = 5;               ///< the user_version of the files that this program writes
 
-/// Who does which run at the moment; made by the first sweep, and no part of the results.
+/// The table of claims: which sweep is doing which run. The first sweep makes it; it is not part of the results.
 inline constexpr const char* kCreateClaims =
     "CREATE TABLE IF NOT EXISTS claims (run_key TEXT NOT NULL PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID";
 

@@ -11,7 +11,7 @@ namespace tidepool {
 namespace {
 
 constexpr int kMostShards = 100'000;
-constexpr std::size_t kDigits = 16;  // of the key that decide: 64 bits
+constexpr std::size_t kDigits = 16;  // digits of the key that decide: 64 bits
 
 bool read(std::string_view text, int& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

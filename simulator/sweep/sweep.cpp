@@ -23,12 +23,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWritePeriod{200};
-constexpr std::size_t kMostAhead = 4096;  // runs that were taken and not begun
+constexpr std::size_t kMostAhead = 4096;  // the most runs that are taken and not begun
 
-/// Threads that do runs, and the rows on their way to the one that writes them.
+/// Threads that do runs, and finished rows until they are written.
 class Worker {
  public:
-  /// @param tasks  the most that it will be given
+  /// @param tasks  all runs that it may be given
   Worker(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, const SweepOptions& options)
       : parts_{parts}, stop_{options.stop}, remaining_{std::max(1, options.threads)} {
     const std::size_t threads = std::min(tasks.size(), static_cast<std::size_t>(std::max(1, options.threads)));
@@ -48,7 +48,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// How many runs it can be given now: about as many as it does while rows are written twice.
+  /// The number of runs that it can be given now: about as many as it does in two write periods.
   std::size_t wanted() const {
     const std::lock_guard lock{mutex_};
     const std::size_t enough = std::clamp(2 * last_taken_, threads_.size(), kMostAhead);
@@ -65,13 +65,13 @@ class Worker {
     more_.notify_all();
   }
 
-  /// Another sweep has done these.
+  /// Forgets runs that another sweep has done.
   void forget(std::span<const SweepTask> tasks) {
     const std::lock_guard lock{mutex_};
     for (const SweepTask& task : tasks) remaining_.forget(kind_of(task));
   }
 
-  /// Seconds until all is done, if they can be told.
+  /// Seconds until all runs are done, if they can be estimated.
   std::optional<double> to_go() const {
     const std::lock_guard lock{mutex_};
     return remaining_.at(now());
@@ -83,7 +83,7 @@ class Worker {
     return queue_.empty() && busy_ == 0 && done_.empty() && !failure_;
   }
 
-  /// What was done since the last call, after at most kWritePeriod, or when the last run was begun or ended.
+  /// The rows that were finished since the last call. Waits at most kWritePeriod, or until the last run begins or ends.
   std::vector<KeyedRow> take() {
     std::unique_lock lock{mutex_};
     dry_.wait_for(lock, kWritePeriod, [&] { return ran_dry_ || failure_; });
@@ -96,13 +96,13 @@ class Worker {
  private:
   double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
-  /// Runs that are taken to last alike: one trace under one policy and pool.
+  /// The kind of runs that are assumed to take equally long: one trace under one policy and pool.
   std::string kind_of(const SweepTask& task) const {
     const SpecNames names = names_of(parts_[task.part].grid.at(task.index));
     return fmt::format("{} {} {} {}", task.part, names.policy, names.pool, names.options);
   }
 
-  /// As many as the system allows; without any, nothing would be done.
+  /// Starts one more thread, if the system allows it or no thread runs yet. @throws std::system_error  if none can run
   void start() {
     try {
       threads_.emplace_back([this] { work(); });
@@ -177,8 +177,8 @@ std::vector<SweepTask> all_of(std::span<const SweepPart> parts, const Shard& sha
   return tasks;
 }
 
-/// The runs that a database does not have, or has as failed: a policy may have been mended since. Another sweep may be
-/// doing some of them.
+/// The runs that a database does not have, or has as failed (the policy may have been mended since). Another sweep may
+/// be doing some of them.
 class Lacking {
  public:
   Lacking(std::span<const SweepPart> parts, std::span<const SweepTask> tasks, Database& database,
@@ -207,14 +207,14 @@ class Lacking {
   Lacking(const Lacking&) = delete;
   Lacking& operator=(const Lacking&) = delete;
 
-  /// Those that nobody has taken yet, as far as this sweep knows.
+  /// The runs that no sweep has taken, as far as this sweep knows.
   std::span<const SweepTask> tasks() const { return tasks_; }
 
   struct Taken {
     std::vector<SweepTask> tasks;      ///< for this sweep
-    std::vector<SweepTask> elsewhere;  ///< that another one has done meanwhile
+    std::vector<SweepTask> elsewhere;  ///< done by another sweep meanwhile
   };
-  /// Takes up to `most`.
+  /// Takes up to `most` runs.
   Taken take(std::size_t most) {
     if (most == 0 || tasks_.empty()) return {};
     const std::vector<Claim> claims =

@@ -51,7 +51,7 @@ SweepOrder parse_order(const std::string& text) {
 }
 
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders) {
-  std::map<std::string, std::vector<SweepOrder>> sweeps;  // by the whole's text and the number of shards
+  std::map<std::string, std::vector<SweepOrder>> sweeps;  // by the text of the whole sweep and the number of shards
   for (SweepOrder& order : orders) {
     SweepOrder whole = order;
     whole.shard = {};

@@ -1,4 +1,4 @@
-// Request of a sweep, as text that stays with its results, so that it can go on without its command line.
+// Request of a sweep, stored as text with its results, so that the sweep can be resumed without its command line.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,19 @@ struct SweepOrder {
   std::vector<std::string> hashes;  ///< of their content; empty: not loaded yet
   GridText grid;
   Shard shard;
-  std::string find;    ///< see find.hpp; "": every run of the grid
-  std::string folder;  ///< from which paths are meant
+  std::string find;    ///< an objective, see least_capacity.hpp; "": every run of the grid
+  std::string folder;  ///< the folder that relative paths start from
 };
 
-/// JSON, and back. @throws InputError  if a file says something else
+/// The order as JSON, and back. @throws InputError  "not a sweep's request: ..."
 std::string to_json(const SweepOrder& order);
 SweepOrder parse_order(const std::string& json);
 
-/// Orders that are shards of one sweep, if all of them are here, become that sweep.
+/// Replaces the orders of all shards of one sweep by the order of the whole sweep, if all of them are given.
 std::vector<SweepOrder> joined(std::vector<SweepOrder> orders);
 
-/// The traces and their grids, each step once, however many files hold it; fills `order.hashes`, or compares with them.
+/// Loads the traces and their grids. A step that several files hold is taken once. Fills `order.hashes`, or compares
+/// with them.
 /// @throws InputError  "r.tide: content 1b60...; the sweep was over e5f6...",  or as load_trace and Grid
 std::vector<SweepPart> load_parts(SweepOrder& order);
 

@@ -102,5 +102,5 @@ TEST_CASE("what compare cannot pair is refused") {
   CHECK(refused(file, file + ":capacity=7").starts_with("tidepool: " + file + ":capacity=7: '7' is not "));
   const std::string ambiguous = refused(file + ":policy=none", file);
   CHECK(ambiguous.starts_with("tidepool: " + file + ": runs "));
-  CHECK(ambiguous.ends_with(" would both be compared with the same; expected a choice between them\n"));
+  CHECK(ambiguous.ends_with(" would both be compared with the same run; expected a choice between them\n"));
 }
