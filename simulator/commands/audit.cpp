@@ -1,5 +1,5 @@
-// tidepool audit: is the model of an allocator right about a log that was recorded on a device, and the model of a paper
-// about the schedules that were published with it?
+// tidepool audit: comparison of the model of an allocator with a log from a device, and of the model of a paper with
+// its published schedules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ AuditReport audit(const Arguments& arguments, const Input& input) {
     return audit_log(arguments, options);
   }
   if (!pool.name.starts_with("pytorch"))
-    throw InputError{fmt::format("--pool: no device records what '{}' does; expected pytorch or cnmem", pool.name)};
+    throw InputError{fmt::format("--pool: '{}' has no logs from devices; expected pytorch or cnmem", pool.name)};
   if (!is_snapshot(input))
     throw InputError{
         fmt::format("{}: no pickled PyTorch snapshot; expected one for --pool {}", arguments.path, pool.name)};
@@ -82,7 +82,7 @@ nlohmann::ordered_json to_json(const DeviceAudit& audit) {
   return object;
 }
 
-/// What to say of all devices together: that nothing was compared, or that this is no log of the allocator; else "".
+/// A message if nothing was compared on any device, or if the log is not of this allocator; else "".
 std::string verdict(const Arguments& arguments, const DeviceAudit& total) {
   if (total.compared() == 0) return fmt::format("{}: nothing was compared: no event has an address", arguments.path);
   constexpr std::int64_t kFew = 100;  // two allocators agree on a first block, and by chance on few others
@@ -107,7 +107,7 @@ nlohmann::ordered_json to_json(const ReplayedSchedule& schedule) {
   return object;
 }
 
-/// Of a graph with published schedules.
+/// Audits the published schedules of a graph. @return  the exit code
 int run_schedules(const Arguments& arguments, const RecomputeGraph& graph) {
   if (!arguments.pool.empty() || !arguments.segments.empty())
     throw InputError{
@@ -174,7 +174,7 @@ int run(const Arguments& arguments) {
                device.allocations, device.segment_matched, device.segment_allocations, device.releases_matched,
                device.segment_releases, device.out_of_memory_matched, device.out_of_memory, device.start_state);
   if (const std::int64_t inferred = report.total().inferred_segments; inferred > 0)
-    fmt::print("{} segments are not logged: each was taken to begin where its first block does\n", inferred);
+    fmt::print("{} segments are not logged: each is assumed to begin where its first block begins\n", inferred);
   for (const DeviceAudit& device : report.devices)
     if (device.first_mismatch) fmt::print("device {}: {}\n", device.device, *device.first_mismatch);
   return code;

@@ -1,4 +1,4 @@
-// tidepool bound: how fast could any plan be at this capacity?
+// tidepool bound: lower bounds on the time of every plan at a capacity.
 #include "simulator/bounds/bound.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak
     nlohmann::ordered_json one{{"name", bound.name}, {"with", bound.with}};
     if (bound.feasible) one["makespan_ns"] = bound.makespan.count();
     one["limited_by"] = to_text(bound.limited_by);
-    one["reruns"] = "any";  // no bound counts on limits of what may run again
+    one["reruns"] = "any";  // no bound assumes a limit on reruns
     one["proof"] = bound.proof;
     object["bounds"].push_back(std::move(one));
   }
@@ -102,7 +102,7 @@ int run(const Arguments& arguments) {
     print_table(query, grid.ideal_peak(), free, bounds);
   }
   if (!arguments.json && grid.size() > 0 && rerun_rules(grid.at(0).assume) != RerunRules{})
-    fmt::print("\neach holds however often ops run again, also beyond what {} allows\n", grid.at(0).assume.name);
+    fmt::print("\neach bound holds for any number of reruns, also for more than {} allows\n", grid.at(0).assume.name);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// tidepool compare: what moved between two sets of results.
+// tidepool compare: the differences between two sets of results.
 #include "simulator/sweep/compare.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// "dtr on best-fit, resnet50.tide, 0.5x, seed 1": what a run was, for people.
+/// A run in words: "dtr on best-fit, resnet50.tide, 0.5x, seed 1".
 std::string run_name(const Row& row) {
   const auto text = [&](std::string_view column) { return value_text(at(row, column)); };
   const auto* capacity = std::get_if<std::int64_t>(&at(row, "capacity_bytes"));

@@ -1,4 +1,4 @@
-// The options that simulate and sweep share.
+// Options that simulate, sweep and other commands share.
 #pragma once
 
 #include "simulator/sweep/grid.hpp"

@@ -1,4 +1,4 @@
-// tidepool machines: the machines with a fixed name, and files to start one's own from.
+// tidepool machines: the known machines, and machine files to start one's own from.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// tidepool merge: one database out of those of several workers.
+// tidepool merge: one database from those of several workers.
 #include "simulator/sweep/merge.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ const RegisterCommand kRegistered{
            .required()
            .type_name("FILE");
        app.add_flag("--any-version", arguments->any_version,
-                    "take runs of different versions of tidepool, which are different runs");
+                    "accept runs of different versions of tidepool; these are different runs");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

@@ -37,7 +37,7 @@ struct Arguments {
 struct Answer {
   bool exact = false, feasible = false;
   Nanos makespan;                 ///< mean of the cycle if it is steady
-  std::optional<Nanos> cycle;     ///< its iterations together
+  std::optional<Nanos> cycle;     ///< time of all its iterations
   std::int64_t iterations = 0;    ///< of the cycle
   std::optional<Nanos> at_least;  ///< no plan is faster
   std::int64_t states = 0;

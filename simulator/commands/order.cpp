@@ -1,4 +1,4 @@
-// tidepool order: a step with its ops in an order that needs less memory.
+// tidepool order: the ops of a step in an order that needs less memory.
 #include <fmt/format.h>
 
 #include <cmath>

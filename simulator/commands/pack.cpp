@@ -1,4 +1,4 @@
-// tidepool pack: how much memory do the lifetimes of a trace take under a pool?
+// tidepool pack: the memory that the lifetimes of a trace take under a pool.
 #include "simulator/packing/pack.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// What is to be packed: a trace, a table of lifetimes, or a table that a trace can hold too.
+/// The input to pack: a trace, a table of lifetimes, or a table that is also a trace.
 struct Job {
   std::optional<Trace> trace;
   std::optional<LifetimeTable> table;
@@ -67,7 +67,7 @@ Job load_job(const std::string& path, int iterations) {
   return job;
 }
 
-/// Planners take a table as it is, also where a trace could hold it: the lengths of lives are the table's.
+/// Packs a job. Planners take a table as it is, even if it is also a trace: lifetimes keep their lengths in the table.
 Packing pack_job(const Job& job, const PoolInfo& info, const Options& options, const PackingLimits& limits,
                  std::span<const Bytes> segments, bool want_layout) {
   const bool as_table = job.table && info.plan && !(want_layout && job.trace);
@@ -109,7 +109,7 @@ void print_text(const Packing& packing, const std::string& pool) {
       seconds > 0 ? fmt::format(", {}/s", short_number(static_cast<double>(packing.events) / seconds)) : "";
   const std::string place =
       packing.outcome == Outcome::kOk && !packing.addresses
-          ? fmt::format("the load, {}: it counts bytes and gives no places", to_text(packing.height))
+          ? fmt::format("the load, {}: it counts bytes and gives no addresses", to_text(packing.height))
       : packing.outcome == Outcome::kOk
           ? fmt::format("height {}, {:+.3f} % above the lower bound ({}){}", to_text(packing.height),
                         packing.gap() * 100, packing.proof, packing.optimal() ? ", optimal" : "")

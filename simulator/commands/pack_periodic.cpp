@@ -25,7 +25,7 @@ double over(Bytes bytes, Bytes base) {
   return base == Bytes{} ? 0 : static_cast<double>(bytes.count()) / static_cast<double>(base.count()) - 1;
 }
 
-/// What the others are compared with: CnMem, if it is in the list.
+/// The bytes of CnMem, which the others are compared with, if it is in the list.
 std::optional<Bytes> baseline_of(const std::vector<Row>& rows) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.pool.starts_with("cnmem"); });
@@ -88,7 +88,7 @@ std::string remark(const LoopPacking& result) {
       break;
   }
   return "reserved in the whole recording" +
-         (result.period ? fmt::format("; takes {} events for an iteration", grouped(*result.period)) : "");
+         (result.period ? fmt::format("; it finds {} events in an iteration", grouped(*result.period)) : "");
 }
 
 void print_text(const std::string& path, const Trace& trace, const std::vector<SteadyLoop>& loops,

@@ -13,11 +13,11 @@ struct PeriodicArguments {
   std::vector<std::string> pools;
   PackingLimits limits;
   int iterations = 0;           ///< 0: as recorded
-  std::vector<Bytes> segments;  ///< what the device handed out to cnmem, if it is known
+  std::vector<Bytes> segments;  ///< addresses and sizes that the device gave to cnmem, if they are known
   bool json = false;
 };
 
-/// @return the exit code: 1 if a planned layout did not serve what it was planned for
+/// @return the exit code: 1 if a planned layout did not serve the loop that it was planned for
 int pack_periodic(const PeriodicArguments& arguments);
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// What plans may do besides running the ops of the program once.
+/// Actions that plans may take besides running each op of the program once.
 struct PlanFreedom {
   bool swap = false, remat = false;
 };

@@ -1,4 +1,4 @@
-// tidepool policies: every pool and policy that this program knows, plug-ins included.
+// tidepool policies: every registered pool and policy, plug-ins included.
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// What a pool and a policy have in common.
+/// A pool or a policy, as it is listed.
 struct Entry {
   std::string name, kind, summary, paper;
   std::vector<OptionInfo> options;
@@ -48,7 +48,7 @@ std::vector<Entry> entries() {
   return all;
 }
 
-/// The pool and the policy with a name.
+/// The pool, the policy or both with a name. @throws InputError  if there is none
 std::vector<Entry> find(const std::string& name) {
   std::vector<Entry> found;
   std::vector<std::string> known;

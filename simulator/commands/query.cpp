@@ -30,7 +30,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// A field of RFC 4180: quoted where it must be; nothing at all for NULL, and "" for an empty text.
+/// A field of RFC 4180, quoted only if necessary. NULL becomes an empty field, an empty text becomes "".
 std::string csv_field(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return "";
   const std::string text = value_text(value);
@@ -46,7 +46,7 @@ std::string joined(std::span<const std::string> fields) {
   return line + "\n";
 }
 
-/// Each line is complete, with null for NULL: every reader finds the same columns and types in all of them.
+/// A row as a JSON object with every column, null for NULL, so that all lines have the same columns.
 std::string json_line(std::span<const std::string> names, std::span<const Value> values) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json_value(values[i]);
@@ -96,7 +96,7 @@ int run(const Arguments& arguments) {
   const Database database{arguments.database, Database::Open::kExisting};
   const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  std::error_code none;  // where there is no such file yet
+  std::error_code none;  // set if there is no such file yet
   if (!arguments.output.empty() && std::filesystem::equivalent(arguments.output, arguments.database, none))
     throw InputError{fmt::format("{}: is the database itself; expected another file", arguments.output)};
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// tidepool resume: goes on with every sweep that a database was made for, without their command lines.
+// tidepool resume: goes on with every sweep of a database, without their command lines.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Arguments {
 
 SweepOrder order_of(const SweepRequest& request, const std::string& path) {
   if (request.version != build_version())
-    throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, or all its runs would be others",
+    throw InputError{fmt::format("{}: its sweep was begun by tidepool {}; expected {}, as runs of two versions differ",
                                  path, request.version, build_version())};
   try {
     return parse_order(request.request);

@@ -1,4 +1,4 @@
-// tidepool robustness: what does a plan cost where ops and links are not as fast as it was made for?
+// tidepool robustness: the cost of a plan if ops and links are slower or faster than planned.
 #include "simulator/sweep/robustness.hpp"
 
 #include <fmt/format.h>
@@ -76,13 +76,12 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "robustness",
-     .summary = "what a plan costs where ops and links are not as fast as it was made for",
+     .summary = "what a plan costs if ops and links are slower or faster than planned",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("plan", arguments->plan, "a plan, from simulate --plan-out").required();
        app.add_option("--trace", arguments->trace, "the trace that the plan is for").required();
-       app.add_option("--by", arguments->by,
-                      "links are slower by up to this share, and ops faster or slower: 0 to 0.99")
+       app.add_option("--by", arguments->by, "links become slower by up to this share, ops slower or faster: 0 to 0.99")
            .capture_default_str();
        app.add_option("--seed", arguments->seed, "of the noise").capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");

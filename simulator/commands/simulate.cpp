@@ -1,4 +1,4 @@
-// tidepool simulate: one run in full, or a few one after the other.
+// tidepool simulate: one run with all details, or several runs one after the other.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -51,11 +51,11 @@ void print_memory(const Row& row, const RunSpec& spec, Bytes ideal_peak, const R
     fmt::print("memory      peak {}; this pool counts bytes and knows no addresses\n", to_text(totals.peak));
   }
   if (result.evicting_allocations > 0 && spec.capacity >= ideal_peak)
-    fmt::print("            what lives at once would fit, but {} found no place {}: room was made on demand\n",
+    fmt::print("            the live bytes would fit, but {} found no place {}: memory was freed on demand\n",
                text_at(row, "pool"), counted(result.evicting_allocations, "time"));
 }
 
-/// What the numbers are means of, and how the run began.
+/// Prints which iterations the numbers are means of, and how the run began.
 void print_iterations(const Row& row, const Cycle& cycle) {
   const std::string began = cycle.start_on_host == Bytes{}
                                 ? "with nothing on the host only"
@@ -101,7 +101,7 @@ void print_costs(const Row& row, const Result& result) {
     fmt::print("            all waited {} for the device's allocator\n", to_text(stall.memory));
 }
 
-/// What no plan can beat that may do what this run may.
+/// Prints a bound on all plans that may take the same kinds of action as this run.
 void print_bound(const Row& row, const Bound& bound) {
   const std::string_view what = std::get<bool>(at(row, "steady")) ? "repeats the step in less" : "is faster";
   const std::string plan = bound.with.empty() ? "that keeps everything" : fmt::format("with {}", bound.with);
@@ -130,7 +130,7 @@ void print_run(const Row& row, const RunSpec& spec, Bytes ideal_peak, const Resu
              rate ? fmt::format(", {}/s", short_number(*rate)) : "");
 }
 
-/// Only a run that ended well has a plan. False: there is none.
+/// Writes the plan of a run that ended well. @return  false if the run has none
 bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& spec, Result result) {
   if (result.outcome != Outcome::kOk) {
     fmt::print(stderr, "{}: not written; the run ended with {}, and only one that is ok has a plan\n", path,
@@ -141,7 +141,7 @@ bool write_plan_of(const std::string& path, const Trace& trace, const RunSpec& s
   return true;
 }
 
-/// Says how far a run of many iterations is, on a terminal and about five times a second.
+/// Shows the progress of a run of many iterations, on a terminal, about five times a second.
 class IterationProgress {
  public:
   void show(int done) {
@@ -153,7 +153,7 @@ class IterationProgress {
                short_number(done / seconds));
     shown_ = now;
   }
-  /// Takes the line away, and begins again for the next run. @return  the iterations done
+  /// Removes the line and starts again for the next run. @return  the iterations done
   int clear() {
     if (shown_ != begin_) fmt::print(stderr, "\r\x1b[K");
     begin_ = shown_ = Clock::now();
@@ -190,10 +190,8 @@ class Explanations {
 
 int run(const Arguments& arguments) {
   if (is_job_file(arguments.trace)) {
-    if (arguments.explain)
-      throw InputError{"--explain: expected it without a job, whose ranks are explained one by one"};
-    if (!arguments.plan_out.empty())
-      throw InputError{"--plan-out: expected it without a job, whose ranks have no plan"};
+    if (arguments.explain) throw InputError{"--explain: expected the trace of one rank, not a job"};
+    if (!arguments.plan_out.empty()) throw InputError{"--plan-out: expected the trace of one rank, not a job"};
     return simulate_job_file(arguments.trace, arguments.grid, arguments.job, arguments.json);
   }
   refuse_job_options(arguments.job, arguments.trace);
@@ -252,8 +250,8 @@ const RegisterCommand kRegistered{
        app.add_option("--plan-out", arguments->plan_out, "write the plan of the run, for validate and export")
            .type_name("FILE");
        app.add_flag("--explain", arguments->explain,
-                    "one line for each decision: what was asked for, who answered, the candidates with their scores, "
-                    "what was chosen; with --json the key \"decisions\"");
+                    "print a line for each decision: the request, who answered, the candidates with their scores, the "
+                    "choice; with --json the key \"decisions\"");
        app.add_flag("--json", arguments->json, "one JSON object for each run, on a line");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -55,7 +55,7 @@ void refuse_grid_options(const GridText& grid) {
   for (char& c : given)
     if (c == '_') c = '-';
   if (!given.empty())
-    refuse("--{}: the ranks of a job keep what they keep in the recording; expected it without a job", given);
+    refuse("--{}: a job runs as recorded, without policy or limit; expected the trace of one rank", given);
 }
 
 }  // namespace
@@ -78,11 +78,11 @@ GridText with_defaults(GridText grid) {
 
 void declare_job_options(const CommandLine& app, JobText& text) {
   app.add_option("--scale", text.scale,
-                 "of a job: the own time of ranks takes this factor as long; what they wait does not");
-  app.add_option("--rank", text.ranks, "of a job: the ranks that --scale is about, as in 0,3 (default: all)");
-  app.add_option("--of", text.of, "of a job: what --scale is about: all (default), ops or host");
+                 "of a job: multiply the ranks' own time by this factor, but not the time that they wait");
+  app.add_option("--rank", text.ranks, "of a job: the ranks that --scale applies to, as in 0,3 (default: all)");
+  app.add_option("--of", text.of, "of a job: the times that --scale applies to: all (default), ops or host");
   app.add_option("--collectives", text.collectives,
-                 "of a job: all-reduces take what this table of measured times says, FILE.csv or FILE.csv:DEVICE")
+                 "of a job: take the times of all-reduces from a table of measured times, FILE.csv or FILE.csv:DEVICE")
       .type_name("TABLE");
   app.add_option("-j,--threads", text.threads,
                  "of a job: ranks that run at the same time (default: one for each processor)");
@@ -94,7 +94,7 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
                                     {"--of", &text.of},
                                     {"--collectives", &text.collectives},
                                     {"-j", &text.threads}})
-    if (*value) refuse("{}: {} is no job file; expected it with one", name, trace);
+    if (*value) refuse("{}: {} is no job file; expected this option with a job file", name, trace);
 }
 
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
@@ -104,7 +104,7 @@ int simulate_job_file(const std::string& path, const GridText& grid, const JobTe
                          .what = parse_own_time(text.of),
                          .table = text.collectives.value_or("")};
   for (const auto& [name, value] : {std::pair{"--rank", &text.ranks}, {"--of", &text.of}})
-    if (*value && !text.scale) refuse("{}: is about --scale, which is not given; expected both", name);
+    if (*value && !text.scale) refuse("{}: applies to --scale, which is not given; expected both", name);
   if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);

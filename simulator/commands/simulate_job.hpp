@@ -10,23 +10,23 @@
 
 namespace tidepool {
 
-/// What the command line says of a job.
+/// The options of simulate that only jobs have.
 struct JobText {
   std::optional<std::string> ranks, scale, of, collectives, threads;
 };
 
-/// Texts that no command line can give stand for options that are not given: a job refuses those that are, even with
-/// their defaults.
+/// Sets every text to one that no command line can give. Afterwards, the options that the user gives can be told from
+/// those left out: a job refuses them, even with their defaults.
 void forget_defaults(GridText& grid);
 GridText with_defaults(GridText grid);
 
 void declare_job_options(const CommandLine& app, JobText& text);
 
-/// @throws InputError  "--scale: vgg.tide is no job file; expected it with one"
+/// @throws InputError  "--scale: vgg.tide is no job file; expected this option with a job file"
 void refuse_job_options(const JobText& text, const std::string& trace);
 
 /// @return  the exit code
-/// @throws InputError  "--policy: the ranks of a job keep what they keep in the recording; expected it without a job"
+/// @throws InputError  "--policy: a job runs as recorded, without policy or limit; expected the trace of one rank"
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// tidepool structure: what is repeated in a step.
+// tidepool structure: the repeated parts of a step.
 #include "simulator/structure/structure.hpp"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ int run(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "structure",
-     .summary = "find what is repeated in a step: micro-batches, layers, blocks",
+     .summary = "find the repeated parts of a step: micro-batches, layers, blocks",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->input, "RUN.tide, or anything that import reads").required();

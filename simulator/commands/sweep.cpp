@@ -1,4 +1,4 @@
-// tidepool sweep: many runs into a database, then a table and a plot of what memory costs.
+// tidepool sweep: many runs into a database, then a table and a plot of overhead by capacity.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Arguments {
   std::string output = ":memory:";
   bool slurm = false;
   std::string slurm_options, hosts;
-  int shards = 0;  // 0: as many as are usual
+  int shards = 0;  // 0: the default number
   std::string validate;
   PlanExecutorOptions execution;
   SweepShow show;
@@ -67,7 +67,8 @@ void check(const Arguments& arguments) {
     throw InputError{"--move: expected --validate with --backend host"};
   if (!arguments.validate.empty() && (arguments.show.json || elsewhere(arguments)))
     throw InputError{"--validate: expected no --json, and to run here"};
-  if (arguments.slurm && !arguments.hosts.empty()) throw InputError{"--hosts: expected either it or --slurm"};
+  if (arguments.slurm && !arguments.hosts.empty())
+    throw InputError{"--hosts: given with --slurm; expected one of them"};
   if (!elsewhere(arguments)) {
     if (arguments.shards != 0 || !arguments.slurm_options.empty())
       throw InputError{fmt::format("{}: expected --slurm{}", arguments.shards != 0 ? "--shards" : "--slurm-options",
@@ -82,7 +83,7 @@ void check(const Arguments& arguments) {
   require_program(arguments.slurm ? "sbatch" : "parallel");
 }
 
-/// Has the shards done elsewhere and shows what came of it.
+/// Runs the shards on Slurm or other hosts and shows the results. @return  the exit code
 int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span<const SweepPart> parts,
                   Database& database) {
   const std::string threads =
@@ -104,9 +105,8 @@ int run_elsewhere(const Arguments& arguments, const SweepOrder& sweep, std::span
     return Interruptible::code();
   }
   if (result.missing > 0)
-    throw std::runtime_error{
-        fmt::format("{}; {} shards did not come to their end in two tries; what they said is in {}", progress,
-                    result.shards.size(), result.folder)};
+    throw std::runtime_error{fmt::format("{}; {} shards did not finish in two tries; their messages are in {}",
+                                         progress, result.shards.size(), result.folder)};
   print_results(parts, database, {}, arguments.show);
   std::fflush(stdout);
   fmt::print(stderr, "all {} runs are in {}\n", count(result.runs), arguments.output);
@@ -160,21 +160,22 @@ const RegisterCommand kRegistered{
        app.add_option("-o,--output", arguments->output, "SQLite database that keeps the results").type_name("FILE");
        app.add_option("--shard", arguments->shard,
                       "do only one of several shares of the runs, as in 2/8; merge puts the databases together");
-       app.add_option("--find", arguments->find,
-                      "least capacity, of those given (default: every 1 % of the peak up to 1.5x), that reaches "
-                      "overhead<1%, gap<2% or outcome=ok: bisects, looks whether that was right, and does few runs");
+       app.add_option(
+           "--find", arguments->find,
+           "least capacity, of those given (default: every 1 % of the peak up to 1.5x), that reaches "
+           "overhead<1%, gap<2% or outcome=ok; bisects, so that few runs are done, and tries the neighbours");
        app.add_flag("--slurm", arguments->slurm,
-                    "have Slurm do the runs: submits a job array, follows it, collects, submits once more what failed");
+                    "do the runs on Slurm: submits a job array, waits, collects, submits failed shards once more");
        app.add_option("--slurm-options", arguments->slurm_options,
-                      "more for sbatch, as in '--partition=short --mem=4G'");
+                      "further options for sbatch, as in '--partition=short --mem=4G'");
        app.add_option("--hosts", arguments->hosts,
-                      "have these hosts do the runs, by way of GNU parallel and ssh: a,b,c or a file; : is this one");
+                      "do the runs on these hosts through GNU parallel and ssh: a,b,c or a file; : is this host");
        app.add_option("--shards", arguments->shards,
                       "tasks for --slurm or --hosts (default: 1 for 50 runs, at most 64)")
            .range(std::int64_t{1}, std::int64_t{100'000});
        app.add_option("--validate", arguments->validate,
-                      "then execute plans on real memory and keep what was measured: all of them, or for each trace "
-                      "and machine, of the fastest run at each capacity, so many with the least memory");
+                      "then execute plans on real memory and keep the measurements: all plans, or for each trace and "
+                      "machine this many, of the fastest runs at the least capacities");
        app.add_option("--backend", arguments->execution.backend, "of --validate: host (default) or cuda");
        app.add_flag("--move", arguments->execution.move,
                     "of --validate --backend host: measure time too, with copies that move their bytes; with the "

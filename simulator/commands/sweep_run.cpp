@@ -52,7 +52,7 @@ void print_summary(const SweepProgress& end, const Database& database) {
     fmt::print(stderr, "{} failed, the first: {}\n", grouped(static_cast<std::int64_t>(end.failed)), end.first_failure);
 }
 
-/// The runs of one trace on one machine, out of the database.
+/// The runs of one trace on one machine, from the database.
 struct Group {
   std::string machine_hash;
   Frontier frontier;
@@ -73,7 +73,7 @@ void add(std::vector<Group>& groups, std::size_t first, const SweepPart& part, c
   group.points.push_back(point_of(row, spec.policy.text, spec.pool.text));
 }
 
-/// How far a sweep came that did not end: "120 of 240 runs are in r.sqlite; the same command goes on from there".
+/// The state of an unfinished sweep: "120 of 240 runs are in r.sqlite; the same command goes on from there".
 std::string kept(const SweepProgress& progress, const Database& database) {
   return fmt::format("{} of {} runs are in {}; the same command goes on from there",
                      grouped(static_cast<std::int64_t>(progress.present + progress.done)),
@@ -84,7 +84,7 @@ void print_interrupted(const SweepProgress& progress, const Database& database, 
   fmt::print(stderr, "{}interrupted: {}\n", terminal ? "\n" : "", kept(progress, database));
 }
 
-/// Ends the program although runs are in progress, which may take hours: what is done has been written.
+/// Ends the program while runs are in progress, as they may take hours; finished runs have been written.
 [[noreturn]] void end_at_once(const SweepProgress& progress, const Database& database, bool terminal) {
   print_interrupted(progress, database, terminal);
   std::fflush(nullptr);
@@ -169,7 +169,7 @@ int run_sweep(const SweepOrder& order, std::span<const SweepPart> parts, Databas
     print_results(parts, database, order.shard, show);
   else
     print_answers(answers, order.find, parts, database, show.json);
-  std::fflush(stdout);  // what is told about it on stderr comes after it
+  std::fflush(stdout);  // messages about it on stderr come after it
   print_summary(last, database);
   return last.failed > 0 ? 1 : 0;
 }

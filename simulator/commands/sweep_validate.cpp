@@ -21,7 +21,8 @@ struct Candidate {
   std::int64_t makespan = 0;
 };
 
-/// By machine, runs that ended with addresses: every one, or the fastest at each capacity of the `count` least.
+/// By machine, runs that ended well on a pool with addresses: all, or the fastest at each of the `count` least
+/// capacities.
 std::map<std::string, std::vector<RunSpec>> chosen_runs(const SweepPart& part, std::optional<int> count,
                                                         const Database& database) {
   std::map<std::string, std::vector<RunSpec>> chosen;

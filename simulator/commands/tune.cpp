@@ -1,4 +1,4 @@
-// tidepool tune: the allocator settings that would have reserved the least, or avoided an out-of-memory error.
+// tidepool tune: allocator settings that would have reserved the least, or avoided an out-of-memory error.
 #include "simulator/audit/tune.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// What is known of the program to be served.
+/// The requests of a program, and its memory limit.
 struct Program {
   Trace trace;
   std::optional<RecordedMemory> recorded;
@@ -133,12 +133,13 @@ const RegisterCommand kRegistered{
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("snapshot", arguments->path,
-                      "a PyTorch memory snapshot with recorded events, or any other trace; what exists when it begins "
-                      "is placed first on an empty device")
+                      "a PyTorch memory snapshot with recorded events, or any other trace; buffers that exist at its "
+                      "begin are placed first, on an empty device")
            .required();
-       app.add_option("--capacity", arguments->capacity,
-                      "16GiB, 1.1x (of the load) or none: what the program may have; by default what it could have "
-                      "had when a recorded request failed");
+       app.add_option(
+           "--capacity", arguments->capacity,
+           "the memory of the program: 16GiB, 1.1x (of the load) or none; by default, the memory that it could "
+           "have had when a recorded request failed");
        app.add_option("--show", arguments->show, "how many settings the table shows, the best first")
            .capture_default_str();
        app.add_flag("--json", arguments->json, "one JSON object");

@@ -90,7 +90,7 @@ TEST_CASE("tidepool audit refuses what it cannot compare") {
   CHECK(message({"audit", path, "--pool", "pytorch"}) ==
         "tidepool: " + path + ": no pickled PyTorch snapshot; expected one for --pool pytorch\n");
   CHECK(message({"audit", path, "--pool", "best-fit"}) ==
-        "tidepool: --pool: no device records what 'best-fit' does; expected pytorch or cnmem\n");
+        "tidepool: --pool: 'best-fit' has no logs from devices; expected pytorch or cnmem\n");
   const std::string bad = folder.file("bad.csv");
   std::ofstream{bad} << "Thread,Time,Action,Pointer,Size,Stream\n1,2,3\n";
   CHECK(message({"audit", bad}) ==

@@ -113,8 +113,8 @@ TEST_CASE("a sweep by Slurm whose tasks never end well says where to look and lo
     const ProgramResult result = run_program(sweep.command(database, {"--slurm", "--shards", "2"}));
     CHECK(result.code == 1);
     CHECK(result.err.find(" of 27 runs are in " + database +
-                          "; 1 shards did not come to their end in two tries; what they said is in " + database +
-                          ".shards\n") != std::string::npos);
+                          "; 1 shards did not finish in two tries; their messages are in " + database + ".shards\n") !=
+          std::string::npos);
   }
   CHECK(fs::exists(database + ".shards/1.sqlite"));
   CHECK(run_program(sweep.command(database)).code == 0);
@@ -248,7 +248,7 @@ TEST_CASE("options that contradict each other are refused before anything is sub
     CHECK(result.code == 2);
     CHECK(result.err == "tidepool: " + message + "\n");
   };
-  refused({"--slurm", "--hosts", "a,b"}, "--hosts: expected either it or --slurm");
+  refused({"--slurm", "--hosts", "a,b"}, "--hosts: given with --slurm; expected one of them");
   refused({"--shards", "3"}, "--shards: expected --slurm or --hosts");
   refused({"--slurm-options", "--mem=1G"}, "--slurm-options: expected --slurm");
   refused({"--slurm", "--shard", "1/2"}, "--shard: expected no --slurm, which chooses shards");

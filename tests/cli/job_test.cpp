@@ -64,10 +64,10 @@ TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
     return result.err;
   };
   CHECK(complaint({"--policy", "lru"}) ==
-        "tidepool: --policy: the ranks of a job keep what they keep in the recording; expected it without a job\n");
+        "tidepool: --policy: a job runs as recorded, without policy or limit; expected the trace of one rank\n");
   CHECK(complaint({"--machine", "a100-pcie4"}) ==  // the default
-        "tidepool: --machine: the ranks of a job keep what they keep in the recording; expected it without a job\n");
-  CHECK(complaint({"--rank", "1"}) == "tidepool: --rank: is about --scale, which is not given; expected both\n");
+        "tidepool: --machine: a job runs as recorded, without policy or limit; expected the trace of one rank\n");
+  CHECK(complaint({"--rank", "1"}) == "tidepool: --rank: applies to --scale, which is not given; expected both\n");
   CHECK(complaint({"--rank", "2", "--scale", "2"}) == "tidepool: --rank: 2; expected ranks of the job, 0 to 1\n");
   CHECK(complaint({"--rank", "x"}) == "tidepool: --rank: 'x' is no rank; expected whole numbers, as in 0,3\n");
   CHECK(complaint({"--scale", "-1"}) ==
@@ -78,8 +78,8 @@ TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
                              ": cannot be opened: No such file or directory\n");
   const ProgramResult alone = run_program({"simulate", scratch.file("step.rank0.tide"), "--scale", "2"});
   CHECK(alone.code == 2);
-  CHECK(alone.err ==
-        "tidepool: --scale: " + scratch.file("step.rank0.tide") + " is no job file; expected it with one\n");
+  CHECK(alone.err == "tidepool: --scale: " + scratch.file("step.rank0.tide") +
+                         " is no job file; expected this option with a job file\n");
 }
 
 TEST_CASE("tidepool import refuses a folder without profiles, and options of one trace for several") {

@@ -177,14 +177,14 @@ TEST_CASE("a step that fits by its sum but not by its places is told apart, and 
   build.run({.duration = 1_ms}, {{a, Access::kRead}});
   build.free(a);
   const std::string trace = tests::write_trace(scratch, "holes", build.finish());
-  const std::string note = "found no place 1 time: room was made on demand\n";
+  const std::string note = "found no place 1 time: memory was freed on demand\n";
   const auto told = [&](const std::string& policy) {
     const ProgramResult result = run_program({"simulate", trace, "--policy", policy, "--capacity", "1.0x"});
     CHECK(result.code == 0);
     return result.out;
   };
   const std::string published = told("autoswap(scheduling=published)");
-  CHECK(published.find("            what lives at once would fit, but best-fit " + note) != std::string::npos);
+  CHECK(published.find("            the live bytes would fit, but best-fit " + note) != std::string::npos);
   CHECK(published.find("policy and limit: +0.00 %") == std::string::npos);
   const std::string late = told("autoswap");
   CHECK(late.find(note) == std::string::npos);
