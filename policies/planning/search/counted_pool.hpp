@@ -40,8 +40,8 @@ struct PlaceLog {
   /// The part of the run that repeats: the places at its begin equal those at its end.
   struct Cycle {
     Begin first, last;
-    /// By life that is in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which must
-    /// have the same place; else kNever.
+    /// By life that is in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which
+    /// must have the same place; else kNever.
     std::vector<std::uint32_t> twin;
   };
   std::optional<Cycle> cycle;

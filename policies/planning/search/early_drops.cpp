@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// Follows who has which place through a plan.
+/// The version in each place, followed through a plan.
 class Owners {
  public:
   Owners(const Trace& trace, PlaceLog& log)
@@ -68,7 +68,7 @@ class Owners {
     }
   }
 
-  /// What a buffer held last is what it holds first.
+  /// Begins the next iteration: each buffer begins with the version that it had at the end.
   void next_iteration() {
     for (std::size_t i = 0; i < place_.size(); ++i) {
       const VersionId v{i};
@@ -83,7 +83,7 @@ class Owners {
   const Trace& trace_;
   PlaceLog& log_;
   std::vector<std::uint32_t> place_;  // by version: the request that it was given for
-  std::vector<std::uint32_t> used_;   // by request: how many had been served at its last use
+  std::vector<std::uint32_t> used_;   // by request: the number of requests served before its last use
   std::uint32_t requests_ = 0;
 };
 

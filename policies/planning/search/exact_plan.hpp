@@ -17,8 +17,8 @@ namespace tidepool {
 
 /// The most ops of a step; larger steps are left to other searches.
 inline constexpr std::size_t kMostExactOps = 10;
-/// The most partial plans of the search over all plans, and of the search over all cycles: a fraction of a second of CPU
-/// time.
+/// The most partial plans of the search over all plans, and of the search over all cycles: a fraction of a second of
+/// CPU time.
 inline constexpr std::int64_t kMostExactStates = 100'000, kMostSteadyStates = 20'000;
 
 /// The option of planners that call exact_answer().

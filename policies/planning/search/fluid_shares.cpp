@@ -8,7 +8,7 @@
 namespace tidepool {
 
 std::vector<double> fluid_shares(const Planning& planning) {
-  constexpr std::size_t kMostOpsAndGaps = 6'000;  // beyond, the program takes seconds to solve
+  constexpr std::size_t kMostOpsAndGaps = 6'000;  // the solution of a larger linear program takes seconds
   const auto& [trace, circle, gaps, reruns, machine, capacity, _] = planning;
   if (trace.data().streams.size() != 1 || circle.size() + gaps.size() > kMostOpsAndGaps) return {};
   const Absences step = find_absences(trace, true);
@@ -22,7 +22,7 @@ std::vector<double> fluid_shares(const Planning& planning) {
                                        {});
   if (fluid.copied.size() != step.absences.size()) return {};
   const auto n = static_cast<std::int64_t>(circle.size());
-  std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, std::vector<double>> shares_of;  // of like gaps
+  std::map<std::tuple<std::int64_t, std::int64_t, Bytes>, std::vector<double>> shares_of;  // of equal gaps
   for (std::size_t i = 0; i < step.absences.size(); ++i) {
     const Absence& absence = step.absences[i];
     if (absence.due == Absence::kNever || absence.size <= Bytes{}) continue;

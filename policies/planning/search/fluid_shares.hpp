@@ -7,8 +7,9 @@
 
 namespace tidepool {
 
-/// By gap: the share of it that the best fluid plan of a repeated step copies (see fluid_bound); ties by the time of
-/// absence. Empty for several streams, and for so many ops and gaps that the program would take seconds.
+/// By gap: the share of its bytes that the best fluid plan of a repeated step copies (see fluid_bound). Ties are broken
+/// by the length of the gap. Empty for several streams, and if there are so many ops and gaps that the linear program
+/// would take seconds.
 std::vector<double> fluid_shares(const Planning& planning);
 
 }  // namespace tidepool

@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// What a plan would cost by its schedule alone, in ns: what is run again, and for every stretch of slots in which more
-/// would be there than the capacity the time of copying the most of it out and back.
+/// The estimated cost of a plan by its schedule alone, in ns: the time of reruns and, for every run of slots above the
+/// capacity, the time to copy its largest excess out and back.
 double estimate(const Planning& planning, const MixedPlan& mixed) {
   const auto per_byte = [](const Link& link) { return 1e9 / static_cast<double>(link.rate.count()); };
   const double copied = per_byte(planning.machine.h2d) + per_byte(planning.machine.d2h);

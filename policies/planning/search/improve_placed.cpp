@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-/// The ops during which something lies above the capacity, once for each thing that does.
+/// The ops during which a place lies above the capacity; an op occurs once for each such place.
 std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& places, Bytes capacity,
                                        std::size_t ops) {
   const auto op_of = [&](std::size_t life) {
@@ -36,7 +36,7 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
   std::mt19937_64 random{start.seed};
   std::vector<How> current = how_of(selection_of(start.plan), planning.gaps.size());
   Bytes limit = start.limit;
-  std::optional<Result> least;  // of `current`, as counted, with what its excess costs
+  std::optional<Result> least;  // of `current`, as counted, plus the cost of its excess
   std::shared_ptr<PlaceLog> log;
   FoundPlaces places;  // of `current`
   std::size_t placed_lives = 0, packed_lives = 0;

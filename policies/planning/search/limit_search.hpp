@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// Searches for the highest limit that is low enough. Goes down by three quarters of the excess, or by four small steps,
-/// until a limit is low enough (fragmentation does not shrink with the limit). Then goes halfway between the highest
-/// limit that was low enough and the lowest that was not.
+/// Searches for the highest limit that is low enough. Goes down by three quarters of the excess, or by four small
+/// steps, until a limit is low enough (fragmentation does not shrink with the limit). Then goes halfway between the
+/// highest limit that was low enough and the lowest that was not.
 class LimitSearch {
  public:
   /// @param first  the first limit, which is also the highest

@@ -9,12 +9,12 @@
 namespace tidepool {
 namespace {
 
-/// Sums of bytes by slot, of stretches of positions. Adding is O(1).
+/// Sums of bytes by slot. Adding bytes to a range of positions is O(1).
 class SlotSums {
  public:
   explicit SlotSums(std::size_t slots) : change_(slots + 1) {}
 
-  /// In the slots of the positions [first, last), less than two iterations.
+  /// Adds bytes to the slots of the positions [first, last); the range is shorter than two iterations.
   void add(std::uint32_t first, std::uint32_t last, Bytes bytes) {
     const auto n = static_cast<std::uint32_t>(change_.size() - 1);
     if (first >= last) return;
@@ -34,7 +34,7 @@ class SlotSums {
   std::vector<Bytes> change_;
 };
 
-/// What ops wait for copies back that are issued as planned, one after the other.
+/// The time that ops wait for swap-ins, if these are issued as planned, one after the other.
 Nanos lateness(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap> planned,
                const Machine& machine) {
   std::sort(planned.begin(), planned.end(), [&](const PlannedGap& a, const PlannedGap& b) {
@@ -123,8 +123,8 @@ MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos
   while (!queue.empty() && !curve.fits()) {
     const Entry best = queue.top();
     queue.pop();
-    if (!curve.relieves(planning.gaps[best.gap])) continue;  // nor will it later
-    if (best.picks + best.picks / 16 < picks) {              // what it is worth was found too many picks ago
+    if (!curve.relieves(planning.gaps[best.gap])) continue;  // and it will relieve nothing later
+    if (best.picks + best.picks / 16 < picks) {              // its worth was computed too many picks ago
       queue.push({curve.excess(planning.gaps[best.gap]) / cost[best.gap], best.gap, picks});
       continue;
     }

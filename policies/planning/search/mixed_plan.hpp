@@ -21,8 +21,8 @@ struct Planning {
   const Reruns& reruns;
   const Machine& machine;
   Bytes capacity;
-  /// Whether swap-outs take time: their bytes delay swap-ins, and versions that could not leave in time are kept. If not,
-  /// swap-outs are assumed to take no time, as in schedule_late().
+  /// Whether swap-outs take time: their bytes delay swap-ins, and versions that could not leave in time are kept. If
+  /// not, swap-outs are assumed to take no time, as in schedule_late().
   bool leaving_takes_room = true;
 };
 
@@ -41,23 +41,23 @@ struct MixedPlan {
 };
 
 /// Schedules a selection. Drops are at the release. Swap-ins are as late as possible (schedule_late), before the due op
-/// or before a rerun that reads the content, if memory allows beside content that is leaving. Reruns delay the ops after
-/// them. Nothing if a needed version could not be recomputed any more.
+/// or before a rerun that reads the content, if memory allows beside content that is leaving. Reruns delay the ops
+/// after them. Nothing if a needed version could not be recomputed any more.
 std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSelection& selection, CopyOut copies);
 
 /// Ours: picks gaps by descending worth until the load is within all `limits`; skips gaps without a slot above its
 /// limit. Worth is the integral over the gap of the load above the limits after earlier picks, divided by the gap's
 /// cost. The cost is the smaller of two: the rerun time; or `price` ns for every copied byte plus the time by which the
 /// copies exceed the gap. The cheaper one is done. Worth is computed again after a sixteenth more picks. The price of
-/// the links stands for a dual of the fluid program (fluid_bound): 0: copy everything; infinite: copy only versions that
-/// cannot be recomputed. By lazy evaluation: worth never rises.
+/// the links stands for a dual of the fluid program (fluid_bound): 0: copy everything; infinite: copy only versions
+/// that cannot be recomputed. By lazy evaluation: worth never rises.
 /// @param costs  by gap, of Reruns::costs()
 /// @param start  gaps that are picked in any case; further ones are picked as above
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits, MixedSelection start = {});
 
-/// Selects and schedules in turns, like try_rounds() for copies alone: the further bytes of one plan are subtracted from
-/// the limits of the next one.
+/// Selects and schedules in turns, like try_rounds() for copies alone: the further bytes of one plan are subtracted
+/// from the limits of the next one.
 void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int rounds, CopyOut copies,
                       const SelectMixed& select, bool drops_on_demand = false);
 
@@ -65,8 +65,8 @@ void try_mixed_rounds(Trials& trials, const Planning& planning, Bytes slack, int
 /// `most` + 1, ascending.
 std::vector<double> possible_prices(const Planning& planning, const std::vector<Nanos>& costs, std::size_t most);
 
-/// Extends the selection of a plan for more memory to fit the capacity, at a few prices. Tries both answers to shortages:
-/// drops only, and the other one.
+/// Extends the selection of a plan for more memory to fit the capacity, at a few prices. Tries both answers to
+/// shortages: drops only, and the other one.
 void try_with_less(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, GapPlan plan);
 
 /// The selection of a plan, and the times at which its swap-outs are issued.

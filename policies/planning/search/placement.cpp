@@ -10,8 +10,8 @@ namespace tidepool {
 
 namespace {
 
-/// Follows a draft and notes where iterations begin. The first one is taken for another state than all later ones, so
-/// that a cycle does not begin with the places that only the first begins with.
+/// Follows a draft and records where iterations begin. The begin of the first iteration counts as another state than
+/// those of later ones, so that no cycle begins with places that only the first iteration has.
 class NotesBegins final : public DelegatingPolicy {
  public:
   NotesBegins(std::unique_ptr<Policy> policy, std::shared_ptr<PlaceLog> log)
@@ -33,7 +33,7 @@ class NotesBegins final : public DelegatingPolicy {
   std::shared_ptr<PlaceLog> log_;
 };
 
-/// The cycle between two iterations' begins, if what lies at one is what lies at the other: one life of a buffer each.
+/// The cycle between the begins of two iterations, if the same buffers have places at both, each buffer one life.
 std::optional<PlaceLog::Cycle> cycle_between(const Trace& trace, const PlaceLog& log, const PlaceLog::Begin& first,
                                              const PlaceLog::Begin& last) {
   PlaceLog::Cycle cycle{first, last, std::vector<std::uint32_t>(log.lives.size(), PlaceLog::kNever)};
@@ -84,7 +84,7 @@ Placer::Counted Placer::count(const GapDraft& draft, Bytes limit, std::optional<
 }
 
 bool Placer::searches(const PlaceLog& log) {
-  constexpr std::size_t kMany = 8'000;  // lives: a search takes seconds, and one pass is a few per mille above it
+  constexpr std::size_t kMany = 8'000;  // lives: then a search takes seconds; one pass is some per mille higher
   return log.lives.size() <= kMany;
 }
 

@@ -45,7 +45,7 @@ class Placer {
   /// The effort of the search for low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
   FoundPlaces pack(const PlaceLog& log, Packing packing) const;
-  /// As of find_like_places().
+  /// See find_like_places().
   FoundPlaces pack_like(const PlaceLog& log, const PlaceLog& earlier, const FoundPlaces& places) const {
     return find_like_places(log, earlier, places.offsets, granule_);
   }
@@ -75,8 +75,8 @@ struct Placement {
   std::optional<Placer::Placed> placed;  ///< if the height fits the capacity
 };
 
-/// Runs with the sum `limit`, packs thoroughly (with more effort if little is missing), and runs with the places if they
-/// fit.
+/// Runs with the sum `limit`, packs thoroughly (with more effort if little is missing), and runs with the places if
+/// they fit.
 Placement find_placement(Placer& placer, const RunSpec& spec, const GapDraft& draft, Bytes limit);
 
 /// The estimated time of a counted run whose places have this height: bytes above the capacity cost twice the time of

@@ -35,7 +35,7 @@ class CandidateMaker {
 
   const RecomputeModel& model() const { return model_; }
 
-  /// @param capacity  what the room at an instant is a part of
+  /// @param capacity  of which Cut::share is a share
   std::unique_ptr<Policy> make(const Candidate& candidate, Bytes capacity);
 
  private:

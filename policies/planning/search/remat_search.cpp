@@ -16,7 +16,7 @@ namespace {
 
 using Cost = NextUseFormula::Cost;
 
-/// In order of promise; the first ones go with cuts too.
+/// The most promising formula first; the first ones are also combined with cuts.
 constexpr std::array kFormulas{NextUseFormula{Cost::kAncestors, 1},        NextUseFormula{Cost::kAncestors, 0.5},
                                NextUseFormula{Cost::kNeighbourhood, 1},    NextUseFormula{Cost::kAncestors, 0},
                                NextUseFormula{Cost::kNeighbourhood, 0.5},  NextUseFormula{Cost::kAncestors, 0.75},
@@ -24,16 +24,16 @@ constexpr std::array kFormulas{NextUseFormula{Cost::kAncestors, 1},        NextU
                                NextUseFormula{Cost::kNeighbourhood, 0.25}, NextUseFormula{Cost::kNeighbourhood, 0}};
 constexpr std::size_t kFormulasWithCuts = 4;
 
-/// Ends a candidate of a run that has no overhead limit of its own.
+/// The overhead limit of candidates, if the run has none.
 constexpr double kMostOverhead = 100;
 
 }  // namespace
 
-/// One search: where, what is best, and when that is good enough.
+/// One search: its pool and capacity, the best candidates, and the time at which it may stop.
 struct RecomputeSearch::Round {
   Trying where;
   std::vector<Tried> best;  // the best first
-  Nanos enough;             // nothing is (noticeably) faster
+  Nanos enough;             // no plan is (noticeably) faster
 
   bool done() const { return !best.empty() && best.front().makespan <= enough; }
   std::optional<Nanos> limit() const { return best.empty() ? std::nullopt : std::optional{best.front().makespan}; }
@@ -69,7 +69,7 @@ std::optional<Tried> RecomputeSearch::attempt(const Candidate& candidate, const 
   spec.capacity = where.capacity;
   if (!spec.overhead_limit) spec.overhead_limit = kMostOverhead;
   if (faster_than && baseline_ > Nanos{}) {
-    // Where several streams run side by side, what is recomputed may cost no time: only a coarse limit is safe.
+    // With several streams, reruns may cost no time: only a coarse limit is safe.
     const double slack = trace_.data().streams.size() == 1 && spec_.iterations == 1 ? 1 : 2;
     const double ratio =
         1 + slack * (static_cast<double>(faster_than->count()) / static_cast<double>(baseline_.count()) - 1);
@@ -117,7 +117,7 @@ void RecomputeSearch::offer_all(Round& round, const std::vector<Candidate::Cut>&
   for (std::size_t i = 0; i < kFormulasWithCuts; ++i) offer(round, {.formula = kFormulas[i], .cuts = cuts});
 }
 
-/// Variations of the cut at the hardest instant.
+/// Tries variations of the cut at the hardest instant.
 void RecomputeSearch::try_plans(Round& round, std::int32_t instant) {
   const std::int32_t ops = maker_.model().ops();
   for (const double share : {0.97, 0.94, 0.9, 0.85, 0.8, 0.7, 0.6}) offer_all(round, {{instant, share}});
@@ -135,7 +135,7 @@ void RecomputeSearch::try_plans(Round& round, std::int32_t instant) {
   }
 }
 
-/// Changes the weights of the best at random, and goes on from there where that helps.
+/// Changes the weights of the best candidate at random; keeps each change that helps.
 void RecomputeSearch::improve(Round& round) {
   std::vector<std::size_t> changeable;
   for (std::size_t i = 0; i < trace_.versions().size(); ++i)
@@ -150,7 +150,7 @@ void RecomputeSearch::improve(Round& round) {
   RandomNumbers numbers{spec_.seed};
   for (int i = 0; i < tries && !round.done(); ++i) {
     Candidate changed = round.best.front().candidate;
-    if (!changed.policy.empty()) return;  // it has no weights
+    if (!changed.policy.empty()) return;  // a registered policy has no weights
     auto weights = changed.weights ? std::make_shared<DropByNextUse::Weights>(*changed.weights)
                                    : std::make_shared<DropByNextUse::Weights>(trace_.versions().size(), 1.0F);
     const double share = i % 3 == 0 ? 0.2 : i % 3 == 1 ? 0.05 : 0.01, strength = i % 2 == 0 ? 0.7 : 1.7;

@@ -32,7 +32,8 @@ bool has_problem(const Trace& trace, const RunSpec& spec) {
   return !spec.steady || std::all_of(trace.buffers().begin(), trace.buffers().end(), stays);
 }
 
-/// Values are what ops make; what existed before the step stays, and so does what it hands on.
+/// The problem of a step. Its values are the versions that ops make; versions from before the step and outputs of the
+/// step stay resident.
 std::optional<RerunProblem> problem_of(const Trace& trace, const RunSpec& spec) {
   RerunProblem problem;
   problem.room = spec.capacity.count();
@@ -59,7 +60,7 @@ bool existed(const Trace& trace, const Action& action) {
   return action.verb == Verb::kAlloc && trace.buffer(trace.version(VersionId{action.subject}).buffer).born_before;
 }
 
-/// Where the step is repeated, what existed before it is there already from the second iteration on.
+/// The plan of the repeated step: from the second iteration on, versions from before the step are already resident.
 Plan repeated(const Trace& trace, const Plan& once) {
   Plan plan = once;
   plan.actions.push_back({.verb = Verb::kNext, .before = OpId{0}, .subject = 1});

@@ -10,9 +10,10 @@
 
 namespace tidepool {
 
-/// A faster plan than `found` by search_reruns(), which keeps to the rules of the run's assumptions. Nothing: it found
-/// none, or does not look for one. It looks in one step, alone or repeated, on one stream, on a pool without addresses, where ops
-/// write nothing in place (writes_anew) and one version each, and the policy is alone in its chain.
+/// A plan by search_reruns() that is faster than `found` and keeps to the rules of the run's assumptions. Nothing if
+/// there is none or the search does not apply. It applies to one step, alone or repeated, on one stream and a pool
+/// without addresses, if every op writes one version and none in place (writes_anew), and the policy is alone in its
+/// chain.
 /// @param effort  1: up to some seconds
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found);
 

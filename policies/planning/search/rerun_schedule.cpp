@@ -19,8 +19,8 @@ struct RunRange {
   Stage from = 0, to = 0;
 };
 
-/// In which stages of an interval the value is held before any op of the stage runs: those up to `until`, and those
-/// behind `again`, in which it is made, up to `until_again`. One that stays is held from any run again on.
+/// The stages of an interval in which the value is kept before any op of the stage runs: the stages up to `until`, and
+/// those after `again`, the stage of its rerun, up to `until_again`. A value that stays is kept after every rerun.
 struct Held {
   Stage until = 0, again = 0, until_again = 0;
   bool stays = false;
@@ -34,13 +34,13 @@ struct Run {
   Stage stage = 0;
 };
 
-/// What the choices for all intervals come to.
+/// The cost of the choices for all intervals.
 struct Tried {
   std::vector<Run> runs;
   std::int64_t again = 0;  ///< ns
-  double excess = 0;       ///< most bytes beyond the room in each stage, in all, as shares of the room
+  double excess = 0;       ///< sum over stages of the most bytes beyond the room, as shares of the room
   Stage worst = -1;        ///< stage with the largest excess
-  bool too_often = false;  ///< an op runs more often than it may
+  bool too_often = false;  ///< an op runs more often than allowed
 
   bool fits() const { return worst < 0; }
 };
@@ -94,11 +94,11 @@ class Annealing {
   }
 
  private:
-  static constexpr int kRounds = 12;                          // each from the best so far
-  static constexpr std::array kHot{0.1, 0.2, 0.4, 0.8};       // at the beginning of rounds, of the mean cost of an op
-  static constexpr double kCold = 0.001;                      // at their end
-  static constexpr double kCheaper = 0.999, kDearer = 1.002;  // the price after each state
-  static constexpr double kStays = 0.7, kHoldInputs = 0.1, kExchange = 0.18;  // how often
+  static constexpr int kRounds = 12;                          // each begins with the best state so far
+  static constexpr std::array kHot{0.1, 0.2, 0.4, 0.8};       // temperatures at the begin of rounds, in mean op costs
+  static constexpr double kCold = 0.001;                      // temperature at the end of rounds
+  static constexpr double kCheaper = 0.999, kDearer = 1.002;  // factors of the price after each state
+  static constexpr double kStays = 0.7, kHoldInputs = 0.1, kExchange = 0.18;  // probabilities
 
   struct Change {
     std::size_t interval;
@@ -149,7 +149,7 @@ class Annealing {
     stage_runs_.push_back(value);
   }
 
-  /// A value enters an interval; it may have to be made in a stage within.
+  /// Begins an interval of a value, and schedules its rerun if it has one in the interval.
   void enter(std::uint32_t interval) {
     const RunRange& each = intervals_[interval];
     current_[each.value] = interval;
@@ -186,7 +186,7 @@ class Annealing {
     measure(out);
   }
 
-  /// Memory, and how often each op runs.
+  /// Sums up memory and the number of runs of each op.
   void measure(Tried& out) {
     const std::size_t runs = out.runs.size();
     released_.assign(runs, 0);
@@ -229,7 +229,7 @@ class Annealing {
     return i;
   }
 
-  /// A change, in `changes_`: of one interval, or of others with it. None: the proposal came to nothing.
+  /// Proposes a change of one or more intervals, in `changes_`; empty if there is none.
   void propose(const Tried& now) {
     changes_.clear();
     const double kind = numbers_.next();
@@ -260,7 +260,7 @@ class Annealing {
     }
   }
 
-  /// Drops a value that is held in a stage and not used there; it may come back before it is used.
+  /// Drops a value that is kept in a stage and not used there; it may be rerun before its next use.
   void drop_at(Stage stage) {
     for (int tries = 0; tries < 30; ++tries) {
       const std::size_t i = movable_[any(movable_.size())];
@@ -276,7 +276,7 @@ class Annealing {
     }
   }
 
-  /// What the value reads to be made again is held for that.
+  /// Keeps the inputs of a value until its rerun.
   void hold_inputs() {
     const auto [i, held] = changes_[0];
     if (held.until >= held.again || held.again >= ops_) return;
@@ -295,7 +295,8 @@ class Annealing {
     return longer;
   }
 
-  /// A second value at the same time is kept where the first is dropped, and the other way round.
+  /// Exchanges two values at the same time: keeps the second where the first is dropped, and drops it where that is
+  /// kept.
   void exchange() {
     const auto [i, held] = changes_[0];
     const RunRange& one = intervals_[i];
@@ -309,8 +310,8 @@ class Annealing {
     }
   }
 
-  /// Around a run again: the value is held from the use before it, or on to the next need behind it, or no longer, or
-  /// it is made earlier.
+  /// Changes the interval around a rerun: the value is kept from the use before it, or until the next need after it, or
+  /// no longer, or it is rerun earlier.
   void hold_for_rerun(const Tried& now, double kind) {
     if (now.runs.size() == problem_.ops()) return;
     std::size_t p = 0;
@@ -341,7 +342,7 @@ class Annealing {
     changes_.push_back({i, held});
   }
 
-  /// The stage up to `to` in which the op of a run runs next; ops_ if there is none.
+  /// The stage, up to `to`, of the next run of the op that runs at position `p`; ops_ if there is none.
   Stage next_run(const Tried& now, std::size_t p, Stage to) const {
     const Op op = now.runs[p].op;
     for (std::size_t q = p + 1; q < now.runs.size() && now.runs[q].stage <= to; ++q)
@@ -358,18 +359,18 @@ class Annealing {
   std::vector<Held> best_held_;  // of best_
   std::vector<Change> changes_;
   std::vector<std::uint32_t> first_;  // by value: its first interval
-  std::vector<std::size_t> movable_;  // intervals within which a drop gives room
+  std::vector<std::size_t> movable_;  // intervals in which a drop frees memory
   std::optional<RerunSchedule> best_;
   // Of evaluate():
-  std::vector<Stage> since_;             // by value: when it ran again in its interval, if it stays; ops_: it did not
-  std::vector<Stage> mark_;              // by value: the last stage in which it is run again
-  std::vector<std::vector<Op>> forced_;  // by stage: values to be made there
+  std::vector<Stage> since_;             // by value that stays: the stage of its rerun in its interval; ops_: none
+  std::vector<Stage> mark_;              // by value: the last stage in which it is rerun
+  std::vector<std::vector<Op>> forced_;  // by stage: values to rerun there
   std::vector<std::uint32_t> current_;   // by value: interval
   std::vector<Op> stage_runs_;
   std::vector<std::size_t> position_;   // by value: its last run
   std::vector<std::int32_t> count_;     // by op: runs
-  std::vector<std::uint32_t> last_;     // by run: the last run that reads what it makes
-  std::vector<std::int64_t> released_;  // by run: bytes that end with it
+  std::vector<std::uint32_t> last_;     // by run: the last run that reads its value
+  std::vector<std::int64_t> released_;  // by run: bytes that are freed after it
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ Reruns::Reruns(const Trace& trace, const std::vector<Gap>& gaps)
   for (std::uint32_t i = 0; i < gaps.size(); ++i) released_[gaps[i].release].push_back(i);
 }
 
-/// Where everything is while the step is walked through.
+/// The location of every version during a walk through the step.
 class Reruns::Walk {
  public:
   Walk(const Reruns& reruns, std::vector<How> how)
@@ -51,7 +51,7 @@ class Reruns::Walk {
  private:
   struct Where {
     At at = At::kNowhere;
-    std::uint32_t gap = 0;  // while it is away
+    std::uint32_t gap = 0;  // the current gap, if the version is not resident
   };
   struct Frame {
     OpId op;
@@ -111,7 +111,7 @@ class Reruns::Walk {
 
   void enter(VersionId v) {
     const OpId producer = trace_.version(v).producer;
-    // An op that waits for what it makes itself would wait for ever.
+    // An op that waits for its own output would wait for ever.
     if (!producer.valid() || trace_.op(producer).kind == OpKind::kSource || waiting_[producer.index()])
       return void(effect_.possible = false);
     waiting_[producer.index()] = true;
@@ -136,7 +136,7 @@ class Reruns::Walk {
     drop_temporaries(first_temporary, op);
   }
 
-  /// All from `first` on, but what `made_by` has made.
+  /// Drops the temporary versions from `first` on, except those that `made_by` made.
   void drop_temporaries(std::size_t first, OpId made_by = {}) {
     std::size_t kept = first;
     for (std::size_t i = first; i < temporaries_.size(); ++i) {
@@ -162,7 +162,7 @@ class Reruns::Walk {
   std::vector<How> how_;            // by gap
   std::vector<Where> versions_;     // by version
   std::vector<VersionId> content_;  // by buffer
-  std::vector<bool> waiting_;       // by op: for its inputs, to be run again
+  std::vector<bool> waiting_;       // by op: whether its rerun waits for inputs
   std::vector<Frame> frames_;
   std::vector<VersionId> temporaries_;
   Bytes held_;
@@ -178,9 +178,9 @@ Reruns::Effect Reruns::follow(std::span<const std::uint32_t> copied, std::span<c
 }
 
 std::vector<Nanos> Reruns::costs() const {
-  constexpr std::size_t kMostOps = 100;  // no plan wants more to be run again for one version
+  constexpr std::size_t kMostOps = 100;  // a version that needs more reruns is too costly for any plan
   const std::vector<std::uint32_t> ends = ends_of_versions(trace_);
-  std::vector<std::uint32_t> asked(trace_.ops().size());  // by op: the last gap for which it is run again, and 1
+  std::vector<std::uint32_t> asked(trace_.ops().size());  // by op: 1 + the last gap that it is rerun for
   const auto cost_of = [&](std::uint32_t i) {
     const Gap& gap = gaps_[i];
     if (gap.crosses) return kImpossible;

@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// On what policies can do that do only this.
+/// A bound on all policies that take only these kinds of action.
 std::optional<Bound> Rivals::bound(bool swap, bool recompute) const {
   return best_bound({.trace = trace_,
                      .machine = spec_.machine,
@@ -28,7 +28,7 @@ bool Rivals::plan_exists() const {
   return !least || least->feasible;
 }
 
-/// Whether policies that do only this might beat `best`.
+/// Whether policies that take only these kinds of action may beat `best`.
 bool Rivals::may_win(bool swap, bool recompute, const Result& best) const {
   if (best.outcome != Outcome::kOk) return true;
   const std::optional<Bound> least = bound(swap, recompute);
@@ -45,7 +45,7 @@ std::optional<Rivals::Winner> Rivals::beat(Result& best) {
   for (const PolicyInfo* info : all_policies()) {
     if (info->name == self_ || !may[kind(info->kind)]) continue;
     RunSpec spec = spec_;
-    // What a search tries first may be slower than what it ends with.
+    // The first trial of a search may be slower than its final plan.
     const bool searches = std::any_of(info->options.begin(), info->options.end(),
                                       [](const OptionInfo& option) { return option.name == "effort"; });
     spec.overhead_limit = limit_of(trace_, spec_, best, searches ? 2 : 1);

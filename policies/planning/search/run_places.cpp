@@ -19,10 +19,10 @@ std::optional<Bytes> granule_of(const Spec& pool) {
 
 namespace {
 
-/// Lives as items, in granules: of two that must lie alike, both together.
+/// Lives as items, with sizes in granules. Two lives that must have the same place are one item.
 struct LifeItems {
   Instance instance;
-  std::vector<std::uint32_t> item;  ///< by life; of those behind the cycle none
+  std::vector<std::uint32_t> item;  ///< by life; lives after the cycle have none
 };
 
 LifeItems items_of(const PlaceLog& log, Bytes granule) {
@@ -54,14 +54,14 @@ LifeItems items_of(const PlaceLog& log, Bytes granule) {
   return found;
 }
 
-/// By life.
+/// Offsets of items in granules as offsets of lives in bytes.
 FoundPlaces in_bytes(const PlaceLog& log, const LifeItems& items, const std::vector<Bytes>& offsets, Bytes granule) {
   FoundPlaces found{std::vector<Bytes>(log.lives.size()), height_of(items.instance, offsets) * granule.count()};
   for (std::size_t i = 0; i < items.item.size(); ++i) found.offsets[i] = offsets[items.item[i]] * granule.count();
   return found;
 }
 
-/// By one-pass orders, until one is not above the limit.
+/// Offsets by one-pass orders, which are tried until the height of one is within the limit.
 std::vector<Bytes> pass_over(const Instance& instance, Bytes limit) {
   std::vector<Bytes> best;
   Bytes height;

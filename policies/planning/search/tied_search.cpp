@@ -14,7 +14,7 @@
 namespace tidepool {
 namespace {
 
-/// FNV-1a over what the plan does.
+/// FNV-1a hash of the actions of a plan.
 std::uint64_t hash_of(const GapPlan& plan, std::uint64_t more = 0) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
@@ -77,7 +77,7 @@ void TiedSearch::run() {
   } while (try_mixtures());
 }
 
-/// The step with its load while some content is dropped, and with the time that it takes to make it again.
+/// The step with the load that remains if these gaps are dropped, and with the time of their reruns.
 StepCircle TiedSearch::without(const std::vector<std::uint32_t>& dropped) const {
   StepCircle circle = circle_;
   circle.load = load_without(circle_, gaps_, dropped);
@@ -88,7 +88,7 @@ StepCircle TiedSearch::without(const std::vector<std::uint32_t>& dropped) const 
   return circle;
 }
 
-/// All gaps, what is copied first and then what scores best before the others.
+/// All gaps: those of classes that are copied first, then the others by descending score.
 std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
   std::vector<std::uint32_t>& by_score = by_score_[rule.score];
   if (by_score.empty()) {
@@ -105,7 +105,7 @@ std::vector<std::uint32_t> TiedSearch::order_of(const Rule& rule) {
   return order;
 }
 
-/// What a rule comes to, as far as it is not hopeless.
+/// The selection of a rule; incomplete if it is hopeless.
 TiedSearch::Selected TiedSearch::select(const Rule& rule, const SlotLimits& limits) {
   std::vector<How> how(gaps_.size());
   ExcessTree tree{circle_, limits};
@@ -125,15 +125,15 @@ TiedSearch::Selected TiedSearch::select(const Rule& rule, const SlotLimits& limi
   };
   std::vector<std::uint32_t> dropped;
   Selected selected;
-  std::size_t asked = 0;  // of how many whether they are hopeless
+  std::size_t asked = 0;  // number of drops when hopeless() was last called
   const auto ask = [&](std::size_t more) {
     if (dropped.size() > asked + more) selected.hopeless = hopeless_(dropped), asked = dropped.size();
     return selected.hopeless;
   };
-  const auto drop = [&](bool whatever) {
+  const auto drop = [&](bool unlimited) {
     for (const std::uint32_t c : by_cost_) {
       if (ask(asked / 4)) return;
-      std::size_t left = whatever ? classes_[c].members.size() : rule.most_dropped[c];
+      std::size_t left = unlimited ? classes_[c].members.size() : rule.most_dropped[c];
       for (const std::uint32_t i : classes_[c].members) {
         if (tree.fits()) return;
         if (left == 0) break;
@@ -157,7 +157,7 @@ TiedSearch::Selected TiedSearch::select(const Rule& rule, const SlotLimits& limi
   return selected;
 }
 
-/// Whether no rule has come to this before.
+/// Whether no earlier rule gave this selection.
 bool TiedSearch::is_new(const GapPlan& selected, CopyOut copies) {
   return seen_.insert(hash_of(selected, selected.copied.empty() || copies == CopyOut::kAtRelease ? 1 : 2)).second;
 }
@@ -172,8 +172,8 @@ std::optional<TiedSearch::Judgement> TiedSearch::try_plan(GapPlan plan, const Ru
   return judgement;
 }
 
-/// Makes the plan of a rule, and makes it anew with room for its copies as long as that may help; whether one of them
-/// is the best so far.
+/// Makes and judges the plan of a rule. Makes it again with the limits reduced by its copies under way, as long as that
+/// may help. @return  whether one of these plans is the best so far
 bool TiedSearch::attempt(const Rule& rule) {
   constexpr int kRounds = 3;
   bool improved = false;
@@ -218,7 +218,7 @@ bool TiedSearch::change(Set set) {
   return !over() && attempt(rule);
 }
 
-/// Sixteenths of what the link could bring back in a step.
+/// Sixteenths of the bytes that the link can swap in during a step.
 Bytes TiedSearch::of_the_link(std::int64_t sixteenths) const {
   const double most =
       static_cast<double>(circle_.period().count()) / 1e9 * static_cast<double>(machine_.h2d.rate.count());
@@ -286,7 +286,7 @@ bool TiedSearch::try_classes() {
   return improved;
 }
 
-/// What the best plan does with each class.
+/// By class: the number of gaps that the best plan copies and drops.
 TiedSearch::Shares TiedSearch::shares_of_best() const {
   Shares shares{std::vector<std::size_t>(classes_.size()), std::vector<std::size_t>(classes_.size())};
   for (const PlannedGap& each : best_.copied) ++shares.copied[class_of_[each.gap]];
@@ -294,7 +294,7 @@ TiedSearch::Shares TiedSearch::shares_of_best() const {
   return shares;
 }
 
-/// Changes one thing at random, of classes mostly what makes a difference to the best plan.
+/// Changes one parameter at random; of a class, mostly one whose change affects the best plan.
 void TiedSearch::change_at_random(Rule& rule, const Shares& best) {
   const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random_() % end); };
   const auto limit_a_class = [&](std::vector<std::size_t>& most, const std::vector<std::size_t>& share) {
@@ -334,9 +334,9 @@ void TiedSearch::change_at_random(Rule& rule, const Shares& best) {
   }
 }
 
-/// Tries the best rule with a few changes at once until that helps; whether it did.
+/// Tries the best rule with a few random changes at once, until that helps. @return  whether it did
 bool TiedSearch::try_mixtures() {
-  constexpr int kMostInVain = 300;  // in a row, of plans that are known
+  constexpr int kMostInVain = 300;  // consecutive plans that were judged before
   const Shares best = shares_of_best();
   for (int in_vain = 0; in_vain < kMostInVain && !over(); ++in_vain) {
     const std::int64_t before = judged_;
