@@ -16,14 +16,13 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 constexpr std::int64_t kMostAddress = std::int64_t{1} << 61;
 
-/// Hands out the logged segments; where none are logged, CnMem's own answers say them: a block of a new segment begins
-/// where the segment does.
+/// A device that hands out the logged segments. If none are logged, a new segment begins at the next recorded block.
 class LoggedDevice final : public Device {
  public:
   LoggedDevice(Bytes first, std::span<const LoggedSegment> segments, DeviceAudit& audit)
       : expected_{first}, segments_{segments}, audit_{audit} {}
 
-  /// Where the next block is, as logged.
+  /// Sets the logged address of the next block.
   void expect(Bytes address) { expected_ = address; }
 
   std::optional<Bytes> reserve(Bytes size) override {
@@ -42,7 +41,7 @@ class LoggedDevice final : public Device {
   bool map(Bytes, Bytes, Bytes) override { return false; }
   void unmap(Bytes, Bytes, Bytes) override {}
 
-  /// What was asked for and is not in the log, or "".
+  /// A message about a request that is not in the log, or "".
   const std::string& wrong() const { return wrong_; }
 
  private:
@@ -75,7 +74,7 @@ Bytes first_address(const Trace& trace) {
   throw InputError{"no allocation has a recorded address; expected a log that was recorded under CnMem"};
 }
 
-/// @return what the model says that the log does not; "" if they agree
+/// @return the first difference between model and log; "" if they agree
 std::string replay(const Trace& trace, CnMem& model, LoggedDevice& device, DeviceAudit& audit) {
   if (!device.wrong().empty()) return device.wrong();
   std::int64_t event = 0;

@@ -1,4 +1,4 @@
-// A malloc/free log that was recorded under CnMem against the model of it.
+// Comparison of a malloc/free log recorded under CnMem with the model of CnMem.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ std::vector<LoggedSegment> parse_segments(const std::string& path, std::string_v
 
 /// Replays the alloc and free steps of a trace with recorded addresses through CnMem and compares every address.
 /// @param initial   size of CnMem's first segment
-/// @param segments  what the device handed out, in order; if empty, the first address of the trace is taken for that of
-///                  the first segment, and the address of a block that makes CnMem ask for more for that of the segment
+/// @param segments  the device's segments, in order. If empty, they are inferred: the first segment begins at the first
+///                  address of the trace, each further one at the block that makes CnMem ask for it
 /// @throws InputError  for a trace without addresses
 AuditReport audit_cnmem(const Trace& trace, Bytes initial, std::span<const LoggedSegment> segments);
 

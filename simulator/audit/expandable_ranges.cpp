@@ -22,8 +22,8 @@ struct StartPiece {
   MappedFor about;
 };
 
-/// Settles what the log leaves uncertain about the pages that are mapped when it begins: those that touch others of
-/// their stream and pool are as these, and the rest is large.
+/// Settles whether uncertain pages at the begin of the log are small or large: pages adjacent to others of their stream
+/// and pool are like these; the rest are large.
 void settle(std::vector<StartPiece>& pieces) {
   const auto touches_below = [&](std::size_t i) {
     return pieces[i - 1].place.offset + pieces[i - 1].place.size == pieces[i].place.offset;
@@ -38,7 +38,7 @@ void settle(std::vector<StartPiece>& pieces) {
   for (StartPiece& piece : pieces) piece.about.certain = true;
 }
 
-/// Follows what is mapped, and which range it is in.
+/// Follows the mapped memory through the log, and the range of each piece.
 class RangeWalk {
  public:
   RangeWalk(const CachingConfig& config, Bytes longest) : config_{config}, longest_{longest} {}

@@ -11,14 +11,14 @@
 
 namespace tidepool {
 
-/// How far a range of addresses reaches when nothing follows it.
+/// The size of a range of addresses that no other range follows.
 inline constexpr Bytes kOpenEnd{std::int64_t{1} << 46};
 
-/// What a piece of mapped memory belongs to.
+/// The pool and stream that a piece of mapped memory belongs to.
 struct MappedFor {
   CachingAllocator::Key key;
   bool expandable = false;
-  bool certain = true;  ///< key.small is; if not, it says large
+  bool certain = true;  ///< whether key.small is known; if not, it is false
 };
 
 /// Addresses reserved for one expandable segment, from its first pages until the last ones are unmapped. The same
@@ -31,24 +31,25 @@ struct ExpandableRange {
 };
 
 /// Walks a device's events forwards. Neighbouring pages of one key that are mapped at the same time are in one range:
-/// it begins at the lowest of them and ends where something else is mapped meanwhile, at the latest after `longest`,
-/// rounded up to pages. Pages that may be small or large are as those of their stream and pool that they touch, large
-/// if they touch none.
-/// @param start  what is mapped when the log begins
-/// @param maps   what the pages of each kSegmentMap are for, in order
-/// @return       in the order of their begins, those at the begin of the log in address order
+/// it begins at the lowest of them and ends where other memory is mapped meanwhile, at the latest after `longest`
+/// bytes, rounded up to pages. If the log does not say whether pages are small or large, they are like adjacent pages
+/// of their stream and pool, and large if there are none.
+/// @param start  mapped memory at the begin of the log
+/// @param maps   the owner of the pages of each kSegmentMap event, in order
+/// @return       ranges in the order of their begins; those older than the log come first, in address order
 std::vector<ExpandableRange> find_ranges(const MemoryPieces<MappedFor>& start, const std::vector<SnapshotEvent>& events,
                                          std::span<const MappedFor> maps, const CachingConfig& config, Bytes longest);
 
-/// All ranges are equally long, and drivers reserve one next to the other: the least distance from the begin of one to
-/// what follows, kOpenEnd if nothing follows any.
+/// An estimate of the size of ranges: all are equally long, and drivers reserve one next to the other. The least
+/// distance from the begin of a range to that of the next; kOpenEnd if no range follows another.
 Bytes range_distance(const std::vector<ExpandableRange>& ranges);
 
+/// The owner of a segment.
 MappedFor mapped_for(const SnapshotSegment& segment);
-/// Of pages that an event maps or unmaps: those of large segments come in multiples of their size. So may small ones
-/// that are given back together.
+/// The owner of pages that an event maps or unmaps, by their size: pages of large segments come in multiples of their
+/// size. Small ones that are unmapped together may do so too; then the result is not certain.
 MappedFor pages_for(const SnapshotEvent& event, const CachingConfig& config);
-/// Of a native segment that an event allocates or frees.
+/// The owner of a native segment that an event allocates or frees.
 MappedFor native_for(const SnapshotEvent& event);
 
 }  // namespace tidepool

@@ -10,11 +10,11 @@
 
 namespace tidepool {
 
-/// A block that was in use when the log begins and whose size it does not say.
+/// A block that was in use at the begin of the log and whose size the log does not determine.
 struct AmbiguousBlock {
   std::int64_t address = 0;
-  Bytes size;        ///< the least that it may have
-  Bytes most_slack;  ///< what it may have more
+  Bytes size;        ///< the least possible size
+  Bytes most_slack;  ///< the largest possible size less `size`
   bool operator==(const AmbiguousBlock&) const = default;
 };
 
@@ -22,21 +22,21 @@ struct AmbiguousBlock {
 struct DeviceAudit {
   int device = 0;
   std::int64_t allocations = 0;          ///< in the log
-  std::int64_t matched = 0;              ///< of which the model gives the recorded address
-  std::int64_t segment_allocations = 0;  ///< segments asked of the device, and pages mapped
-  std::int64_t segment_matched = 0;      ///< of which the model asks for just then and of that size
-  std::int64_t inferred_segments = 0;  ///< that the log does not list; their addresses are those of their first blocks
-  std::int64_t segment_releases = 0;   ///< segments given back, and pages unmapped
-  std::int64_t releases_matched = 0;   ///< of which the model gives back just then
-  std::int64_t out_of_memory = 0;      ///< requests that the log says failed
+  std::int64_t matched = 0;              ///< of these: the model gives the recorded address
+  std::int64_t segment_allocations = 0;  ///< segments requested from the device, and pages mapped
+  std::int64_t segment_matched = 0;      ///< of these: the model requests the same size at the same event
+  std::int64_t inferred_segments = 0;    ///< segments that the log does not list; their addresses are inferred
+  std::int64_t segment_releases = 0;     ///< segments returned to the device, and pages unmapped
+  std::int64_t releases_matched = 0;     ///< of these: the model returns the same memory at the same event
+  std::int64_t out_of_memory = 0;        ///< requests that the log says failed
   std::int64_t out_of_memory_matched = 0;
-  std::optional<std::string> first_mismatch;  ///< where, what the log says and what the model says
-  std::string start_state = "determined";     ///< whether the log says what was in use when it begins
-  std::vector<AmbiguousBlock> ambiguous;      ///< where it does not
+  std::optional<std::string> first_mismatch;  ///< the event, the log's answer and the model's
+  std::string start_state = "determined";     ///< whether the log determines the blocks in use at its begin
+  std::vector<AmbiguousBlock> ambiguous;      ///< blocks that it does not determine
 
-  /// Events of the log that the model has an answer to.
+  /// The number of compared events.
   std::int64_t compared() const { return allocations + segment_allocations + segment_releases + out_of_memory; }
-  /// Everything in the log is as the model says.
+  /// Whether model and log agree in every event.
   bool exact() const {
     return !first_mismatch && allocations == matched && segment_allocations == segment_matched &&
            segment_releases == releases_matched && out_of_memory == out_of_memory_matched;
@@ -47,7 +47,7 @@ struct DeviceAudit {
 struct AuditReport {
   std::vector<DeviceAudit> devices;
 
-  /// The sums; the first mismatch and the start state of the first device that has something to say.
+  /// Sums over all devices, with the first mismatch and the first start state that is not "determined".
   DeviceAudit total() const;
   bool exact() const { return total().exact(); }
 };

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// One stored schedule, as it was stored and as it was replayed.
+/// A stored schedule: its stored cost and peak, and those of its replay.
 struct ReplayedSchedule {
   std::string budget;
   Bytes capacity;
@@ -21,7 +21,7 @@ struct ReplayedSchedule {
   bool matches() const { return refused.empty() && cost == stored_cost && peak == stored_peak; }
 };
 
-/// What a schedule runs: in front of each op of the program those that run again there.
+/// All runs of a schedule in order: before each op of the program, the ops that are rerun there.
 std::vector<OpId> runs_of(const GraphSchedule& schedule);
 
 /// Replays all stored schedules of a graph, in its model and within their budgets.

@@ -140,7 +140,7 @@ class Replay {
   bool misses(std::size_t request) const { return !model_.has_cached(events_[request].size, source(request)); }
 
   /// Runs the request that the events from `i` on belong to, if they are its retry. Where they may be an empty_cache in
-  /// front of it, whether the model agrees decides.
+  /// front of it, they are the retry only if the model agrees.
   bool run_retry(std::size_t i) {
     if (!retries(i)) return false;
     if (!looks_like_empty_cache(i)) {
@@ -168,7 +168,7 @@ class Replay {
     return nullptr;
   }
 
-  /// Where the trace does not name the pool of a request, the segment that it was served from does.
+  /// The stream and pool of a request. If the trace does not name the pool, it is that of the segment that served it.
   Source source(std::size_t i) const {
     const SnapshotEvent& event = events_[i];
     Source source{.stream = event.stream};
@@ -203,7 +203,7 @@ class Replay {
     script_.go_to(target + 1);
   }
 
-  /// Nothing that the trace shows between the begin and the end of a request may be left over.
+  /// @throws Mismatch  if an event between the begin and the end of a request was not consumed
   void expect_all_consumed(std::size_t reached, std::size_t target) const {
     if (reached < target)
       throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
@@ -258,7 +258,7 @@ std::optional<Bytes> mebibytes_in(std::string_view text, std::string_view key) {
   return 1_MiB * value;
 }
 
-/// What the log holds, before anything is compared.
+/// The counts of a log's events, before anything is compared.
 DeviceAudit counted(int device, const std::vector<SnapshotEvent>& events) {
   DeviceAudit audit;
   audit.device = device;
@@ -283,14 +283,14 @@ DeviceAudit counted(int device, const std::vector<SnapshotEvent>& events) {
   return audit;
 }
 
-/// Marks alone say nothing about memory.
+/// Whether any event is about memory, not only a mark.
 bool says_anything(const std::vector<SnapshotEvent>& events) {
   return std::any_of(events.begin(), events.end(), [](const SnapshotEvent& event) {
     return event.action != SnapshotAction::kSnapshot && event.action != SnapshotAction::kOther;
   });
 }
 
-/// The model keeps much for every stream; no program has as many as a damaged file may claim.
+/// Refuses more streams than a program has: a damaged file may claim many, and the model needs memory for each.
 void check_streams(const TorchSnapshot& snapshot, int device) {
   std::set<std::int64_t> streams;
   for (const SnapshotSegment& segment : snapshot.segments)
@@ -304,7 +304,7 @@ void check_streams(const TorchSnapshot& snapshot, int device) {
         fmt::format("device {}: {} streams and pools; expected at most {}", device, streams.size(), kMostStreams)};
 }
 
-/// The answer for one device from a start state, after as many passes as that takes.
+/// The audit of one device from a start state, after as many passes as necessary.
 DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int device, CachingConfig config) {
   const std::vector<SnapshotEvent>& events = snapshot.device_traces[static_cast<std::size_t>(device)];
   config.range_size = start.range_size;
@@ -319,7 +319,7 @@ DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int devi
   return audit;
 }
 
-/// The answer for one device. That ranges are as long as their least distance is a guess: the better answer of two.
+/// The audit of one device, tried twice if the size of ranges is a guess (their least distance); the better one counts.
 DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, CachingConfig config) {
   StartState start = start_state(snapshot, device, config);
   const bool closed = start.range_size < kOpenEnd;

@@ -1,4 +1,4 @@
-// A PyTorch snapshot's events against the model of its allocator.
+// Comparison of the events of a PyTorch snapshot with the model of its allocator.
 #pragma once
 
 #include "simulator/audit/report.hpp"
@@ -8,18 +8,18 @@
 namespace tidepool {
 
 /// Replays the events of every device through CachingAllocator, beginning with the state that the snapshot implies. The
-/// device answers what the events say: the addresses of segments and the refusals are inputs, everything else is
-/// predicted: the address of every allocation, when a segment or page is asked for and of what size, what is given back
-/// after a refusal or by empty_cache, and that a request that failed had to fail.
+/// addresses of segments and the refusals of the device are inputs from the events. The rest is predicted: the address
+/// of every allocation, the time and size of each request for a segment or page, the memory that is returned after a
+/// refusal or by empty_cache, and the failure of each request that failed.
 ///
-/// Where the start state is ambiguous, blocks begin without slack; a wrong answer that a slack within the bounds would
-/// have avoided sets it, and the replay starts again (at most once per ambiguous block, and 1,000 times).
+/// Where the start state is ambiguous, blocks begin without slack. If a slack within the bounds would have avoided a
+/// wrong answer, it is set and the replay starts again (at most once per ambiguous block, and 1,000 times).
 ///
 /// @param config  see recorded_config()
 /// @throws InputError  "device 0: 1203 streams and pools; expected at most 1000"
 AuditReport audit_snapshot(const TorchSnapshot& snapshot, const CachingConfig& config);
 
-/// The settings that a snapshot says, PyTorch's defaults where it does not.
+/// The settings in a snapshot; PyTorch's defaults for those that it does not contain.
 CachingConfig recorded_config(const SnapshotSettings& settings);
 
 }  // namespace tidepool

@@ -57,7 +57,7 @@ std::string SnapshotScript::shown() {
   return position() < events_->size() ? to_text((*events_)[position_]) : "its end";
 }
 
-/// Whether the trace shows a retry or a failure where the model asks for memory; frees that a wait completed are done.
+/// Whether the trace shows a retry or a failure at this request; carries out the frees that the retry waited for.
 bool SnapshotScript::refused() {
   while (const SnapshotEvent* event = next(SnapshotAction::kFreeCompleted)) {
     if (!model_->free(Bytes{event->address})) throw Mismatch{to_text(*event) + ", which is not in use"};
@@ -114,7 +114,7 @@ Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
     later.pop_front();
     return address;
   }
-  // Nothing in the trace is ever mapped there: any addresses that are not in use will do.
+  // The trace maps nothing there: any addresses that are not in use will do.
   if (unseen_ranges_ == 1'000)
     throw Mismatch{"the model reserves more than 1,000 ranges of which the trace maps nothing"};
   return Bytes{(std::int64_t{1} << 61) + (unseen_ranges_++ << 48)};

@@ -14,13 +14,13 @@
 
 namespace tidepool {
 
-/// The model did what the trace does not show, or not what it shows.
+/// A difference between the model's requests and the trace.
 struct Mismatch {
   std::string what;
 };
 
-/// Reads the events of one malloc or empty_cache: each request of the model consumes the event that records it. A
-/// request that the trace does not show where it stands is a refusal if events of a retry follow, else a Mismatch.
+/// Answers the requests of one malloc or empty_cache: each request of the model consumes the event that records it. If
+/// the next event does not record it, the request is refused if the events of a retry follow; else it is a Mismatch.
 class SnapshotScript final : public Device {
  public:
   /// @param ranges  in the order of their begins
@@ -31,14 +31,14 @@ class SnapshotScript final : public Device {
       if (range.begun) later_[range.key].push_back(&range);
   }
 
-  /// The model, which must exist before it asks for anything.
+  /// Sets the model; call before its first request.
   void attach(CachingAllocator& model) { model_ = &model; }
-  /// A segment of the start state.
+  /// Adds a segment of the start state.
   void hold(const Block& segment) { held_.add(segment, {}); }
-  /// What the model is going to ask for is for blocks of `key`.
+  /// Sets the key of the blocks that the next requests are for.
   void serve(const CachingAllocator::Key& key) { key_ = key; }
 
-  /// The next event that says something about memory.
+  /// The position of the next event about memory.
   std::size_t position();
   void go_to(std::size_t position) { position_ = position; }
 

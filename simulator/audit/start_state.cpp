@@ -13,11 +13,11 @@ constexpr Bytes kLargestSlack = kCachingSmallSize;
 /// A block in use, while walking backwards.
 struct Used {
   Bytes size;
-  bool exact = true;  ///< as divided, not as rounded
+  bool exact = true;  ///< whether the size is that of the block, not that of the rounded request
   std::optional<std::size_t> freed;
 };
 
-/// Undoes events, the last one first.
+/// Undoes events in reverse order.
 class Rewind {
  public:
   Rewind(const TorchSnapshot& snapshot, int device, const CachingConfig& config)
@@ -57,7 +57,7 @@ class Rewind {
       contradict(fmt::format("the segment at {:#x} overlaps another", address));
   }
 
-  /// Something shows that the pages at an address, if there are any, are small or large ones. @return whether there are
+  /// Notes that the pages at an address are small or large. @return  whether there are pages
   bool settle(Bytes address, bool small) {
     const auto piece = mapped_.find(address);
     if (piece == mapped_.end()) return false;
@@ -70,9 +70,9 @@ class Rewind {
     return settle(Bytes{event.address}, rounded_request(config_, event.size) <= kCachingSmallSize);
   }
 
-  /// Pages that an event unmaps. A release gives the large ones back first, both kinds by stream and the smallest block
-  /// first, which has less than a page more at each end than its whole pages: where this order breaks, and up to there,
-  /// they are large.
+  /// The owner of pages that an event unmaps. A release unmaps large pages first; within each kind, by stream and then
+  /// from the smallest free block, which has less than a page at each end beyond its whole pages. The pages up to the
+  /// event at which this order breaks are large.
   MappedFor given_back(std::size_t i) {
     const SnapshotEvent& event = events_[i];
     MappedFor about = pages_for(event, config_);
@@ -127,7 +127,7 @@ class Rewind {
   bool unmap(const SnapshotEvent& event) {
     const Block place{Bytes{event.address}, event.size};
     MappedFor about = pages_for(event, config_);
-    // What was given back together with them is of their kind.
+    // Pages that were unmapped together with them are of the same kind.
     settle(place.offset, about.key.small);
     settle(place.offset + place.size - 1_B, about.key.small);
     Bytes mapped;
@@ -204,8 +204,8 @@ class Rewind {
   const TorchSnapshot& snapshot_;
   std::map<std::int64_t, Used> used_;
   MemoryPieces<MappedFor> mapped_;
-  std::vector<MappedFor> maps_;  // what the pages of each kSegmentMap are for
-  bool small_follow_ = false;    // what the same release gives back from here on includes the first small pages
+  std::vector<MappedFor> maps_;  // the owner of the pages of each kSegmentMap
+  bool small_follow_ = false;    // whether the same release unmaps its first small pages from here on
   StartState state_;
 };
 

@@ -1,4 +1,4 @@
-// Blocks that an allocator held when its log begins, found from those that it holds at the end.
+// Blocks in use at the begin of an allocator's log, inferred from those at its end.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace tidepool {
 /// A block in use when the trace begins.
 struct StartBlock {
   std::int64_t address = 0;
-  Bytes size;                        ///< with as much slack as is known
-  Bytes most_slack;                  ///< what could still be added: 0 if the size is determined
+  Bytes size;                        ///< with the known slack
+  Bytes most_slack;                  ///< the most unknown slack; 0 if the size is determined
   std::optional<std::size_t> freed;  ///< the event that frees it
 };
 
@@ -29,16 +29,16 @@ struct StartSegment {
   std::vector<StartBlock> used;
 };
 
-/// The state when the first event of a device's trace happened. Sizes of blocks are exact where they still exist at the
-/// end, and in small and expandable segments, where a request's size says them. In a large native segment a block keeps
-/// up to 1 MiB that was not worth splitting off; that slack is known where less than 1 MiB follows (a free block is
-/// larger), and where a later event of the trace begins right behind it. What remains is ambiguous().
-/// Whether expandable pages were small or large ones is seen by their size, by the blocks in them, by what else the
-/// same release gave back, and by the pages that they touch.
+/// The state before the first event of a device's trace. Sizes of blocks are exact if the blocks still exist at the
+/// end, and in small and expandable segments, where the request's size determines them. In a large native segment, a
+/// block keeps up to 1 MiB that was not split off (slack). The slack is known if less than 1 MiB follows (a free block
+/// is larger), or if a later event of the trace begins directly after it. The other blocks are ambiguous().
+/// Whether expandable pages are small or large is inferred from their size, the blocks in them, the other pages of the
+/// same release, and adjacent pages.
 struct StartState {
   std::vector<StartSegment> segments;
   std::vector<ExpandableRange> ranges;  ///< of addresses that expandable segments lie in, later ones included
-  Bytes range_size;                     ///< how long the ranges are taken to be
+  Bytes range_size;                     ///< the assumed size of the ranges
   std::string contradiction;  ///< the first event that cannot have led to the final state; empty if there is none
 
   std::vector<AmbiguousBlock> ambiguous() const;
@@ -47,7 +47,7 @@ struct StartState {
 };
 
 /// Walks the events of `device` backwards from the final segments.
-/// @param config  range_size: that of the ranges; unlimited: as the distances between them say
+/// @param config  range_size: the size of the ranges; unlimited: inferred from the distances between them
 StartState start_state(const TorchSnapshot& snapshot, int device, const CachingConfig& config);
 
 }  // namespace tidepool

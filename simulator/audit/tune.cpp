@@ -12,7 +12,7 @@ namespace {
 
 using Recorded = SnapshotAction;
 
-/// A value of one option of the pools, and of PyTorch's setting; "" leaves the default.
+/// A value of an option of the pools, and the same value in PyTorch's setting; "" leaves the default.
 struct Choice {
   std::string option, value;
   std::string conf;
@@ -28,7 +28,7 @@ const std::vector<Choice> kRoundings{{"", "", ""},
                                      {"roundup_power2_divisions", "8", "roundup_power2_divisions:8"},
                                      {"roundup_power2_divisions", "4", "roundup_power2_divisions:4"},
                                      {"roundup_power2_divisions", "2", "roundup_power2_divisions:2"}};
-// Not above the least max_split_size.
+// The size of large segments must not be above the least max_split_size.
 const std::vector<Choice> kSegments{{"", "", ""}, {"large_segment_size", "32MiB", "large_segment_size_mb:32"}};
 const std::vector<Choice> kLargeSegments{{"", "", ""},
                                          {"large_segment_size", "32MiB", "large_segment_size_mb:32"},
@@ -54,7 +54,7 @@ void add_all(std::vector<AllocatorSetting>& settings, const AllocatorSetting& ba
   }
 }
 
-/// By how much an event changes what is reserved.
+/// The change of reserved bytes by an event.
 Bytes reserved_by(const SnapshotEvent& event) {
   if (event.action == Recorded::kSegmentAlloc || event.action == Recorded::kSegmentMap) return event.size;
   if (event.action == Recorded::kSegmentFree || event.action == Recorded::kSegmentUnmap) return -event.size;

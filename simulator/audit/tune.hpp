@@ -23,31 +23,31 @@ struct AllocatorSetting {
 
 /// Every combination of a few values of expandable_segments, max_split_size_mb, roundup_power2_divisions,
 /// large_segment_size_mb and, if wanted, garbage_collection_threshold; those with the fewest changes come first.
-/// max_split_size and the threshold are tried with native segments only: expandable ones leave them nothing to do.
+/// max_split_size and the threshold are tried with native segments only: they have no effect on expandable ones.
 std::vector<AllocatorSetting> allocator_settings(bool with_threshold);
 
-/// What a setting comes to.
+/// The result of a setting.
 struct TunedSetting {
   AllocatorSetting setting;
   Outcome outcome = Outcome::kOk;  ///< out of memory: under the capacity
-  Bytes reserved;                  ///< most bytes reserved at once, up to where it came
+  Bytes reserved;                  ///< most bytes reserved at once, up to a request that failed
   std::string message;             ///< the request that failed
 };
 
-/// Serves the lifetimes of `trace` under every setting, from an empty device on. Those that fit come first, then by
-/// reserved bytes; equal ones keep their order.
+/// Serves the lifetimes of `trace` under every setting, from an empty device on. Settings that fit come first, then
+/// those with fewer reserved bytes; equal ones keep their order.
 std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSetting> settings, Bytes capacity);
 
-/// What a snapshot says of a device's memory.
+/// A device's memory, as a snapshot records it.
 struct RecordedMemory {
   std::size_t device = 0;
   Bytes most_reserved;                  ///< since the first recorded event
-  std::optional<Bytes> capacity;        ///< what the program could have had when a request first failed
+  std::optional<Bytes> capacity;        ///< bytes that the program could have had when a request first failed
   std::optional<Bytes> failed_request;  ///< its size
   bool operator==(const RecordedMemory&) const = default;
 };
 
-/// Of the device on which a request failed; else of the one with the most recorded events.
+/// The memory of the device on which a request failed; else of the one with the most recorded events.
 RecordedMemory recorded_memory(const TorchSnapshot& snapshot);
 
 /// The lifetimes of one device, with requests that failed: see to_trace().

@@ -30,7 +30,7 @@ class PlanRecorder {
   }
 
   Recording run() {
-    sync_all();  // what is there before the first action existed before
+    sync_all();  // versions that are resident before the first action existed before the step
     for (RecordedBlock& block : recording_.memory) recording_.existing.push_back(std::move(block));
     recording_.memory.clear();
     iteration_begins(0);
@@ -92,7 +92,7 @@ class PlanRecorder {
         {std::string{trace_.text(op.name)}, op.kind, op.stream, 0, issued(), end - op.duration, op.duration});
     for (const Place& place : std::exchange(scratch_, {}))
       memory(RecordedAction::kFree, place, trace_.made(id).front());
-    // An update in place takes over the place of what it replaces: nothing is given or taken back.
+    // An update in place takes over the place of the old version: nothing is allocated or freed.
     for (const VersionId made : trace_.made(id)) {
       const VersionId parent = trace_.version(made).parent;
       if (parent.valid() && places_[parent.index()] && !places_[made.index()] &&
@@ -117,7 +117,7 @@ class PlanRecorder {
                               std::max(end, start) - start});
   }
 
-  /// Copies that others slow down have their times when the last of these has been issued.
+  /// Times the copies that other copies slow down; call after the last of the others has been issued.
   void time_disturbed_copies() {
     for (const DisturbedCopy& copy : disturbed_) {
       RecordedOp& op = recording_.ops[copy.op];
@@ -126,7 +126,7 @@ class PlanRecorder {
     }
   }
 
-  /// The host issues one thing after the other.
+  /// The time at which the host issues the next command; it issues one after the other.
   Nanos issued() {
     now_ += Nanos{1};
     return now_;
@@ -137,7 +137,7 @@ class PlanRecorder {
     return state.placed ? std::optional{Place{state.offset, state.held}} : std::nullopt;
   }
 
-  /// Writes down the difference between where a version was and where it is.
+  /// Records the change of a version's place since the last call.
   void sync(VersionId v) {
     const std::optional<Place> now = place_now(v);
     std::optional<Place>& before = places_[v.index()];
@@ -147,7 +147,7 @@ class PlanRecorder {
     before = now;
   }
 
-  /// What outlives the step stays where it is, under the name of the version that existed before it.
+  /// At the end of the step: a buffer that outlives it stays in its place, renamed to the version from before the step.
   void rename_outliving() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const VersionId before = trace_.first_version(trace_.version(VersionId{i}).buffer);
@@ -157,7 +157,7 @@ class PlanRecorder {
   }
 
   void sync_all() {
-    // Frees first: what is new may lie where something was.
+    // Frees first: a new place may overlap one that was freed.
     for (std::size_t i = 0; i < places_.size(); ++i)
       if (places_[i] && place_now(VersionId{i}) != places_[i]) {
         memory(RecordedAction::kFree, *places_[i], VersionId{i});
@@ -166,7 +166,7 @@ class PlanRecorder {
     for (std::size_t i = 0; i < places_.size(); ++i) sync(VersionId{i});
   }
 
-  /// Its size is what was asked for; the place may be larger.
+  /// Records an allocation or free with the size of the buffer; the place may be larger.
   void memory(RecordedAction action, const Place& place, VersionId v) {
     const Buffer& buffer = trace_.buffer(trace_.version(v).buffer);
     recording_.memory.push_back({action, now_, place.offset == kNoAddress ? -1 : kSimulatedBase + place.offset.count(),

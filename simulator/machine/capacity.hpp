@@ -1,4 +1,4 @@
-// Capacities as people write them.
+// Capacities in the notation of the command line.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Files of the machines that have a fixed name, as they were built in.
+// Files of the known machines, as built into the program.
 #pragma once
 
 #include <span>

@@ -79,7 +79,7 @@ Bytes parse_chunk(std::string_view text) {
   return size;
 }
 
-/// One object of a machine file: hands out its values and refuses keys that it does not know.
+/// One object of a machine file: reads its values and refuses unknown keys.
 class Fields {
  public:
   Fields(const Json& object, std::string file, std::string prefix, const std::vector<std::string>& known)
@@ -126,7 +126,7 @@ class Fields {
     return link;
   }
 
-  /// A link that nothing else disturbs.
+  /// A link without duplex and slowdown.
   Link alone() const {
     Link link{read("rate", parse_rate), read("latency", parse_nanos)};
     if (has("times")) link.times = times("times", link.latency);

@@ -8,7 +8,7 @@
 namespace tidepool {
 namespace {
 
-/// Hashes of all prefixes: how far two places agree, ahead and back.
+/// The lengths over which two positions agree, forwards and backwards, by hashes of all prefixes.
 class Agreement {
  public:
   explicit Agreement(std::span<const std::uint32_t> letters) : letters_{letters} {
@@ -22,11 +22,11 @@ class Agreement {
     }
   }
 
-  /// Letters that are equal from `a` and from `b` on; a < b.
+  /// The number of equal letters from `a` and from `b` on; a < b.
   std::size_t ahead(std::size_t a, std::size_t b) const {
     return most(letters_.size() - b, [&](std::size_t length) { return part(a, length) == part(b, length); });
   }
-  /// Letters that are equal before `a` and before `b`; a < b.
+  /// The number of equal letters before `a` and before `b`; a < b.
   std::size_t back(std::size_t a, std::size_t b) const {
     return most(a, [&](std::size_t length) { return part(a - length, length) == part(b - length, length); });
   }
@@ -43,7 +43,7 @@ class Agreement {
     return add(hash_[first + length], kModulus - times(hash_[first], power_[length]));
   }
 
-  /// The greatest length up to `limit` for which `holds`, if it holds for none beyond one for which it does not.
+  /// The greatest length up to `limit` for which `holds`; `holds` must be monotone.
   template <class Holds>
   static std::size_t most(std::size_t limit, Holds holds) {
     std::size_t sure = 0, step = 1;
@@ -65,7 +65,7 @@ std::vector<PeriodicPart> periodic_parts(std::span<const std::uint32_t> letters)
   const auto n = static_cast<std::uint32_t>(letters.size());
   const Agreement agreement{letters};
   std::vector<PeriodicPart> parts;
-  std::vector<std::uint32_t> next(n);  // where the longest Lyndon word that begins here ends
+  std::vector<std::uint32_t> next(n);  // the end of the longest Lyndon word that begins here
   for (const bool ascending : {true, false}) {
     const auto less = [&](std::uint32_t a, std::uint32_t b) {  // suffixes; a < b, so b's is the shorter one
       const std::size_t same = agreement.ahead(a, b);

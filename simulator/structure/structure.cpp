@@ -18,7 +18,7 @@ constexpr std::uint32_t kLeastCovered = 8;
 
 std::uint32_t covers(const PeriodicPart& part) { return (part.last - part.first) / part.period * part.period; }
 
-/// Covers more, or else as much with shorter or earlier copies.
+/// Order of candidates: a better one covers more ops, or as many with shorter or else earlier copies.
 struct Worse {
   bool operator()(const PeriodicPart& a, const PeriodicPart& b) const {
     if (covers(a) != covers(b)) return covers(a) < covers(b);
@@ -32,10 +32,10 @@ void add(Candidates& candidates, const PeriodicPart& part) {
   if (part.last >= part.first + 2 * part.period && covers(part) >= kLeastCovered) candidates.push(part);
 }
 
-/// Ranges of ops by their first: those that are in a repeat already.
+/// Ranges of ops that are in a repeat already, by first op.
 using Taken = std::map<std::uint32_t, std::uint32_t>;
 
-/// Whether all of a part is free; if not, what is free of it becomes candidates of its own.
+/// Whether no op of a part is taken. If some are, the free parts of it become candidates.
 bool is_free(const PeriodicPart& part, const Taken& taken, Candidates& candidates) {
   auto next = taken.upper_bound(part.first);
   if (next != taken.begin() && std::prev(next)->second > part.first) --next;
@@ -90,13 +90,13 @@ class Folder {
     }
   }
 
-  /// Whether the ops are what their hashes said.
+  /// Whether the ops of a part really repeat, not only their hashes.
   bool repeats(const PeriodicPart& part) const {
     return std::equal(letters_.begin() + part.first, letters_.begin() + (part.last - part.period),
                       letters_.begin() + (part.first + part.period));
   }
 
-  /// Of the ops at which as many copies can begin the first at which something else does.
+  /// The first op at which a module begins, among those where as many copies can begin; else the first of them.
   std::uint32_t best_begin(const PeriodicPart& part) const {
     for (std::uint32_t op = part.first; op <= part.last - covers(part); ++op)
       if (begins_[op]) return op;

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM during work that is worth ending well.
+// Ctrl-C and SIGTERM during work that keeps its results when it is interrupted.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace tidepool {
 
-/// While it lives, the first Ctrl-C (or SIGTERM) asks the work to stop, a second one ends the program, and a file that
-/// may not grow any further is an error of the one who writes it. One at a time.
+/// While an object lives, the first Ctrl-C (or SIGTERM) asks the work to stop, and a second one ends the program.
+/// SIGXFSZ is ignored, so that a file at its size limit gives a write error. One object at a time.
 class Interruptible {
  public:
   Interruptible();
@@ -15,9 +15,9 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  /// Becomes true when the work shall stop.
+  /// Becomes true when the work is asked to stop.
   static const std::atomic<bool>& asked();
-  /// The exit code then, as a shell reports the signal: 130 after Ctrl-C, 143 after SIGTERM. 0 if nobody asked.
+  /// The exit code after an interruption, as a shell reports the signal: 130 after Ctrl-C, 143 after SIGTERM. Else 0.
   static int code();
 
  private:

@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// A row for every policy and pool, a column for every capacity, in each cell the overhead in percent or why there is
-/// none, and below a row for each bound: no plan that may do the same is better. Columns that do not fit into `width`
-/// characters go below.
+/// A table with a row for every policy and pool and a column for every capacity. Each cell has the overhead in percent,
+/// or the reason why there is none. Further rows have the lower bounds on plans of each kind. Columns that do not fit
+/// into `width` characters go below.
 std::string table(const Frontier& frontier, std::size_t width);
 
 }  // namespace tidepool

@@ -5,7 +5,7 @@
 
 namespace tidepool {
 
-/// Columns of the terminal on stdout; of $COLUMNS, or 80, if there is none. At least 40.
+/// The width of the terminal on stdout in columns; without a terminal, $COLUMNS or else 80. At least 40.
 std::size_t terminal_width();
 
 /// Whether stdout is a terminal whose user wants colours ($NO_COLOR is not set).
