@@ -1,4 +1,4 @@
-// Decisions of a run: who was asked for what, what it chose among, and what came of it.
+// Decisions of a run: the request, the policy that answered, the candidates, the choice and its effect.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ enum class Occasion : std::uint8_t {
   kExpected,   ///< a request was about to be made
   kBeforeRun,  ///< an op was about to run
   kPlan,       ///< a plan that was made before the run
-  kRules,      ///< no policy's: the engine drops what is made again or brought in again before its next use
+  kRules,      ///< by the engine: it drops versions that are recomputed or swapped in before their next use
 };
 
-/// One answer of a policy, and what the run made of it; or an eviction by the engine's own rules.
+/// One answer of a policy and its effect on the run, or an eviction by the engine's own rules.
 struct Decision {
   int iteration = 0;
   OpId before;  ///< the op that the program runs next; none: after the last
   Nanos time;   ///< on the run's clock
   Occasion occasion = Occasion::kPlan;
-  std::size_t policy = 0;          ///< position in the chain, `none` not counted; 0 of kRules
-  std::optional<Request> request;  ///< what for, of kRequest and kExpected
+  std::size_t policy = 0;          ///< position in the chain, without `none`; 0 if kRules
+  std::optional<Request> request;  ///< of kRequest and kExpected
   Ranking ranking;                 ///< of kRequest
-  std::vector<Action> chosen;      ///< carried out, in this order
-  std::vector<Action> in_vain;     ///< of no effect: gone or on its way already, or no room for it
-  Bytes freed;                     ///< of places that ended at once
-  Bytes leaving;                   ///< of places that end when their copies to the host do
+  std::vector<Action> chosen;      ///< actions that were carried out, in this order
+  std::vector<Action> in_vain;     ///< actions without effect: already done or under way, or no memory for them
+  Bytes freed;                     ///< bytes of places that were free at once
+  Bytes leaving;                   ///< bytes of places that are free when their swap-outs end
 };
 
-/// Called for every decision of a run, in order, when it has been carried out.
+/// A function that is called for every decision of a run, in order, after it has been carried out.
 using OnDecision = std::function<void(const Decision&)>;
 
 }  // namespace tidepool

@@ -94,7 +94,7 @@ std::string_view word_of(Occasion occasion) {
   return "rules";
 }
 
-/// Whole numbers, as of bytes and ns, in full.
+/// A score as text; whole numbers, such as bytes and ns, with all digits.
 std::string score_text(double score) {
   return score == std::floor(score) && std::abs(score) < 1e15 ? fmt::format("{:.0f}", score)
                                                               : fmt::format("{:.6g}", score);

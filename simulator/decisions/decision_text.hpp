@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Names of the policies of a chain that decide anything, by Decision::policy: without `none`.
+/// Names of the policies of a chain without `none`, by Decision::policy.
 /// @throws InputError  as names_of()
 std::vector<std::string> deciding_policies(const RunSpec& spec);
 
@@ -21,9 +21,9 @@ std::vector<std::string> deciding_policies(const RunSpec& spec);
 /// @param policies  of deciding_policies()
 std::string to_text(const Decision& decision, const Trace& trace, const std::vector<std::string>& policies);
 
-/// {"iteration", "op", "time_ns", "occasion", "policy", "request": {"bytes", "buffer", "version"}, "chosen": [{"action",
-/// "version" or "op", "buffer", "bytes"}], "in_vain", "freed_bytes", "leaving_bytes", "candidates", "score", "first":
-/// [{"versions", "score", "at_least"}]}; without what has no meaning.
+/// {"iteration", "op", "time_ns", "occasion", "policy", "request": {"bytes", "buffer", "version"}, "chosen":
+/// [{"action", "version" or "op", "buffer", "bytes"}], "in_vain", "freed_bytes", "leaving_bytes", "candidates",
+/// "score", "first": [{"versions", "score", "at_least"}]}. Keys without a meaning are absent.
 nlohmann::ordered_json to_json(const Decision& decision, const Trace& trace, const std::vector<std::string>& policies);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Runs that tell of every decision of their policies.
+// Runs that report every decision of their policies.
 #pragma once
 
 #include "simulator/decisions/decision.hpp"
@@ -6,8 +6,8 @@
 
 namespace tidepool {
 
-/// The same as simulate(), which does not depend on whether anybody listens.
-/// @param tell  called for every decision; empty: nobody is told
+/// The same result as simulate().
+/// @param tell  called for every decision; may be empty
 Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_plan, const OnDecision& tell);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Ranking of the candidates that a policy chose among when it was asked for room.
+// Ranking of the candidates for eviction that a policy chose among on a shortage.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 
 namespace tidepool {
 
-/// Versions that an answer might have evicted.
+/// A candidate: one or more versions that are evicted together.
 struct RankedVersions {
-  std::vector<VersionId> versions;  ///< one, or those of a window of addresses
-  double score = 0;                 ///< as the policy compared it
-  bool at_least = false;            ///< the policy knew only that the score is no less
+  std::vector<VersionId> versions;  ///< one, or those of an address range
+  double score = 0;                 ///< the value that the policy compared
+  bool at_least = false;            ///< whether `score` is only a lower bound
 };
 
 /// Candidates of an answer, in the order in which the policy would evict them.
 struct Ranking {
-  static constexpr std::size_t kMost = 5;  ///< that are named
+  static constexpr std::size_t kMost = 5;  ///< candidates that are listed
 
-  std::string score;                  ///< meaning and unit of the scores, as in "last use, ns"; "": there are none
-  std::vector<RankedVersions> first;  ///< the first ones, kMost at most
-  std::size_t candidates = 0;         ///< all of them; 0: the policy does not tell
+  std::string score;                  ///< meaning and unit of the scores, as in "last use, ns"; "": no scores
+  std::vector<RankedVersions> first;  ///< the first candidates, at most kMost
+  std::size_t candidates = 0;         ///< number of all candidates; 0: the policy does not explain itself
 };
 
 /// The ranking of all candidates. `before` is the policy's order. O(n).

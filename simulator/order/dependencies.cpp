@@ -48,7 +48,7 @@ class Collector {
   }
 
  private:
-  /// Why nothing may pass an op, if so.
+  /// The reason why no op may be moved past this one; nothing if others may.
   std::optional<Reason> wall(OpId op) const {
     const OpKind kind = trace_.op(op).kind;
     if (kind == OpKind::kHostWait || kind == OpKind::kSource) return Reason::kHost;

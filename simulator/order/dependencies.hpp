@@ -1,4 +1,4 @@
-// Pairs of ops of a step that must stay in the recorded order, and why.
+// Pairs of ops of a step that must stay in the recorded order, with the reasons.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace tidepool {
 
-/// Why an op must stay behind another one.
+/// The reason why an op must stay behind another one.
 enum class Reason : std::uint8_t {
-  kData,        ///< it reads what the other one made
-  kOverwrite,   ///< it overwrites what the other one uses
+  kData,        ///< it reads a version that the other one made
+  kOverwrite,   ///< it overwrites a version that the other one uses
   kRandom,      ///< both draw random numbers: the generator's state passes from one to the next
   kHost,        ///< one of them waits for the host or brings bytes from outside
   kCollective,  ///< both talk to other devices, which expect them in this order
-  kUnknown,     ///< what one of them uses is not known from an operator's schema or a kernel's signature
+  kUnknown,     ///< the uses of one of them are not known from an operator's schema or a kernel's signature
 };
 inline constexpr std::size_t kReasons = 6;
 std::string_view to_text(Reason reason);
@@ -26,7 +26,7 @@ std::string_view to_text(Reason reason);
 struct Dependencies {
   std::vector<std::vector<std::uint32_t>> before;  ///< by op: ops that must run earlier; sorted, each once
   std::vector<std::vector<std::uint32_t>> after;   ///< the same pairs, the other way
-  std::array<std::int64_t, kReasons> pairs{};      ///< how many, by reason; a pair with several counts for the first
+  std::array<std::int64_t, kReasons> pairs{};      ///< by reason; a pair with several reasons counts for the first
 };
 
 /// Dependencies of a step of one stream. Where evidence is weak, order is kept: an op whose uses are not known, a host

@@ -11,7 +11,7 @@ namespace {
 
 using Ops = std::vector<std::uint32_t>;
 
-constexpr std::size_t kFewOps = 64;  // a set of them is a word
+constexpr std::size_t kFewOps = 64;  // a set of ops is the bits of a word
 
 }  // namespace
 

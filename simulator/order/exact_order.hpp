@@ -1,4 +1,4 @@
-// The best order of few ops.
+// Exact search for the order with the lowest peak, for few ops.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 namespace tidepool {
 
 /// The lowest peak of any order, for steps of few ops: by sets of ops that have run, those with the lowest peak first.
-/// @param most_sets  that are looked at; if there are more, `exact` is false and the order is the recorded one
+/// @param most_sets  the most sets that are visited; if there are more, `exact` is false and the order is the recorded
+/// one
 OpOrder exact_order(const Lifetimes& lifetimes, const Dependencies& dependencies, std::size_t most_sets);
 
 }  // namespace tidepool

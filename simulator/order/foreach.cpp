@@ -10,8 +10,9 @@
 namespace tidepool {
 namespace {
 
-/// Length of the lists of an op on lists of tensors; 1: it is none, or cannot be taken apart. The lists stand one after
-/// the other in its uses, and the entries of one are all used in the same way: what it writes tells how long they are.
+/// Length of the lists of an op on lists of tensors; 1: it has no lists, or cannot be divided. The lists follow each
+/// other in its uses, and all entries of a list are used in the same way. The number of written entries gives the
+/// length.
 std::size_t list_length(const Trace& trace, OpId id) {
   const std::string_view name = trace.text(trace.op(id).name);
   if (!name.starts_with("aten::_foreach_")) return 1;
@@ -70,7 +71,7 @@ Trace split_foreach(const Trace& trace) {
         else
           to.run(OpId{step.id});
         break;
-      case StepKind::kForget:  // says something only where in-place writes are copies
+      case StepKind::kForget:  // has a meaning only if in-place writes are copies
         break;
     }
   return to.finish();

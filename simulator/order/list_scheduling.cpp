@@ -12,7 +12,7 @@ using Ops = std::vector<std::uint32_t>;
 /// Largest number of ops that eager_order() brings forward together.
 constexpr std::size_t kMostTogether = 64;
 
-/// Buffers while ops run one after the other.
+/// The live buffers while ops run one after the other.
 class Live {
  public:
   explicit Live(const Lifetimes& lifetimes) : lifetimes_{lifetimes} {
@@ -40,7 +40,7 @@ class Live {
   std::vector<std::uint32_t> left_;  // by buffer: ops that will need it
 };
 
-/// Ops with all that must run before and after them, in a run from the first op on.
+/// The ops that have run, and the dependencies of all ops.
 struct Progress {
   explicit Progress(const Dependencies& all) : dependencies{all}, done(all.before.size()) {}
   bool may_run(std::uint32_t op) const {
@@ -51,7 +51,7 @@ struct Progress {
   std::vector<bool> done;  // by op
 };
 
-/// The ops that `op` still waits for, with itself, in the recorded order; nothing if they are too many.
+/// `op` and the ops that it still waits for, in the recorded order; nothing if they are too many.
 std::optional<Ops> needed_for(std::uint32_t op, const Progress& progress) {
   Ops found{op};
   std::vector<std::uint32_t>::size_type next = 0;

@@ -1,4 +1,4 @@
-// Orders that are made op by op, by a rule.
+// List scheduling: orders that are built op by op.
 #pragma once
 
 #include "simulator/order/dependencies.hpp"
@@ -6,15 +6,15 @@
 
 namespace tidepool {
 
-/// List scheduling: of the ops that may run, always the one after which least is alive; of equal ones the first
-/// recorded. O(ops * ready ops * uses).
+/// Always takes the ready op after which the fewest bytes are alive; of equal ones, the first recorded.
+/// O(ops * ready ops * uses).
 OpOrder least_growth_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
-/// The recorded order, but an op that frees more than it allocates runs as soon as it may, with the ops that it needs
-/// if all of them together do.
+/// The recorded order, but an op that frees more bytes than it allocates runs as early as possible. It brings the ops
+/// that it needs with it if all of them together free more than they allocate.
 OpOrder eager_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
-/// List scheduling from the end: the op after which most is alive runs as late as it may.
+/// List scheduling from the end: the op after which the most bytes are alive runs as late as possible.
 OpOrder latest_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 }  // namespace tidepool

@@ -8,7 +8,7 @@ namespace {
 
 using Ops = std::vector<std::uint32_t>;
 
-/// Orders that move_ops() looks at.
+/// The most orders that move_ops() tries.
 constexpr int kMostMoves = 20'000;
 
 /// Moves all of `group`, positions in `order`, in front of position `to` (or behind it), keeping their order.
@@ -24,7 +24,7 @@ Ops moved(const Ops& order, const std::vector<bool>& in_group, std::size_t to, b
   return result;
 }
 
-/// Marks `op` and all that it needs (or that needs it) among `order[first, last)`.
+/// Marks `op` and all ops that it needs (or that need it) among `order[first, last)`.
 std::vector<bool> closure(std::uint32_t op, const Ops& order, std::size_t first, std::size_t last,
                           const std::vector<std::vector<std::uint32_t>>& edges) {
   std::vector<bool> range(order.size()), found(order.size());

@@ -14,16 +14,16 @@ struct OpOrder {
   std::vector<std::uint32_t> ops;
   Bytes peak;
   std::string rule;    ///< "recorded", "least", "eager", "latest", "moved" or "exact"
-  bool exact = false;  ///< no order has a lower peak
+  bool exact = false;  ///< whether it is proved that no order has a lower peak
 };
 
 /// An order with its peak.
 OpOrder order_of(const Lifetimes& lifetimes, std::vector<std::uint32_t> ops, std::string rule);
 
-/// The recorded order, with lifetimes as Lifetimes has them.
+/// The recorded order, with lifetimes by need (see Lifetimes).
 OpOrder recorded_order(const Lifetimes& lifetimes);
 
-/// No order has a lower peak: what is always alive and what one op needs while it runs.
+/// A lower bound on the peak of every order: bytes that are always alive, plus the most that one op needs.
 Bytes peak_bound(const Lifetimes& lifetimes);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Copying the ops of a trace into another one, in another order.
+// Copy of the ops of a trace into a new trace, in another order.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// Appends buffers and ops of a trace to a new one. Ops may come in any order that keeps what they read.
+/// Appends buffers and ops of a trace to a new one. Ops may come in any order in which they read the same versions.
 class Rebuild {
  public:
   explicit Rebuild(const Trace& trace);
@@ -20,10 +20,10 @@ class Rebuild {
   void free(BufferId buffer) { builder_.free(buffer_of(buffer)); }
   /// Runs `op` with all of its uses.
   void run(OpId op) { run(op, trace_.uses(op), trace_.op(op).duration); }
-  /// Runs a part of `op`: these of its uses, for so long.
+  /// Runs a part of `op`: some of its uses, for a duration.
   void run(OpId op, std::span<const Use> uses, Nanos duration);
   std::map<std::string, std::string>& meta() { return builder_.meta(); }
-  /// Ends the trace; what the old one hands on, the new one does.
+  /// Ends the trace; its outputs are those of the old one.
   Trace finish();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace tidepool {
 
-/// The best order that the rules of list scheduling, moves and, for few ops, exact search find.
+/// The best order found by list scheduling, moves and, for few ops, exact search.
 OpOrder lowest_peak_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
 
 }  // namespace tidepool

@@ -39,7 +39,7 @@ class AddressIndex {
     largest_[p] = std::max(largest_[p], block.size);
   }
 
-  /// Takes out the block of this size and address, which is there.
+  /// Removes the block of this size and address, which must be in the set.
   void erase(Bytes /*size*/, Bytes address) {
     const std::size_t p = page_of(address);
     std::uint32_t slot = 0;

@@ -1,4 +1,4 @@
-// From the address of a block to the allocator's record of it.
+// Map from the address of a block to the allocator's record of it.
 #pragma once
 
 #include <cstddef>

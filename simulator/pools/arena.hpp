@@ -11,7 +11,7 @@
 namespace tidepool {
 
 /// [0, capacity) with coalescing. The index of the free blocks decides which one is taken: FreeIndex makes it a best
-/// fit, AddressIndex a first fit; both prefer the lower address among equals. What lies above the last block in use is
+/// fit, AddressIndex a first fit; both prefer the lower address among equals. The memory above the last block in use is
 /// a free block like every other, but it is not in the index.
 template <class Index>
 class Arena {

@@ -1,4 +1,4 @@
-// Base of the pools that own the whole device.
+// Pool that owns the whole memory of the device.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class ArenaPool final : public Pool {
   Bytes largest_hole() const override { return arena_->largest_hole(); }
 
  private:
-  /// Without a division where that is possible.
+  /// The size rounded up to the alignment; without a division if the alignment is a power of two.
   Bytes rounded(Bytes size) const {
     const std::int64_t below = alignment_.count() - 1;
     return (alignment_.count() & below) == 0 ? Bytes{(size.count() + below) & ~below} : round_up(size, alignment_);

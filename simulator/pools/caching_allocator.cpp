@@ -87,7 +87,7 @@ Bytes CachingAllocator::room_at(Bytes address) const {
 }
 
 Bytes CachingAllocator::largest_hole() const {
-  // What is left of the device serves small requests from 2 MiB on and large ones from a whole segment on.
+  // The rest of the device serves small requests if it has 2 MiB, and large ones if it has a whole segment.
   const Bytes left = limit_ - reserved_;
   Bytes largest = left >= std::min(config_.large_segment_size, kCachingMinLargeAlloc) ? left
                   : left >= kCachingSmallSegment                                      ? kCachingSmallSize
@@ -102,7 +102,7 @@ FreeIndex::Place CachingAllocator::choose(const Cache& cache, Bytes size) const 
   if (!found.valid()) return {};
   const auto expandable = [&](FreeIndex::Place place) { return blocks_[cache.free.at(place).node].range != kNone; };
   if (expandable(found) && config_.expandable_segments) {
-    // An expandable block is as large as what it can grow to, so a larger one that cannot grow may be the better fit.
+    // An expandable block counts with the size that it can grow to, so a larger one that cannot grow may fit better.
     for (FreeIndex::Place next = cache.free.next(found); expandable(found) && next.valid();
          next = cache.free.next(next)) {
       if (size_with_room(cache.free.at(next).node) >= size_with_room(cache.free.at(found).node)) break;
@@ -124,7 +124,7 @@ bool CachingAllocator::should_split(const SegmentBlock& block, Bytes size) const
   return size < config_.max_split_size && remaining > kCachingSmallSize;
 }
 
-/// A block that is in no index, at least `size` large, from the device; kNone if that refuses.
+/// A new block of at least `size` from the device, in no index yet; kNone if the device refuses.
 std::uint32_t CachingAllocator::grow(std::uint32_t cache, Bytes size, bool expandable) {
   if (config_.expandable_segments && expandable) return grow_expandable(cache, size);
   const Bytes segment = segment_for(config_, size);
@@ -144,7 +144,7 @@ void CachingAllocator::erase_free(std::uint32_t id) {
   caches_[blocks_[id].pool].free.erase(blocks_[id].size, blocks_[id].address);
 }
 
-/// Takes the block after `id` over if both are free and both mapped or both not.
+/// Merges the block after `id` into it if both are free and both are mapped or both are not.
 void CachingAllocator::merge_next(std::uint32_t id) {
   const std::uint32_t next = blocks_[id].next;
   if (next == kNone || blocks_[next].used || blocks_[next].mapped != blocks_[id].mapped) return;
@@ -171,7 +171,8 @@ void CachingAllocator::drop_segment(std::uint32_t id) {
   device_->release(segment.offset, segment.size);
 }
 
-/// Above the threshold, gives whole large segments back, those first that have not been wanted for longer than average.
+/// Above the threshold, returns whole large segments to the device: those that have been unused for longer than
+/// average.
 void CachingAllocator::collect_garbage() {
   const Bytes threshold{
       static_cast<std::int64_t>(config_.garbage_collection_threshold * static_cast<double>(limit_.count()))};
@@ -235,7 +236,7 @@ void CachingAllocator::release_cached_blocks(bool private_pools) {
   release_family(private_pools, !private_pools);
 }
 
-/// The small or large blocks of all streams: whole segments first, then pages.
+/// Returns the small or large blocks of all streams to the device: whole segments first, then pages.
 void CachingAllocator::release_family(bool private_pools, bool small) {
   std::vector<std::uint32_t> to_unmap;
   for (const std::uint32_t cache : order_) {

@@ -1,4 +1,4 @@
-// PyTorch's caching allocator, bit for bit: which address a request gets, and what is asked of the device when.
+// Exact model of PyTorch's caching allocator: the address of every request, and the requests to the device.
 #pragma once
 
 #include <compare>
@@ -22,12 +22,12 @@ namespace tidepool {
 /// a split limit is set) and then all whole cached segments go back to it before the last attempt. Source:
 /// c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.0 to 2.10, DeviceCachingAllocator::malloc and what it calls.
 ///
-/// A block that other streams have used is given up with free_after(): it counts as in use until poll() finds its
-/// events complete, or until release_cached_blocks() waits for them. Where a log says when a block came back, free()
-/// does it; during reserve() and map() the device may call that.
+/// A block that other streams have used is freed with free_after(): it counts as in use until poll() finds its events
+/// complete, or until release_cached_blocks() waits for them. If a log records when a block became free, free() is
+/// called then; the device may call free() during reserve() and map().
 class CachingAllocator {
  public:
-  /// What keeps blocks apart. `owner` and `number` are those of a captured graph's or user's pool; 0, 0 for all others.
+  /// Requests get blocks of their own key only. `owner` and `number` name a captured graph's or user's pool; else 0, 0.
   struct Key {
     std::int64_t owner = 0;
     std::int64_t number = 0;
@@ -36,7 +36,7 @@ class CachingAllocator {
     auto operator<=>(const Key&) const = default;
     bool is_private() const { return owner != 0 || number != 0; }
   };
-  /// What a request says besides its size.
+  /// The properties of a request besides its size.
   struct Source {
     std::int64_t stream = 0;
     std::int64_t owner = 0;
@@ -47,15 +47,15 @@ class CachingAllocator {
   /// @param limit  of reserved bytes, for the garbage collector's threshold and the size of expandable ranges
   CachingAllocator(const CachingConfig& config, Device& device, Bytes limit);
 
-  /// Whose blocks a request of that rounded size gets.
+  /// The key of the blocks that a request of this rounded size gets.
   static Key key_of(Bytes rounded, const Source& source);
 
   std::optional<Block> malloc(Bytes requested, const Source& source);
   /// @return whether `address` was in use
   bool free(Bytes address);
-  /// Frees it when the streams that have used it are done; at once if there are none.
+  /// Frees a block when the streams that have used it are done; at once if there are none.
   void free_after(Bytes address, std::span<const StreamUse> uses);
-  /// Asks for the events of free_after(), as PyTorch does in front of every malloc().
+  /// Checks the events of free_after(), as PyTorch does before every malloc().
   void poll(Nanos now);
   /// Waits for all events of free_after(). Gives every whole cached segment and every whole page of cached expandable
   /// blocks back (torch.cuda.empty_cache).
@@ -70,7 +70,7 @@ class CachingAllocator {
   Bytes largest_hole() const;
   const CachingConfig& config() const { return config_; }
 
-  /// A state to begin with. `used`: the blocks in use, in address order, inside of the segment and without overlap.
+  /// Adds a segment to the start state. `used`: the blocks in use, in address order, in the segment, without overlap.
   void adopt_segment(const Key& key, const Block& segment, std::span<const Block> used);
   /// The same for a range of addresses that is mapped in part. `mapped`: in address order, disjoint.
   void adopt_range(const Key& key, const Block& range, std::span<const Block> mapped, std::span<const Block> used);

@@ -11,13 +11,13 @@ constexpr Bytes kLargestRange{std::int64_t{1} << 46};
 
 }  // namespace
 
-/// What a free block can grow to within its range.
+/// The size that a free block can grow to within its range.
 Bytes CachingAllocator::size_with_room(std::uint32_t id) const {
   const std::uint32_t next = blocks_[id].next;
   return blocks_[id].size + (next != kNone && !blocks_[next].mapped ? blocks_[next].size : Bytes{});
 }
 
-/// Maps what is missing behind the first place of the range that has room. Pages that were mapped before the device
+/// Maps the missing pages at the first place that has enough addresses. Pages that were mapped before the device
 /// refused one stay cached.
 std::uint32_t CachingAllocator::grow_expandable(std::uint32_t cache, Bytes size) {
   std::uint32_t id = find_expandable(cache, size);
@@ -52,7 +52,7 @@ std::uint32_t CachingAllocator::find_expandable(std::uint32_t cache, Bytes size)
   return add_range(cache, {device_->reserve_addresses(length), length});
 }
 
-/// A range without memory, as one unmapped block.
+/// Adds a range without memory, as one unmapped block.
 std::uint32_t CachingAllocator::add_range(std::uint32_t cache, const Block& range) {
   const Bytes page = caches_[cache].key.small ? kCachingSmallSegment : config_.large_segment_size;
   ranges_.push_back({range.offset, range.size, page});
@@ -65,8 +65,8 @@ std::uint32_t CachingAllocator::add_range(std::uint32_t cache, const Block& rang
   return id;
 }
 
-/// Puts whole pages behind the first `size` bytes of an unmapped block, which begins at a page. @return the free block
-/// that they are part of now, kNone if the device refuses
+/// Maps whole pages for the first `size` bytes of an unmapped block, which begins at a page boundary. @return the free
+/// block that they are part of now; kNone if the device refuses
 std::uint32_t CachingAllocator::map_block(std::uint32_t id, Bytes size) {
   const Bytes mapped = round_up(size, ranges_[blocks_[id].range].page);
   if (!device_->map(blocks_[id].address, mapped, ranges_[blocks_[id].range].page)) return kNone;
@@ -79,7 +79,7 @@ std::uint32_t CachingAllocator::map_block(std::uint32_t id, Bytes size) {
   return merged;
 }
 
-/// Gives the whole pages inside of a free block back; what is left of it on both sides stays cached.
+/// Unmaps the whole pages inside a free block; the rest of it on both sides stays cached.
 void CachingAllocator::unmap_block(std::uint32_t id) {
   const Range& range = ranges_[blocks_[id].range];
   const Bytes begin = blocks_[id].address - range.address;

@@ -11,10 +11,10 @@ namespace tidepool {
 namespace {
 
 constexpr Bytes kMebibyte{1 << 20};
-constexpr Bytes kPage{2 << 20};  // what devices map at once
+constexpr Bytes kPage{2 << 20};  // devices map multiples of it
 constexpr std::uint64_t kMostDivisions = 1u << 30;
 
-/// Reads the settings of one pool and refuses what PyTorch refuses.
+/// Reads the settings of one pool; refuses values that PyTorch refuses.
 class Reader {
  public:
   Reader(std::string owner, const Options& options) : owner_{std::move(owner)}, options_{options} {}
@@ -23,7 +23,7 @@ class Reader {
     throw InputError{fmt::format("{}: option '{}' is {}; expected {}", owner_, name, options_.word(name), expected)};
   }
 
-  /// Whole MiB, as PyTorch's settings are, and `least` or more. @param unset  what 0B stands for, "" if nothing
+  /// A size in whole MiB, as in PyTorch's settings, of at least `least`. @param unset  meaning of 0B; "" if not allowed
   Bytes mebibytes(const std::string& name, Bytes least, const std::string& unset) const {
     const Bytes size = options_.bytes(name);
     if (size == Bytes{} && !unset.empty()) return size;
@@ -33,8 +33,8 @@ class Reader {
     return size;
   }
 
-  /// "4" for all sizes, or "[256:1,512:2,>:4]": from 256 MiB on, from 512 MiB on, from twice the last on; what is
-  /// below the first has the divisions of the first.
+  /// Reads "4" for all sizes, or "[256:1,512:2,>:4]": from 256 MiB on, from 512 MiB on, from twice the last on. Sizes
+  /// below the first have the divisions of the first.
   std::array<int, 16> divisions(const std::string& name) const {
     const std::string& text = options_.word(name);
     std::array<int, 16> divisions{};

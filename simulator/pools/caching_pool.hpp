@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The settings of PYTORCH_CUDA_ALLOC_CONF that the model knows, as options of a pool.
+/// The modelled settings of PYTORCH_CUDA_ALLOC_CONF, as options of a pool.
 std::vector<OptionInfo> caching_options();
 
 /// Reads them. @param owner  the pool's name, for messages
@@ -22,8 +22,8 @@ std::vector<OptionInfo> caching_options();
 CachingConfig caching_config(const std::string& owner, const Options& options, bool expandable);
 
 /// Requests of one stream do not get blocks of another, and every use of a block by another stream counts as recorded
-/// (torch.Tensor.record_stream); where there is no time (`tidepool pack`), such blocks come back at once. The device's
-/// capacity takes the part of the memory fraction that PyTorch's garbage collector wants to be set.
+/// (torch.Tensor.record_stream); without times (`tidepool pack`), such blocks are free at once. The garbage collector's
+/// threshold is a share of the capacity; PyTorch takes it of the memory fraction that the user must set.
 class CachingPool final : public Pool {
  public:
   explicit CachingPool(const CachingConfig& config) : config_{config} {}

@@ -1,4 +1,4 @@
-// The sizes of PyTorch's caching allocator: what a request is rounded to, and what is asked of the device for it.
+// The sizes of PyTorch's caching allocator: rounded requests, and segments.
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@ struct CachingConfig {
   std::array<int, 16> roundup_power2_divisions{};  ///< [i] for sizes from 2^i MiB, the last for all above; 0 = off
   Bytes large_segment_size{20 << 20};              ///< for requests from 1 to 10 MiB, and large expandable pages
   bool expandable_segments = false;
-  Bytes range_size = kUnlimited;  ///< addresses of one expandable segment; unlimited: 1 1/8 of what the device has
+  Bytes range_size = kUnlimited;  ///< addresses of one expandable segment; unlimited: 1 1/8 of the device's memory
 };
 
 inline constexpr Bytes kCachingMinBlock{512};
 inline constexpr Bytes kCachingSmallSize{1 << 20};       ///< rounded requests up to this are small
 inline constexpr Bytes kCachingSmallSegment{2 << 20};    ///< segment and page size for small requests
-inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< from here on a segment is made to measure ...
-inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< ... in multiples of this
+inline constexpr Bytes kCachingMinLargeAlloc{10 << 20};  ///< from here on a segment has the size of its request ...
+inline constexpr Bytes kCachingRoundLarge{2 << 20};      ///< ... rounded up to a multiple of this
 
 /// The size of the block that a request of `size` bytes gets before splitting is considered.
 Bytes rounded_request(const CachingConfig& config, Bytes size);
 
-/// The size of the segment that a rounded request asks of the device when nothing cached fits.
+/// The size of the segment that is requested from the device if no cached block fits a rounded request.
 Bytes segment_for(const CachingConfig& config, Bytes rounded);
 
 }  // namespace tidepool

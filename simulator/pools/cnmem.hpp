@@ -1,4 +1,4 @@
-// CnMem's memory manager, bit for bit.
+// Exact model of CnMem's memory manager.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 namespace tidepool {
 
 /// The root manager of NVIDIA's CnMem, which serves every stream that was not registered with a manager of its own:
-/// sizes in multiples of 512 B, exact best fit with ties to the lowest address, the low part is taken and the rest
-/// stays free however small. A miss asks the device for exactly the rounded size. Freed blocks merge with free
+/// sizes in multiples of 512 B, exact best fit with ties to the lowest address; the low part is taken and the rest
+/// stays free at any size. A miss asks the device for exactly the rounded size. Freed blocks merge with free
 /// neighbours, but never across two segments, and segments are never given back. Source: github.com/NVIDIA/cnmem,
 /// src/cnmem.cpp at 37896cc (2018).
 class CnMem {

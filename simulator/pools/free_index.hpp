@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// A free block: its size and address order it, `node` is the owner's name for it.
+/// A free block. Ordered by size, then address; `node` is the owner's number of it.
 struct FreeBlock {
   Bytes size = {};
   Bytes address = {};
@@ -27,7 +27,7 @@ class FreeIndex {
  public:
   static constexpr bool kSmallestFirst = true;
 
-  /// Where a block stands; valid until the next insert or erase.
+  /// The position of a block; valid until the next insert or erase.
   struct Place {
     std::uint32_t bin = kNoBin;
     std::uint32_t slot = 0;
@@ -46,7 +46,7 @@ class FreeIndex {
     ++count_;
   }
 
-  /// Takes out the block of this size and address, which is there.
+  /// Removes the block of this size and address, which must be in the set.
   void erase(Bytes size, Bytes address) {
     const std::uint32_t bin = bin_of(size);
     erase({bin, slot_of(bins_[bin], FreeBlock{size, address, 0})});
@@ -72,7 +72,7 @@ class FreeIndex {
   }
 
   const FreeBlock& at(Place place) const { return bins_[place.bin][place.slot]; }
-  /// In (size, address) order; not valid after the last.
+  /// The next block in (size, address) order; not valid after the last.
   Place next(Place place) const { return place.slot > 0 ? Place{place.bin, place.slot - 1} : first_after(place.bin); }
   Place first() const { return find(Bytes{0}); }
   /// Size of the largest block, 0 if there is none.

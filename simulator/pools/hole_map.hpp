@@ -1,4 +1,4 @@
-// An arena in which the caller may say where a block goes.
+// An arena whose caller may choose the address of a block.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class HoleMap {
     return address;
   }
 
-  /// The high part of the same hole.
+  /// The high part of the hole that place_best() would take.
   std::optional<Bytes> place_best_high(Bytes size) {
     const auto found = sizes_.lower_bound({size, Bytes{}});
     if (found == sizes_.end()) return {};
@@ -67,7 +67,7 @@ class HoleMap {
     for (auto hole = sizes_.lower_bound({size, Bytes{}}); hole != sizes_.end(); ++hole) visit(hole->second);
   }
 
-  /// Takes back what was placed.
+  /// Frees a block that was placed.
   void release(const Block& block) {
     Bytes address = block.offset, size = block.size;
     auto above = holes_.lower_bound(address);

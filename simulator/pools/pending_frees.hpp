@@ -10,10 +10,10 @@
 namespace tidepool {
 
 /// The end-of-life events of PyTorch's caching allocator. Freeing a block that other streams have used records one
-/// event on each of them; the block comes back when all of them have completed. Every stream's events wait in a queue
-/// of their own, and asking stops at the first that has not completed, whatever stands behind it. Streams are asked in
-/// the order of their ids; in PyTorch it is that of a hash table, which decides nothing but the ages that garbage
-/// collection sees. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events, process_events and
+/// event on each of them; the block is free when all of them have completed. Every stream's events wait in a queue of
+/// their own. Polling a queue stops at the first event that has not completed, even if later ones have. Queues are
+/// polled in the order of stream ids; in PyTorch it is that of a hash table, which affects only the ages that the
+/// garbage collector sees. Source: c10/cuda/CUDACachingAllocator.cpp, insert_events, process_events and
 /// synchronize_and_free_events.
 class PendingFrees {
  public:

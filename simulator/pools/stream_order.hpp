@@ -1,4 +1,4 @@
-// Order of streams: how much of each other's work they have waited for.
+// Order among streams: how far each stream has waited for the others.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,9 @@
 
 namespace tidepool {
 
-/// Happens-before among the streams of a program, as far as it has been issued: an op comes after everything that was
-/// issued to its stream before it, after the ops that the trace's orders name, after the ops that made what it reads,
-/// and after all that those came after. O(uses * streams) over the whole program; nothing where there is only one
-/// stream.
+/// The happens-before order among the ops that a program has issued so far. An op comes after all ops issued to its
+/// stream before it, after the ops that the trace's orders name, after the producers of the versions that it reads, and
+/// after all ops that come before those. O(uses * streams) over the whole program; no cost if there is only one stream.
 class StreamOrder {
  public:
   explicit StreamOrder(const Trace& trace) : trace_{&trace}, streams_{trace.data().streams.size()} {
@@ -20,17 +19,17 @@ class StreamOrder {
     if (streams_ > 1) of_op_.resize(trace.ops().size() * streams_);
   }
 
-  /// Up to, but not including, `before`; all ops if it names none. Going back begins again.
+  /// Issues the ops before `before`; all ops if it is not valid. Starts again if more have been issued already.
   void issue_up_to(OpId before) {
     const std::size_t end = before.valid() ? before.index() : trace_->ops().size();
     if (end < issued_) restart();
     for (; issued_ < end; ++issued_) issue(OpId{issued_});
   }
 
-  /// How much of `stream` has been issued: the number of its last op plus one.
+  /// The point up to which `stream` has been issued: the number of its last op plus one.
   std::uint32_t issued(StreamId stream) const { return last_[stream.index()]; }
-  /// Whether what is issued to `waiter` from now on comes after everything that was issued to `stream` up to `point`,
-  /// what issued() said then.
+  /// Whether ops issued to `waiter` from now on come after all ops of `stream` up to `point`, an earlier result of
+  /// issued().
   bool after(StreamId waiter, StreamId stream, std::uint32_t point) const {
     return waiter == stream || now_[waiter.index() * streams_ + stream.index()] >= point;
   }

@@ -12,19 +12,19 @@
 
 namespace tidepool {
 
-/// Times of all-reduces within one node. Between two sizes of the table time grows in proportion to the size; below its
-/// first size it is the first time; beyond its last size the rate of the last one holds.
+/// Times of all-reduces within one node. Between two sizes of the table, time is interpolated linearly; below its first
+/// size it is the first time; beyond its last size, it grows at the rate of the last one.
 class CollectiveTable {
  public:
   /// Reads a CSV file with a header. Columns, in any order: gpu, n_gpus, size_bytes, time_in_place_ns (or, if the file
-  /// has no such column, time_out_of_place_ns); others are left out. nccl-tests measures such times.
+  /// has no such column, time_out_of_place_ns); others are ignored. nccl-tests measures such times.
   /// @param gpu  rows of this device only; "" = the file has one device
   /// @throws InputError  "t.csv:7: n_gpus is '2.5'; expected a whole number of at least 2"
   /// @throws InputError  "t.csv: no device 'h100'; the file has a100, v100"
   /// @throws InputError  "t.csv: has a100, v100; expected one of them to be named, as in t.csv:a100"
   CollectiveTable(const Input& input, const std::string& gpu);
 
-  /// Nothing where the table does not have so many devices.
+  /// The time of an all-reduce of `size` bytes; nothing if the table has no rows for this number of devices.
   std::optional<Nanos> all_reduce(std::size_t devices, Bytes size) const;
 
  private:

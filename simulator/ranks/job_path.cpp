@@ -44,7 +44,7 @@ class Walk {
         }
   }
 
-  /// From the op's end to what it waited for. True: that is the end of another op.
+  /// Goes from the op's end to the event that it waited for. @return  whether that is the end of another op
   bool back_to_ready() {
     if (op().collective != RankOp::kNone) meet();
     const OpTimes& found = times();
@@ -56,7 +56,7 @@ class Walk {
     return true;
   }
 
-  /// The path goes on where the last rank arrived.
+  /// Goes on at the rank that arrived last.
   void meet() {
     const std::uint32_t number = op().collective;
     const CollectiveTimes& collective = times_.collectives[number];
@@ -71,7 +71,8 @@ class Walk {
     part_ = {.rank = collective.last, .begin = {}, .end = collective.begin, .shares = {}, .left_at = number};
   }
 
-  /// From the launch of the op along the host to the end of a wait (true), or to the launch of the op before.
+  /// Goes back on the host from the launch of the op to the end of a host wait (returns true) or to the launch before
+  /// it.
   bool back_on_host() {
     Nanos gap = op().gap;
     while (op_ > 0) {

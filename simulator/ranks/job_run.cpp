@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-/// All-reduces with recorded sizes take what the table says; other collectives what was recorded.
+/// Sets the costs of all-reduces with recorded sizes to the times of the table; other collectives keep recorded costs.
 void price(const Job& job, const CollectiveTable& table, const std::string& name, std::vector<Nanos>& costs) {
   bool any = false;
   for (std::size_t i = 0; i < job.collectives.size(); ++i) {
@@ -35,7 +35,7 @@ void change_programs(const JobChange& change, std::vector<RankProgram>& programs
       programs[rank] = scaled(std::move(programs[rank]), change.factor, change.what);
 }
 
-/// Refuses times whose sums 64 bits may not hold: no path is longer than all times of all ranks.
+/// Refuses times whose sum over all ranks, which no path exceeds, may not fit into 64 bits.
 void check_times(const std::string& path, const std::vector<RankProgram>& programs, const std::vector<Nanos>& costs,
                  double factor) {
   const auto number = [](Nanos time) { return std::abs(static_cast<double>(time.count())); };

@@ -1,4 +1,4 @@
-// One simulation of a job as a user asks for it, and its results for people and as JSON.
+// One simulation of a job with the user's changes, and its results as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace tidepool {
 
-/// What differs from the recording.
+/// Changes of a job against its recording.
 struct JobChange {
-  std::vector<std::size_t> ranks = {};  ///< whose own time changes; empty: of all
-  double factor = 1;                    ///< of their own time
+  std::vector<std::size_t> ranks = {};  ///< ranks whose own time changes; empty: all
+  double factor = 1;                    ///< that their own time is multiplied by
   OwnTime what = OwnTime::kAll;
-  std::string table = {};  ///< all-reduces take what it says; "" = as recorded
+  std::string table = {};  ///< the table with the times of all-reduces; "": as recorded
 };
 
 struct JobResult {
@@ -23,11 +23,12 @@ struct JobResult {
   JobTimes times;
   JobPath path;
   JobWaits waits;
-  std::optional<Nanos> off;  ///< of a job as it was recorded: largest difference of an end of a collective
-  Nanos recorded;            ///< when the recording's last op ended
+  std::optional<Nanos> off;  ///< of a job without changes: largest error of the end of a collective
+  Nanos recorded;            ///< end of the recording's last op
 };
 
-/// @throws InputError  as simulate_job(), "--rank: 9; expected ranks of the job, 0 to 7", and where a table has no such time
+/// @throws InputError  as simulate_job(), "--rank: 9; expected ranks of the job, 0 to 7", and where a table has no such
+/// time
 JobResult run_job(const LoadedJob& job, const std::string& path, const JobChange& change, std::size_t threads);
 
 void print_job(const LoadedJob& job, const std::string& path, const JobResult& result);

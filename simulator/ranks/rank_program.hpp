@@ -1,4 +1,4 @@
-// A rank's step as it was recorded: what every op waits for, and what it takes by itself.
+// A rank's step as recorded: the dependencies of every op, and its own time.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace tidepool {
 /// before it in the trace; of a host wait, the host is done when it ends, of any other op when it is launched.
 struct RankOp {
   StreamId stream = {};
-  Nanos gap = {};       ///< negative where another thread launched it earlier
-  Nanos lag = {};       ///< at least 0; what the recording does not explain is in it, too
-  Nanos duration = {};  ///< not of a collective
+  Nanos gap = {};       ///< negative if another thread launched it earlier
+  Nanos lag = {};       ///< at least 0; includes delays that the recording does not explain
+  Nanos duration = {};  ///< 0 for a collective
   bool host_wait = false;
   std::uint32_t collective = kNone;  ///< index into the job's collectives
   std::uint32_t first_before = 0;    ///< ops that it is ordered after: [first_before, last_before) of `before`
@@ -42,10 +42,10 @@ struct RankProgram {
 /// @throws InputError  "job.json: rank 2: op 31, 'ncclKernel', is a collective of no group; expected all to be joined"
 std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& path);
 
-/// What of a rank's own time changes.
+/// The part of a rank's own time that changes.
 enum class OwnTime : std::uint8_t { kAll, kOps, kHost };
 
-/// A program whose ops (not its collectives), host time between ops, or both take `factor` as long.
+/// The program with the time of its ops (but not collectives), of the host between ops, or both multiplied by `factor`.
 RankProgram scaled(RankProgram program, double factor, OwnTime what);
 
 }  // namespace tidepool

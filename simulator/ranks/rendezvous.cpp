@@ -14,7 +14,7 @@ namespace {
 
 constexpr Nanos kUnknown{-1};
 
-/// One rank, as far as it gets by itself. The host issues ops in order; each stream runs its own in order.
+/// One rank between collectives. The host issues ops in order; each stream runs its own ops in order.
 class RankRun {
  public:
   RankRun(const RankProgram& program, const std::vector<CollectiveTimes>& collectives)
@@ -24,13 +24,13 @@ class RankRun {
         queues_(program.streams),
         host_{program.start} {}
 
-  /// Goes on until every stream waits for a collective that has not ended, or for nothing any more.
+  /// Runs until every stream waits for a collective that has not ended, or is done.
   void advance() {
     while (issue() || run_streams()) {
     }
   }
 
-  /// Collectives (their ops) that were reached and whose end is not known, lowest stream first.
+  /// The ops of collectives that the rank has reached and whose end is not known, lowest stream first.
   std::vector<std::uint32_t> waiting() const {
     std::vector<std::uint32_t> ops;
     for (const Queue& queue : queues_)
@@ -145,7 +145,7 @@ class JobRun {
   }
 
  private:
-  /// Between rounds, alone: collectives whose ranks have all arrived begin and end.
+  /// Begins and ends the collectives whose ranks have all arrived. Called between rounds, by one thread.
   void meet() {
     bool any = false;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -165,7 +165,7 @@ class JobRun {
     ended_ = !any;
   }
 
-  /// A rank that waits is in a collective that another rank has not reached.
+  /// Refuses a job in which every rank waits in a collective that another rank has not reached.
   [[noreturn]] void refuse_deadlock() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)

@@ -9,20 +9,20 @@
 
 namespace tidepool {
 
-/// What an op waited for last before it started.
+/// The kind of event that an op waited for last before it started.
 enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
 
 /// Times of one op, since the start of the job.
 struct OpTimes {
-  Nanos launch, start, end;  ///< a collective's start is when its rank arrived
+  Nanos launch, start, end;  ///< the start of a collective is the arrival of its rank
   Awaited awaited = Awaited::kHost;
   std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op
 };
 
 struct CollectiveTimes {
-  Nanos begin;           ///< when the last rank had arrived
-  Nanos end;             ///< for all ranks together
-  std::size_t last = 0;  ///< the rank that arrived last; of several the lowest
+  Nanos begin;           ///< arrival of the last rank
+  Nanos end;             ///< the same for all ranks
+  std::size_t last = 0;  ///< the rank that arrived last; of several, the lowest
 };
 
 struct JobTimes {
@@ -36,12 +36,13 @@ struct JobTimes {
 /// path, so they do not depend on the number of threads. O(ops).
 /// @param costs    by collective
 /// @param threads  at least 1
-/// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1; rank 1
+/// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1; rank
+/// 1
 ///                     is in all_to_all (collective 0) and waits for rank 0; expected one order on all ranks"
 JobTimes simulate_job(const LoadedJob& job, const std::string& path, const std::vector<RankProgram>& programs,
                       const std::vector<Nanos>& costs, std::size_t threads);
 
-/// Costs of all collectives as the job file has them.
+/// The recorded costs of all collectives, from the job file.
 std::vector<Nanos> recorded_costs(const Job& job);
 
 }  // namespace tidepool
