@@ -49,8 +49,7 @@ class TraceBuilder {
   void forget(VersionId id);
   /// A mark in front of the next step.
   void mark(MarkKind kind, std::string_view name);
-  /// Op `after` waits for op `before`.
-  void order(OpId before, OpId after);
+  void order(OpId before, OpId after);  ///< op `after` waits for op `before`
 
   /// The version that a buffer holds now; none if nothing was written to or read from it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }

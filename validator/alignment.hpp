@@ -1,4 +1,4 @@
-// Addresses that memory can have: those that a device allows, and those that a pool gives.
+// Alignment of addresses: that of the device, and that of a pool.
 #pragma once
 
 #include "simulator/plan_file.hpp"

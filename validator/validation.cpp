@@ -25,7 +25,7 @@ class Validator::Backend {
   virtual bool measures() const = 0;
   /// State is kept between runs of the same plan only.
   virtual void begin_plan() {}
-  /// @param timed  to measure time, else to compare bytes
+  /// @param timed  whether to measure time; if not, bytes are compared
   virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) = 0;
 };
 

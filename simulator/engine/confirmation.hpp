@@ -23,8 +23,7 @@ class Replay {
 
   /// @throws PlanError  if an action cannot be carried out; nothing may be applied afterwards
   void apply(std::span<const Action> actions);
-  /// The cost of each iteration of the plan; its peaks and `actions` include those of earlier iterations. Call after
-  /// the last action.
+  /// The cost of each iteration; peaks and `actions` include earlier iterations. Call after the last action.
   /// @throws PlanError  if the step is not complete
   std::vector<Totals> finish() const;
 

@@ -64,8 +64,7 @@ class Grid {
   RunSpec common_;
 };
 
-/// The number of iterations that are tried until the run has settled, unless more are asked for. With fewer, results
-/// would depend on their number.
+/// The least limit on the iterations until a run has settled. With a lower one, results would depend on it.
 inline constexpr int kUsualIterations = 16;
 
 /// Whether the step repeats: some buffer existed before it and outlives it.

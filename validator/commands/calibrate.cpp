@@ -1,4 +1,4 @@
-// tidepool calibrate: a machine file of what this machine was measured to be.
+// tidepool calibrate: a machine file with measurements of this machine.
 #include <fmt/format.h>
 
 #include <memory>
@@ -93,7 +93,7 @@ const RegisterCommand kRegistered{
        app.add_option("-o,--output", arguments->output, "the machine file, for --machine").required();
        app.add_option("--backend", arguments->backend,
                       "cuda: a GPU (default); host: this machine's memory, for validate --backend host --move");
-       app.add_option("--name", arguments->name, "what results call the machine (default: what the device says)");
+       app.add_option("--name", arguments->name, "the machine's name in results (default: the name of the device)");
        app.add_option("--samples", arguments->samples, "measurements of each number (default 15)");
        app.add_option("--largest", arguments->largest, "copies up to this size, 4MiB to 4GiB (default 256MiB)");
        app.add_option("--device", arguments->device, "cuda: number of the device (default 0)");

@@ -1,4 +1,4 @@
-// tidepool run: a plan carried out on a live PyTorch job, beside what was predicted for it.
+// tidepool run: a plan carried out on a live PyTorch job, compared with its prediction.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ struct Arguments {
   bool json = false, enforce = false;
 };
 
-/// A folder for what goes to the job and comes back from it.
+/// A temporary folder for the settings and the report of the job.
 class Exchange {
  public:
   Exchange() {
@@ -56,13 +56,13 @@ class Exchange {
   fs::path folder_;
 };
 
-/// What the job left; null if it left nothing.
+/// The report of the job; null if it wrote none.
 Json read_report(const std::string& path) {
   std::ifstream file{path};
   return file ? Json::parse(file, nullptr, false) : Json{};
 }
 
-/// The memory in which the plan promises that the step runs: its capacity, or its peak where it was made without one.
+/// The memory that the plan promises for the step: its capacity, or its peak if it was made without a capacity.
 Bytes limit_of(const PlanFile& file) {
   return file.spec.capacity == kNoLimit ? file.predicted.peak : file.spec.capacity;
 }
@@ -85,14 +85,14 @@ Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, in
   return json;
 }
 
-/// Where the job first was not as recorded.
+/// The first difference between the job and the recording, as text.
 std::string deviation(const Json& json) {
   const Json& first = json["lost"][0];
   return fmt::format("op {}: saw {}; expected {}", first["op"].dump(), first["saw"].get<std::string>(),
                      first["expected"].get<std::string>());
 }
 
-/// Rows of a name and a value on stderr: standard output is the command's.
+/// Prints rows of a name and a value on stderr, since stdout is that of the job's command.
 void print(const Json& json) {
   const auto row = [](std::string_view name, const std::string& value) {
     fmt::print(stderr, "{:<20}{}\n", name, value);
@@ -115,7 +115,7 @@ void print(const Json& json) {
   if (json.contains("lost") && !json["lost"].empty()) row("first deviation", deviation(json));
 }
 
-/// Which promise was not kept, as a sentence; empty if all were.
+/// A sentence about the first promise that was not kept; empty if all were.
 std::string broken_promise(const Arguments& arguments, const Json& json, const std::optional<PlanFile>& file) {
   const auto number = [&](const char* key) { return json.value(key, std::int64_t{0}); };
   if (!arguments.layout.empty() && !json.contains("allocator"))
@@ -153,7 +153,7 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
   return "";
 }
 
-/// What the attached process must know.
+/// The settings of the attached process.
 std::map<std::string, std::string> settings(const Arguments& arguments, const Exchange& exchange,
                                             const std::optional<PlanFile>& file) {
   const std::string packages = python_folder();
@@ -220,13 +220,13 @@ const RegisterCommand kRegistered{
        app.add_option("--trace", arguments->trace, "the trace that the plan is for, recorded by tidepool_torch");
        app.add_option("--layout", arguments->layout,
                       "a layout, from pack --layout-out, for a pluggable allocator of PyTorch (needs a GPU)");
-       app.add_option("--fallback", arguments->fallback, "memory above the layout for what is not in it")
+       app.add_option("--fallback", arguments->fallback, "memory above the layout for requests that are not in it")
            .capture_default_str();
        app.add_flag("--enforce", arguments->enforce,
-                    "end the job with PyTorch's OutOfMemoryError where it uses more than the plan's capacity, once the "
+                    "end the job with PyTorch's OutOfMemoryError if it uses more than the plan's capacity after the "
                     "whole plan is carried out");
        app.add_flag("--json", arguments->json, "one JSON object; the command's output goes to stderr");
-       app.add_option("--program-out", arguments->program_out, "write what tidepool_live is told to this file");
+       app.add_option("--program-out", arguments->program_out, "write the program for tidepool_live to this file");
        app.add_option("command", arguments->command, "after --: the training script, unmodified");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -1,4 +1,4 @@
-// tidepool validate: a plan on real memory, compared with what was predicted for it.
+// tidepool validate: a plan on real memory, compared with its prediction.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,8 +49,8 @@ ValidationOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-/// The plan as it would be on another machine. On a device, all host memory is pinned before the clock starts, and what
-/// takes the time of ops reads no memory that copies could take from it.
+/// Predicts the plan on another machine. On a device, all host memory is pinned before the clock starts, and the
+/// kernels that stand for ops read no memory, so copies do not slow them.
 void predict_on(const std::string& machine, bool device, const Trace& trace, PlanFile& file) {
   Machine& on = file.spec.machine;
   on = find_machine(machine);
@@ -68,7 +68,7 @@ void predict_on(const std::string& machine, bool device, const Trace& trace, Pla
 bool is_transfer(const TaskTime& time) { return time.kind == TaskKind::kSwapOut || time.kind == TaskKind::kSwapIn; }
 const char* direction(const TaskTime& time) { return time.kind == TaskKind::kSwapOut ? "d2h" : "h2d"; }
 
-/// The run whose lanes and times are shown.
+/// The run whose lanes and times are printed.
 const ExecutionReport* shown(const Validation& result) {
   if (!result.timed.empty()) return result.comparison ? &median_run(result.timed) : &result.timed.back();
   return result.checked ? &*result.checked : nullptr;
@@ -241,23 +241,24 @@ const RegisterCommand kRegistered{
        app.add_flag("--detail", options.detail, "also each lane and each transfer");
        app.add_option("--machine", arguments->machine,
                       "predict for this machine instead of the one that the plan was made for, see tidepool calibrate");
-       app.add_option("--results", arguments->results, "keep what was measured in this database, which sweep wrote")
+       app.add_option("--results", arguments->results, "keep the measurements in this database, which sweep wrote")
            .type_name("FILE");
        app.add_option(
            "--repeat", options.repeat,
-           "measure time so often; the median counts (default 1; 0 with --backend cuda: only compare bytes)");
+           "the number of timed runs; the median counts (default 1; 0 with --backend cuda: only compare bytes)");
        app.add_flag("!--no-content", options.content, "only measure time: do not compare bytes");
        app.add_option("--time-scale", options.time_scale,
-                      "host: ops and copies take this multiple of their time, and time is measured");
+                      "host: measure time; ops and copies take this multiple of their time");
        app.add_flag("--move", options.move,
                     "host: copies move as many bytes as they have instead of waiting; with --time-scale 1 and the "
                     "machine file of calibrate --backend host");
        app.add_flag("--graph", options.graph, "cuda: submit everything as one CUDA graph");
        app.add_option("--device", options.device, "cuda: number of the device (default 0)");
-       app.add_option("--arena", arguments->arena,
-                      "most memory to take for content; larger plans are scaled down (default: host 256MiB, cuda as "
-                      "much as the plan needs)");
-       app.add_flag("!--no-threads", options.threads, "host: everything in issue order, one thing after the other");
+       app.add_option(
+           "--arena", arguments->arena,
+           "most memory for content; larger plans are scaled down (default: host 256MiB, cuda as much as the "
+           "plan needs)");
+       app.add_flag("!--no-threads", options.threads, "host: every task in issue order, one after the other");
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};
 

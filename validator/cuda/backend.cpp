@@ -190,7 +190,7 @@ class Run {
     spin(streams_[0].get(), static_cast<unsigned>(program_.steps.size()), kNoStep, 0);
   }
 
-  /// Everything between a point on the first stream that all others wait for and one that waits for all of them.
+  /// Submits all commands. They begin after an event on the first stream, and end before another one.
   bool submit_all() {
     const Stream first = streams_[0].get();
     driver_(driver_.event_record, ends_[0].get(), first);
@@ -363,7 +363,7 @@ class Run {
   const Plan& plan_;
   const DeviceProgram& program_;
   const RunOptions options_;
-  const Nanos patience_ = patience();  ///< how long the whole run may take
+  const Nanos patience_ = patience();  ///< the most time of the whole run
   RunMemory own_;
   const Address arena_;
   void* const pinned_;

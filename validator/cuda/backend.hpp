@@ -13,17 +13,17 @@
 namespace tidepool::cuda {
 
 struct RunOptions {
-  bool timed = false;              ///< keep when every op and copy was executed
+  bool timed = false;              ///< record the times of every op and copy
   bool graph = false;              ///< submit everything as one CUDA graph
   RunMemory* memory = nullptr;     ///< of earlier runs of the same plan; none: the run's own
-  Nanos patience{60'000'000'000};  ///< beyond a generous estimate of the run: it is stuck
+  Nanos patience{60'000'000'000};  ///< the run is stuck if it exceeds a generous estimate by this
 };
 
-/// Every op is kernels that together take the recorded duration; a program with content also compares every word that
-/// it reads, and writes what follows from what it found, exactly as the host backend does. A program without is timed
-/// undisturbed by that.
-/// Whatever the device or its driver refuses is an outcome, with what was asked: it never throws for that, and no wait
-/// is without end. After kStuck, and after kDeviceError, the device is of no more use.
+/// Every op is kernels that together take the recorded duration. In a program with content, an op also compares every
+/// word that it reads, and writes words that depend on those, exactly as on the host backend. In a program without
+/// content, that work does not disturb the timing.
+/// A refusal or failure of the device is an outcome with the failed call, not an exception, and every wait ends.
+/// After kStuck, and after kDeviceError, the device cannot be used any more.
 /// @param program  made from `trace` and `plan`
 /// @throws PlanError  for a program that touches memory that it does not have
 ExecutionReport run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,

@@ -24,7 +24,7 @@ Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
 }
 
-/// Pages of memory shown at addresses and taken away again, as pools do that map memory page by page.
+/// Pages of memory that are mapped at addresses and unmapped again, as by pools that map memory page by page.
 class Pages {
  public:
   static constexpr std::size_t kCount = 16;
@@ -32,7 +32,7 @@ class Pages {
   explicit Pages(const Gpu& gpu) : driver_{gpu.driver()}, here_{.id = gpu.device()} {
     driver_(driver_.address_reserve, &first_, kCount * kSize, kSize, Address{}, 0ULL);
   }
-  /// After a failure some of the pages are there.
+  /// Unmaps the pages that are mapped; after a failure, these are only some.
   ~Pages() {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (memory_[i] == PhysicalMemory{}) continue;
@@ -138,7 +138,8 @@ class Bench {
     launch(spin_, 1, 1, stream, stamp_.get(), 0U, kNoStep, static_cast<std::uint64_t>(duration.count()));
   }
 
-  /// Time on the device of what `work` gives to the first stream. The device is kept busy until all is given to it.
+  /// Time on the device of the commands that `work` submits to the first stream. A kernel keeps the device busy until
+  /// all of them have been submitted.
   template <class Work>
   Nanos timed(Work work) {
     spin(streams_[0].get(), kSubmission);
@@ -167,7 +168,7 @@ class Bench {
   template <class Sample>
   double figure(Calibration& calibration, const char* name, const char* unit, Sample sample) {
     std::vector<double> values;
-    sample();  // what happens for the first time takes longer
+    sample();  // the first call takes longer
     for (int i = 0; i < options_.samples; ++i) values.push_back(sample());
     return add_figure(calibration, name, unit, std::move(values)).median;
   }

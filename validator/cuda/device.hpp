@@ -1,4 +1,4 @@
-// One GPU: its memory, streams, events and kernels, each given back when its owner ends.
+// One GPU: its memory, streams, events and kernels, each released by its owner.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class Gpu {
   /// "NVIDIA H100 80GB HBM3, driver for CUDA 13.0"
   std::string description() const;
 
-  /// Gives nothing back any more: a device on which something hangs would make that wait for ever.
+  /// From now on, nothing is released: on a device that hangs, a release would wait for ever.
   void abandon() const { abandoned_ = true; }
   bool abandoned() const { return abandoned_; }
 
@@ -45,14 +45,14 @@ class Gpu {
   mutable bool abandoned_ = false;
 };
 
-/// A handle and the function that gives it back.
+/// A handle and the function that releases it.
 template <class Handle>
 class Owned {
  public:
   Owned(const Gpu& gpu, const Call<Handle>& give_back, Handle handle)
       : gpu_{&gpu}, give_back_{&give_back}, handle_{handle} {}
   ~Owned() {
-    // A failing device fails here too, and there is nothing left to do about it.
+    // A failing device fails here too; the failure is ignored.
     if (handle_ != Handle{} && !gpu_->abandoned()) give_back_->status(handle_);
   }
   Owned(Owned&& other) noexcept

@@ -1,4 +1,4 @@
-// The part of NVIDIA's driver that is used here, found when it is needed: the same program runs where there is none.
+// The part of NVIDIA's driver that is used here. It is loaded when it is needed, so that the program runs without it.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace tidepool::cuda {
 
-// As in cuda.h, whose numbers and sizes they must have; validator/cuda/header_check.cpp compares them where it is
-// there.
+// Declarations with the same numbers and sizes as in cuda.h; validator/cuda/header_check.cpp compares them, if cuda.h
+// is installed.
 using Status = int;
 using Device = int;
 using Context = struct ContextTag*;
@@ -46,7 +46,7 @@ struct MemoryAccess {
   int flags = kReadWrite;
 };
 
-/// The driver is not there, refuses or fails. what() reads "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
+/// The driver is absent, refuses or fails. what() is like "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 class Error : public std::runtime_error {
  public:
   Error(Status status, const std::string& what) : std::runtime_error{what}, status_{status} {}
@@ -71,13 +71,13 @@ class Library {
   void* handle_;
 };
 
-/// One function of the driver: throws unless it answers success.
+/// One function of the driver; throws unless it returns success.
 template <class... Args>
 class Call {
  public:
   Call(const Library& library, const char* name)
       : name_{name}, function_{reinterpret_cast<Status (*)(Args...)>(library.find(name))} {}
-  /// What the driver answers, whatever it is.
+  /// Calls the function and returns its status, without an exception.
   Status status(Args... args) const { return function_(args...); }
   const char* name() const { return name_; }
 

@@ -1,4 +1,4 @@
-// The kernels of the CUDA backend: they read and write contents as words.hpp does, and take as long as they should.
+// The kernels of the CUDA backend. They read and write contents as words.hpp does, and take a given time.
 #include "validator/cuda/kernels.hpp"
 #include "validator/execution/mix.hpp"
 
@@ -42,8 +42,8 @@ __device__ void spin_until(Word end) {
 
 }  // namespace
 
-/// Compares every word of what a step reads. Whatever is wrong is counted; a sum over all words is needed only then, so
-/// it is made of the words whether they are wrong or not: what is right costs one comparison and one multiplication.
+/// Compares every word that a step reads. Counts wrong words, and sums over all words: the sum is used only if some are
+/// wrong, but summing always is cheaper than deciding. A right word costs one comparison and one multiplication.
 extern "C" __global__ void tidepool_read(const Work* works, const Span* spans, Found* found, Stamp* stamps,
                                          unsigned step) {
   const Work& work = works[step];
@@ -92,13 +92,13 @@ extern "C" __global__ void tidepool_write(const Work* works, const Span* spans, 
   if (thread_number() == 0) stamps[step].end = now();
 }
 
-/// Nobody may count on the content any more.
+/// Clears a content, so that a late reader finds none.
 extern "C" __global__ void tidepool_clear(const Span* spans, unsigned index) {
   const Span span = spans[index];
   for (Word at = thread_number(); at < span.covered; at += thread_count()) words_of(span)[at] = tidepool::kCleared;
 }
 
-/// Makes a wrong repetition of a content felt in the content itself, which is all that a copy takes along.
+/// Makes the content itself wrong if one of its repetitions is wrong, since a copy moves only the content.
 extern "C" __global__ void tidepool_fold(const Span* spans, unsigned index) {
   const Span span = spans[index];
   volatile Word* const words = words_of(span);
@@ -111,7 +111,7 @@ extern "C" __global__ void tidepool_fold(const Span* spans, unsigned index) {
   }
 }
 
-/// Repeats a content that was copied over all that its place covers.
+/// Repeats a copied content over all words of its place.
 extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
   const Span span = spans[index];
   volatile Word* const words = words_of(span);
@@ -119,8 +119,8 @@ extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
     words[at] = words[at % span.count];
 }
 
-/// Only takes time: of runs without content. Its time counts from the end of step `previous`, if there is one: the gap before a
-/// kernel that directly follows another is not part of either's duration.
+/// Takes time and does nothing else, in runs without content. Its time counts from the end of step `previous`, if there
+/// is one: the pause before a kernel that directly follows another is not part of either's duration.
 extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, unsigned previous, Word duration) {
   const Word begin = previous == tidepool::cuda::kNoStep ? now() : stamps[previous].end;
   stamps[step].begin = begin;
@@ -128,8 +128,8 @@ extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, unsigned 
   stamps[step].end = now();
 }
 
-/// Eight chains of multiply-adds in each thread. The result is written where it is wanted by nobody, so that it is
-/// made.
+/// Eight chains of multiply-adds in each thread. The result is written, so that the compiler does not remove the
+/// computation.
 extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
   float sums[8];
   for (int i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);

@@ -5,20 +5,20 @@
 
 namespace tidepool::cuda {
 
-/// Of no step.
+/// The number of no step.
 constexpr unsigned kNoStep = ~0U;
 
-/// A stretch of words and what is known of its content.
+/// A range of words and its content.
 struct Span {
-  std::uint64_t words;    ///< address of the first
-  std::uint64_t count;    ///< of the content
-  std::uint64_t covered;  ///< over which it is repeated
-  std::uint64_t number;   ///< what a read expects; for a write of an op the version, for a fill the content
+  std::uint64_t words;    ///< address of the first word
+  std::uint64_t count;    ///< words of the content
+  std::uint64_t covered;  ///< words over which it is repeated
+  std::uint64_t number;   ///< for a read the expected content, for a write of an op the version, for a fill the content
 };
 
-/// What a read found. All zero before the kernel, and `first` all ones.
+/// The result of a read. All zero before the kernel, and `first` all ones.
 struct Found {
-  std::uint64_t wrong;  ///< words that are not as expected
+  std::uint64_t wrong;  ///< number of words that are not as expected
   std::uint64_t first;  ///< position of the first of them
   std::uint64_t value;  ///< the word there
   std::uint64_t sum;    ///< of part_of_wrong() over all words
@@ -32,7 +32,7 @@ struct Work {
   std::uint64_t duration;  ///< in ns, from when the first kernel of the step began
 };
 
-/// When the device worked on a step, in ns of its global timer.
+/// Begin and end of a step on the device, in ns of its global timer.
 struct Stamp {
   std::uint64_t begin, end;
 };

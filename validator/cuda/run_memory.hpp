@@ -1,4 +1,4 @@
-// The memory of runs that follow each other.
+// Memory that consecutive runs share.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace tidepool::cuda {
 
-/// One piece of device memory and one of pinned host memory. A run that needs no more than the run before finds both
-/// there: to pin gigabytes takes longer than many a step. Content stays, so who looks for memory that nobody has written
-/// begins with a new one.
+/// One piece of device memory and one of pinned host memory. A run that needs no more than the run before uses the same
+/// memory, since to pin gigabytes takes longer than many steps. Content stays: a run that must find memory that nobody
+/// has written needs a new object.
 class RunMemory {
  public:
   explicit RunMemory(const Gpu& gpu) : gpu_{gpu} {}
 
-  /// At least `size` bytes; what was given before is gone if that was less. @throws Error  as allocate()
+  /// At least `size` bytes; smaller memory from an earlier call is released. @throws Error  as allocate()
   Address arena(Bytes size);
   /// The same on the host. @throws Error  as allocate_pinned()
   void* pinned(Bytes size);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Bytes kEndless{std::int64_t{1} << 62};
 
-/// Memory that is given and taken back in issue order, and who touched it last.
+/// Memory that is allocated and freed in issue order, with the last users of each part.
 class Packed {
  public:
   struct Part {
@@ -142,7 +142,7 @@ class Builder final : public Backend {
       if (memory.offset == kNoAddress) visit(packed(memory).touched(), memory.own.place);
     }
   }
-  /// What must have ended before memory is touched that somebody else had before.
+  /// Adds the tasks that must end before memory is used that another place had before.
   void need_of_packed(const Task& task) {
     for_packed(task.writes, [&](Places& touched, std::uint32_t place) { touched.before_writing(place, need_); });
   }
@@ -165,7 +165,7 @@ class Builder final : public Backend {
     program_.steps.push_back(step);
   }
 
-  /// @param whole  the place with all that it holds, not only the content
+  /// @param whole  all words of the place, not only those of the content
   WordRange stretch(const Operand& operand, bool whole) const {
     const Bytes size = trace_.size(operand.version);
     if (size == Bytes{}) return {.version = operand.version};
@@ -182,8 +182,8 @@ class Builder final : public Backend {
     return made;
   }
 
-  /// Tasks that somebody waits for are followed by a record. An event is used again once nobody will wait for what it
-  /// was recorded for: a wait means the latest record issued before it.
+  /// A task that another one waits for is followed by a record of an event. An event is used again after the last wait
+  /// for it, since a wait means the latest record issued before it.
   void write_commands() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> last_waiter;
     for (std::size_t i = 0; i < tasks_.size(); ++i)

@@ -1,4 +1,4 @@
-// A plan as a flat program for a device: what each stream does, one command after the other, and the events between.
+// A plan as a flat program for a device: the commands of each stream in order, and the events between streams.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace tidepool {
 
 enum class DeviceCommandKind : std::uint8_t {
   kWait,    ///< the stream goes on when the event, as recorded last before this command, has happened
-  kRecord,  ///< the event happens when all that the stream has been given so far has ended
-  kStep,    ///< a step is done on the stream
+  kRecord,  ///< the event happens when all earlier commands of the stream have ended
+  kStep,    ///< the stream executes a step
 };
 
 struct DeviceCommand {
@@ -35,7 +35,7 @@ struct WordRange {
   VersionId version = {};
 };
 
-/// One task with everything that is known of it before it runs.
+/// One task with its data that is known before the run.
 struct DeviceStep {
   TaskKind kind = TaskKind::kRun;
   std::uint32_t lane = 0;
@@ -62,19 +62,20 @@ struct DeviceProgram {
 
 struct DeviceProgramOptions {
   bool copy_on_write = false;                ///< see Assumptions::copy_on_write
-  bool content = true;                       ///< fill, clear and check; without, only what takes time: ops and copies
-  Bytes least_unit{8};                       ///< a word stands for so many bytes; 8: memory has its real size
+  bool content = true;                       ///< fill, clear and check; without it, only ops and copies
+  Bytes least_unit{8};                       ///< least bytes that a word stands for; 8: memory has its real size
   Bytes aim = Bytes{std::int64_t{1} << 62};  ///< larger plans are scaled down to this much memory, see Scale
 };
 
 /// Places of the device lie where the plan puts them, but for addresses that no place covers, which take no memory.
-/// Host copies, and places without an address, are packed: memory is given again as soon as its place has ended in
-/// issue order, and the new owner waits for all that touched it.
+/// Host copies, and places without an address, are packed: memory is reused as soon as its place has ended in issue
+/// order, and the new owner waits for all tasks that used it.
 /// @throws PlanError   for a plan that no memory could execute, naming the action
 /// @throws InputError  for a plan that has more pieces than `aim` has words
 DeviceProgram make_program(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options);
 
-/// Refuses a program with a stretch beyond its memory or a number of something that it does not have.
+/// Refuses a program with a word range beyond its memory, or with the number of a stream, event or step that is
+/// unknown.
 /// @throws PlanError  "step 12 touches words [64, 128) of 100 on the device"
 void require_sound(const DeviceProgram& program);
 

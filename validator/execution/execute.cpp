@@ -119,7 +119,7 @@ class Walk {
   bool initial(VersionId v) const { return trace_.version(v).kind == VersionKind::kInitial; }
   bool from_before(VersionId v) const { return initial(v) && trace_.buffer(trace_.version(v).buffer).born_before; }
 
-  /// It was on the host when the run began, and nothing has been done to it.
+  /// Whether the version was on the host at the begin of the run, and no action has used it.
   bool untouched(VersionId v) const { return from_before(v) && !versions_[v.index()].met; }
 
   std::uint32_t open(const Action& action, VersionId v) {
@@ -140,8 +140,8 @@ class Walk {
     return place;
   }
 
-  /// Backends give every window addresses of its own, so that a place there cannot overwrite one elsewhere that has the
-  /// same memory: that nobody else has it is checked here.
+  /// Finds the memory behind a place. Backends give every mapping addresses of its own, so a place there cannot
+  /// overwrite another place with the same memory; therefore this checks that no other place has that memory.
   void find_memory(const Action& action) {
     map_.for_each_piece(action.offset, action.size, [&](Bytes first, Bytes size) {
       if (!segments_.contain(first, size))
@@ -202,7 +202,7 @@ class Walk {
     State& s = state(v);
     if (s.place != kNone) refuse(action, "it has a place already");
     s.place = open(action, v);
-    // What came from before the trace comes once; memory that nobody has written is as undefined as it was before.
+    // Content from before the trace is filled in once; memory that nobody has written stays undefined.
     if (initial(v) && !(from_before(v) && s.met)) {
       submit(TaskKind::kFill, lanes_.upkeep(), {}, {{v, s.place}});
       s.filled = true;
@@ -242,8 +242,8 @@ class Walk {
     submit(TaskKind::kSwapIn, lanes_.h2d(), {{v, s.host}}, {{v, s.place}});
   }
 
-  /// A copy planned in front of an op starts when everything before it on the op's stream has ended, and so has what
-  /// that awaits.
+  /// Adds the waits of a copy that is planned before an op: for all earlier tasks on the op's stream, and for the tasks
+  /// that the stream awaits.
   void issued_after(OpId before) {
     for (std::uint32_t lane = 0; lane < lanes_.streams; ++lane) {
       if (before.valid() && lane != trace_.op(before).stream.value()) continue;
@@ -252,7 +252,7 @@ class Walk {
     }
   }
 
-  /// What the next task of the op's stream, and all after it, must wait for: the latest writers of both copies.
+  /// Makes the next task of the op's stream, and all after it, wait for the latest writers of both copies.
   void await(const Action& action, VersionId v) {
     if (!action.before.valid()) refuse(action, "no op follows");
     LaneNumbers& awaited = awaited_[trace_.op(action.before).stream.index()];
@@ -287,7 +287,7 @@ class Walk {
       if (state(output.version).place == output.place) state(output.version).filled = true;
     for (const VersionId old : replaced_) {
       if (state(old).place != kNone)
-        end_place(old);  // it was written over with a content that has another place
+        end_place(old);  // the op has updated it, with the new version in another place
       else
         end_host(old);
     }
@@ -322,7 +322,7 @@ class Walk {
   }
 
   void choose_input(const Action& action, OpId op, VersionId in) {
-    // What is updated in place is read where it is written, unless the old content stays where it is.
+    // A version that is updated in place is read at the place of its successor, unless the old version keeps its place.
     for (const Operand& output : writes_) {
       const Version& version = trace_.version(output.version);
       if (version.parent != in || version.producer != op) continue;
@@ -383,7 +383,7 @@ class Walk {
     s.checked = true;
   }
 
-  /// What the step leaves behind must be there when it ends; between two iterations it may be freed at once.
+  /// Checks the outputs of the step at its end; between two iterations, they may be freed at once.
   void check_outputs(bool all_are_there) {
     for (const VersionId output : trace_.outputs()) {
       const VersionId root = trace_.root(output);

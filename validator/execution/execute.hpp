@@ -1,4 +1,4 @@
-// A plan turned into tasks on lanes that wait for each other: what every backend on real memory has in common.
+// Conversion of a plan to tasks on lanes that wait for each other, shared by all backends on real memory.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// Lanes by number: the compute streams of the trace, then one copy engine each way, then one lane for everything that
-/// the program itself does not do: bringing initial content, clearing places that ended, checking outputs.
+/// Lanes by number: the compute streams of the trace, then one copy engine each way, then the lane "upkeep" for work
+/// that the program does not do: filling in initial content, clearing places that ended, checking outputs.
 struct LaneTable {
   std::uint32_t streams = 1;
   std::uint32_t d2h() const { return streams; }
@@ -31,24 +31,24 @@ struct Operand {
 };
 
 enum class TaskKind : std::uint8_t {
-  kFill,  ///< the initial content of a version appears at writes[0]
+  kFill,  ///< the initial content of a version is written to writes[0]
   kRun,   ///< an op reads `reads` (one for each use that reads and is no view, in use order) and then writes `writes`
           ///< (one for each output; it may be a place that is read)
   kCopy,  ///< reads[0] is copied to writes[0], both on the device
   kSwapOut,  ///< reads[0] on the device is copied to writes[0] on the host
   kSwapIn,   ///< reads[0] on the host is copied to writes[0] on the device
-  kClear,    ///< nobody may count on the content of writes[0] any more
-  kCheck,    ///< reads[0] must be what the program leaves behind
+  kClear,    ///< writes[0] has no valid content any more
+  kCheck,    ///< reads[0] must have the content of the program's output
 };
 
-/// One thing to do on one lane. The spans are valid during Backend::submit only.
+/// One task on one lane. The spans are valid during Backend::submit only.
 struct Task {
   TaskKind kind = TaskKind::kRun;
   std::uint32_t lane = 0;
   std::uint32_t number = 0;     ///< counts from 1 in its lane
   std::size_t action = 0;       ///< index in the plan; the number of actions for checks at the end
   OpId op = {};                 ///< kRun: the op
-  std::span<const Wait> waits;  ///< on other lanes; least that is needed, given what the lane has waited for before
+  std::span<const Wait> waits;  ///< for other lanes; none that earlier waits of the lane imply
   std::span<const Operand> reads;
   std::span<const Operand> writes;
 };
@@ -59,10 +59,10 @@ class Backend {
   virtual ~Backend() = default;
   /// A place begins: [offset, offset + size) of the device, memory of its own if offset is kNoAddress, or host memory.
   virtual void open(std::uint32_t place, Bytes offset, Bytes size, bool on_host) = 0;
-  /// Everything that uses the place has been submitted (not: has ended). The number may come again in open().
+  /// All tasks that use the place have been submitted (but may not have ended). open() may use the number again.
   virtual void close(std::uint32_t place) = 0;
   virtual void submit(const Task& task) = 0;
-  /// The step begins again: what was expected of versions is now expected of the next iteration's.
+  /// The step begins again: from now on, versions have the expected contents of the next iteration.
   virtual void next_iteration() = 0;
 };
 
@@ -71,10 +71,10 @@ struct ExecuteOptions {
   bool clear = true;           ///< clear places when they end, so that a late reader finds nothing
 };
 
-/// Walks `plan` in issue order and submits every task with all that it must wait for: the tasks that wrote what it
-/// reads, the tasks that touched the memory it writes (whatever lived there), the orders of the trace, and for copies
-/// the op in front of which they were planned. Every task waits only for tasks submitted before it, so no execution of
-/// them can be stuck. O(uses + lanes) per action and O(log n) per place.
+/// Walks `plan` in issue order and submits every task with its waits: for the tasks that wrote its inputs, for the
+/// tasks that used the memory that it writes (for any version), for the orders of the trace, and, of a copy, for the op
+/// before which it was planned. A task waits only for tasks submitted before it, so the execution cannot deadlock.
+/// O(uses + lanes) per action and O(log n) per place.
 /// @return  largest sum of bytes of versions that had places at once, in issue order
 /// @throws PlanError  naming the action, for a plan that no memory could execute, as in
 ///                    "run op 5 before op 5: version 3 has no place to be read from"

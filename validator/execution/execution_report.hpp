@@ -1,4 +1,4 @@
-// Result of executing a plan on real memory: whether its bytes were right, and how long everything took.
+// Result of executing a plan on real memory: wrong bytes and times.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Corruption {
   std::string found_is;  ///< "the content of version 5", "cleared memory" or "unknown content"
 };
 
-/// Whose content the word found is, for Corruption::found_is.
+/// The owner of the content that was found, for Corruption::found_is.
 /// @param unit  bytes that one word stands for
 std::string identify(const Trace& trace, const Corruption& corruption, const Expected& expected, Bytes unit);
 
@@ -41,10 +41,10 @@ std::string describe_task(const Trace& trace, const Plan& plan, const LaneTable&
 /// "A waits for B, and nothing has ended for 60 s"
 std::string describe_stuck(const std::string& waiting, const std::string& awaited, Nanos patience);
 
-/// Adds to a count that a hostile plan could make overflow; it stays at the largest number then.
+/// Adds to a count, which stays at the largest number instead of overflowing.
 void add_capped(Bytes& sum, Bytes more);
 
-/// What one lane did.
+/// The work of one lane.
 struct LaneReport {
   std::string name;
   std::int64_t tasks = 0;
@@ -52,7 +52,7 @@ struct LaneReport {
   Nanos busy = {};   ///< wall time in its tasks
 };
 
-/// When one op or copy was executed, since the run began. In a scaled run, divided by the time scale.
+/// Begin and end of one op or copy, since the begin of the run. In a scaled run, divided by the time scale.
 struct TaskTime {
   std::size_t action = 0;  ///< index in the plan
   TaskKind kind = TaskKind::kRun;
@@ -65,7 +65,7 @@ struct TaskTime {
 enum class ExecutionOutcome : std::uint8_t {
   kOk,
   kCorrupt,
-  kStuck,        ///< nothing moved any more
+  kStuck,        ///< no task ended for too long
   kOutOfMemory,  ///< the device or the host did not give the memory that was asked for
   kDeviceError,  ///< the device or its driver failed
 };

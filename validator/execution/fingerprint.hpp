@@ -15,14 +15,14 @@ namespace tidepool {
 /// @param inputs  contents as read, one for each use with a version read that is not a view, in use order
 std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
 
-/// What ops get from outside of memory when they are launched, by the program or again.
+/// Inputs of ops that are not in memory (random numbers, batches of data), for first runs and reruns.
 class Launches {
  public:
   explicit Launches(const Trace& trace) : trace_{trace}, saved_draw_(trace.ops().size()), runs_(trace.ops().size()) {}
 
-  /// The op_seed() of this launch: a random op draws, or gets the state that was saved when it first ran; a source
-  /// brings something else every time.
-  /// @param redraw  a random op that runs again draws again, which is wrong
+  /// The op_seed() of this launch: a random op draws at its first run, and uses the saved draw in a rerun; a source
+  /// brings new content every time.
+  /// @param redraw  for tests: a rerun of a random op draws again, which is wrong
   std::uint64_t seed(OpId op, bool redraw = false);
   void next_iteration() { std::fill(saved_draw_.begin(), saved_draw_.end(), 0); }
 
@@ -36,7 +36,7 @@ class Launches {
 /// Contents of all root versions in one iteration, as the program without any policy makes them.
 struct Expected {
   std::vector<std::uint64_t> content;  ///< by version; meaningless for views
-  std::uint64_t draws = 0;             ///< how often the generator has been drawn from when the iteration ends
+  std::uint64_t draws = 0;             ///< number of draws from the generator until the end of the iteration
   std::uint64_t iteration = 0;
 
   /// The first iteration. O(uses).

@@ -21,14 +21,14 @@ constexpr std::uint64_t word_of(std::uint64_t content, std::size_t i) {
   return z ^ (z >> 29);
 }
 
-/// What the word at position `i` of a place adds to the number that stands for a wrong content. The sum over all words
-/// does not depend on their order, so many threads may add to it.
+/// The summand of the word at position `i` in the number that identifies a wrong content. The sum over all words does
+/// not depend on their order, so many threads may add to it.
 constexpr std::uint64_t part_of_wrong(std::uint64_t word, std::size_t i) { return mix(word, i); }
 
-/// What an op leaves in the outputs it writes depends on everything that may go wrong before: this, and then
-/// mix(content, input) for each use with a version read that is not a view, in use order.
-/// @param draw   what a random op drew from the generator, 0 for other ops
-/// @param batch  what a source brought, 0 for other ops
+/// The begin of the content of an op's outputs. It is followed by mix(content, input) for each use with a version read
+/// that is not a view, in use order, so that outputs depend on every input that may be wrong.
+/// @param draw   the number that a random op drew from the generator, 0 for other ops
+/// @param batch  the content that a source brought, 0 for other ops
 constexpr std::uint64_t op_seed(std::uint64_t op, std::uint64_t draw, std::uint64_t batch) {
   return mix(mix(op, draw), batch);
 }
@@ -36,6 +36,6 @@ constexpr std::uint64_t op_seed(std::uint64_t op, std::uint64_t draw, std::uint6
 /// Content of one output of an op.
 constexpr std::uint64_t output_content(std::uint64_t op, std::uint64_t version) { return mix(op, version); }
 
-inline constexpr std::uint64_t kCleared = 0xdeadbeefdeadbeef;  ///< what cleared memory holds
+inline constexpr std::uint64_t kCleared = 0xdeadbeefdeadbeef;  ///< the word in cleared memory
 
 }  // namespace tidepool

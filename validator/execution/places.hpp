@@ -1,4 +1,4 @@
-// Last accesses to each piece of memory, for which a new use of it has to wait.
+// The latest accesses to each part of the memory, which a new use must wait for.
 #pragma once
 
 #include <cstddef>
@@ -24,27 +24,27 @@ struct Wait {
 /// The latest task to wait for, by lane; 0 for none.
 using LaneNumbers = std::vector<std::uint32_t>;
 
-/// Every place that a plan gives, with the tasks that read and wrote it. A place may share addresses with earlier ones:
-/// whatever touched those, also a copy that is still under way, must have ended before the new place is touched.
+/// Every place of a plan, with the tasks that read and wrote it. A place may share addresses with earlier ones: all
+/// tasks that used those, also copies under way, must end before the new place is used.
 /// open() is O(log n) and the number of lanes for each earlier place it overlaps; the rest O(lanes).
 class Places {
  public:
   explicit Places(std::size_t lanes) : lanes_{lanes} {}
 
   /// A place of its own memory (kNoAddress), or at [offset, offset + size) of the device.
-  /// @return  its number; numbers of places that nobody can meet any more are used again
+  /// @return  its number; numbers of places that are no longer needed are used again
   std::uint32_t open(Bytes offset, Bytes size);
-  /// The same for a place whose addresses stand for other memory: (first, size) of every piece of it.
+  /// The same for a place whose addresses are mapped to other memory: (first, size) of every part of that.
   std::uint32_t open(Bytes offset, Bytes size, std::span<const std::pair<Bytes, Bytes>> memory);
-  /// The place ends; its addresses remember who touched it until they are reused.
+  /// The place ends; its accesses are kept until its addresses are reused.
   void close(std::uint32_t place);
 
   Bytes offset(std::uint32_t place) const { return states_[place].offset; }
   Bytes size(std::uint32_t place) const { return states_[place].size; }
 
-  /// Adds what must have ended before the content may be read.
+  /// Adds the tasks that must end before the content may be read.
   void before_reading(std::uint32_t place, LaneNumbers& need) const;
-  /// Adds what must have ended before the place may be written.
+  /// Adds the tasks that must end before the place may be written.
   void before_writing(std::uint32_t place, LaneNumbers& need) const;
   void was_read(std::uint32_t place, Wait by);
   /// `by` has waited for before_writing().
@@ -76,15 +76,15 @@ class Places {
   std::map<Bytes, Piece> pieces_;  ///< by first address; disjoint; the latest place at each address
 };
 
-/// The addresses that a plan has taken from the device.
+/// The addresses that a plan has reserved on the device.
 class Segments {
  public:
-  /// @return  false if part of it is taken already
+  /// @return  false if part of it is reserved already
   bool reserve(Bytes offset, Bytes size);
-  /// @return  false if part of it is not taken
+  /// @return  false if part of it is not reserved
   bool release(Bytes offset, Bytes size);
   bool contain(Bytes offset, Bytes size) const;
-  /// Whether some of it is taken.
+  /// Whether part of it is reserved.
   bool overlap(Bytes offset, Bytes size) const;
 
  private:

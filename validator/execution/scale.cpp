@@ -12,7 +12,7 @@ namespace {
 
 bool gives_place(Verb verb) { return verb == Verb::kAlloc || verb == Verb::kScratch || verb == Verb::kSwapIn; }
 
-/// What has memory of its own: places without an address and host copies.
+/// Memory outside the arena: places without an address and host copies.
 struct Unaddressed {
   Int128 bytes = 0;   ///< largest sum at once
   Int128 places = 0;  ///< most of them at once

@@ -13,7 +13,7 @@ namespace tidepool {
 /// device. The ends of all places, and of the contents in them, divide the addresses into pieces. A piece that no place
 /// ever covers takes no memory; every other takes a word for each `unit()` bytes, the last of which may be fewer. So a
 /// place takes at least as many words as its content has, and no plan needs more than a word for each piece.
-/// What lies in a window onto reserved memory has words of its own.
+/// Places in mapped address ranges have words of their own.
 class Scale {
  public:
   /// Takes the least unit, from `least` on, with which arena and host copies fit into `aim`. O(n log n) for n actions.
@@ -23,7 +23,7 @@ class Scale {
 
   /// Bytes of the device that one word stands for, at most.
   Bytes unit() const { return unit_; }
-  /// Words of a content, wherever it is.
+  /// The number of words of a content of this size.
   std::size_t words(Bytes size) const {
     return size > Bytes{} ? static_cast<std::size_t>((size.count() - 1) / unit_.count() + 1) : 0;
   }

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Time in which compute lanes had not begun what they did next.
+/// Total time in which compute lanes waited before their next task.
 Nanos stall_of(const Trace& trace, std::vector<TaskTime> times) {
   std::stable_sort(times.begin(), times.end(), [](const TaskTime& a, const TaskTime& b) { return a.begin < b.begin; });
   std::vector<Nanos> free(trace.data().streams.size());

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// What an op or a copy takes that nothing disturbs.
+/// The predicted time of an op or a copy without disturbance by others.
 Nanos predicted_time(const Trace& trace, const Machine& machine, const TaskTime& time);
 
 struct TaskComparison {
@@ -41,7 +41,7 @@ struct TimeComparison {
 TimeComparison compare_times(const Trace& trace, const Machine& machine, const Totals& predicted,
                              const ExecutionReport& measurement);
 
-/// Of several runs, which have all been measured, the one with the median time. @param runs  not empty
+/// The run with the median time. @param runs  not empty, all measured
 const ExecutionReport& median_run(const std::vector<ExecutionReport>& runs);
 
 }  // namespace tidepool

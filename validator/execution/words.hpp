@@ -42,7 +42,7 @@ inline void clear_words(std::uint64_t* words, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) store(words[i], kCleared);
 }
 
-/// Copies a content to another place. Whatever is wrong in any of the words that it covers is wrong in the copy.
+/// Copies a content to another place. A wrong word in any of its repetitions makes the copy wrong.
 inline void copy_words(const Content& to, const Content& from) {
   for (std::size_t i = 0; i < to.count; ++i) {
     std::uint64_t value = load(from.words[i]);

@@ -25,7 +25,7 @@ void measure_direction(const LinkProbe& probe, const CalibrationOptions& options
   const std::string name = out ? "d2h" : "h2d";
   const auto time_of = [&](Bytes size) {
     std::vector<double> times;
-    probe.copy(out, size);  // what happens for the first time takes longer
+    probe.copy(out, size);  // the first copy takes longer
     for (int i = 0; i < options.samples; ++i) times.push_back(static_cast<double>(probe.copy(out, size).count()));
     const Figure figure = add_figure(calibration, fmt::format("{} {}", name, to_text(size)), "ns", std::move(times));
     return probe.shared ? figure.least : figure.median;
@@ -41,8 +41,8 @@ void measure_direction(const LinkProbe& probe, const CalibrationOptions& options
                            static_cast<double>((most.time - before.time).count()));
 }
 
-/// What is left of the rate while data moves the other way. The direction that ends first had company all the time; of
-/// the other one only what it moved until then counts.
+/// Measures the part of the rate that is left while data moves the other way. The direction that ends first was
+/// disturbed all the time; of the other one, only the data that it moved until then counts.
 void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, Calibration& calibration) {
   constexpr int kCount = 4;
   Link &out = calibration.machine.d2h, &in = calibration.machine.h2d;
@@ -64,7 +64,7 @@ void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, C
   in.duplex_ppm = std::llround(add_figure(calibration, "h2d duplex", "%", std::move(shares_in)).median * 1e4);
 }
 
-/// The processor's name, where the system tells it.
+/// The processor's name, if the system reports it.
 std::string processor() {
   std::ifstream file{"/proc/cpuinfo"};
   for (std::string line; std::getline(file, line);)

@@ -1,4 +1,4 @@
-// Measuring what a machine file needs, with the spread of each number.
+// Measurement of the numbers of a machine file, with the spread of each.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Figure {
 };
 
 struct Calibration {
-  Machine machine;  ///< its source says what was measured, when, on what, and what was not
+  Machine machine;  ///< its source names the measured numbers, the date, the device, and the assumed numbers
   std::vector<Figure> figures;
 };
 
@@ -27,9 +27,9 @@ struct CalibrationOptions {
   int samples = 15;         ///< of each number
 };
 
-/// What both backends can do with a link.
+/// The operations of a backend on a link that is measured.
 struct LinkProbe {
-  /// Other programs take turns with the copies, so the least of several times is that of the link; else the median is.
+  /// Whether other programs disturb the copies: then the least of several times counts, else the median.
   bool shared = false;
   std::function<Nanos(bool out, Bytes size)> copy;  ///< one copy that has the link to itself
   /// `count` copies of `size` each way at once: time that each way took, out and in.
@@ -40,11 +40,11 @@ struct LinkProbe {
 void measure_links(const LinkProbe& probe, const CalibrationOptions& options, Calibration& calibration);
 
 /// @param values  not empty
-/// @return  what has been added to the figures of a calibration
+/// @return  the figure that was added to the calibration
 Figure add_figure(Calibration& calibration, std::string name, std::string unit, std::vector<double> values);
 
-/// This machine's memory as the host backend uses it: HostLink copies on two lanes. Kernels only take time there, so
-/// nothing slows them; asking for memory costs nothing.
+/// Measures this machine's memory as the host backend uses it: HostLink copies on two lanes. Ops only wait there, so
+/// copies do not slow them; allocations take no time.
 Calibration calibrate_host(const CalibrationOptions& options);
 
 /// "measured 2026-11-22 on WHAT by tidepool 0.1.0"

@@ -34,13 +34,13 @@ struct Job {
   std::shared_ptr<const Expected> expected;
 };
 
-/// What one lane has seen. Written by its thread only.
+/// The log of one lane. Written by its thread only.
 struct LaneLog {
   std::int64_t tasks = 0;
   Bytes bytes, read, corrupt;
   Nanos busy;
   std::optional<Corruption> first;
-  std::shared_ptr<const Expected> expected_then;  ///< when the first corruption was found
+  std::shared_ptr<const Expected> expected_then;  ///< at the time of the first corruption
   std::vector<TaskTime> times;
 };
 
@@ -193,7 +193,7 @@ class HostBackend final : public Backend {
     }
   }
 
-  /// Reads a whole buffer. @return  the content expected if it is there, otherwise one that tells what was there
+  /// Reads a whole buffer. @return  the expected content if all words are right, else a number made from the words
   std::uint64_t compare(const Job& job, const Bound& input, LaneLog& log) {
     const std::uint64_t expected = job.expected->content[input.version.index()];
     const Bytes size = trace_.size(input.version);

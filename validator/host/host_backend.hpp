@@ -12,25 +12,25 @@ namespace tidepool {
 
 struct HostOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
-  bool threads = true;         ///< one per lane; without, everything is done in issue order
+  bool threads = true;         ///< one per lane; without them, all tasks run in issue order
   Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down, a word for many bytes
   Nanos patience = Nanos{60'000'000'000};  ///< nothing ends for so long while a lane waits: the run is stuck
-  bool detail = false;                     ///< keep when every op and copy was executed
+  bool detail = false;                     ///< record the times of every op and copy
 
-  /// For tests that the checks can fail: what a backend might get wrong.
+  /// Faults of a backend, for tests that the checks find them.
   struct Faults {
-    std::optional<Verb> ignore_waits_on = {};  ///< nobody waits for kSwapOut, kSwapIn or kRun
-    Nanos late_copies = {};                    ///< copies to and from the host begin so much later
-    bool redraw = false;                       ///< a random op that runs again draws again
+    std::optional<Verb> ignore_waits_on = {};  ///< no task waits for kSwapOut, kSwapIn or kRun
+    Nanos late_copies = {};                    ///< delay of the begin of copies to and from the host
+    bool redraw = false;                       ///< reruns of random ops draw again
   } faults = {};
 };
 
 using HostReport = ExecutionReport;
 using HostOutcome = ExecutionOutcome;
 
-/// Executes `plan`. An op compares every word of its inputs with what they should hold and writes outputs whose words
-/// depend on what it found; in-place updates replace the bytes where they are; places that end are cleared. At the end
-/// every output of the trace is compared, wherever it is.
+/// Executes `plan`. An op compares every word of its inputs with the expected content and writes outputs whose words
+/// depend on the words that it read; in-place updates replace the bytes at their place; places that end are cleared. At
+/// the end, every output of the trace is compared, on the device or on the host.
 /// @throws PlanError   for a plan that no memory could execute, naming the action
 /// @throws InputError  for a plan that has more pieces than `arena` has words
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options = {});

@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// One direction. Each copy starts where the last one ended, so that caches hold little of its memory.
+/// One direction. Each copy starts at the address where the last one ended, so that caches hold little of its memory.
 class HostLink {
  public:
   HostLink() : from_{new char[kWindow]}, to_{new char[kWindow]} {
@@ -40,7 +40,7 @@ struct HostLinks {
   HostLink out, in;
 
   /// Puts the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
-  /// direction, because schedulers do put both on one core. Linux numbers cores so that the first and the last are not
+  /// direction, because schedulers may put both on one core. Linux numbers cores so that the first and the last are not
   /// two threads of one physical core, if there are others and the thread may use all of them. If the system refuses,
   /// the thread stays where it is.
   static void take_core(bool is_out) {

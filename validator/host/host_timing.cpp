@@ -17,8 +17,8 @@
 namespace tidepool {
 namespace {
 
-/// `time` in a run whose ops take `scale` times as long as they should. At most 36 years, of which sums cannot overflow
-/// before they are over.
+/// `time` in a run whose ops take `scale` times their duration. At most 36 years, so that the sum of two does not
+/// overflow.
 Nanos scaled(Nanos time, double scale) {
   return Nanos{static_cast<std::int64_t>(std::min(scale * static_cast<double>(time.count()), 0x1p60))};
 }
@@ -86,11 +86,11 @@ class TimedHost final : public Backend {
   Nanos now() const { return since(start_); }
 
   void sleep_until(Nanos time) const {
-    prctl(PR_SET_TIMERSLACK, 1UL);  // of this thread: wake-ups need not be saved
+    prctl(PR_SET_TIMERSLACK, 1UL);  // precise wake-ups of this thread
     std::this_thread::sleep_until(start_ + std::chrono::nanoseconds{time.count()});
   }
 
-  /// When the last task ended that this one had to wait for.
+  /// The end of the last task that this one had to wait for.
   Nanos allowed(const TimedTask& task, std::uint32_t number) const {
     Nanos time = number > 1 ? tasks_[task.time.lane][number - 2].time.end : Nanos{};
     for (const Wait wait : task.waits) time = std::max(time, tasks_[wait.lane][wait.number - 1].time.end);

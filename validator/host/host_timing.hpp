@@ -12,7 +12,7 @@ namespace tidepool {
 
 struct HostTimingOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
-  HostLinks* links = nullptr;  ///< copies move their bytes on them, and take as long as that takes; or take their time
+  HostLinks* links = nullptr;  ///< copies move their bytes on them; null: copies only wait for their time
   double time_scale = 1;       ///< 1e-6 to 1e6: ops, and copies that move nothing, take this multiple of their time
   Machine machine = {};        ///< its links time the copies that move nothing
   Nanos patience = Nanos{60'000'000'000};  ///< beyond the longest task; nothing ends for so long: the run is stuck
@@ -21,10 +21,10 @@ struct HostTimingOptions {
 /// Executes `plan` with one thread per lane and without content: nothing is filled, compared or cleared, and all tasks
 /// are made before the first one begins, so that what checking costs is not in what is measured.
 ///
-/// An op stands for a kernel, which this machine's scheduler could not delay: it ends when its time is over, counted
-/// from the end of what it followed, however late its thread learnt of that. So its thread may sleep, which leaves the
-/// cores to the copies, and late wake-ups do not add up. A copy begins when its thread does and ends when it has.
-/// @return  with `measured`, what the clock shows when all has ended, and `times`, both divided by the time scale
+/// An op stands for a kernel, which the host's scheduler cannot delay: it ends its duration after the end of the task
+/// that it waited for, even if its thread learnt of that later. So its thread may sleep, which leaves the cores to the
+/// copies, and late wake-ups do not add up. A copy has the real begin and end of its thread's work.
+/// @return  with `measured`, the time from begin to end of the run, and `times`, both divided by the time scale
 /// @throws PlanError  for a plan that no memory could execute, naming the action
 ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options);
 

@@ -1,4 +1,4 @@
-// Threads that each do one thing after the other and wait for each other where told: streams and copy engines.
+// Threads that execute jobs in order and wait for each other: they stand for streams and copy engines.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +16,10 @@
 
 namespace tidepool {
 
-/// One thread per lane. A lane does its jobs in order; each first waits until other lanes have come far enough.
+/// One thread per lane. A lane does its jobs in order; each first waits for given jobs of other lanes.
 class Lanes {
  public:
-  /// A job of one lane waited for another lane, and nothing moved anywhere for as long as allowed.
+  /// A job of one lane waited for another lane, and no job ended on any lane for the allowed time.
   struct Stuck {
     Wait waiting;  ///< the job that waits
     Wait awaited;  ///< the job it waits for

@@ -153,7 +153,7 @@ class Lowering {
         case Verb::kAwait:
           break;
         default:
-          continue;  // places are the framework's matter
+          continue;  // the framework chooses places
       }
       if (before < last) refuse("goes back from op {} to op {}; expected a plan for one stream", last, before);
       last = before;

@@ -1,4 +1,4 @@
-// A realised plan as a live job carries it out: which ops to expect, and what to do to their tensors in front of each.
+// Conversion of a realised plan for a live job: the expected ops, and the actions on tensors before each of them.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace tidepool {
 
 /// The text that tidepool_live (validator/live/) reads: one JSON object, see validator/live/README.md.
 ///
-/// Of the plan it keeps what a framework has not done already: copies, drops, ops run again, and the ends of what the
-/// plan alone brought back. Places are left to the framework's allocator. What the plan expects on the host when the
-/// step begins is sent there first. O(uses + actions).
+/// It contains the actions of the plan that a framework does not do by itself: copies, drops, reruns, and the frees of
+/// versions that only the plan brought back. The framework's allocator chooses places. Versions that the plan expects
+/// on the host at the begin of the step are swapped out first. O(uses + actions).
 /// @param trace  recorded by tidepool_torch: every op an aten op, every use from its schema
 /// @throws InputError  for a plan that a live job cannot carry out, naming the op, as in "run.plan: runs op 7
 ///                     (aten::lift_fresh) again, which brings bytes from outside; expected a plan without it"

@@ -11,9 +11,9 @@
 namespace tidepool {
 namespace {
 
-constexpr Bytes kMost{std::int64_t{1} << 50};  // beyond all memory there is, and far from where sums overflow
+constexpr Bytes kMost{std::int64_t{1} << 50};  // more than any device has; sums of such sizes do not overflow
 
-constexpr std::int64_t kAlignment = 256;  // what cudaMalloc promises
+constexpr std::int64_t kAlignment = 256;  // alignment of cudaMalloc
 
 LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
   Bytes most = std::max({layout.height, layout.alignment, fallback});
@@ -26,7 +26,7 @@ LayoutFile require_servable(LayoutFile layout, Bytes fallback) {
   return layout;
 }
 
-/// All of the arena: what finds no place in there goes elsewhere.
+/// The size of the whole arena; requests without a place in it get other memory.
 Bytes arena_size(const LayoutFile& layout, Bytes fallback) {
   return round_up(layout.height, layout.alignment) + round_up(fallback, layout.alignment);
 }

@@ -1,4 +1,4 @@
-// The memory of a live job from a planned layout: what PyTorch's pluggable allocator asks for.
+// The memory of a live job from a planned layout, for PyTorch's pluggable allocator.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace tidepool {
 
 using LiveStream = const void*;  ///< a stream of the device, by its handle
 
-/// Where the memory comes from: a device, or the host in its place.
+/// The source of memory: a device, or the host in tests.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Null if there is not so much.
+  /// Null if there is not enough memory.
   virtual void* take(Bytes size) = 0;
-  /// No work that uses it may be under way afterwards.
+  /// Frees memory. Work that uses it must end before this returns.
   virtual void give(void* memory, Bytes size) = 0;
-  /// What is submitted to `after` from now on waits for what has been submitted to `before` so far.
+  /// Work submitted to `after` from now on waits for all work submitted to `before` so far.
   virtual void order(LiveStream before, LiveStream after) = 0;
 };
 
@@ -35,8 +35,8 @@ class HeapMemory final : public MemorySource {
   void order(LiveStream, LiveStream) override {}
 };
 
-/// One arena of height + fallback, in which LayoutPlaces says where each request goes; whatever finds no place there,
-/// and requests of other streams than the first one that asked, get memory of their own. Thread-safe.
+/// One arena of height + fallback, in which LayoutPlaces chooses the place of each request. Requests without a place,
+/// and those of other streams than the first one that made a request, get memory of their own. Thread-safe.
 ///
 /// Places change hands in the order of the arena's stream. A block that other streams have used (record_use) is handed
 /// on only after the arena's stream waits for them.
@@ -55,7 +55,7 @@ class PlannedAllocator {
 
   /// @throws InputError  for sizes and offsets beyond 2^50 B, and places at no multiple of 256 B
   PlannedAllocator(LayoutFile layout, Bytes fallback, MemorySource& source);
-  /// Gives the arena back. Memory outside of it is its users' to free before.
+  /// Frees the arena. Memory outside of it must have been freed before by its users.
   ~PlannedAllocator();
   PlannedAllocator(const PlannedAllocator&) = delete;
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-// The driver's interface as far as it is needed here; every function gives 0 for success.
+// The part of the driver's interface that is used here; every function returns 0 for success.
 using Status = int;
 using Event = void*;
 constexpr unsigned kNoTiming = 2;
@@ -64,7 +64,7 @@ class DeviceMemory final : public MemorySource {
     if (!enter()) return;
     const bool made = driver_.create_event(&event, kNoTiming) == 0;
     if (!made || driver_.record_event(event, before) != 0 || driver_.wait_event(after, event, 0) != 0)
-      driver_.synchronise(before);  // slower, and as safe
+      driver_.synchronise(before);  // slower, and equally safe
     if (made) driver_.destroy_event(event);
   }
 

@@ -9,7 +9,7 @@
 namespace tidepool {
 
 /// Device memory of GPU `device`; the driver library is found at run time, so that this is built without CUDA.
-/// @param why  what is missing, if the answer is null
+/// @param why  the reason, if the result is null
 std::unique_ptr<MemorySource> device_memory(int device, std::string& why);
 
 }  // namespace tidepool

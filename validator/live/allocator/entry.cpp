@@ -23,8 +23,8 @@ std::string setting(const char* name, const char* otherwise) {
   return value && *value ? value : otherwise;
 }
 
-/// One allocator for the planned device. The library cannot throw into PyTorch: what is wrong with the settings is said
-/// once, and every request gets memory of its own then; without a driver, none.
+/// One allocator for the planned device. The library cannot throw into PyTorch: wrong settings are reported once, and
+/// every request gets memory of its own then. Without a driver, requests fail.
 class Service {
  public:
   static Service& instance() {
@@ -78,11 +78,11 @@ class Service {
 
 #define TIDEPOOL_EXPORT extern "C" __attribute__((visibility("default")))
 
-/// As CUDAPluggableAllocator asks for them; streams are CUDA's handles.
+/// The functions that CUDAPluggableAllocator requires; streams are CUDA's handles.
 TIDEPOOL_EXPORT void* tidepool_alloc(ssize_t size, int device, void* stream) {
   try {
     return Service::instance().allocate(Bytes{size}, device, stream);
-  } catch (const std::exception&) {  // no memory for our own lists
+  } catch (const std::exception&) {  // no host memory for the allocator's lists
     return nullptr;
   }
 }
@@ -96,5 +96,5 @@ TIDEPOOL_EXPORT void tidepool_record_stream(void* memory, void* stream) {
   }
 }
 
-/// What has been served, as one JSON object; valid until the next call.
+/// The counts of served requests, as one JSON object; valid until the next call.
 TIDEPOOL_EXPORT const char* tidepool_report() { return Service::instance().report(); }
