@@ -72,7 +72,7 @@ std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touc
     if (!live(touch.buffer))
       throw InputError{fmt::format("op {} uses buffer {}, which is not allocated", id.value(), touch.buffer.value())};
 
-  // Reads come before writes: every `in` is what the op found.
+  // Reads come before writes: every `in` is the version from before the op.
   std::vector<VersionId> found;
   for (const Touch& touch : touches) {
     const VersionId held = touch.access == Access::kWrite ? current(touch.buffer) : content(touch.buffer);
@@ -89,7 +89,7 @@ std::vector<VersionId> TraceBuilder::run(Op spec, const std::vector<Touch>& touc
     if (touch.access == Access::kView)
       use.out = add_version({touch.buffer, VersionKind::kView, id, found[i], VersionId{}});
     else if (touch.access != Access::kRead && made_already)
-      use.out = current;  // one op, one new version of a buffer, however often it is named
+      use.out = current;  // an op makes one new version of a buffer, even if it touches the buffer several times
     else if (touch.access == Access::kWrite)
       use.out = current = add_version({touch.buffer, VersionKind::kWrite, id, current, VersionId{}});
     else if (touch.access != Access::kRead)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kNever = ~std::uint32_t{0};
 
-/// Where a buffer is in its life, at one point of the walk.
+/// The state of a buffer at one point of the walk.
 struct Life {
   VersionId content = {};           ///< its current root version, if it has one
   std::uint32_t freed_by = kNever;  ///< a step

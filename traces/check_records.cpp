@@ -26,7 +26,7 @@ void require(Id<Tag> id, std::size_t count, const char* record, std::size_t inde
   if (id.index() >= count) refuse_id(id, count, record, index, what);
 }
 
-/// Refuses texts that are not UTF-8, or that are there twice.
+/// Refuses texts that are not UTF-8, or that occur twice.
 void check_texts(const std::vector<std::string>& texts, const char* record) {
   std::vector<std::uint32_t> table(std::bit_ceil(2 * texts.size() + 1), ~std::uint32_t{0});
   for (std::size_t i = 0; i < texts.size(); ++i) {

@@ -24,7 +24,7 @@ extern "C" void pass_on(int signal) {
   if (child_id > 0) kill(static_cast<pid_t>(child_id), signal);
 }
 
-/// While it exists, signals are the child's matter.
+/// While it exists, this process ignores interrupts and passes other signals to the child.
 class SignalsToChild {
  public:
   SignalsToChild() {
@@ -49,7 +49,7 @@ class SignalsToChild {
   std::array<struct sigaction, kEndings.size()> before_ = {};
 };
 
-/// While it exists, signals that end or interrupt programs wait.
+/// While it exists, signals that end or interrupt programs are blocked.
 class SignalsWait {
  public:
   SignalsWait() {

@@ -1,4 +1,4 @@
-// Running other programs: the user's command as a shell would, and what commands are made of.
+// Child processes: the user's command, run as by a shell, and the parts of commands.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace tidepool {
 
-/// What a command is given beyond what this process has.
+/// Settings of a command, beyond those of this process.
 struct ChildOptions {
-  std::map<std::string, std::string> environment;  ///< set over what is there
-  int output = -1;  ///< a descriptor for its standard output; -1: where this process's goes
-  int errors = -1;  ///< and for its standard error
+  std::map<std::string, std::string> environment;  ///< variables that are set or replaced
+  int output = -1;                                 ///< a descriptor for its standard output; -1: that of this process
+  int errors = -1;                                 ///< a descriptor for its standard error; -1: that of this process
   /// Called in the child before it becomes the command, and in this process when it has begun; no signal that ends or
   /// interrupts programs is delivered to either in between.
   std::function<void()> in_child = {};
@@ -25,19 +25,19 @@ struct ChildOptions {
 /// @throws InputError  "train.py: cannot be run: Permission denied"
 pid_t start_child(const std::vector<std::string>& command, const ChildOptions& options);
 
-/// What a shell calls the end that waitpid tells: the exit status; 128 + N if signal N ended it.
+/// The status from waitpid as a shell reports it: the exit status; 128 + N if signal N ended the process.
 int exit_status(int status);
 
-/// Runs a command and waits for it. Meanwhile interrupts from the terminal are the command's own matter, and SIGTERM
-/// and SIGHUP are passed on to it.
+/// Runs a command and waits for it. Meanwhile, this process ignores interrupts from the terminal, which the command
+/// gets too, and passes SIGTERM and SIGHUP to the command.
 /// @return  its exit status; 128 + N if signal N ended it
 /// @throws InputError  "train.py: cannot be run: Permission denied"
 int run_child(const std::vector<std::string>& command, ChildOptions options = {});
 
-/// How a command ended, from what run_child() returned: "was killed by SIGKILL", "ended with exit status 3".
+/// The end of a command in words, from the result of run_child(): "was killed by SIGKILL", "ended with exit status 3".
 std::string how_it_ended(int status);
 
-/// `added` in front of the list of folders that variable `name` holds already, separated by colons.
+/// The list of folders in the environment variable `name`, separated by colons, with `added` in front.
 std::string prepended(const std::string& name, const std::string& added);
 
 /// The folder of the Python packages that belong to this program: TIDEPOOL_PYTHON, or python/ next to the program, or

@@ -1,4 +1,4 @@
-// Subcommands register themselves, each next to what it is about; the program only lists them.
+// Subcommands register themselves, each in the folder of its subject; the program only lists them.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct Command {
   std::function<std::function<int()>(const CommandLine&)> declare;
 };
 
-/// A namespace-scope object of this type makes a subcommand known.
+/// A namespace-scope object of this type registers a subcommand.
 struct RegisterCommand {
   explicit RegisterCommand(Command command);
 };

@@ -15,7 +15,7 @@ class Option;
 
 namespace tidepool {
 
-/// An option that was added, to say more of it.
+/// An option that was added, for further settings.
 class CommandOption {
  public:
   explicit CommandOption(CLI::Option* option) : option_{option} {}
@@ -38,8 +38,8 @@ class CommandOption {
   CLI::Option* option_;
 };
 
-/// What a subcommand declares: `names` is "trace" for a word by its place, "-o,--output" for an option, "!--no-color"
-/// for a flag that clears its variable. Variables must live until the command line is parsed.
+/// The declarations of a subcommand: `names` is "trace" for a positional word, "-o,--output" for an option,
+/// "!--no-color" for a flag that clears its variable. Variables must live until the command line is parsed.
 class CommandLine {
  public:
   /// @param behind_dashes  words of the command line behind its first --

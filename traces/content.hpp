@@ -1,12 +1,12 @@
-// Contents that are no text of ours, told by their first bytes.
+// Recognition of files that are not text in UTF-8, by their first bytes.
 #pragma once
 
 #include <string_view>
 
 namespace tidepool {
 
-/// What `head`, the beginning of a file, is if it is not text in UTF-8: "is empty", "is text in UTF-16", "is binary
-/// data"; else "".
+/// The kind of a file that is not text in UTF-8, from `head`, its first bytes: "is empty", "is text in UTF-16", "is
+/// binary data"; else "".
 inline std::string_view not_text(std::string_view head) {
   if (head.empty()) return "is empty";
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) return "is text in UTF-16";

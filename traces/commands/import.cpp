@@ -47,7 +47,7 @@ struct OutputFile {
   std::string path, bytes;
 };
 
-/// Writes all files, or none where one cannot be written: under other names first.
+/// Writes all files, or none if one cannot be written: it writes them under other names first.
 void write_together(const std::vector<OutputFile>& files) {
   const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
   try {

@@ -1,4 +1,4 @@
-// tidepool info: what is in a trace.
+// tidepool info: the contents of a trace.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -148,7 +148,7 @@ int inform(const Arguments& arguments) {
 
 const RegisterCommand kRegistered{
     {.name = "info",
-     .summary = "what is in a trace: buffers, ops, peak, evidence, losses",
+     .summary = "the contents of a trace: buffers, ops, peak, evidence, losses",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();

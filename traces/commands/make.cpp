@@ -71,17 +71,18 @@ const RegisterCommand kRegistered{
        count("--heads", arguments->heads,
              "gpt: attention heads, a divisor of the width; by default the largest one up to 12");
        count("--sequence", gpt.sequence, "gpt: tokens of a sequence").capture_default_str();
-       count("--vocabulary", gpt.vocabulary, "gpt: tokens that there are").capture_default_str();
+       count("--vocabulary", gpt.vocabulary, "gpt: tokens of the vocabulary").capture_default_str();
        count("--micro-batches", gpt.micro_batches, "gpt: of --batch sequences each; gradients are summed")
            .capture_default_str();
        count("--width", resnet.width, "resnet: channels of the first stage").capture_default_str();
        count("--image", resnet.image, "resnet: pixels a side, a multiple of 4").capture_default_str();
-       app.add_option("--teraflops", arguments->teraflops,
-                      "what the device computes, 10^12 operations a second; by default half of an A100's nominal rate")
+       app.add_option(
+              "--teraflops", arguments->teraflops,
+              "the device's rate of arithmetic, 10^12 operations a second; by default half of an A100's nominal rate")
            .range(1e-3, 1e6)
            .capture_default_str();
        app.add_option("--memory-rate", arguments->memory_rate,
-                      "what the device reads and writes; 1548GB/s by default, four fifths of an A100's nominal rate");
+                      "the device's rate of memory; 1548GB/s by default, four fifths of an A100's nominal rate");
        app.add_option("-o,--output", arguments->output, "the trace file, RUN.tide").required();
        return [arguments] { return run(*arguments); };
      }}};

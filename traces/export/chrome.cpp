@@ -1,5 +1,5 @@
-// A run as Chrome's trace viewer, Perfetto and torch.profiler's tools open it. The categories and arguments are those
-// of torch.profiler, so that tools which read its traces read this one, and import --format kineto too.
+// A run in the JSON form of Chrome's trace viewer. The categories and arguments are those of torch.profiler, so that
+// Perfetto, the tools for torch.profiler's traces, and import --format kineto read it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// Microseconds, exactly.
+/// An exact time in microseconds.
 std::string us(Nanos time) {
   const std::int64_t ns = std::max<std::int64_t>(time.count(), 0);
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
@@ -47,7 +47,7 @@ class ChromeWriter {
   }
 
  private:
-  static constexpr int kHost = 1 << 20;  // a process id that is no device
+  static constexpr int kHost = 1 << 20;  // a process id that is not the number of a device
 
   template <class... Args>
   void put(fmt::format_string<Args...> text, Args&&... args) {

@@ -15,12 +15,12 @@ namespace tidepool {
 /// One form that a trace, or any recording, may be written in.
 struct Exporter {
   std::string name;                                     ///< what --to takes, as in "jsonl"
-  std::string summary;                                  ///< one line: what it is for, and what it leaves out
-  std::function<std::string(const Trace&)> write = {};  ///< empty: by way of recording_of()
-  std::function<std::string(const Recording&)> write_recording = {};  ///< empty: only traces can be written so
+  std::string summary;                                  ///< one line: its use, and the data that it leaves out
+  std::function<std::string(const Trace&)> write = {};  ///< empty: recording_of() and write_recording are used
+  std::function<std::string(const Recording&)> write_recording = {};  ///< empty: only traces can be written
 };
 
-/// A namespace-scope object of this type makes a form known.
+/// A namespace-scope object of this type registers a form.
 struct RegisterExporter {
   explicit RegisterExporter(Exporter exporter);
 };
@@ -28,18 +28,18 @@ struct RegisterExporter {
 /// Sorted by name.
 const std::vector<Exporter>& all_exporters();
 
-/// Something else than a trace that makes a recording: a file about a run of a trace.
+/// A kind of file other than traces that gives a recording, such as the plan of a run.
 struct RecordingSource {
   std::function<bool(std::string_view head)> sniff;  ///< by the first bytes
   std::function<Recording(const Input& input, const Trace& trace)> read;
 };
 
-/// A namespace-scope object of this type makes one known.
+/// A namespace-scope object of this type registers one.
 struct RegisterRecordingSource {
   explicit RegisterRecordingSource(RecordingSource source);
 };
 
-/// The source of a file, or nullptr if it is none of them.
+/// The source for a file, or nullptr if the file is of no registered kind.
 const RecordingSource* find_recording_source(const Input& input);
 
 /// @throws InputError  "no form named 'jsonn', did you mean 'jsonl'?; known: csv, jsonl"

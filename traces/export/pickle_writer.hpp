@@ -1,4 +1,5 @@
-// Pickles (protocol 4) of dictionaries, lists, numbers and texts: what Python's pickle.load reads without running code.
+// Pickles (protocol 4) of dictionaries, lists, numbers and texts, which Python's pickle.load reads without running
+// code.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class PickleWriter {
   void end_list() { out_ += 'e'; }
   void whole(std::int64_t value);
   void flag(bool value) { out_ += value ? '\x88' : '\x89'; }
-  /// Equal texts are written once and then named.
+  /// Writes a text; of equal texts, all but the first are references to the first.
   void text(std::string_view value);
   void pair(std::int64_t first, std::int64_t second);
 

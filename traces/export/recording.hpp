@@ -1,5 +1,5 @@
-// A run as a profiler would have recorded it: what exporters of timelines and of allocator histories write, whether it
-// was measured (a trace) or simulated (a plan).
+// A run as a profiler would have recorded it: the input of exporters of timelines and of allocator histories. It comes
+// from a trace (measured) or a plan (simulated).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tidepool {
 
 enum class RecordedAction : std::uint8_t { kAlloc, kFree, kSegmentAlloc, kSegmentFree, kSegmentMap, kSegmentUnmap };
 
-/// Device memory that was given or taken back, in the order in which it happened.
+/// Device memory that was allocated or freed, in program order.
 struct RecordedBlock {
   RecordedAction action = RecordedAction::kAlloc;
   Nanos time;
@@ -50,14 +50,14 @@ struct Recording {
   std::map<std::string, std::string> meta;
 };
 
-/// What a trace recorded. Times that it lacks are made up so that the order stays: an op starts when its stream is
-/// free, is launched when it starts, and memory is given and taken back 1 ns after the step before.
+/// The recording in a trace. Missing times are made up and keep the order: an op starts when its stream is free, is
+/// launched when it starts, and memory is allocated and freed 1 ns after the step before.
 Recording recording_of(const Trace& trace);
 
-/// What is live at the end, by address: existing memory and what was allocated, less what was freed.
+/// Blocks that are live at the end, by address: existing and allocated ones, without those that were freed.
 std::vector<RecordedBlock> live_at_end(const Recording& recording);
 
-/// The number of a lane for formats that want one: of "7" and "1:7" the 7, or else its position.
+/// The number of a lane for formats that need one: 7 for "7" and "1:7"; for other names, the position of the lane.
 std::int64_t lane_number(const Recording& recording, StreamId lane);
 
 /// @throws InputError  "2 allocations or frees have no address, which this form needs; ...", if some lack theirs

@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// One row for each allocation and free. What existed before and is never freed has no row: a log cannot say it.
+/// One row for each allocation and free. A buffer that existed before and is never freed has no row in such a log.
 std::string to_rmm(const Recording& recording) {
   require_addresses(recording);
   fmt::memory_buffer out;

@@ -177,7 +177,7 @@ class DatabaseWriter {
     return correlation_;
   }
 
-  /// What existed before and is never freed has no row, as in a report.
+  /// Buffers that existed before and are never freed have no row, as in a report.
   void write_memory() {
     calls_.reset();
     Insert memory{database_.get(), "CUDA_GPU_MEMORY_USAGE_EVENTS", 10};

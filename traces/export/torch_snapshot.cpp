@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // what is further apart than a segment of small blocks
+constexpr std::int64_t kFarApart = std::int64_t{2} << 20;  // size of a segment of small blocks
 
 struct Segment {
   std::int64_t address = 0, size = 0;
@@ -35,7 +35,7 @@ const char* word_of(RecordedAction action) {
   }
 }
 
-/// What happened on one device.
+/// The events and the live blocks of one device.
 struct DeviceHistory {
   std::vector<const RecordedBlock*> events;  ///< in order
   std::vector<const RecordedBlock*> live;    ///< at the end, by address
@@ -75,7 +75,7 @@ class SnapshotWriter {
     return devices_[block.device];
   }
 
-  /// Segments that are reserved at the end; without any, what lies close together is taken for one.
+  /// Segments that are reserved at the end; if there are none, blocks close together are one segment.
   static std::vector<Segment> segments(const DeviceHistory& device) {
     std::map<std::int64_t, Segment> reserved;  // by address
     for (const RecordedBlock* event : device.events) {

@@ -44,7 +44,7 @@ class ColumnWriter {
   void number(const char*, const Records& records, Field field) {
     for (const auto& record : records) put(to_bits(field(record)));
   }
-  /// The difference to the record before (zigzag LEB128), for the records that `has` says have the field.
+  /// The difference to the record before (zigzag LEB128), for the records with the field, see `has`.
   template <class Records, class Has, class Field>
   void delta_if(const char*, const Records& records, Has has, Field field) {
     std::uint64_t last = 0;
@@ -60,7 +60,7 @@ class ColumnWriter {
     delta_if(
         what, records, [](const auto&) { return true; }, field);
   }
-  /// How far back another record of the same kind is; 0 = there is none.
+  /// The distance to an earlier record of the same kind; 0 = there is none.
   template <class Records, class Field>
   void distance(const char*, const Records& records, Field field) {
     std::size_t own = first_;
@@ -89,7 +89,7 @@ class ColumnWriter {
 class ColumnReader {
  public:
   /// @param section  for messages, as in "ops"
-  /// @param record   what one record is, as in "op"
+  /// @param record   the name of one record, as in "op"
   /// @param first    number of the frame's first record
   ColumnReader(std::string_view bytes, std::string_view section, std::string_view record, std::size_t first)
       : next_{bytes.data()}, end_{bytes.data() + bytes.size()}, section_{section}, record_{record}, first_{first} {}
@@ -134,7 +134,7 @@ class ColumnReader {
       field(records[i]) = back == 0 ? Reference{} : Reference{first_ + i - back};
     }
   }
-  /// Sets `begin` to 0 and `end` to the length: where the range is depends on the frames before.
+  /// Sets `begin` to 0 and `end` to the length: the position of the range depends on the frames before.
   template <class Records, class Begin, class End>
   void length(const char* what, Records records, Begin begin, End end) {
     number(what, records, end);

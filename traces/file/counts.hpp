@@ -1,4 +1,4 @@
-// Length of each array of a trace at a place in the file.
+// Length of each array of a trace at a position in the file.
 #pragma once
 
 #include <array>

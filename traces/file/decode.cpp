@@ -28,7 +28,7 @@ void append(std::vector<Record>& records, std::size_t count, std::string_view ra
 }  // namespace
 
 std::size_t most_records(Section section, std::size_t raw_size) {
-  // Fewest bytes of one record, in the order of the sections; what has no records of its own has 0.
+  // Fewest bytes of one record, in the order of the sections; 0 for sections without records of their own.
   constexpr std::array<std::size_t, kSections> kLeast{1, 1, 1, 7, 3, 10, 3, 1, 3, 2, 1, 4, 0, 0, 3};
   const std::size_t least = kLeast[static_cast<std::size_t>(section)];
   return least == 0 ? 0 : raw_size / least;
@@ -166,7 +166,7 @@ TraceData Decoder::finish() {
 }
 
 TraceData Decoder::recover(const std::string& why) {
-  // At least one record is gone: whatever stood where the file stops.
+  // At least one record is lost: the one at which the file stops.
   std::size_t dropped = 1;
   const Counts here = Counts::of(data_);
   for (std::size_t i = 0; i < here.all().size(); ++i) dropped += here.all()[i] - chunk_.all()[i];
@@ -181,7 +181,7 @@ TraceData Decoder::recover(const std::string& why) {
   data_.orders.resize(chunk_.orders);
   derive();
 
-  // As TraceBuilder::finish does: what has no content yet gets an initial one, and what is left is asked for.
+  // As in TraceBuilder::finish: a buffer without a version gets an initial one, and live buffers become outputs.
   std::vector<VersionId> content(data_.buffers.size());
   for (std::size_t i = 0; i < data_.versions.size(); ++i) {
     const Version& version = data_.versions[i];

@@ -24,7 +24,7 @@ template <class... Args>
   throw InputError{fmt::format("byte {}: {}", byte, fmt::format(text, std::forward<Args>(args)...))};
 }
 
-/// What fills up a frame that zstd shrinks too much: a frame that decompressors skip.
+/// Fills up a frame that zstd shrinks too much, with a frame that decompressors skip.
 void append_skipped(std::size_t bytes, std::string& out) {
   store32(ZSTD_MAGIC_SKIPPABLE_START, out);
   store32(static_cast<std::uint32_t>(bytes), out);
@@ -53,7 +53,7 @@ std::uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data()
 void append_frame(Section section, std::size_t records, std::string_view raw, std::string& out) {
   std::string packed(ZSTD_compressBound(raw.size()), '\0');
   const std::size_t size = ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), kLevel);
-  if (ZSTD_isError(size)) throw std::bad_alloc{};  // nothing else can go wrong with room for the worst case
+  if (ZSTD_isError(size)) throw std::bad_alloc{};  // the output has room for the worst case, so no other error occurs
   packed.resize(size);
   if (packed.size() < raw.size() / kMostShrink) append_skipped(raw.size() / kMostShrink - packed.size(), packed);
   const std::size_t start = out.size();

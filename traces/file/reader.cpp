@@ -53,7 +53,7 @@ class TraceFileReader {
     recovered_ = true;
     return decoder_.recover(stopped_->what());
   }
-  /// Where and why the file stops, if read() gave what comes before that.
+  /// The position and reason of the damage, if read() returned the trace before it.
   const InputError* why_recovered() const { return recovered_ ? &*stopped_ : nullptr; }
 
  private:
@@ -120,7 +120,7 @@ class TraceFileReader {
     }
   }
 
-  /// Room for what the headers say, but not for more than their bytes can hold.
+  /// Reserves memory for the records in the headers, but not for more than their bytes can hold.
   void reserve() {
     file::Counts counts;
     for (const Frame& frame : frames_)

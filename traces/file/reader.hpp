@@ -1,4 +1,4 @@
-// Reading trace files, also those that were cut off.
+// Reader of trace files, complete or truncated.
 #pragma once
 
 #include "traces/input.hpp"

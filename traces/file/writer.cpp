@@ -17,11 +17,11 @@ namespace {
 using file::Counts;
 using file::Section;
 
-constexpr std::size_t kChunkSteps = 16384;                // steps of one chunk: what can be lost, and what fits a cache
+constexpr std::size_t kChunkSteps = 16384;                // steps of one chunk: few enough to lose, and to fit a cache
 constexpr std::size_t kFrameRecords = 65536;              // records of one frame
 constexpr std::size_t kFrameText = std::size_t{1} << 22;  // bytes of text of one frame
 
-/// Cuts a whole trace into chunks: after which steps, and how much of each array they need.
+/// The division of a whole trace into chunks: their last steps, and the part of each array that they need.
 class Cuts {
  public:
   explicit Cuts(const Trace& trace) : trace_{trace}, data_{trace.data()}, all_{Counts::of(data_)} {

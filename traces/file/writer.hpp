@@ -1,4 +1,4 @@
-// Writing trace files: chunk by chunk as the program goes on, or a whole trace at once.
+// Writer of trace files: chunk by chunk while the program runs, or a whole trace at once.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace tidepool {
 
-/// Writes a trace file by appending only. After each append() a reader of what is there so far gets the trace up to
-/// that point; after finish() it gets all of it.
+/// Writes a trace file by appending only. After each append(), a reader of the file gets the trace up to that point;
+/// after finish(), all of it.
 class TraceFileWriter {
  public:
-  /// @param write  is called with the bytes that come next
+  /// @param write  is called with the next bytes of the file
   explicit TraceFileWriter(std::function<void(std::string_view)> write);
 
-  /// Appends what `data` holds beyond what was appended before, as one chunk. What was appended before may not change,
-  /// but for the values of meta.
+  /// Appends the part of `data` that was not appended before, as one chunk. The earlier part must not have changed,
+  /// except for the values of meta.
   void append(const TraceData& data);
   /// The rest of the trace (in several chunks if none was appended before), its outputs, losses and meta, and the
   /// index. Nothing can follow.

@@ -1,4 +1,4 @@
-// From allocations and frees by address to buffers.
+// Conversion of logged allocations and frees by address to buffers.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace tidepool {
 enum class BlockEvent : std::uint8_t {
   kAlloc,
   kFree,
-  kExisting,  ///< found to be there, although nobody saw it being allocated
+  kExisting,  ///< seen in use, although its allocation is not in the log
 };
 
-/// One allocation or free, as a log tells it.
+/// One allocation or free in a log.
 struct LoggedBlock {
   BlockEvent event = BlockEvent::kAlloc;
   std::uint32_t space = 0;  ///< equal addresses in different spaces (devices, processes) are different memory
   Buffer block = {};        ///< its address names it until it is freed
 };
 
-/// Turns a log's allocations and frees into the buffers of a builder. Where the log does not begin or end with the
-/// program, it says so in the losses:
-/// - a block whose first event is a free, or that is found to be there, is older than the log: it existed before the
-///   trace. Found there after it was freed, it was allocated without being seen (a dropped record);
+/// Converts a log's allocations and frees to the buffers of a builder. If the log does not begin or end with the
+/// program, or lacks events, they are inferred and counted in the losses:
+/// - a block whose first event is a free or kExisting is older than the log: it existed before the trace. If kExisting
+///   follows a free, the allocation between them was lost (a dropped record);
 /// - a free of a block that has been freed already is an unmatched free, and frees nothing;
-/// - an allocation where a block is still live means that its free was lost: that block ends here (a dropped record).
+/// - an allocation at a block that is still live means that its free was lost: that block ends here (a dropped record).
 /// O(log n) per event.
 class Blocks {
  public:

@@ -109,7 +109,7 @@ class DtrImport {
     touches_.push_back({buffer, Access::kWrite, Evidence::kSchema, VersionId{}});
   }
 
-  /// The last name for a root is gone. A buffer that held several ends with the last of them.
+  /// Ends a root that no name refers to any more. A buffer that held several roots ends with the last of them.
   void end(ValueId root) {
     const std::uint32_t chain = values_.chain(root);
     if (values_.chain_length[chain] > 1) builder_.forget(version_[root]);

@@ -12,7 +12,7 @@ namespace tidepool {
 /// A tensor that a CONSTANT or CALL makes.
 struct DtrResult {
   std::uint32_t name = 0;   ///< index into DtrLog::names
-  std::int64_t size = 0;    ///< bytes; 0 for an alias, whatever its MEMORY line says
+  std::int64_t size = 0;    ///< bytes; 0 for an alias, even if its MEMORY line has another size
   std::int32_t alias = -1;  ///< position of the argument whose storage it shares; -1 = a storage of its own
 };
 
@@ -32,7 +32,7 @@ struct DtrInstruction {
   Range args;                ///< kCall, kMutate: names read, in order, with repetitions
   Range results;             ///< kConstant, kCall
   Range mutated;             ///< kMutate: positions in `args`, in the order of the log
-  std::uint32_t name = 0;    ///< kCopy, kCopyFrom: the destination; kRelease: what is released
+  std::uint32_t name = 0;    ///< kCopy, kCopyFrom: the destination; kRelease: the released name
   std::uint32_t source = 0;  ///< kCopy, kCopyFrom
 };
 
@@ -44,7 +44,7 @@ struct DtrLog {
   std::vector<std::uint32_t> mutated;
 };
 
-/// Reads one JSON object per line; what stands before the first START annotation is skipped. Numbers may be strings.
+/// Reads one JSON object per line; lines before the first START annotation are skipped. Numbers may be strings.
 /// @throws InputError  "file:line: what we saw; what we expected"
 DtrLog parse_dtr_log(const Input& input);
 

@@ -21,24 +21,24 @@ struct DtrValue {
   std::int64_t size = 0;
   std::int64_t root_refs = 0;  ///< refs of all values with this root
   std::size_t last_read = 0;   ///< the last instruction that reads the root or a view of it
-  bool asked_for = false;      ///< it or a view of it must be there at the end
+  bool asked_for = false;      ///< it or a view of it is an output
   std::uint32_t chain = 0;     ///< roots that one buffer holds one after the other have one chain
 };
 
-/// A root whose last reference went away with an instruction.
+/// A root whose last reference ended with an instruction.
 struct DtrDeath {
   std::size_t instruction = 0;
   std::uint32_t root = 0;
 };
 
-/// The values of a whole log. Only later lines say whether a MUTATE wrote in place: it did where nobody reads the old
-/// value afterwards or asks for it at the end. Elsewhere the log itself has run it on a copy.
+/// The values of a whole log. Later lines show whether a MUTATE wrote in place: it did if no later instruction reads
+/// the old value and it is not an output. If not, the logged program ran it on a copy.
 struct DtrValues {
   std::vector<DtrValue> values;
   std::vector<std::uint32_t> args;          ///< parallel to DtrLog::args: the values read
-  std::vector<std::uint32_t> first_made;    ///< by instruction: what it makes are the values from here on
+  std::vector<std::uint32_t> first_made;    ///< by instruction: the first of the values that it makes
   std::vector<DtrDeath> deaths;             ///< in the order of the log
-  std::vector<std::uint32_t> outputs;       ///< must be there at the end, in the order in which they are asked for
+  std::vector<std::uint32_t> outputs;       ///< outputs, in the order of the log
   std::vector<bool> in_place;               ///< by instruction: a MUTATE that changes its arguments' own storages
   std::vector<std::uint32_t> chain_length;  ///< by chain: number of roots
 

@@ -4,8 +4,8 @@
 //   *tensors.config  every tensor once, in the same form
 //   *.txt            "0001 599.213074 ms" for every kernel: how long it runs
 // Kernels run in the order of the file, on one stream. A global tensor exists before the step and after it; any other
-// lives from its first use to its last. An output that is not the first use of its tensor changes what is there: the
-// tables do not say whether it is overwritten.
+// lives from its first use to its last. An output that is not the first use of its tensor updates it in place, since
+// the tables do not say whether it is overwritten completely.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -215,8 +215,8 @@ struct Files {
   std::vector<std::string> kernels, tensors, times;
 };
 
-/// The files of a folder by what their names say, less a suffix that says how they are compressed. G10's further tables
-/// of times (under page faults) and of workspaces are not asked for.
+/// The files of a folder by their names, without a suffix of compression. G10's further tables of times (under page
+/// faults) and of workspaces are ignored.
 Files files_in(const std::string& folder) {
   Files files;
   std::vector<std::string> names;
@@ -255,7 +255,7 @@ Trace read_folder(const std::string& folder, std::optional<std::size_t>) {
   return read_g10(kernels, tensors, times);
 }
 
-/// Of PREFIXkernels.config: PREFIXtensors.config beside it, and the .txt whose name begins with PREFIX.
+/// Reads PREFIXkernels.config with PREFIXtensors.config in its folder, and the .txt whose name begins with PREFIX.
 Trace read_beside(const Input& kernels) {
   const std::filesystem::path path{kernels.path()};
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";

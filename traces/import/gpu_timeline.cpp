@@ -20,10 +20,10 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block: a damaged size may be any
-constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // of all: sums of some can be taken
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block; a damaged file may have any size
+constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // of all blocks; sums of a few of these fit 64 bits
 
-/// What happens on the host. At the same time, what ends comes first, and what is launched last.
+/// Kinds of events of the host. At equal times, ends come first, and launches last.
 enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kOp };
 
 struct Entry {
@@ -50,7 +50,7 @@ class TimelineTrace {
     for (std::size_t i = 0; i < timeline.syncs.size(); ++i) add(timeline.syncs[i].time, Happening::kSync, i);
     for (std::size_t i = 0; i < timeline.ranges.size(); ++i) {
       add(timeline.ranges[i].start, Happening::kRangeBegin, i);
-      // One that ends as it begins would end before: at equal times, ends come first.
+      // A range without length would end before it begins, since ends come first at equal times.
       if (timeline.ranges[i].end)
         add(std::max(*timeline.ranges[i].end, timeline.ranges[i].start + 1), Happening::kRangeEnd, i);
     }
@@ -112,7 +112,7 @@ class TimelineTrace {
     if (first != kNever) origin_ = first;
   }
 
-  /// Where the same name would stand for two streams, the later ones say their context and process.
+  /// Names the streams. If two would have the same name, the later one's has its context and process too.
   void name_streams() {
     const auto name = [&](const GpuStream& stream, std::uint16_t device) {
       if (stream_ids_.contains(stream) || stream.stream < 0) return;
@@ -162,10 +162,10 @@ class TimelineTrace {
            (range.meaning == RangeMeaning::kByName && names_iteration(range.name));
   }
 
-  /// Whether ranges that are numbered tell the iterations.
+  /// Whether numbered ranges mark the iterations.
   bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
 
-  /// Otherwise, what repeats among the ops does.
+  /// Finds iterations by the repetition of ops, if no ranges mark them.
   void find_iterations() {
     std::map<std::string_view, std::uint32_t> ids;
     std::vector<std::uint32_t> names;
@@ -228,7 +228,7 @@ class TimelineTrace {
       builder_->order(before, builder_->last_op());
   }
 
-  /// Addresses are of one process; on another device than the op's they are those of a peer.
+  /// The buffer at an address of the op's process, on the op's device or else on another one (peer access).
   std::optional<BufferId> find(const GpuOp& op, std::int64_t address) const {
     const auto own = spaces_.find({op.stream.process, op.device});
     if (own != spaces_.end())
@@ -239,7 +239,7 @@ class TimelineTrace {
     return {};
   }
 
-  /// Processes do not wait for each other.
+  /// The order of a process; processes do not wait for each other.
   IssueOrder& order(const GpuStream& stream) { return orders_[stream.process]; }
 
   using Place = std::pair<std::int64_t, std::size_t>;  // of a range: when it began, and its index
@@ -281,8 +281,8 @@ class TimelineTrace {
       order.wait(stream->second, waited.stream, waited.point);
   }
 
-  /// Ranges are told apart by name, whichever thread they are of: PyTorch launches the backward pass from another one
-  /// than the one that says so. The innermost is the one that began last.
+  /// Begins or ends a range. The thread of a range is ignored, since PyTorch launches the backward pass from another
+  /// thread than that of the range. The innermost range is the one that began last.
   void range(const Entry& entry) {
     const GpuRange& range = timeline_.ranges[entry.record];
     const Place place{range.start, entry.record};

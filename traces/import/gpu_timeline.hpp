@@ -1,5 +1,5 @@
-// GPU activity as profilers record it, and the trace that follows from it. Shared by the readers of such
-// recordings: Nsight Systems' reports and our own captures.
+// GPU activity as profilers record it, and its conversion to a trace. Shared by the readers of Nsight Systems' reports
+// and of our own captures.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tidepool {
 
 /// A stream of one context of one process.
 struct GpuStream {
-  std::int64_t process = 0;  ///< process id << 24, as Nsight Systems packs it; 0 = not told
+  std::int64_t process = 0;  ///< process id << 24, as Nsight Systems packs it; 0 = not recorded
   std::int64_t context = 0;
   std::int64_t stream = 0;  ///< -1 = none
   auto operator<=>(const GpuStream&) const = default;
@@ -25,7 +25,7 @@ struct GpuStream {
 /// An address that a kernel or a call was seen to use.
 struct GpuUse {
   std::int64_t address = 0;  ///< anywhere in a buffer
-  std::int64_t size = 0;     ///< bytes from there; 0 = not told
+  std::int64_t size = 0;     ///< bytes from there; 0 = not recorded
   Access access = Access::kTouch;
   Evidence evidence = Evidence::kParameter;
 };
@@ -36,7 +36,7 @@ struct GpuUses {
   bool empty() const { return first == last; }
 };
 
-/// What a framework called and what launched the ops that name it.
+/// A call of a framework's operator, which launches ops.
 struct GpuCall {
   GpuUses uses;             ///< as the operator's schema has them
   std::string_view module;  ///< lives as long as the timeline, as all texts here
@@ -50,7 +50,7 @@ struct GpuOp {
   std::string_view name;
   GpuStream stream;
   std::uint16_t device = 0;
-  std::optional<std::int64_t> start;  ///< nothing where the profiler lost the time
+  std::optional<std::int64_t> start;  ///< nothing if the profiler lost the time
   std::int64_t duration = 0;
   std::optional<std::int64_t> launch;
   GpuUses uses;                     ///< seen at the launch
@@ -69,17 +69,17 @@ struct GpuMemory {
   std::string name;
 };
 
-/// An event that was recorded on a stream, or that is waited for. What waits is told by what is named: a stream and an
-/// event: the stream waits; only one of both: the host waits for it; neither: the host waits for the context.
+/// An event that was recorded on a stream, or a wait. A wait that names a stream and an event is one of the stream; one
+/// that names only one of them is a wait of the host for it; one that names neither, of the host for the context.
 struct GpuSync {
   bool records = false;
   std::int64_t time = 0;  ///< when the host recorded it, made a stream wait, or had waited
   GpuStream stream;       ///< stream -1 = none
   std::int64_t event = -1;
-  std::int64_t sync_id = 0;  ///< joins a wait with one record of an event; 0 = not told
+  std::int64_t sync_id = 0;  ///< joins a wait with one record of an event; 0 = not recorded
 };
 
-/// What a range is; kByName: what its name says.
+/// The meaning of a range; kByName: its name decides.
 enum class RangeMeaning : std::uint8_t { kByName, kIteration, kPhase, kModule };
 
 struct GpuRange {
@@ -97,14 +97,14 @@ struct GpuTimeline {
   std::vector<GpuRange> ranges;
   std::vector<GpuCall> calls;
   std::vector<GpuUse> uses;
-  Losses losses;  ///< known already; those that show when the trace is made are added
+  Losses losses;  ///< known losses; those that are found when the trace is made are added
 };
 
-/// The ops become ops in the order in which the host launched them; memory events become buffers, and uses find theirs
-/// by address; events and waits become orders between streams; ranges become marks, phases and modules. Without ranges
-/// that count iterations, what repeats among the ops does: find_steps.
-/// @param device  only what is on this device, if it is given
-/// @return  not finished yet: its meta is the caller's
+/// Ops stand in the order in which the host launched them; memory events become buffers, and uses find theirs by
+/// address; events and waits become orders between streams; ranges become marks, phases and modules. Without ranges
+/// that count iterations, these are found by the repetition of ops: see find_steps.
+/// @param device  reads this device only, if it is given
+/// @return  not finished yet: the caller sets its meta
 /// @throws InputError  "no device 3; the report has 1, 4"
 TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device);
 

@@ -18,23 +18,23 @@ struct Importer {
   std::string name;                     ///< what --format takes, as in "torch-snapshot"
   std::string summary;                  ///< one line for the list of formats
   std::vector<std::string> extensions;  ///< as in ".jsonl"; decides between forms that are equally likely
-  /// How sure it is, from the first bytes (at most kSniffBytes of them): 0 = it is not this form, 100 = it is for
-  /// certain.
+  /// The likelihood of this form, from the first bytes (at most kSniffBytes of them): 0 = it is not this form, 100 = it
+  /// certainly is.
   std::function<int(std::string_view head)> sniff;
   /// @throws InputError  "path:line: what we saw; what we expected", with input.path() in front
   std::function<Trace(const Input& input)> read;
   /// Reads the part of one device only. Empty if the form has no devices.
   std::function<Trace(const Input& input, std::size_t device)> read_device = {};
-  /// Reads a folder of several files, or what is on one device of it. Empty if the form is one file.
+  /// Reads a folder of several files, or the part of one device. Empty if the form is one file.
   std::function<Trace(const std::string& folder, std::optional<std::size_t> device)> read_folder = {};
-  /// How sure it is that a folder is one of this form, as for files. Left out: 1.
+  /// The likelihood that a folder has this form, as for files. Empty: 1.
   std::function<int(const std::string& folder)> sniff_folder = {};
   bool folder_has_devices = false;
-  /// Reads it together with a second file that adds to it. Empty if the form takes no second file.
+  /// Reads a file together with a second file with further data. Empty if the form takes no second file.
   std::function<Trace(const Input& input, const Input& with, std::optional<std::size_t> device)> read_with = {};
 };
 
-/// A namespace-scope object of this type makes a form known.
+/// A namespace-scope object of this type registers a form.
 struct RegisterImporter {
   explicit RegisterImporter(Importer importer);
 };
@@ -42,19 +42,19 @@ struct RegisterImporter {
 /// Sorted by name.
 const std::vector<Importer>& all_importers();
 
-/// The importer named `format`, or for "auto" the one that is surest about the first bytes.
+/// The importer named `format`, or for "auto" the one with the greatest likelihood for the first bytes.
 /// @throws InputError  "no format named 'dtrr', did you mean 'dtr'?; known: csv, dtr, ...",
 ///                     "x.bin: binary data in no form that tidepool reads; known: csv, dtr, ...",
 ///                     "x.csv: is empty; expected a trace; known: ..."
 const Importer& find_importer(const Input& input, const std::string& format);
 
-/// Reads a file that is in one of the forms; of one that is in none, no more than the first bytes are decompressed.
+/// Reads a file that is in one of the forms. Of any other file, only the first bytes are decompressed.
 /// @throws InputError  as read_input() and find_importer()
 Input read_trace_input(const std::string& path, const std::string& format = "auto");
 
 /// Reads a trace in any known form, compressed or not; of a folder, in the form that takes folders.
-/// @param device  reads what is on this device only, if it is given
-/// @param with    a second file that adds to it, as the profile of the same run to an execution trace; "" = none
+/// @param device  reads the part of this device only, if it is given
+/// @param with    a second file with further data, such as the profile of the run of an execution trace; "" = none
 /// @throws InputError  "x.csv: --device 1: the form csv has no devices"
 /// @throws InputError  "x.csv: --with p.json: the form csv takes no second file"
 /// @throws InputError  "runs: is a folder; expected one file, or for g10 or raw a folder"

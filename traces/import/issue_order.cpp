@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// Whether `point` is later than what is joined already; joins it then.
+/// Joins `point` if it is later than the joined one. @return  whether it is
 bool join(std::map<StreamId, OpId>& joined, StreamId stream, OpId point) {
   if (!point.valid()) return false;
   const auto [entry, added] = joined.try_emplace(stream, point);

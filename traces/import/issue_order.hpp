@@ -11,20 +11,20 @@
 
 namespace tidepool {
 
-/// Follows what the host issues, in its order, and notes which op of one stream must end before which of another
-/// starts. What the host waited for is waited for by all that is issued later, on any stream.
+/// Follows the ops and waits that the host issues, in order, and finds which op of one stream must end before which op
+/// of another starts. All ops issued after a wait of the host, on any stream, wait for the same.
 class IssueOrder {
  public:
-  /// What was issued to a stream up to some moment; the last op stands for all. None: nothing.
+  /// The ops that were issued to a stream up to some moment, by the last of them. Not valid: no ops.
   using Point = OpId;
 
-  /// The point that an event recorded on this stream now stands for.
+  /// The point of an event that is recorded on this stream now.
   Point point(StreamId stream) const {
     const auto found = streams_.find(stream);
     return found == streams_.end() ? Point{} : found->second.last;
   }
 
-  /// What is issued to `stream` from now on waits for a point of another one.
+  /// Ops issued to `stream` from now on wait for a point of another stream.
   void wait(StreamId stream, StreamId other, Point point);
   /// The host has waited for a point of a stream.
   void host_wait(StreamId other, Point point);
@@ -41,8 +41,8 @@ class IssueOrder {
   struct Stream {
     Point last;
     std::vector<Waited> waits;         // for the next op
-    std::size_t host_seen = 0;         // of host_waits_, what this stream's ops wait for already
-    std::map<StreamId, Point> joined;  // by other stream, what this stream's ops wait for already
+    std::size_t host_seen = 0;         // number of host_waits_ that this stream's ops wait for already
+    std::map<StreamId, Point> joined;  // by other stream, the point that this stream's ops wait for already
   };
 
   std::map<StreamId, Stream> streams_;  // those that were used

@@ -1,6 +1,6 @@
 // A large JSON file one piece at a time: the members of its top-level object, and the elements of one that is an array.
-// Only brackets and strings are looked at here; what a piece holds is the caller's to parse, so that no more than one
-// piece needs memory beside the file itself.
+// Only brackets and strings are examined here, and the caller parses each piece, so that no more than one piece needs
+// memory besides the file itself.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tidepool {
 
 class JsonWalk {
  public:
-  /// @param input  outlives the walk and what it returns
+  /// @param input  outlives the walk and the texts that it returns
   explicit JsonWalk(const Input& input) : file_{input.path()}, text_{input.bytes()} {}
 
   /// Steps to the next member of the top-level object; its value must then be taken by value() or elements of it.
@@ -33,10 +33,10 @@ class JsonWalk {
 
  private:
   char peek();
-  /// Past blanks and past `expected`.
+  /// Skips blanks and `expected`.
   void take(char expected);
   void skip_string();
-  /// Past a value; returns it.
+  /// Skips a value and returns it.
   std::string_view skip();
   [[noreturn]] void ends_early() const;
 

@@ -27,8 +27,7 @@ constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kNccl = "nccl:";
 constexpr std::size_t kNone = KinetoLifetimes::kNone;
 
-/// In the order in which they come at one time: memory is allocated before what is launched then, and the last frees
-/// come after it.
+/// Kinds of events in their order at equal times: memory is allocated before launches, and last frees come after them.
 enum class What : std::uint8_t { kRangeEnd, kIteration, kRangeBegin, kMemory, kLaunch, kWait, kLastFree };
 
 struct Happening {
@@ -92,7 +91,7 @@ class KinetoImport {
   }
 
  private:
-  /// An activity stands where it was launched, but not before what its stream ran before it.
+  /// Adds activities in the order of their launches, but not before earlier activities of their stream.
   void add_activities() {
     std::unordered_map<std::int64_t, std::size_t> launches;  // by correlation
     for (std::size_t i = 0; i < file_.launches.size(); ++i) launches.try_emplace(file_.launches[i].correlation, i);
@@ -114,14 +113,14 @@ class KinetoImport {
       const bool launched = launch_[i] != kNone;
       const Nanos time = launched ? file_.launches[launch_[i]].time : activity.start;
       const auto [last, first] = issued.try_emplace({activity.device, activity.stream}, time);
-      // One whose launch is lost was issued at some time up to its start: it follows the one before.
+      // An activity whose launch is lost was issued at some time up to its start: it follows the one before.
       if (!first && launched) last->second = std::max(last->second, time);
       happenings_.push_back({last->second, What::kLaunch, i});
       begin_ = std::min({begin_, time, activity.start});
     }
   }
 
-  /// Waits in the order of the host's calls. A copy that had ended when its call returned was waited for, too.
+  /// Adds waits in the order of the host's calls. A copy that had ended when its call returned counts as a wait, too.
   void add_waits() {
     waits_ = file_.waits;
     for (std::size_t i = 0; i < file_.activities.size(); ++i) {
@@ -167,7 +166,7 @@ class KinetoImport {
     return file_.memory[lifetimes_.events[happening.index].memory];
   }
 
-  /// What the host was doing at each launch and allocation, and the stream for which memory was allocated: that of its
+  /// Finds the ranges around each launch and allocation, and the stream for which memory was allocated: that of its
   /// thread's next launch on the device.
   void find_surroundings() {
     std::vector<KinetoMoment> moments;
@@ -256,7 +255,7 @@ class KinetoImport {
     if (as_rank_) follow(index, context);
   }
 
-  /// What a rank's trace has beyond the activity: what it waits for, and which collective it is.
+  /// Adds the further data of a rank's trace to an activity: the ops that it waits for, and its collective.
   void follow(std::size_t index, const KinetoContext& context) {
     const KinetoActivity& activity = file_.activities[index];
     const KinetoWaits::Stream stream{activity.device, activity.stream};
@@ -275,7 +274,7 @@ class KinetoImport {
     collectives_.push_back(std::move(found));
   }
 
-  /// The host waits from when it called, or from when the work ended, until the call returned.
+  /// Adds a wait of the host, from its call, or from the end of the work, to the return of the call.
   void wait(const KinetoWait& wait) {
     if (wait.kind == KinetoWaitKind::kEvent) return issued_.event_wait(wait.thread);
     const std::optional<KinetoWaits::Stream> stream = issued_.waited_for(wait);

@@ -14,7 +14,7 @@
 
 namespace tidepool {
 
-/// A text of the file, by its place in Kineto::texts.
+/// A text of the file, by its index in Kineto::texts.
 using KinetoText = std::uint32_t;
 
 /// A kernel, copy or memset on a device.
@@ -52,7 +52,7 @@ struct KinetoWait {
   Nanos end;
 };
 
-/// Memory that PyTorch's allocator handed out or took back.
+/// An allocation or free of PyTorch's allocator.
 struct KinetoMemory {
   std::int64_t thread = 0;
   Nanos time;
@@ -68,7 +68,7 @@ enum class KinetoRangeKind : std::uint8_t {
   kModule,      ///< a call of an nn.Module
 };
 
-/// A stretch of time on a thread of the host.
+/// A range of time on a thread of the host.
 struct KinetoRange {
   KinetoRangeKind kind = KinetoRangeKind::kOperator;
   KinetoText name = 0;
@@ -80,7 +80,7 @@ struct KinetoRange {
   std::int64_t input_bytes = -1;      ///< of an annotation "nccl:...": of all its inputs; -1 = not recorded
 };
 
-/// Times are what the file says, in ns, in any epoch; records are in the order of the file.
+/// Times are those of the file, in ns, in any epoch; records are in the order of the file.
 struct Kineto {
   std::vector<std::string> texts;
   std::vector<KinetoActivity> activities;
@@ -105,7 +105,7 @@ Kineto parse_kineto(const Input& input);
 /// @throws InputError  "no device 2; the file has 0, 1"
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only = {});
 
-/// A collective of one rank, as its profile tells it.
+/// A collective of one rank, as in its profile.
 struct KinetoCollective {
   OpId op;
   std::string name;               ///< of the annotation "nccl:NAME" around its launch; else of the kernel
@@ -120,11 +120,11 @@ struct KinetoRank {
   std::vector<KinetoCollective> collectives;
 };
 
-/// As to_trace(), and what one rank needs to be simulated beside others: calls in which the host waited for the device
-/// are ops (kHostWait) on the stream that they waited for, and streams wait for each other (orders). Which stream or
-/// event a call waits for is not recorded. Taken is what the recording does not contradict: for the host the stream of
-/// the thread's last launch, or the one whose work ended last before the call did; for a stream the last op that every
-/// other stream had ended when its next op started.
+/// As to_trace(), with the data to simulate the rank beside others: calls in which the host waited for the device are
+/// ops (kHostWait) on the stream that they waited for, and streams wait for each other (orders). The stream or event of
+/// a wait is not recorded, so it is inferred without contradicting the recorded times: for the host, the stream of the
+/// thread's last launch, or the one whose work ended last before the call did; for a stream, of each other stream the
+/// last op that had ended when its next op started.
 KinetoRank to_rank(const Kineto& kineto);
 
 }  // namespace tidepool

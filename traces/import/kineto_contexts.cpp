@@ -16,10 +16,10 @@ bool is_backward(std::string_view name) {
   return name.substr(0, name.find_last_not_of("0123456789") + 1).ends_with("Backward");
 }
 
-/// In bytes. Nested names could otherwise need memory that grows as their number squared.
+/// In bytes. Without a limit, nested names could need memory that grows as their number squared.
 constexpr std::size_t kLongestPath = 1000;
 
-/// Appends a name to a path, as far as whole characters (UTF-8) of it fit.
+/// Appends the part of a name to a path that fits in whole characters (UTF-8).
 void append(std::string& path, std::string_view name) {
   path.append(path.empty() ? "" : ".").append(name);
   if (path.size() <= kLongestPath) return;
@@ -50,7 +50,7 @@ std::vector<std::size_t> sorted(std::size_t n, Before before) {
   return order;
 }
 
-/// The ranges that are open on a thread, each with what it and those around it say.
+/// The open ranges of a thread, each with the context that it and the ranges around it give.
 class Open {
  public:
   explicit Open(const Kineto& file) : file_{file} {}

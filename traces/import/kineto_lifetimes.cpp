@@ -42,9 +42,9 @@ class DeviceMemory {
     out.lives.push_back({memory.device, memory.address, bytes, false});
   }
 
-  /// From before, and never freed; negative if more was freed than there was.
+  /// Bytes from before the recording that were never freed; negative if more was freed than there was.
   std::int64_t kept() const { return older_.value_or(0); }
-  /// One loss may show in the totals and in the addresses.
+  /// The least number of lost events: one loss may show both in the totals and in the addresses.
   std::int64_t lost() const { return std::max(unexplained_, mismatches_); }
 
  private:

@@ -12,10 +12,10 @@
 
 namespace tidepool {
 
-/// Lifetimes of device memory. A free whose allocation was not seen is of memory that existed before; so is, in one
-/// piece, what was never freed: the first event's total says how much of it there was.
-/// Files of 2021 give no addresses: there, a free is taken to end the youngest buffer of its size. The bytes in use are
-/// exact in any case; which of several equal buffers ends is then a guess.
+/// Lifetimes of device memory. A free without a recorded allocation ends a buffer from before the recording. Memory
+/// from before that was never freed is one buffer; its size follows from the total in the first event.
+/// Files of 2021 have no addresses: in these, a free ends the youngest buffer of its size. The bytes in use are exact
+/// in both cases; with several buffers of one size, the one that ends is then a guess.
 struct KinetoLifetimes {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 

@@ -111,7 +111,7 @@ std::optional<std::int64_t> element_bytes(std::string_view type) {
   return found->second;
 }
 
-/// Nothing where a type is unknown or the text is of another form.
+/// The bytes of all inputs; nothing if a type is unknown or the text has another form.
 std::optional<std::int64_t> bytes_of(const NcclInputs& inputs) {
   simdjson::dom::parser dims_parser, types_parser;
   simdjson::dom::array dims, types;
@@ -138,7 +138,7 @@ std::optional<std::int64_t> bytes_of(const NcclInputs& inputs) {
   return total;
 }
 
-/// What stands in every event, as it is written; "" = not there.
+/// The members of every event, as they are written; "" = absent.
 struct Head {
   std::string_view phase, category, name, thread, time, duration;
 };

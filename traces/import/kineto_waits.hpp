@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// Ops as the host issues them, and what waits were for. Nothing that is found contradicts the recorded times.
+/// The ops in the order in which the host issues them, and the targets of waits. No result contradicts recorded times.
 class KinetoWaits {
  public:
   /// A stream of a device.
@@ -24,7 +24,7 @@ class KinetoWaits {
   /// Streams whose last op had ended when the call returned.
   std::vector<Stream> ended_by(Nanos time) const;
 
-  /// A thread told a stream to wait for an event: the stream of its next launch.
+  /// A thread made a stream wait for an event: the stream of its next launch.
   void event_wait(std::int64_t thread) { waiting_.insert(thread); }
   /// The ops that an activity on `stream`, launched by `thread`, waits for: of every other stream the last one that had
   /// ended when the activity started, if a wait stands between the thread's launches and nothing on this stream waits

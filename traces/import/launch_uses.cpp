@@ -9,7 +9,7 @@ using Touch = TraceBuilder::Touch;
 
 bool writes(Access access) { return access != Access::kRead && access != Access::kView; }
 
-/// Two pointers to one buffer. Where they say different things, both hold, and the evidence is the weaker one.
+/// Merges the uses by two pointers to one buffer: the access is that of both, and the evidence is the weaker one.
 void merge(Touch& touch, const Touch& other) {
   if (touch.access == other.access) {
     touch.evidence = std::min(touch.evidence, other.evidence);

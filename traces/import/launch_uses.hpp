@@ -1,4 +1,4 @@
-// Uses of buffers by an op, from its launch and from what is known of the framework's operator.
+// Uses of buffers by an op, from its launch and from the schema of the framework's operator.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,11 @@
 
 namespace tidepool {
 
-/// Joins both kinds of evidence. Of what a launch was seen to use, the operator's schema says how, as long as that is
-/// certain for one kernel of several: what the operator only reads is read; what it writes is written by the first
-/// kernel that has it among its parameters, and may be read and written by later ones. A launch that nobody looked at
-/// is given what the operator uses; if it is one of several, that is a guess (evidence inferred).
+/// Joins both kinds of evidence. A recorded launch has the buffers that a kernel uses; the operator's schema adds how
+/// they are used, if that is certain for one kernel of several: buffers that the operator only reads are read; a buffer
+/// that it writes is written by the first kernel that has it as a parameter, and may be read and written by later ones.
+/// A launch that was not recorded gets all uses of the operator; if it is one of several, that is a guess (evidence
+/// inferred).
 class LaunchUses {
  public:
   /// The buffer that is at an address now.
@@ -20,8 +21,8 @@ class LaunchUses {
 
   explicit LaunchUses(const GpuTimeline& timeline);
 
-  /// What `op`, the next one in the program's order, uses. Addresses where no buffer is are counted in the losses,
-  /// those that a schema names excepted: tensors may be elsewhere.
+  /// The uses of `op`, the next one in program order. Addresses without a buffer are counted in the losses, except
+  /// those from a schema, whose tensors may be on the host.
   std::vector<TraceBuilder::Touch> of(TraceBuilder& builder, const GpuOp& op, const Find& find);
 
  private:

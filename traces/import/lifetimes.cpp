@@ -39,7 +39,7 @@ std::vector<std::string_view> split(std::string_view line, char separator) {
   }
 }
 
-/// Which column each field is.
+/// The column of each field.
 std::vector<Column> parse_header(const Lines& lines, LifetimeColumns read) {
   std::vector<Column> columns;
   std::string_view text = lines.text();

@@ -2,7 +2,7 @@
 // order.
 //   id, lower, upper, size   lives [lower, upper), in any unit of time
 //   alignment                optional: the offset is a multiple of it; empty: 1
-//   offset                   optional: where the buffer lies; empty: anywhere
+//   offset                   optional: the fixed offset of the buffer; empty: any
 //   gaps                     optional: "3-5 8-9": not alive during [3, 5) and [8, 9), but back at the same offset
 //   hint                     optional, ignored: MiniMalloc begins its search there
 // Columns and their meaning are MiniMalloc's (github.com/google/minimalloc, src/converter.cc); of its windows, gaps in
@@ -36,9 +36,9 @@ struct LifetimeTable {
   bool constrained = false;  ///< has a column for alignment, offset or gaps: more than a trace can hold
 };
 
-/// Which columns are read.
+/// The columns that are read.
 enum class LifetimeColumns : std::uint8_t {
-  kPlain,  ///< the four that a trace can hold; others are refused, since what they ask for would be lost
+  kPlain,  ///< the four that a trace can hold; others are refused, since their data would be lost
   kAll,
 };
 

@@ -30,7 +30,7 @@ Trace read(const Input& input, std::optional<std::size_t> device) {
   }
 }
 
-/// The first page of a large file need not name any table; other databases are refused by what they lack.
+/// The first page of a large file need not name any table; other databases are refused later, as they lack the tables.
 int sniff_nsys(std::string_view head) {
   using namespace std::string_view_literals;
   if (!head.starts_with("SQLite format 3\0"sv)) return 0;

@@ -207,7 +207,7 @@ class Parser {
     tables_.each(kEvents, std::span{columns}.first(6), [&](const SqliteRow& row) {
       GpuSync sync = read(row);
       const NsysCall* const made_by = call(sync.stream.process, id(row, 4));
-      if (made_by == nullptr) return;  // nothing else tells when
+      if (made_by == nullptr) return;  // the time of the event is not known
       sync.records = true;
       sync.time = made_by->start;
       report_.timeline.syncs.push_back(sync);

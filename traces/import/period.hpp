@@ -1,4 +1,4 @@
-// Finding the iterations of a training loop in the string of its events.
+// Search for the iterations of a training loop in the string of its events.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-/// Opcodes that make or call objects; nothing that a snapshot consists of needs one.
+/// Opcodes that make or call objects; snapshots do not need them.
 constexpr std::array<std::pair<unsigned char, std::string_view>, 15> kRefused{{{'c', "GLOBAL"},
                                                                                {0x93, "STACK_GLOBAL"},
                                                                                {'R', "REDUCE"},
@@ -226,7 +226,7 @@ class PickleMachine {
     return value;
   }
 
-  /// A frame only says how much may be read ahead, but must not say more than there is.
+  /// A frame states how many bytes may be read ahead; they must not exceed the rest of the file.
   void frame() {
     const std::uint64_t length = little_endian(8, "FRAME");
     if (length > bytes_.size() - at_) refuse("FRAME of {} bytes; {} are left", length, bytes_.size() - at_);
@@ -275,7 +275,7 @@ class PickleMachine {
     return id;
   }
 
-  /// Where the topmost `count` values start, none of them below the last mark.
+  /// The position of the topmost `count` values on the stack; all must be above the last mark.
   std::size_t top(std::size_t count, std::string_view opcode) const {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() - floor < count)
@@ -283,7 +283,7 @@ class PickleMachine {
     return stack_.size() - count;
   }
 
-  /// Where the values above the last mark start; takes the mark away.
+  /// The position of the first value above the last mark; removes the mark.
   std::size_t mark(std::string_view opcode) {
     if (marks_.empty()) refuse("{} without MARK", opcode);
     const std::size_t start = marks_.back();
@@ -291,14 +291,14 @@ class PickleMachine {
     return start;
   }
 
-  /// The values from `start` become a container.
+  /// Replaces the values from `start` by a container of them.
   void collect(Kind kind, std::size_t start) {
     const PickleId id = add({kind, 0, 0});
     extend(id, start);
     push(id);
   }
 
-  /// The values from `start` go to the end of the container below them.
+  /// Moves the values from `start` to the end of the container below them.
   void append(Kind kind, std::size_t start, std::string_view opcode) {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
     if (start <= floor || out_.values_[stack_[start - 1]].kind != kind)
@@ -327,7 +327,7 @@ class PickleMachine {
     container.count += added;
   }
 
-  /// Writers number the memo one by one, so an index beyond the length of the file is a lie.
+  /// Stores the top of the stack. Writers number the memo one by one, so an index beyond the file's length is damaged.
   void memoize(std::uint64_t index, std::string_view opcode) {
     if (index >= bytes_.size()) refuse("{} to {}, more than the pickle has bytes", opcode, index);
     if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, Pickle::kNone);

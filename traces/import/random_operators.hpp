@@ -1,4 +1,4 @@
-// Operators of PyTorch that draw random numbers; no file that it writes tells them.
+// Operators of PyTorch that draw random numbers, which PyTorch's files do not mark.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The readers of other people's formats, for tests; everybody else goes through load_trace.
+// The readers of other programs' formats, for tests; other code calls load_trace.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace tidepool {
 Trace read_checkmate(const Input& input);
 Trace read_moccasin(const Input& input);
 Trace read_dtr(const Input& input);
-/// Of G10's three tables.
+/// Reads G10's three tables.
 Trace read_g10(const Input& kernels, const Input& tensors, const Input& times);
 Trace read_kineto(const Input& input);
 Trace read_kineto_device(const Input& input, std::size_t device);
-/// Of an SQLite export; "x.sqlite: table: row 5: ...".
+/// Reads an SQLite export; messages are like "x.sqlite: table: row 5: ...".
 Trace read_nsys(const Input& input);
 Trace read_nsys_device(const Input& input, std::size_t device);
 Trace read_rmm(const Input& input);

@@ -20,7 +20,7 @@ using simdjson::dom::object;
 
 constexpr std::int64_t kKiB = 1024;
 
-/// Of one unit of cost, in ns.
+/// One unit of cost in ns.
 std::int64_t cost_unit(GraphForm form) { return form == GraphForm::kCheckmate ? 10'000 : 1'000; }
 
 class GraphReader {
@@ -43,7 +43,7 @@ class GraphReader {
   }
 
  private:
-  /// Neither absent nor null.
+  /// Whether a member is neither absent nor null.
   static bool is_given(const object& record, const char* key) {
     element value;
     return record[key].get(value) == simdjson::SUCCESS && !value.is_null();
@@ -73,7 +73,7 @@ class GraphReader {
     if (record[key].get(value) != simdjson::SUCCESS) refuse("\"{}\" is missing; expected a whole number", key);
     return whole(value, key);
   }
-  /// Nothing where it is absent or null.
+  /// A whole number; nothing if it is absent or null.
   static std::optional<std::int64_t> maybe_whole(const object& record, const char* key) {
     element value;
     if (record[key].get(value) != simdjson::SUCCESS || value.is_null()) return std::nullopt;

@@ -1,4 +1,5 @@
-// Graphs of published recomputation problems: ops with a cost and one output each, budgets, and the best schedules known.
+// Graphs of published recomputation problems: ops with a cost and one output each, budgets, and the best schedules
+// known.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace tidepool {
 
-/// Whose model of cost and memory a graph follows; `--format` and `--assume` have the same names.
+/// The paper whose model of cost and memory a graph follows; `--format` and `--assume` have the same names.
 enum class GraphForm : std::uint8_t {
   kCheckmate,  ///< training graphs of MONeT's runs of Checkmate: costs in 0.01 ms, memory in KiB
   kMoccasin,   ///< graphs of Moccasin: costs taken for us, memory for bytes (random graphs have no units)
@@ -26,7 +27,7 @@ struct GraphOp {
   std::vector<std::uint32_t> inputs;  ///< earlier ops whose outputs it reads
 };
 
-/// A schedule that somebody found for a budget.
+/// A published schedule for a budget.
 struct GraphSchedule {
   /// By op: the ops that run again just before it runs for the first time, in order.
   std::vector<std::vector<std::uint32_t>> again;
@@ -46,14 +47,14 @@ struct GraphBudget {
 struct RecomputeGraph {
   GraphForm form = GraphForm::kCheckmate;
   std::vector<GraphOp> ops;  ///< in the order of their first runs
-  Bytes fixed;               ///< held all the time: inputs, parameters and their gradients
+  Bytes fixed;               ///< always in use: inputs, parameters and their gradients
   std::vector<GraphBudget> budgets;
 };
 
 /// @throws InputError  "g.json: op 5: \"cost\" is missing; expected a whole number" and the like
 RecomputeGraph parse_recompute_graph(const Input& input, GraphForm form);
 
-/// The form that the first bytes of a file show.
+/// The form of a file, from its first bytes.
 std::optional<GraphForm> recompute_graph_form(std::string_view head);
 
 /// One op after the other on one stream, each output a buffer that ends with its last reader. Nothing but the fixed

@@ -1,5 +1,5 @@
 // Memory logs of SINGA, recorded by the authors of SmartPool and AutoSwap (Zhang et al., arXiv 1903.06631). One event
-// per line; the forms are told apart line by line, since each says what the shorter ones leave out:
+// per line; the form of each line is recognized by its words, since longer forms contain the shorter ones:
 //   Malloc ptr size [time] | Free ptr [time]                       memInfo
 //   Malloc ptr size time | Read ptr size | Mutable ptr time | ...  blockInfo
 //   event block size time                                          vec_block

@@ -44,7 +44,7 @@ std::string text_of(sqlite3_stmt* statement, int column) {
   return text;
 }
 
-/// What was written ahead is in a second file until the database is closed.
+/// Refuses a database whose write-ahead log, a second file, is not empty: the database was not closed.
 void refuse_if_ahead(const std::string& path) {
   const std::string ahead = path + "-wal";
   std::error_code none;

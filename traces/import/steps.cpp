@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::size_t kGram = 4;         // letters of a piece that is looked for again
 constexpr std::size_t kCandidates = 12;  // periods for each length of pieces
-constexpr std::size_t kMostSlack = 32;   // letters that a piece may be off
+constexpr std::size_t kMostSlack = 32;   // most letters between the expected and the real position of a piece
 constexpr std::size_t kMostRounds = 32;  // of a loop within a step
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// A text with rows of one letter told once.
+/// A text in which a row of equal letters counts as one.
 struct Rows {
   std::vector<std::uint32_t> letters;
   std::vector<std::uint32_t> first;  ///< by row, and one past the end: its first op
@@ -72,7 +72,7 @@ struct Grams {
   }
 };
 
-/// What a period explains of the rows.
+/// The part of the rows that a period explains.
 class Measure {
  public:
   Measure(const Rows& rows, const Grams& grams, std::span<const std::int64_t> live, std::size_t period)
@@ -89,7 +89,7 @@ class Measure {
     for (std::size_t row = 0; row < rows_.size(); ++row) ops += explained_[row] ? rows_.ops(row) : 0;
     return ops;
   }
-  /// Every letter counts once; the part of it that is explained.
+  /// The explained share of letters, where every kind of letter has the same weight.
   double kinds(std::span<const std::uint32_t> count) const {
     double kinds = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row)
@@ -105,7 +105,7 @@ class Measure {
     std::vector<std::uint32_t> letters;  // each once, in order
   };
 
-  /// Where each piece is found again: nearest to a period later. Its letters are found with it.
+  /// Finds the image of each piece: the equal piece nearest to a period later. Its letters are explained by it.
   void find_images(const Grams& grams) {
     std::vector<std::uint32_t> image(grams.places.size(), kNone);
     for (std::size_t first = 0, last = 0; first < grams.places.size(); first = last) {
@@ -128,7 +128,7 @@ class Measure {
         if (image[i] != kNone && image_[i + back] == kNone) image_[i + back] = image[i] + back;
   }
 
-  /// Parts in which two of three rows and more are found again.
+  /// Finds the parts in which at least two of three rows have an image.
   void find_runs() {
     std::size_t first = 0, last = 0, score = 0, best = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -207,7 +207,7 @@ class Measure {
     return *high - *low;
   }
 
-  /// By how many rows the steps had better begin later: 0, unless much less is live there.
+  /// The number of rows by which steps should begin later: 0, unless much fewer bytes are live there.
   std::size_t quieter(const Chain& chain) const {
     const auto live_behind = [&](std::size_t rows) {
       std::int64_t sum = 0;

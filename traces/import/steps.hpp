@@ -1,4 +1,4 @@
-// Finding the steps of a training job in the order of its ops.
+// Search for the steps of a training job in the order of its ops.
 #pragma once
 
 #include <cstddef>
