@@ -88,8 +88,7 @@ class Database {
   std::vector<Claim> claim(std::span<const std::string> keys, std::size_t most, const ClaimLock& lock);
   void release(const ClaimLock& lock);
 
-  /// Writes all rows or none. A row replaces a failed row of its key. Other stored rows stay; a new row of their key
-  /// must have the same results unless it failed.
+  /// Writes all rows or none. A row replaces a failed row of its key. Other stored rows stay.
   /// @param source  the origin of the rows, for the message of a Disagreement
   /// @throws Disagreement  if a row differs from the stored row of its key
   /// @throws std::runtime_error  if the file cannot be written

@@ -23,8 +23,8 @@ struct Point {
   std::optional<double> bound = {};
 };
 
-/// One pool and policy at one capacity: the median over seeds. A run that did not end well is worse than any that did;
-/// of an even number of runs, the worse of the two in the middle counts.
+/// One pool and policy at one capacity: the median over seeds (of an even number, the worse of the two in the middle).
+/// A run that did not end well is worse than any that did.
 struct Cell {
   bool tried = false;
   Outcome outcome = Outcome::kOk;
@@ -52,8 +52,7 @@ struct Frontier {
 /// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.
 void arrange(std::span<const Point> points, Frontier& frontier);
 
-/// For each policy, the best of its pools at each capacity. Pools that only count bytes are left out if there are
-/// others.
+/// For each policy, the best of its pools at each capacity; pools that only count bytes count only if there are no others.
 std::vector<Line> best_pools(const Frontier& frontier);
 
 /// "0.5x", "12.3x" of the peak, or "none".

@@ -20,8 +20,7 @@ struct Objective {
   double limit = 0;        ///< of overhead (makespan / baseline - 1) or gap (makespan / bound - 1)
   bool inclusive = false;  ///< <= instead of <
 
-  /// Whether a run meets the objective. A run that did not end well has no overhead, and a run without a bound has no
-  /// gap: they do not meet it.
+  /// Whether a run meets the objective. A run that did not end well has no overhead, one without a bound has no gap.
   bool holds(const Row& row) const;
 };
 
