@@ -22,16 +22,16 @@
 namespace tidepool {
 namespace {
 
-/// Bytes whose number is not known beforehand; never grows beyond a limit, and only as far as data really came.
+/// A buffer for bytes whose number is not known beforehand. It grows only as data arrives, and never beyond a limit.
 class Growing {
  public:
-  /// @param check  what the first kSniffBytes have to pass before more is made; may be empty
+  /// @param check  called for the first kSniffBytes before more are decompressed; may be empty
   Growing(std::string path, std::size_t expected, std::size_t limit, HeadCheck check)
       : path_{std::move(path)}, limit_{limit}, capacity_{std::min(expected, limit)}, check_{std::move(check)} {
     data_ = std::make_unique_for_overwrite<char[]>(capacity_ + Input::kPadding);
   }
 
-  /// Where the next bytes go; at least one byte of room.
+  /// The position of the next bytes, with room for at least one.
   char* end() {
     if (size_ == capacity_) grow();
     return data_.get() + size_;
@@ -95,7 +95,7 @@ std::size_t most_decompressed() {
                                input.bytes().size(), form)};
 }
 
-/// zlib counts in 32 bits: no single piece of input or room is larger.
+/// A size for zlib, which counts in 32 bits.
 unsigned piece(std::size_t bytes) { return static_cast<unsigned>(std::min<std::size_t>(bytes, 1U << 30)); }
 
 void gunzip(const Input& input, Growing& out) {
@@ -159,7 +159,7 @@ void unzstd(const Input& input, Growing& out) {
   throw InputError{fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno))};
 }
 
-/// Devices, pipes and links are written to, and not replaced by a file of their name.
+/// Whether a path is a device, pipe or link, which is written to and not replaced by a new file.
 bool written_in_place(const std::string& path) {
   std::error_code unknown;
   const auto type = std::filesystem::symlink_status(path, unknown).type();

@@ -1,4 +1,4 @@
-// One iteration of a trace of several, as a trace of its own.
+// One of several iterations of a trace, as a trace of its own.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace tidepool {
 
-/// What stands between the iteration mark `number` (from 0) and the next one, or the end. Buffers that are live there
-/// although they were not allocated in it existed before; what is live at the end outlives it and is an output. Views
-/// of before are their buffers' content. Times count from the first launch or start of the iteration's ops.
+/// The steps between the iteration mark `number` (from 0) and the next one, or the end. Live buffers that were not
+/// allocated in the iteration existed before; buffers that are live at the end outlive it and are outputs. A view from
+/// before becomes the content of its buffer. Times count from the first launch or start of the iteration's ops.
 /// @throws InputError  "iteration 3: the trace has 3, counted from 0", "iteration 0: the trace marks no iterations"
 Trace one_iteration(const Trace& trace, std::size_t number);
 

@@ -1,4 +1,4 @@
-// JSON as every command prints it: on one line, and valid whatever a file is called.
+// JSON as every command prints it: on one line, and valid even if a file's name is not UTF-8.
 #pragma once
 
 #include <nlohmann/json.hpp>

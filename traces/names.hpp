@@ -1,4 +1,4 @@
-// The words for the kinds of things in a trace, as files and messages spell them.
+// The words for the enums of a trace, as in files and messages.
 #pragma once
 
 #include <optional>

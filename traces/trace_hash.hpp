@@ -1,4 +1,4 @@
-// One number for the whole content of a trace.
+// A hash of the whole content of a trace.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace tidepool {
 
 struct TraceData;
 
-/// xxh3-64 of every field of every record, as 16 hexadecimal digits. What follows from other fields is left out.
+/// xxh3-64 of every field of every record, as 16 hexadecimal digits. Fields that follow from others are left out.
 std::string trace_hash(const TraceData& data);
 
 }  // namespace tidepool

@@ -52,7 +52,8 @@ struct Frontier {
 /// Fills capacities, lines and bounds. Assumes nothing about the order of `points`.
 void arrange(std::span<const Point> points, Frontier& frontier);
 
-/// For each policy, the best of its pools at each capacity; pools that only count bytes count only if there are no others.
+/// For each policy, the best of its pools at each capacity; pools that only count bytes are used if there are no
+/// others.
 std::vector<Line> best_pools(const Frontier& frontier);
 
 /// "0.5x", "12.3x" of the peak, or "none".

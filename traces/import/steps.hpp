@@ -23,8 +23,8 @@ struct FoundStep {
 /// has the optimizer too. A loop of more than 32 rounds that is nine tenths of it is the loop of steps, and it an
 /// epoch. Rows of equal ops count as one.
 ///
-/// A step leaves as many bytes live as it finds: what fills or empties the memory from round to round is layers. It
-/// begins where few bytes are live.
+/// A step ends with as many live bytes as it begins with: a loop whose rounds add or free bytes is one of layers. A
+/// step begins where few bytes are live.
 /// @param names       by op: equal numbers for equal names, counted from 0
 /// @param live_bytes  by op: bytes of device memory that are live when it is launched, at least 0; empty = not known
 /// O(n log n) for n ops.

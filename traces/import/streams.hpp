@@ -1,4 +1,4 @@
-// Names of streams in other people's files, and the number of streams that a reader takes.
+// Names of streams in the files of other programs, and the most streams that a reader accepts.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// No program has as many; a damaged file may.
+/// No program has as many streams; a damaged file may.
 inline constexpr std::size_t kMostStreams = 4096;
 
 /// "7", or "1:7" on device 1: streams of other devices than the first carry the device in their name.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBlock = 512;
 
-/// Where the fields of a header are.
+/// Offsets and sizes of the fields of a header.
 constexpr std::size_t kName = 0, kNameSize = 100, kSize = 124, kSizeSize = 12, kChecksum = 148, kChecksumSize = 8;
 constexpr std::size_t kKind = 156, kMagic = 257, kPrefix = 345, kPrefixSize = 155;
 

@@ -17,7 +17,7 @@ struct TarFile {
 bool is_tar(std::string_view head);
 
 /// The regular files. Folders, links and headers of extensions are left out.
-/// @param archive  decompressed; outlives what is returned
+/// @param archive  decompressed; must outlive the result
 /// @throws InputError  "x.tar:byte 512: a header with a wrong checksum; expected a complete tar archive"
 std::vector<TarFile> tar_files(const Input& archive);
 

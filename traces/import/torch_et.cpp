@@ -1,4 +1,4 @@
-// PyTorch's execution traces: what each operator reads and writes; durations from the profile of the same run.
+// PyTorch's execution traces: the buffers that each operator reads and writes; durations from the profile of the run.
 #include "traces/import/torch_et.hpp"
 
 #include <fmt/ranges.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kNone = EtProgram::kNone;
 
-/// What the profile says of a node's own activity.
+/// The activity of a node itself, from the profile.
 struct Measured {
   Nanos duration;
   std::optional<std::string> stream;
@@ -168,7 +168,7 @@ class EtImport {
     if (measured_[call.node].stream) op.stream = builder_.stream(*measured_[call.node].stream);
     std::vector<TraceBuilder::Touch> touches;
     for (const EtProgram::Use& use : call.uses) {
-      // What is written in part keeps the rest.
+      // A buffer that is written in part keeps the rest of its content.
       const bool part = use.access == Access::kWrite && use.bytes < program_.lives[use.life].bytes;
       touches.push_back({buffers_[use.life], part ? Access::kReadWrite : use.access, use.evidence});
     }

@@ -21,7 +21,7 @@ struct EtTensor {
   std::int64_t end = 0;        ///< bytes of the storage up to the end of its last element
 };
 
-/// A call of an operator, or another range of the host. Calls inside of it name it as their parent.
+/// A call of an operator, or another range of the host. Calls inside it name it as their parent.
 struct EtNode {
   std::int64_t id = 0;  ///< ascends in the order in which calls began
   std::int64_t parent = 0;
@@ -42,8 +42,8 @@ struct ExecutionTrace {
 /// @throws InputError  "et.json:node 12: no \"id\"; expected a whole number", nodes counted from 0
 ExecutionTrace parse_execution_trace(const Input& input);
 
-/// Ops are the operators that do the work, those that others call for it; storages are buffers, views are their
-/// storages. Frees are not recorded: a buffer ends after the last operator that was given it.
+/// Ops are the innermost operators, which do the work; storages are buffers, and views count as their storages. Frees
+/// are not recorded: a buffer ends after the last operator that has it as an argument.
 /// @param profile  of the same run, for durations and streams; without one, durations are 0
 /// @throws InputError  "no device 2; the file has 0, 1", or that the profile is of another run
 Trace to_trace(const ExecutionTrace& file, const Kineto* profile = nullptr, std::optional<std::int64_t> only = {});

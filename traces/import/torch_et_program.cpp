@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kNone = EtProgram::kNone;
 
-/// What an operator does to a tensor, as far as its schema says.
+/// A tensor that an operator writes, according to its schema.
 struct Written {
   EtTensor tensor;
   Access access = Access::kWrite;
@@ -91,7 +91,7 @@ class ProgramFinder {
     return out;
   }
 
-  /// From the innermost calls outwards.
+  /// Finds the operators that run as ops, from the innermost calls outwards.
   void find_runs() {
     const std::size_t n = file_.nodes.size();
     out_.runs.assign(n, false);
@@ -118,7 +118,8 @@ class ProgramFinder {
     }
   }
 
-  /// What works after it has called others comes after them; what only holds storages comes when it begins.
+  /// Orders the calls: an operator that works after its inner calls comes after them; one that is not an op comes at
+  /// its begin.
   void order_calls() {
     std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;
     for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
@@ -129,7 +130,7 @@ class ProgramFinder {
     for (const auto& [key, inner_first, node] : order) out_.calls.push_back({node, out_.runs[node], {}});
   }
 
-  /// What a call is given was alive when it began.
+  /// Notes that the arguments of a call were alive at its begin.
   void hold(std::size_t call) {
     for (const EtTensor& tensor : file_.nodes[out_.calls[call].node].inputs) {
       const auto found = live_.find({tensor.device, tensor.storage});
@@ -176,7 +177,7 @@ class ProgramFinder {
       if (on_device(write.tensor)) add_use(call, write.tensor, write.access, write.evidence);
   }
 
-  /// One use for each buffer: what is read and written is changed in place.
+  /// Adds one use for each buffer; a buffer that is read and written is updated in place.
   void add_use(std::size_t call, const EtTensor& tensor, Access access, Evidence evidence) {
     const std::size_t life = live_.at({tensor.device, tensor.storage});
     std::vector<EtProgram::Use>& uses = out_.calls[call].uses;

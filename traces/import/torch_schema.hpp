@@ -19,11 +19,11 @@ std::vector<SchemaArgument> schema_arguments(std::string_view schema);
 /// "add_" of "aten::add_.Tensor(...)" or of "aten::add_".
 std::string_view operator_name(std::string_view text);
 
-/// It changes its arguments, or what a name like it means: "add_", but not "__and__".
+/// Whether the name is that of an operator that changes its arguments: "add_", but not "__and__".
 bool is_in_place(std::string_view operator_name);
-/// It fills what it is given without reading it: "copy_", "zero_".
+/// Whether the operator overwrites its first argument without reading it: "copy_", "zero_".
 bool overwrites(std::string_view operator_name);
-/// It makes memory or names for it and runs nothing on the device: "empty_like", "set_".
+/// Whether the operator allocates memory or makes views and runs nothing on the device: "empty_like", "set_".
 bool only_allocates(std::string_view operator_name);
 
 }  // namespace tidepool

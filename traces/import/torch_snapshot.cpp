@@ -30,7 +30,7 @@ constexpr std::array<ActionName, 11> kActions{{{"alloc", SnapshotAction::kAlloc}
                                                {"user_defined", SnapshotAction::kOther},
                                                {"workspace_snapshot", SnapshotAction::kOther}}};
 
-/// Where a record stands, for messages: a pattern with up to two indices.
+/// The position of a record, for messages: a pattern with up to two indices.
 struct Place {
   std::string_view pattern;
   std::size_t first = 0;
@@ -145,7 +145,7 @@ class SnapshotReader {
   }
 
  private:
-  /// A dict that occurs again and again through the memo would make records out of nothing.
+  /// Limits the number of records: through the memo, a small file could repeat one dict without end.
   void count_record(const Record& record) {
     if (records_left_-- == 0) record.refuse("more records than the file has room for");
   }

@@ -1,4 +1,4 @@
-// From the allocator's events to lifetimes.
+// Conversion of the allocator's events to lifetimes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 using Action = SnapshotAction;
 
-/// The lifetimes on one device. What is first heard of when it is freed, or is in a segment at the end without having
-/// been allocated, is older than the recorded events.
+/// The lifetimes on one device. A block whose first event is a free, or that is in a segment at the end without an
+/// allocation, is older than the recorded events.
 class DeviceLifetimes {
  public:
   DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)

@@ -54,7 +54,7 @@ struct LoadedJob {
 
 /// Whether the first bytes are those of a job file.
 bool is_job_file(const Input& head);
-/// Whether there is such a file. A folder or a file that cannot be read is none.
+/// Whether a path is a job file; false for a folder and a file that cannot be read.
 bool is_job_file(const std::string& path);
 
 /// Reads a job file. No other keys than those that job_file() writes are allowed.
@@ -65,7 +65,7 @@ Job parse_job(const Input& input);
 std::string job_file(const Job& job);
 
 /// Reads a job file and the traces that it names.
-/// @throws InputError  as parse_job() and load_trace(), and where a trace is not the one that the job was made of
+/// @throws InputError  as parse_job() and load_trace(), and if a trace is not the one that the job was made of
 LoadedJob load_job(const std::string& path);
 
 }  // namespace tidepool

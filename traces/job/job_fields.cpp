@@ -13,7 +13,7 @@
 namespace tidepool {
 namespace {
 
-/// Largest number taken for real: sums of some still fit 64 bits.
+/// Largest accepted number: sums of a few of them still fit 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 60;
 
 std::string shown(const JobFields::Json& value) {

@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kVersionKey = "tidepool_job";
 constexpr std::string_view kQuotedVersionKey = "\"tidepool_job\"";
 constexpr std::int64_t kVersion = 1;
-/// No job has as many ops on a rank; a damaged file may.
+/// The most ops on a rank: no job has as many; a damaged file may.
 constexpr std::size_t kMostOps = std::size_t{1} << 31;
-/// A list of ops is the third; deeper ones would exhaust the stack.
+/// The deepest nesting. Lists of ops are at level 3; very deep nesting would exhaust the stack.
 constexpr int kDeepest = 16;
 
 JobFields::Json parse_json(const Input& input) {
@@ -73,7 +73,7 @@ std::vector<JobCollective> read_collectives(const JobFields& file, const std::ve
   return collectives;
 }
 
-/// What a job says of an op must be so in the trace, and no op may be part of two collectives.
+/// Refuses a job that names ops which are no collectives in the trace, or one op in two collectives.
 void check_ops(const LoadedJob& loaded, const std::string& path) {
   std::vector<std::vector<bool>> taken;
   for (const Trace& trace : loaded.traces) taken.emplace_back(trace.ops().size(), false);

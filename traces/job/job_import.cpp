@@ -19,7 +19,7 @@
 namespace tidepool {
 namespace {
 
-/// No job has more; a number in a file's name may be any.
+/// The most ranks: no job has more; a number in a file's name may be larger.
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 bool is_kineto(const Input& input) {
@@ -93,7 +93,7 @@ class Joining {
   }
 
  private:
-  /// The ranks of a collective's group. Those that name none, or only some of theirs, are of all ranks.
+  /// The ranks of a collective's group. A collective that names no ranks, or not all of them, belongs to all ranks.
   std::vector<std::size_t> group_of(const KinetoCollective& collective, std::size_t rank) const {
     std::vector<std::size_t> all(profiles_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -166,7 +166,7 @@ class Joining {
     job_.groups.push_back({name, members});
   }
 
-  /// By the lowest rank of their group, then by that rank's order.
+  /// Orders collectives by the lowest rank of their group, then by that rank's order.
   void order_collectives() {
     const auto key = [&](const JobCollective& each) {
       return std::pair{job_.groups[each.group].ranks.front(), each.ops.front()};

@@ -22,10 +22,10 @@ bool holds_several_files(const std::string& path);
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
 
-/// Joins the profiles of all ranks of a job. A rank's number is what its profile says; if none says so, the first
-/// number of its file's name. A collective is told by its place: the n-th of a group is the same one on all its ranks.
-/// The clocks of the ranks must agree: what they differ by shows in Job::clock_residual.
-/// @return  the traces' paths and hashes are the caller's to set
+/// Joins the profiles of all ranks of a job. The number of a rank is in its profile; if no profile has one, it is the
+/// first number in the file's name. The n-th collective of a group is the same one on all its ranks.
+/// The clocks of the ranks must agree: Job::clock_residual is their largest difference.
+/// @return  the caller sets the traces' paths and hashes
 /// @throws InputError  "runs: ranks 0, 2; expected 0 to 1, each once"
 /// @throws InputError  "runs: 7 of 8 ranks; expected all, the \"world_size\" of a.json"
 /// @throws InputError  "b.json: 7 collectives of group 'all'; expected 8, as in a.json"

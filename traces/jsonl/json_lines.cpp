@@ -16,7 +16,7 @@ using simdjson::dom::object;
 
 constexpr auto kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-/// What a value is, for messages: as it stands in the file, cut to a length that a person reads.
+/// A value for messages: as in the file, cut to a readable length.
 std::string shown(const element& value) {
   std::string text = simdjson::minify(value);
   if (text.size() > 60) text = text.substr(0, 57) + "...";

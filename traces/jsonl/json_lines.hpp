@@ -1,4 +1,4 @@
-// Files of one JSON object per line: the keys that a reader expects, typed, and nothing left over.
+// Files of one JSON object per line, read by key and type; unknown keys are refused.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace tidepool {
 
 class JsonRow;
 
-/// Reads the fields of one JSON object by key. A missing field gives the default; done() refuses what nobody asked for.
-/// Every error is an InputError that names the key and what it is, as in "'device' is -1; expected 0 to 65535".
+/// Reads the fields of one JSON object by key. A missing field gives the default; done() refuses keys that were not
+/// read. Every error is an InputError that names the key and what it is, as in "'device' is -1; expected 0 to 65535".
 class JsonFields {
  public:
   /// `object` must stay alive.
@@ -32,7 +32,7 @@ class JsonFields {
   bool has(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t fallback, std::int64_t least = 0,
                        std::int64_t most = std::numeric_limits<std::int64_t>::max());
-  /// The same for a field that must be there.
+  /// The same for a required field.
   std::int64_t required_integer(std::string_view key, std::int64_t least = 0,
                                 std::int64_t most = std::numeric_limits<std::int64_t>::max());
   bool flag(std::string_view key, bool fallback);
@@ -47,7 +47,7 @@ class JsonFields {
   void each_row(std::string_view key, const std::function<void(const JsonRow&)>& visit);
   /// Calls `visit` with every key and text of an object of texts.
   void each_text(std::string_view key, const std::function<void(std::string_view, std::string_view)>& visit);
-  /// Calls `visit` with the fields of an object, and checks that nothing of it is left over.
+  /// Calls `visit` with the fields of an object, and refuses keys that it did not read.
   void nested(std::string_view key, const std::function<void(JsonFields&)>& visit);
 
   /// @throws InputError  "unknown key 'sise_bytes'; expected alloc, size_bytes, ...", "key 'alloc' is given twice"

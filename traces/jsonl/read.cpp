@@ -1,4 +1,4 @@
-// Reading the JSON-lines form.
+// Reader of the JSON-lines form.
 #include <fmt/format.h>
 
 #include <optional>

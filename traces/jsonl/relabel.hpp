@@ -1,4 +1,4 @@
-// Giving the buffers and versions of a trace other numbers.
+// Renumbering of the buffers and versions of a trace.
 #pragma once
 
 #include <cstdint>

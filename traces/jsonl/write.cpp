@@ -1,4 +1,4 @@
-// Writing the JSON-lines form.
+// Writer of the JSON-lines form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace tidepool {
 namespace {
 
-/// Calls the visitor for what becomes a line of its own, in line order. A buffer that existed before comes in front of
-/// the first thing that uses it, or that has a higher number.
+/// Calls the visitor for every line, in order. The line of a buffer that existed before comes before the first line
+/// that uses it, or that has a higher number.
 template <class Visitor>
 void visit_program(const Trace& trace, Visitor& visitor) {
   const TraceData& data = trace.data();
@@ -54,12 +54,12 @@ void visit_program(const Trace& trace, Visitor& visitor) {
   marks_until(data.steps.size());
 }
 
-/// Makes of the lines, without numbers given, what the reader will make of them.
+/// The trace that the reader makes of the lines if they contain no numbers.
 class Rebuilt {
  public:
   explicit Rebuilt(const Trace& trace) : trace_{trace}, builder_{trace.data().streams} { visit_program(trace, *this); }
 
-  /// Whether buffers and versions get the numbers that they have.
+  /// Whether the reader gives buffers and versions the numbers that they have.
   bool same_numbers() {
     if (!same_) return false;
     for (std::size_t i = 0; i < trace_.buffers().size(); ++i) builder_.content(BufferId{i});
@@ -186,7 +186,7 @@ class Lines {
     return out += ']';
   }
 
-  /// Whether a line names a version, so that people want to see where it came from.
+  /// Whether a line names a version, so that the line that makes it should show its number.
   bool names_versions() const {
     const auto is_view = [](const Version& version) { return version.kind == VersionKind::kView; };
     const auto forgets = [](const Step& step) { return step.kind == StepKind::kForget; };

@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// A parameter with its gradient and what the optimizer keeps of it.
+/// A parameter with its gradient and its optimizer state.
 struct Weight {
   BufferId value, moments, master, gradient;
   Bytes size;
@@ -138,7 +138,7 @@ class GptWriter {
     return out;
   }
 
-  /// The last norm, the output map and the loss, forward and backward. Returns the gradient of what came in.
+  /// The last norm, the output map and the loss, forward and backward. @return  the gradient of `x`
   BufferId head(BufferId x, BufferId ids) {
     const double flops = linear(shape_.hidden, shape_.vocabulary);
     const BufferId norm = write_.alloc(wide()), stats = write_.alloc(rows());
@@ -158,7 +158,7 @@ class GptWriter {
     return gradient;
   }
 
-  /// The gradient of what a linear map has read, from that of what it made.
+  /// The gradient of a linear map's input, from that of its output.
   BufferId linear_backward(Weight& weight, std::int64_t in, std::int64_t out, BufferId made, BufferId read) {
     const BufferId gradient = write_.alloc(checked_size({tokens_, in, kHalf}), BufferKind::kGradient);
     write_.op("linear_input", linear(in, out), {reads(made), reads(weight.value), writes(gradient)});
@@ -166,7 +166,7 @@ class GptWriter {
     return gradient;
   }
 
-  /// Turns the gradient of what a layer made into that of what it read, in place.
+  /// Converts the gradient of a layer's output to that of its input, in place.
   void backward(Layer& layer, BufferId gradient) {
     const std::int64_t h = shape_.hidden;
     auto& weights = layer.weights;

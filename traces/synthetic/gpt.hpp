@@ -1,4 +1,4 @@
-// A training step of a GPT-like model of any depth, synthetic.
+// A synthetic training step of a GPT-like model of any depth.
 #pragma once
 
 #include "traces/synthetic/step_writer.hpp"
@@ -19,10 +19,10 @@ struct GptShape {
 /// pre-norm: norm, attention that keeps only its row sums (FlashAttention, Dao et al., NeurIPS 2022), projection, norm,
 /// and two linear maps with GELU between, each half added to what came in. Biases are counted with their weights;
 /// there is no dropout; the token embedding is the output map as well.
-/// Every layer of a phase has the same ops, so the step is made of two runs of layers per micro-batch and one of
+/// Every layer of a phase has the same ops, so the step consists of two runs of layers per micro-batch and one of
 /// updates.
 /// @param shape  all 1 to 10^6
-/// @throws InputError  what StepWriter says of a step that is too large
+/// @throws InputError  as StepWriter, if the step is too large
 Trace gpt_step(const GptShape& shape, const Roofline& roofline = {});
 
 }  // namespace tidepool

@@ -12,7 +12,7 @@ struct Parameter {
   Bytes size;
 };
 
-/// A convolution and the normalisation behind it, and what their backward ops read.
+/// A convolution with the normalisation after it, and the buffers that their backward ops read.
 struct Convolution {
   Parameter kernel, norm;
   BufferId in, made, stats;
@@ -97,7 +97,7 @@ class ResnetWriter {
 
   BufferId stem_out() const { return blocks_.front().in; }
 
-  /// Convolution and normalisation; what the convolution made is kept for the way back.
+  /// Convolution and normalisation; the output of the convolution is kept for the backward pass.
   BufferId convolve(Convolution& one, BufferId in) {
     one.in = in;
     one.made = write_.alloc(one.out_size);
@@ -124,7 +124,7 @@ class ResnetWriter {
     return activate(block.out);
   }
 
-  /// The mean of each channel, the last map and the loss, forward and backward. Returns the gradient of what came in.
+  /// The mean of each channel, the last map and the loss, forward and backward. @return  the gradient of `x`
   BufferId head(BufferId x) {
     write_.module("head");
     const double flops = 2.0 * static_cast<double>(features_.count()) * kClasses / kHalf;
@@ -145,7 +145,7 @@ class ResnetWriter {
     return gradient;
   }
 
-  /// The gradient of what the convolution made, from that of what the normalisation made.
+  /// The gradient of the convolution's output, from that of the normalisation's output.
   BufferId norm_backward(Convolution& one, BufferId gradient) {
     const BufferId of_convolution = write_.alloc(one.out_size, BufferKind::kGradient);
     one.norm.gradient = write_.alloc(one.norm.size, BufferKind::kGradient);
@@ -161,7 +161,7 @@ class ResnetWriter {
     write_.op("conv2d_weight", one.flops, {reads(of_convolution), reads(one.in), writes(one.kernel.gradient)});
   }
 
-  /// The gradient of what the convolution read, from that of what the normalisation made.
+  /// The gradient of the convolution's input, from that of the normalisation's output.
   BufferId convolve_backward(Convolution& one, BufferId gradient) {
     const BufferId of_convolution = norm_backward(one, gradient);
     weight_gradient(one, of_convolution);

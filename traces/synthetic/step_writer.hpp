@@ -1,4 +1,4 @@
-// Writing a training step that nobody recorded: ops with durations from a roofline.
+// Writer of a synthetic training step: ops with durations from a roofline.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace tidepool {
 
 inline constexpr std::int64_t kHalf = 2, kSingle = 4;  ///< bytes of a number in half and in single precision
 
-/// What a device does at most. The defaults are an A100's nominal half-precision rate and memory bandwidth, at half and
-/// at four fifths.
+/// The rates of a device. The defaults are half of an A100's nominal half-precision rate, and four fifths of its
+/// nominal memory bandwidth.
 struct Roofline {
   std::int64_t flops_per_us = 156'000'000;        ///< arithmetic; 10^6 is 1 TFLOP/s
-  BytesPerSecond memory_rate{1'548'000'000'000};  ///< of what an op reads and writes
+  BytesPerSecond memory_rate{1'548'000'000'000};  ///< for the bytes that an op reads and writes
   Nanos least{2'000};                             ///< shortest op
 };
 
@@ -26,8 +26,8 @@ struct Roofline {
 /// @throws InputError  "a buffer of 1000000 x 4000000 x 2 B; expected at most 2305843009213693952 B"
 Bytes checked_size(std::initializer_list<std::int64_t> factors);
 
-/// Appends ops to a trace. An op takes the time of its arithmetic or of what it reads and writes, whichever is longer,
-/// and never less than the shortest op. What is made here says that it is synthetic: meta "source" and "time".
+/// Appends ops to a trace. An op takes the time of its arithmetic or that of its memory accesses, whichever is longer,
+/// and never less than the shortest op. The meta of the trace says that it is synthetic ("source" and "time").
 class StepWriter {
  public:
   using Touch = TraceBuilder::Touch;
@@ -44,7 +44,7 @@ class StepWriter {
   /// @throws InputError  "op 'linear' takes 2305843009213693952 ns or longer", "the durations add up to more than
   ///                     2305843009213693952"
   void op(std::string_view name, double flops, const std::vector<Touch>& touches);
-  /// Later ops belong to it.
+  /// Sets the module of later ops.
   void module(const std::string& path);
   void phase(Phase phase);
   void iteration();
