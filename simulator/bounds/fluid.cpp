@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kByte = 1.0 / (1 << 20);  // the program counts MiB
 constexpr double kNano = 1e-6;             // and ms
-constexpr double kNone = LinearProgram::kInfinity;
+constexpr double kUnlimited = LinearProgram::kInfinity;
 
 double mebibytes(Bytes bytes) { return static_cast<double>(bytes.count()) * kByte; }
 double milliseconds(Nanos time) { return static_cast<double>(time.count()) * kNano; }
@@ -74,7 +74,7 @@ class FluidProgram {
   }
   /// x <= factor * y. The row.
   std::uint32_t at_most(std::uint32_t x, double factor, std::uint32_t y) {
-    const std::uint32_t row = program_.row(-kNone, 0);
+    const std::uint32_t row = program_.row(-kUnlimited, 0);
     program_.add(row, x, 1);
     program_.add(row, y, -factor);
     return row;
@@ -215,7 +215,7 @@ class FluidProgram {
         out_rows_.push_back(at_most(wait_out[k], out_rate_, wait_[k]));
       } else {
         program_.add(out_rows_[k], wait_out[k], 1);
-        const std::uint32_t both = program_.row(-kNone, most(k));
+        const std::uint32_t both = program_.row(-kUnlimited, most(k));
         program_.add(both, queues_[0].out[k], 1);
         program_.add(both, queue.out[k], 1);
       }
@@ -276,7 +276,7 @@ class FluidProgram {
       if (room >= total_) continue;  // whatever comes back early fits
       for (const bool behind : {false, true})
         for (std::size_t queues = 0; queues <= queues_.size(); ++queues) {
-          const std::uint32_t row = program_.row(-kNone, room);
+          const std::uint32_t row = program_.row(-kUnlimited, room);
           program_.add(row, away_[k], -1);
           program_.add(row, ahead_[k], 1);
           if (behind) program_.add(row, in_[k], 1);
@@ -309,7 +309,7 @@ class FluidProgram {
       const Absence& absence = absences_[g];
       recomputed_[g] = program_.variable(0, mebibytes(absence.size), 0);
       const std::int64_t last = std::min(absence.last, n_);
-      const std::uint32_t size = program_.row(-kNone, mebibytes(absence.size));
+      const std::uint32_t size = program_.row(-kUnlimited, mebibytes(absence.size));
       program_.add(size, copied_[g], 1);
       program_.add(size, recomputed_[g], 1);
       const double time = duration(absence.producer.index()) / made[absence.producer];

@@ -6,7 +6,6 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kFull = 1'000'000;
 constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
 
 /// Time in which `work` is done at `rate`, rounded up.
@@ -45,7 +44,7 @@ Moment Links::simplified(Moment moment) const {
 /// When the first copy of a direction begins to move data or, if it moves already, ends; at the current rates.
 Nanos Links::next_event(std::size_t direction) const {
   const Lane& lane = lanes_[direction];
-  if (lane.moves) return clock_ + time_for(lane.left, lanes_[1 - direction].moves ? lane.shared_ppm : kFull);
+  if (lane.moves) return clock_ + time_for(lane.left, lanes_[1 - direction].moves ? lane.shared_ppm : kFullRate);
   if (lane.waiting.empty()) return kNever;
   const Copy& copy = lane.waiting.front();
   if (!ended(Direction::kOut, copy.after.after.out) || !ended(Direction::kIn, copy.after.after.in)) return kNever;
@@ -71,7 +70,7 @@ bool Links::step() {
     } else {
       lane.moves = true;
       lane.since = time;
-      lane.left = static_cast<Int128>(lane.waiting.front().moving.count()) * kFull;
+      lane.left = static_cast<Int128>(lane.waiting.front().moving.count()) * kFullRate;
     }
   }
   return true;
@@ -83,7 +82,7 @@ void Links::go_on(Nanos time) {
   for (Lane& lane : lanes_)
     if (lane.moves)
       lane.left = std::max<Int128>(
-          0, lane.left - static_cast<Int128>((time - clock_).count()) * (both ? lane.shared_ppm : kFull));
+          0, lane.left - static_cast<Int128>((time - clock_).count()) * (both ? lane.shared_ppm : kFullRate));
   clock_ = time;
 }
 
@@ -100,10 +99,10 @@ void Links::catch_up(std::size_t direction, Nanos from) {
   Lane& lane = lanes_[direction];
   const Lane& other = lanes_[1 - direction];
   lane.since = from;
-  lane.left = static_cast<Int128>(lane.waiting.front().moving.count()) * kFull;
+  lane.left = static_cast<Int128>(lane.waiting.front().moving.count()) * kFullRate;
   while (from < clock_) {
     const auto [both, until] = activity(other, from);
-    const std::int64_t rate = both ? lane.shared_ppm : kFull;
+    const std::int64_t rate = both ? lane.shared_ppm : kFullRate;
     const Nanos end = from + time_for(lane.left, rate);
     if (end <= until) return finish(lane, end);
     lane.left -= static_cast<Int128>((until - from).count()) * rate;
@@ -144,8 +143,8 @@ void Links::record(Nanos origin, std::vector<std::int64_t>& state) const {
     }
     state.push_back(lane.moves ? 1 : 0);
     if (lane.moves) {
-      state.push_back(static_cast<std::int64_t>(lane.left / kFull));
-      state.push_back(static_cast<std::int64_t>(lane.left % kFull));
+      state.push_back(static_cast<std::int64_t>(lane.left / kFullRate));
+      state.push_back(static_cast<std::int64_t>(lane.left % kFullRate));
       state.push_back(since(lane.since));
     }
     for (const Span& span : lane.past) {
@@ -166,8 +165,8 @@ Nanos Links::end_of_kernel(Nanos start, Nanos duration, std::int64_t out_ppm, st
     const Nanos next = std::min(next_event(0), next_event(1));
     const Activity out = now < clock_ ? activity(lanes_[0], now) : Activity{lanes_[0].moves, next};
     const Activity in = now < clock_ ? activity(lanes_[1], now) : Activity{lanes_[1].moves, next};
-    const std::int64_t slowed = kFull + (out.moves ? out_ppm : 0) + (in.moves ? in_ppm : 0);
-    const auto rate = static_cast<std::int64_t>(kScale * kFull / slowed);
+    const std::int64_t slowed = kFullRate + (out.moves ? out_ppm : 0) + (in.moves ? in_ppm : 0);
+    const auto rate = static_cast<std::int64_t>(kScale * kFullRate / slowed);
     const Nanos end = now + time_for(left, rate), until = std::min({out.until, in.until, next});
     if (end <= until) return end;
     left -= static_cast<Int128>((until - now).count()) * rate;

@@ -12,6 +12,9 @@
 
 namespace tidepool {
 
+/// Millionths of its rate at which a direction moves data while the other one rests. Beside Link::duplex_ppm.
+inline constexpr std::int64_t kFullRate = 1'000'000;
+
 enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to device
 
 /// Each direction does one copy after the other. A copy begins when the copy before it has ended and its own

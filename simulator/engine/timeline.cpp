@@ -9,8 +9,7 @@ bool slows_kernels(const Machine& machine) { return machine.h2d.slowdown_ppm != 
 
 /// Whether copies influence each other in more ways than the order in each direction.
 bool needs_links(const Machine& machine) {
-  constexpr std::int64_t kFull = 1'000'000;
-  return machine.h2d.duplex_ppm != kFull || machine.d2h.duplex_ppm != kFull || machine.chunk != Bytes{} ||
+  return machine.h2d.duplex_ppm != kFullRate || machine.d2h.duplex_ppm != kFullRate || machine.chunk != Bytes{} ||
          slows_kernels(machine);
 }
 

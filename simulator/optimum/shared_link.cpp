@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "simulator/engine/links.hpp"
 #include "simulator/optimum/state.hpp"
 
 namespace tidepool::optimum {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "simulator/engine/host_pool.hpp"
+#include "simulator/engine/links.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool::optimum {

@@ -22,9 +22,6 @@ inline constexpr std::size_t kMostUnits = 64;
 /// Where the directions of the link slow each other down.
 inline constexpr std::size_t kMostVersionsShared = 16;
 
-/// Of a link's rate, in millionths: the directions do not slow each other down.
-inline constexpr std::int64_t kFullRate = 1'000'000;
-
 /// Before every time of a search.
 inline constexpr Nanos kLongAgo{-(std::int64_t{1} << 59)};
 
