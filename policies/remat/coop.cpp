@@ -112,7 +112,6 @@ class Coop final : public Policy, public Explainer {
 
   void make_room(const View& view, const Request& request, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) { pieces_.note(v); });
-    classes_.touched(view, [](VersionId) {});
     list_stretches(view);
     Window best;
     for_each_priced(view, request, [&](const Window& window) {
@@ -211,7 +210,7 @@ class Coop final : public Policy, public Explainer {
   bool keep_mutated_;
   Pieces pieces_;
   EvictedSets sets_;
-  EvictedClasses classes_;
+  EvictedClasses<false> classes_;
   std::vector<Stretch> stretches_;
   std::vector<bool> mutated_;             // by buffer
   std::vector<std::uint64_t> in_window_;  // by version: the last window that it was seen in

@@ -30,7 +30,6 @@ class Dte final : public Policy, public Explainer {
 
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
     view.drain_changes([&](VersionId v) { pieces_.note(v); });
-    classes_.touched(view, [](VersionId) {});
     double least = std::numeric_limits<double>::infinity();
     VersionId victim;
     for_each_candidate(view, [&](VersionId v, double value) {
@@ -78,7 +77,7 @@ class Dte final : public Policy, public Explainer {
   bool beside_;
   Bytes small_;
   Pieces pieces_;
-  EvictedClasses classes_;
+  EvictedClasses<false> classes_;
   std::int64_t evaluations_ = 0;
 };
 

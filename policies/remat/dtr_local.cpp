@@ -14,7 +14,7 @@ namespace {
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, section 4.1 and appendix (h_local).
 class OwnCost {
  public:
-  static constexpr bool kWatches = false;
+  static constexpr bool kWatches = false, kBounds = false;
   void start(const View&) {}
   void dropped(const View&, VersionId) {}
   void computed(const View&, std::span<const VersionId>) {}

@@ -95,7 +95,7 @@ BENCHMARK_CAPTURE(replay_swapped, two_queues, find_machine("g10-a100"))->Apply(s
 BENCHMARK_CAPTURE(replay_swapped, shared_link, find_machine("a100-pcie4"))->Apply(sizes);
 BENCHMARK_CAPTURE(replay_swapped, in_pieces, in_pieces())->Apply(sizes);
 BENCHMARK_CAPTURE(random_program, lru_swap, "lru-swap")->Apply(sizes);
-BENCHMARK_CAPTURE(random_program, dtr_eq, "dtr-eq")->Apply(sizes);
+BENCHMARK_CAPTURE(random_program, dtr_eq, "dtr-eq")->Apply(sizes)->Arg(1'000'000);
 BENCHMARK_CAPTURE(random_program, dtr, "dtr")->Apply(sizes);
 
 }  // namespace

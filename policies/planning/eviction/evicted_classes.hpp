@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "policies/planning/eviction/class_levels.hpp"
 #include "simulator/state.hpp"
 
 namespace tidepool {
@@ -18,9 +19,11 @@ namespace tidepool {
 /// absent, with a class of cost 0. A Cost for DropLeastCost.
 /// O(neighbours whose class changed) per eviction and recomputation.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
+/// @tparam kWithBounds  whether at_least() is asked for, too
+template <bool kWithBounds>
 class EvictedClasses {
  public:
-  static constexpr bool kWatches = true;
+  static constexpr bool kWatches = true, kBounds = kWithBounds;
 
   void start(const View& view) {
     const Trace& trace = view.trace();
@@ -29,6 +32,7 @@ class EvictedClasses {
       places_[i].resident = trace.versions()[i].kind == VersionKind::kInitial;
     nodes_.clear();
     stale_.clear();
+    if (kBounds) levels_.start(places_.size());
     // A view that reads more than its base gives the base new neighbours without any other event.
     for (std::size_t i = 0; i < trace.ops().size(); ++i)
       for (const Use& use : trace.uses(OpId{i})) {
@@ -67,11 +71,11 @@ class EvictedClasses {
         if (places_[n.index()].resident) mark(n, Stale::kClasses);
       });
       nodes_[root].cost -= view.state(v).cost;
-      notify(root);
+      note_fall(root);
     }
   }
 
-  /// Calls visit(VersionId) for the versions whose of() may have changed since the last call.
+  /// Calls visit(VersionId) for the versions of which at_least() may no longer be true since the last call.
   template <class Visit>
   void touched(const View&, Visit visit) {
     for (std::size_t i = 0; i < stale_.size(); ++i) visit(stale_[i]);
@@ -80,11 +84,19 @@ class EvictedClasses {
 
   /// Cost of a resident version and of the classes next to it, each counted once.
   Nanos of(const View& view, VersionId v) {
+    places_[v.index()].slack = {};
+    return at_least(view, v);
+  }
+
+  /// A bound of the same. It is the cost itself until a class next to it has fallen; then it is lower by an amount that
+  /// doubles with each further fall until of() is asked.
+  Nanos at_least(const View& view, VersionId v) {
     Place& place = places_[v.index()];
+    if (kBounds) levels_.forget(v);
     if (place.stale == Stale::kClasses || place.grows || place.classes > kFew)
       find_classes(view, v);
-    else if (place.stale == Stale::kCosts)
-      add_up(place);
+    else
+      add_up(v);
     place.stale = Stale::kNothing;
     return view.state(v).cost + place.around;
   }
@@ -96,24 +108,18 @@ class EvictedClasses {
 
   enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                             // cost of the classes next to it, at the last call of of()
+    Nanos around;                             // what the classes next to it cost at least, when last asked
+    Nanos slack;                              // how far below the cost of a class it counts on
     std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
     std::uint32_t node = kNone;               // of the class, if it is absent
-    std::uint32_t asked = 0;                  // number of searches for its classes
     std::uint8_t classes = 0;                 // at most kFew + 1
     bool resident = false;
     bool grows = false;
     Stale stale = Stale::kClasses;
   };
-  struct Dependant {
-    VersionId version;
-    std::uint32_t asked;
-  };
   struct Node {
     std::uint32_t parent;
-    Nanos cost;                         // of the class, at its root
-    bool known = false;                 // the cost has been read since it changed
-    std::vector<Dependant> dependants;  // versions whose cost contains that of the class; at its root
+    Nanos cost;  // of the class, at its root
   };
 
   template <class Visit>
@@ -124,7 +130,7 @@ class EvictedClasses {
 
   void mark(VersionId v, Stale what) {
     Place& place = places_[v.index()];
-    if (place.stale == Stale::kNothing) stale_.push_back(v);
+    if (kBounds && place.stale == Stale::kNothing) stale_.push_back(v);
     place.stale = std::max(place.stale, what);
   }
 
@@ -133,9 +139,7 @@ class EvictedClasses {
     Place& place = places_[v.index()];
     const bool known = place.stale != Stale::kClasses && place.classes < kFew;
     mark(v, known ? Stale::kCosts : Stale::kClasses);
-    if (!known) return;
-    place.next_to[place.classes++] = node;
-    nodes_[find(node)].dependants.push_back({v, place.asked});
+    if (known) place.next_to[place.classes++] = node;
   }
 
   void find_classes(const View& view, VersionId v) {
@@ -147,19 +151,15 @@ class EvictedClasses {
       const std::uint32_t root = find(near.node);
       if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) roots_.push_back(root);
     });
-    ++place.asked;
     place.around = {};
     place.classes = static_cast<std::uint8_t>(std::min<std::size_t>(kFew + 1, roots_.size()));
     std::copy_n(roots_.begin(), std::min<std::size_t>(kFew, roots_.size()), place.next_to.begin());
-    for (const std::uint32_t root : roots_) {
-      place.around += nodes_[root].cost;
-      nodes_[root].known = true;
-      nodes_[root].dependants.push_back({v, place.asked});
-    }
+    for (const std::uint32_t root : roots_) count_on(v, root);
   }
 
   /// The classes next to a place are the same as before, or some of them were united.
-  void add_up(Place& place) {
+  void add_up(VersionId v) {
+    Place& place = places_[v.index()];
     place.around = {};
     std::uint8_t distinct = 0;
     for (std::uint8_t i = 0; i < place.classes; ++i) {
@@ -167,24 +167,30 @@ class EvictedClasses {
       if (std::find(place.next_to.begin(), place.next_to.begin() + distinct, root) != place.next_to.begin() + distinct)
         continue;
       place.next_to[distinct++] = root;
-      place.around += nodes_[root].cost;
-      nodes_[root].known = true;
+      count_on(v, root);
     }
     place.classes = distinct;
   }
 
-  /// The cost of a class has changed.
-  void notify(std::uint32_t root) {
-    if (!std::exchange(nodes_[root].known, false)) return;
-    std::erase_if(nodes_[root].dependants, [&](const Dependant& dependant) {
-      if (places_[dependant.version.index()].asked != dependant.asked) return true;
-      mark(dependant.version, Stale::kCosts);
-      return false;
+  void count_on(VersionId v, std::uint32_t root) {
+    Place& place = places_[v.index()];
+    const Nanos cost = nodes_[root].cost, level = std::max(cost - place.slack, std::min(cost, Nanos{}));
+    place.around += level;
+    if (kBounds) levels_.note(v, root, level);
+  }
+
+  void note_fall(std::uint32_t root) {
+    if (!kBounds) return;
+    levels_.fell(root, nodes_[root].cost, [&](VersionId v, Nanos by) {
+      Place& place = places_[v.index()];
+      place.slack = std::max(place.slack * 2, by);
+      mark(v, Stale::kCosts);
     });
   }
 
   std::uint32_t add_node(Nanos cost) {
-    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost, false, {}});
+    nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), cost});
+    if (kBounds) levels_.add_class();
     return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
 
@@ -196,20 +202,17 @@ class EvictedClasses {
   void unite(std::uint32_t a, std::uint32_t b) {
     a = find(a), b = find(b);
     if (a == b) return;
-    std::vector<Dependant>&gone = nodes_[a].dependants, &kept = nodes_[b].dependants;
-    if (kept.size() < gone.size()) kept.swap(gone);
-    kept.insert(kept.end(), gone.begin(), gone.end());
-    gone = {};
     nodes_[a].parent = b;
     nodes_[b].cost += nodes_[a].cost;
-    nodes_[b].known |= nodes_[a].known;
-    notify(b);
+    if (kBounds) levels_.unite(a, b, [&](VersionId v) { mark(v, Stale::kCosts); });
+    note_fall(b);
   }
 
   std::vector<Place> places_;  // by version
   std::vector<Node> nodes_;
   std::vector<VersionId> stale_;
   std::vector<std::uint32_t> roots_;
+  ClassLevels levels_;
 };
 
 }  // namespace tidepool

@@ -1,0 +1,89 @@
+// What versions count on the cost of classes to be at least.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "traces/ids.hpp"
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Versions that count on classes. A version notes a level for each class: what it counts on the class to cost at least.
+/// A class whose cost falls calls the versions that noted a higher level; no other version need look at it. A class
+/// keeps a heap, the highest level first. O(log n) per note and per call.
+class ClassLevels {
+ public:
+  void start(std::size_t versions) {
+    stamps_.assign(versions, 0);
+    heaps_.clear();
+  }
+  void add_class() { heaps_.emplace_back(); }
+
+  /// The version counts on nothing any more.
+  void forget(VersionId v) { ++stamps_[v.index()]; }
+
+  void note(VersionId v, std::uint32_t of_class, Nanos level) {
+    Heap& heap = heaps_[of_class];
+    if (heap.notes.size() >= heap.limit) tidy(heap);
+    heap.notes.push_back({level, v, stamps_[v.index()]});
+    std::push_heap(heap.notes.begin(), heap.notes.end(), lower);
+  }
+
+  /// How many notes a class keeps, with some that no longer count.
+  std::size_t notes(std::uint32_t of_class) const { return heaps_[of_class].notes.size(); }
+
+  /// The class costs `cost` now. Calls visit(version, by how much) for each version that counted on more, and forgets
+  /// the version.
+  template <class Visit>
+  void fell(std::uint32_t of_class, Nanos cost, Visit visit) {
+    std::vector<Note>& notes = heaps_[of_class].notes;
+    while (!notes.empty() && notes.front().level > cost) {
+      const Note note = notes.front();
+      std::pop_heap(notes.begin(), notes.end(), lower);
+      notes.pop_back();
+      if (!counts(note)) continue;
+      forget(note.version);
+      visit(note.version, note.level - cost);
+    }
+  }
+
+  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that counted on the one with
+  /// fewer notes, and forgets the version: it may count on both. So a version is called O(log n) times.
+  template <class Visit>
+  void unite(std::uint32_t from, std::uint32_t into, Visit visit) {
+    if (heaps_[from].notes.size() > heaps_[into].notes.size()) std::swap(heaps_[from], heaps_[into]);
+    for (const Note& note : heaps_[from].notes) {
+      if (!counts(note)) continue;
+      forget(note.version);
+      visit(note.version);
+    }
+    heaps_[from] = {};
+  }
+
+ private:
+  struct Note {
+    Nanos level;
+    VersionId version;
+    std::uint32_t stamp;  // the version counts on it while this is its stamp
+  };
+  struct Heap {
+    std::vector<Note> notes;
+    std::size_t limit = 8;  // notes that may be there before those that no longer count are removed
+  };
+
+  static bool lower(const Note& a, const Note& b) { return a.level < b.level; }
+  bool counts(const Note& note) const { return stamps_[note.version.index()] == note.stamp; }
+
+  void tidy(Heap& heap) {
+    std::erase_if(heap.notes, [&](const Note& note) { return !counts(note); });
+    std::make_heap(heap.notes.begin(), heap.notes.end(), lower);
+    heap.limit = std::max<std::size_t>(8, 2 * heap.notes.size());
+  }
+
+  std::vector<std::uint32_t> stamps_;  // by version
+  std::vector<Heap> heaps_;            // by class
+};
+
+}  // namespace tidepool
