@@ -23,7 +23,8 @@ namespace {
 /// Source: PyTorch 2.15, torch/distributed/_tools/sac_ilp.py; pull request 140410 for the greedy rule.
 class AutoSac final : public DraftPolicy {
  public:
-  AutoSac(std::string choose, std::int64_t shards) : choose_{std::move(choose)}, shards_{shards} {}
+  AutoSac(std::string choose, std::int64_t shards, int nodes)
+      : choose_{std::move(choose)}, shards_{shards}, nodes_{nodes} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     Bytes capacity = spec.capacity;
@@ -32,7 +33,7 @@ class AutoSac final : public DraftPolicy {
         capacity -= buffer.size;
     const std::vector<CalledModule> modules = called_modules(trace);
     if (modules.empty()) return {};
-    const std::optional<ModuleChoice> choice = choose_modules(model_stats(trace, modules), capacity, shards_);
+    const std::optional<ModuleChoice> choice = choose_modules(model_stats(trace, modules), capacity, shards_, nodes_);
     if (!choice) return {};
     std::vector<bool> given_up(trace.ops().size());
     for (const ModuleDecision& decision : choice->modules)
@@ -61,19 +62,21 @@ class AutoSac final : public DraftPolicy {
 
   std::string choose_;
   std::int64_t shards_;
+  int nodes_;
 };
 
 const RegisterPolicy kRegistered{
     {.name = "auto-sac",
      .kind = PolicyKind::kRemat,
-     .summary = "checkpoints modules selectively: which, how much of each, and which of its ops, by integer programs",
+     .summary = "checkpoints modules selectively: which, how much of each, and which of its ops, by an integer program",
      .paper = "PyTorch 2.15, torch.distributed._tools.sac_ilp",
-     .options = {{"choose", "best", "best|greedy",
-                  "the ops that keep their outputs: by an integer program or greedily"},
-                 {"shards", "1", "number", "devices that parameters and gradients are divided among"}},
+     .options = {{"choose", "best", "best|greedy", "the ops that keep their outputs: by a knapsack or greedily"},
+                 {"shards", "1", "number", "devices that parameters and gradients are divided among"},
+                 {"nodes", "1000", "number", "most nodes of branch and bound of the integer program"}},
      .make = [](const Options& options) {
        return std::make_unique<AutoSac>(options.word("choose"),
-                                        static_cast<std::int64_t>(count_of("auto-sac", options, "shards", 100'000)));
+                                        static_cast<std::int64_t>(count_of("auto-sac", options, "shards", 100'000)),
+                                        static_cast<int>(count_of("auto-sac", options, "nodes", 100'000'000)));
      }}};
 
 }  // namespace

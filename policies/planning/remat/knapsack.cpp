@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
-
-#include "simulator/bounds/linear_program.hpp"
 
 namespace tidepool {
 
@@ -83,23 +82,116 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
   return taken;
 }
 
-std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit) {
-  Nanos total;
-  for (const KnapsackItem& item : items) total += item.worth;
-  const double worth_unit = static_cast<double>(std::max<std::int64_t>(total.count(), 1));
-  const double size_unit = static_cast<double>(std::max<std::int64_t>(limit.count(), 1));
-  LinearProgram program;
-  const std::uint32_t row =
-      program.row(-LinearProgram::kInfinity, static_cast<double>(std::max(limit, Bytes{}).count()) / size_unit);
-  for (const KnapsackItem& item : items) {
-    const std::uint32_t variable =
-        program.integer(0, item.size <= limit ? 1 : 0, -static_cast<double>(item.worth.count()) / worth_unit);
-    if (item.size <= limit) program.add(row, variable, static_cast<double>(item.size.count()) / size_unit);
+namespace {
+
+/// Dynamic programming over lists of states (Nemhauser and Ullmann, Management Science 1969), the items in the order of
+/// worth per byte. A state that another one dominates is dropped, and so is one whose bound (the rest of the room filled
+/// with a part of the last item) is no better than the best choice known.
+class ExactKnapsack {
+ public:
+  ExactKnapsack(const std::vector<KnapsackItem>& items, Bytes limit) : items_{items}, limit_{limit.count()} {
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (items[i].size <= limit && items[i].worth > Nanos{}) order_.push_back(i);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return Int128{items[a].worth.count()} * items[b].size.count() >
+             Int128{items[b].worth.count()} * items[a].size.count();
+    });
+    sums_.resize(order_.size() + 1);
+    for (std::size_t k = 0; k < order_.size(); ++k) sums_[k + 1] = {sums_[k].size + size(k), sums_[k].worth + worth(k)};
   }
-  const LinearProgram::Solution solution = program.solve();
-  std::vector<bool> taken(items.size());
-  for (std::size_t i = 0; i < solution.x.size(); ++i) taken[i] = solution.x[i] > 0.5;
-  return taken;
+
+  std::vector<bool> solve() {
+    states_ = {{}};
+    std::vector<std::uint32_t> front{0}, next;
+    consider(0, 0);
+    for (std::size_t k = 0; k < order_.size() && states_.size() < kMostStates; ++k) {
+      next.clear();
+      std::size_t without = 0, with = 0;
+      while (without < front.size() || with < front.size()) {
+        const Sum* left = without < front.size() ? &states_[front[without]].sum : nullptr;
+        Sum right;
+        if (with < front.size()) {
+          right = states_[front[with]].sum;
+          right = {right.size + size(k), right.worth + worth(k)};
+        }
+        if (left != nullptr && (with == front.size() || left->size < right.size ||
+                                (left->size == right.size && left->worth >= right.worth))) {
+          keep(front[without++], *left, k + 1, next);
+        } else {
+          const std::uint32_t from = front[with++];
+          if (right.size > limit_) continue;
+          if (!next.empty() && states_[next.back()].sum.worth >= right.worth) continue;
+          states_.push_back({right, from, static_cast<std::uint32_t>(k)});
+          consider(static_cast<std::uint32_t>(states_.size() - 1), k + 1);
+          keep(static_cast<std::uint32_t>(states_.size() - 1), right, k + 1, next);
+        }
+      }
+      front.swap(next);
+    }
+    return taken();
+  }
+
+ private:
+  static constexpr std::size_t kMostStates = 4'000'000;  // 100 MB; far more than steps need
+
+  struct Sum {
+    std::int64_t size = 0, worth = 0;
+  };
+  struct State {
+    Sum sum;
+    std::uint32_t from = 0, item = 0;  // the state without the item that it took last
+  };
+
+  std::int64_t size(std::size_t k) const { return items_[order_[k]].size.count(); }
+  std::int64_t worth(std::size_t k) const { return items_[order_[k]].worth.count(); }
+
+  /// One past the last of the items from `k` on that all fit beside a state.
+  std::size_t fill(const Sum& sum, std::size_t k) const {
+    const std::int64_t room = limit_ - sum.size + sums_[k].size;
+    const auto end = std::upper_bound(sums_.begin() + static_cast<std::ptrdiff_t>(k), sums_.end(), room,
+                                      [](std::int64_t most, const Sum& each) { return most < each.size; });
+    return static_cast<std::size_t>(end - sums_.begin()) - 1;
+  }
+
+  /// A state with as many of the items from `k` on as fit in a row is a choice.
+  void consider(std::uint32_t state, std::size_t k) {
+    const Sum& sum = states_[state].sum;
+    const std::size_t end = fill(sum, k);
+    const std::int64_t worth = sum.worth + sums_[end].worth - sums_[k].worth;
+    if (worth > best_worth_) best_worth_ = worth, best_ = state, best_begin_ = k, best_end_ = end;
+  }
+
+  void keep(std::uint32_t state, const Sum& sum, std::size_t k, std::vector<std::uint32_t>& next) const {
+    if (!next.empty() && states_[next.back()].sum.worth >= sum.worth) return;
+    const std::size_t end = fill(sum, k);
+    Int128 most = Int128{sum.worth} + sums_[end].worth - sums_[k].worth;
+    if (end < order_.size())
+      most += Int128{limit_ - sum.size - (sums_[end].size - sums_[k].size)} * worth(end) / size(end);
+    if (most > best_worth_) next.push_back(state);
+  }
+
+  std::vector<bool> taken() const {
+    std::vector<bool> taken(items_.size());
+    for (std::size_t k = best_begin_; k < best_end_; ++k) taken[order_[k]] = true;
+    for (std::uint32_t state = best_; state != 0; state = states_[state].from)
+      taken[order_[states_[state].item]] = true;
+    return taken;
+  }
+
+  const std::vector<KnapsackItem>& items_;
+  std::int64_t limit_;
+  std::vector<std::size_t> order_;
+  std::vector<Sum> sums_;  // of the first items in the order
+  std::vector<State> states_;
+  std::int64_t best_worth_ = -1;
+  std::uint32_t best_ = 0;
+  std::size_t best_begin_ = 0, best_end_ = 0;
+};
+
+}  // namespace
+
+std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit) {
+  return limit < Bytes{} ? std::vector<bool>(items.size()) : ExactKnapsack{items, limit}.solve();
 }
 
 }  // namespace tidepool

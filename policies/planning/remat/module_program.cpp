@@ -19,10 +19,11 @@ Bytes made(const ModuleStats& module) { return std::max(module.made, module.save
 
 class Program {
  public:
-  Program(const ModelStats& model, Bytes budget, std::int64_t shards)
+  Program(const ModelStats& model, Bytes budget, std::int64_t shards, int nodes)
       : model_{model},
         budget_{budget},
         shards_{shards},
+        nodes_{nodes},
         unit_{static_cast<double>(std::max(budget, Bytes{1}).count())} {
     for (const ModuleStats& module : model_.modules) longest_ = std::max(longest_, module.runtime);
   }
@@ -31,15 +32,12 @@ class Program {
     for (const ModuleStats& module : model_.modules) add(module);
     for (std::size_t i = 0; i < modules().size(); ++i) choose_one_around(i);
     for (const ModuleStats& module : modules()) limit(module);
-    const LinearProgram::Solution solution = program_.solve({.nodes = kNodes});
+    const LinearProgram::Solution solution = program_.solve({.nodes = nodes_});
     if (solution.x.empty()) return {};
     return read(solution.x);
   }
 
  private:
-  /// Layers that are alike have many solutions that are alike: what is best known then is near the best.
-  static constexpr int kNodes = 1'000;
-
   struct Term {
     std::uint32_t variable;
     double coefficient;
@@ -117,6 +115,7 @@ class Program {
   const ModelStats& model_;
   Bytes budget_;
   std::int64_t shards_;
+  int nodes_;  // layers that are alike have many solutions that are alike: what is best known then is near the best
   double unit_;
   Nanos longest_;
   LinearProgram program_;
@@ -125,8 +124,8 @@ class Program {
 
 }  // namespace
 
-std::optional<ModuleChoice> choose_modules(const ModelStats& model, Bytes budget, std::int64_t shards) {
-  return Program{model, budget, shards}.solve();
+std::optional<ModuleChoice> choose_modules(const ModelStats& model, Bytes budget, std::int64_t shards, int nodes) {
+  return Program{model, budget, shards, nodes}.solve();
 }
 
 }  // namespace tidepool

@@ -45,10 +45,11 @@ struct ModuleChoice {
 
 /// The choice that runs least again with a peak of at most `budget`, where parameters and their gradients are divided
 /// among `shards` devices; nothing: none was found. In the backward of a module, what was given up counts as absent if
-/// its module's call ended before that of this one. The search ends after a thousand nodes of branch and bound with the
-/// best choice known then; most models need fewer. Selective checkpointing keeps outputs that would not be saved without
+/// its module's call ended before that of this one. The search ends after `nodes` of branch and bound with the best choice
+/// known then; most models need fewer than the default. Selective checkpointing keeps outputs that would not be saved without
 /// it, so a module must give up those at least. Source: PyTorch 2.15, torch/distributed/_tools/sac_ilp.py, sac_milp
 /// (there, with a gap of 5 % and a time limit).
-std::optional<ModuleChoice> choose_modules(const ModelStats& model, Bytes budget, std::int64_t shards);
+std::optional<ModuleChoice> choose_modules(const ModelStats& model, Bytes budget, std::int64_t shards,
+                                           int nodes = 1'000);
 
 }  // namespace tidepool

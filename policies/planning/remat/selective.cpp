@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "simulator/bounds/linear_program.hpp"
+#include "policies/planning/remat/knapsack.hpp"
 
 namespace tidepool {
 namespace {
@@ -50,27 +50,18 @@ void add(SelectiveGroup& to, const SelectiveGroup& group) {
 
 std::optional<std::vector<bool>> keep_best(const SelectiveRegion& region, Bytes limit) {
   const std::vector<Group> groups = groups_of(region);
-  Bytes memory;
-  Nanos runtime;
+  std::vector<KnapsackItem> items;
   for (const Group& group : groups) {
-    memory += group.memory;
-    runtime += group.runtime;
     if (group.must_keep && group.must_repeat) return {};
+    if (group.must_keep) limit -= group.memory;
+    const bool free = !group.must_keep && !group.must_repeat;
+    items.push_back(free ? KnapsackItem{group.memory, group.runtime} : KnapsackItem{});
   }
-  const auto share = [](auto part, auto whole) {
-    return static_cast<double>(part.count()) / static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
-  };
-  LinearProgram program;
-  const std::uint32_t row = program.row(-LinearProgram::kInfinity, share(limit, memory));
-  for (const Group& group : groups)
-    program.add(row,
-                program.integer(group.must_keep ? 1 : 0, group.must_repeat ? 0 : 1, -share(group.runtime, runtime)),
-                share(group.memory, memory));
-  const LinearProgram::Solution solution = program.solve();
-  if (solution.x.empty()) return {};
+  if (limit < Bytes{}) return {};
+  const std::vector<bool> taken = knapsack_exactly(items, limit);
   std::vector<bool> kept(region.ops.size());
   for (std::size_t g = 0; g < groups.size(); ++g)
-    for (const std::size_t op : groups[g].ops) kept[op] = solution.x[g] > 0.5;
+    for (const std::size_t op : groups[g].ops) kept[op] = taken[g] || groups[g].must_keep;
   return kept;
 }
 

@@ -28,7 +28,7 @@ struct SelectiveRegion {
 };
 
 /// By op: whether it is kept, so that the least time runs again and at most `limit` bytes are kept; nothing: no choice
-/// is within the limit, or two rules contradict each other. An integer program. Source: PyTorch 2.15,
+/// is within the limit, or two rules contradict each other. A knapsack. Source: PyTorch 2.15,
 /// torch/distributed/_tools/sac_ilp.py, get_optimal_checkpointing_policy_per_module (there, with a gap of 5 %).
 std::optional<std::vector<bool>> keep_best(const SelectiveRegion& region, Bytes limit);
 
