@@ -12,14 +12,17 @@ namespace tidepool {
 
 /// One change.
 struct Change {
-  std::string kind;                  ///< checkpoint or plan
-  std::vector<std::string> modules;  ///< of a plan none
-  std::string code;                  ///< to paste: Python, or for a plan the commands
-  Bytes peak;                        ///< largest sum of bytes alive
-  double overhead_ratio = 1;         ///< time of the step over its time without the change and without limit
-  std::optional<Nanos> bound;        ///< no plan that may do the same (run again, copy) is faster at this capacity
-  std::optional<double> gap;         ///< time over bound, less 1
+  std::string kind;                       ///< checkpoint, offload or plan
+  std::vector<std::string> modules = {};  ///< of a plan none
+  std::string code;                       ///< to paste: Python, or for a plan the commands
+  Bytes peak;                             ///< largest sum of bytes alive
+  double overhead_ratio = 1;              ///< time of the step over its time without the change and without limit
+  Bytes copied = {};                      ///< of an offload: to the host in a step, and as much back
+  std::optional<Nanos> bound = {};        ///< no plan that may do the same (run again, copy) is faster at this capacity
+  std::optional<double> gap = {};         ///< time over bound, less 1
   bool fits = false;
+  /// Whether `code` is a Python file with apply(model).
+  bool is_python() const { return kind != "plan"; }
 };
 
 struct Advice {
@@ -43,14 +46,18 @@ struct PlanWords {
   std::string machine;  ///< name or file
 };
 
-/// @param words     as the user gave them
-/// @param spec      pool, capacity and machine; `policy` is not looked at
-/// @param planners  policies whose plans are tried
-/// @throws InputError  what the step lacks and how it is recorded
-Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec,
-              const std::vector<std::string>& planners);
+/// Kinds of changes that advise() tries.
+const std::vector<std::string>& kinds_of_changes();
 
-/// A Python file with apply(model), which wraps modules in torch.utils.checkpoint.
-std::string checkpoint_code(const std::vector<std::string>& modules);
+/// What is tried.
+struct Tried {
+  std::vector<std::string> kinds;     ///< of kinds_of_changes()
+  std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
+};
+
+/// @param words  as the user gave them
+/// @param spec   pool, capacity and machine; `policy` is not looked at
+/// @throws InputError  what the step lacks and how it is recorded
+Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const Tried& tried);
 
 }  // namespace tidepool

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/advise/module_calls.hpp"
+#include "simulator/advise/step_uses.hpp"
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -31,46 +32,7 @@ struct CheckpointedCall {
   Nanos duration;  ///< of the ops that run again
 };
 
-/// The buffers of a step with what uses them, made once for all calls.
-class StepUses {
- public:
-  struct At {
-    std::size_t position = 0;
-    bool writes = false;
-  };
-  struct Life {
-    std::size_t alloc, free;  ///< positions of its steps; kNowhere: none
-    std::vector<At> uses;     ///< what is a chance find beside uses that the framework knows is left out
-  };
-  static constexpr std::size_t kNowhere = SIZE_MAX;
-
-  explicit StepUses(const Trace& trace);
-  const Life& of(BufferId buffer) const { return lives_[buffer.index()]; }
-
- private:
-  std::vector<Life> lives_;
-};
-
 /// Nothing: checkpointing the call changes what is computed, as it or what follows writes to its inputs, or saves nothing.
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call);
-
-/// A step of a changed program.
-struct ChangedStep {
-  StepKind kind = StepKind::kRun;
-  std::uint32_t id = 0;
-  bool again = false;  ///< the op runs for the second time; the buffer is that of the second run
-};
-
-/// The changed program. No module of `calls` lies in another. O(steps).
-std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vector<const CheckpointedCall*>& calls);
-
-struct ChangedPeak {
-  Bytes bytes;
-  std::size_t position = 0;  ///< in front of this step of the program as it was
-};
-ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps);
-
-/// The changed program as a trace.
-Trace checkpointed_trace(const Trace& trace, const std::vector<const CheckpointedCall*>& calls);
 
 }  // namespace tidepool

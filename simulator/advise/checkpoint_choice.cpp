@@ -1,7 +1,5 @@
 #include "simulator/advise/checkpoint_choice.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -9,23 +7,12 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/advise/module_families.hpp"
+
 namespace tidepool {
 namespace {
 
 constexpr std::size_t kTried = 6;  // modules that are simulated before one of them is added
-
-/// "transformer.h.*.mlp" of transformer.h.3.mlp.
-std::string without_numbers(const std::string& path) {
-  std::string pattern;
-  for (std::size_t i = 0; i < path.size();) {
-    const std::size_t end = std::min(path.find('.', i), path.size());
-    const std::string part = path.substr(i, end - i);
-    pattern += part.find_first_not_of("0123456789") == std::string::npos ? "*" : part;
-    if (end < path.size()) pattern += '.';
-    i = end + 1;
-  }
-  return pattern;
-}
 
 double cost(Nanos duration) { return static_cast<double>(std::max<std::int64_t>(duration.count(), 1)); }
 
@@ -68,19 +55,6 @@ CheckpointChoice CheckpointSearch::evaluate(const Set& set) const {
   }
   choice.peak = peak_of(trace_, checkpointed_steps(trace_, choice.calls)).bytes;
   return choice;
-}
-
-/// Modules whose paths differ in numbers only, and those of equal depth. None lies in another of its family.
-std::vector<CheckpointSearch::Set> CheckpointSearch::families() const {
-  std::map<std::string, Set> found;
-  for (std::size_t i = 0; i < modules_.size(); ++i) {
-    const std::string& path = modules_[i].path;
-    found[without_numbers(path)].push_back(i);
-    found[fmt::format("depth {}", std::count(path.begin(), path.end(), '.'))].push_back(i);
-  }
-  std::vector<Set> families;
-  for (auto& [pattern, set] : found) families.push_back(std::move(set));
-  return families;
 }
 
 /// The set with a module more, in place of those that lie in it.
@@ -172,7 +146,9 @@ std::vector<CheckpointChoice> CheckpointSearch::choices(Bytes capacity) const {
       found.push_back(std::move(choice));
   };
   std::optional<std::pair<CheckpointChoice, Set>> lowest;  // of families, the most promising to begin with
-  for (const Set& family : families()) {
+  std::vector<std::string> paths;
+  for (const Module& module : modules_) paths.push_back(module.path);
+  for (const Set& family : module_families(paths)) {
     if (family.size() > 1) {
       const Set first = first_of(family, capacity);
       add(first);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/advise/checkpoint.hpp"
+#include "simulator/advise/checkpointed_program.hpp"
 
 namespace tidepool {
 
@@ -40,7 +40,6 @@ class CheckpointSearch {
   using Set = std::vector<std::size_t>;  ///< indices into modules_, increasing
 
   CheckpointChoice evaluate(const Set& set) const;
-  std::vector<Set> families() const;
   Set with(const Set& set, std::size_t module) const;
   Bytes relief(const Set& set, std::size_t module, std::size_t position) const;
   Set grow(Set set, Bytes capacity) const;

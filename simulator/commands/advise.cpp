@@ -2,6 +2,7 @@
 #include "simulator/advise/advise.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,22 +17,29 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/nearest.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
 
 struct Arguments {
-  std::string trace, apply, plans = "tide,tide-remat";
+  std::string trace, apply, kinds, plans = "tide,tide-remat";
   GridText grid{.capacity = ""};
   bool json = false;
 };
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> planners_of(const Arguments& arguments) {
-  if (!arguments.apply.empty() || arguments.plans == "none") return {};
-  return split_list(arguments.plans);
+/// @throws InputError  "no kind of change named 'offlod', did you mean 'offload'?; known: ..."
+Tried tried_of(const Arguments& arguments) {
+  Tried tried{.kinds = arguments.kinds.empty() ? kinds_of_changes() : split_list(arguments.kinds),
+              .planners = split_list(arguments.plans)};
+  for (const std::string& kind : tried.kinds)
+    if (const auto& known = kinds_of_changes(); std::find(known.begin(), known.end(), kind) == known.end())
+      throw InputError{unknown_name("kind of change", kind, known)};
+  if (!arguments.apply.empty() || arguments.plans == "none") tried.planners.clear();
+  return tried;
 }
 
 void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSpec& spec, const Advice& advice) {
@@ -46,6 +54,7 @@ void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSp
   for (const Change& change : advice.changes) {
     Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
              {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
+    if (change.copied > Bytes{}) one["copied_bytes"] = change.copied.count();
     one["bound_ns"] = change.bound ? Json(change.bound->count()) : Json(nullptr);
     one["gap"] = change.gap ? Json(*change.gap) : Json(nullptr);
     object["changes"].push_back(std::move(one));
@@ -78,6 +87,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                    ? ""
                    : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
                to_text(change.peak), fraction_text(change.peak, advice.base_peak), (change.overhead_ratio - 1) * 100);
+    if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
     if (change.bound)
       fmt::print("; no plan of its kind takes less than {}, {:.2f} % above that", to_text(*change.bound),
                  *change.gap * 100);
@@ -92,7 +102,7 @@ int apply(const RunSpec& spec, const Advice& advice) {
     return 0;
   }
   const auto found = std::find_if(advice.changes.begin(), advice.changes.end(),
-                                  [](const Change& change) { return change.kind == "checkpoint"; });
+                                  [](const Change& change) { return change.is_python(); });
   if (found == advice.changes.end()) {
     fmt::print(stderr, "advise: no change of the script that was tried lowers the peak\n");
     return 1;
@@ -106,6 +116,7 @@ int run(const Arguments& arguments) {
   if (!arguments.apply.empty() && arguments.apply != "pytorch")
     refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
   if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
+  const Tried tried = tried_of(arguments);
   Trace trace = load_trace(arguments.trace);
   try {
     require_one_device(trace, "`advise` changes one");
@@ -114,7 +125,7 @@ int run(const Arguments& arguments) {
     if (grid.size() != 1) refuse("--capacity, --machine: the lists ask for {} answers; expected one", grid.size());
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
-    const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, planners_of(arguments));
+    const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, tried);
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);
@@ -138,6 +149,8 @@ const RegisterCommand kRegistered{
        app.add_option("--machine", arguments->grid.machine, "NAME (tidepool machines lists them) or a machine file")
            .capture_default_str();
        app.add_option("--pool", arguments->grid.pool, "where a plan places buffers").capture_default_str();
+       app.add_option("--kinds", arguments->kinds,
+                      fmt::format("of changes that are tried: {} (all)", fmt::join(kinds_of_changes(), ", ")));
        app.add_option("--plans", arguments->plans, "policies whose plans are tried; none: no plans")
            .capture_default_str();
        app.add_option("--apply", arguments->apply,

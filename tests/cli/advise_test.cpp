@@ -10,8 +10,8 @@ namespace {
 
 const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
 
-Json changes_of(const std::string& capacity) {
-  return Json::parse(run_program({"advise", kSample, "--capacity", capacity, "--plans", "none", "--json"}).out);
+Json changes_of(const std::string& capacity, const std::string& kinds = "checkpoint") {
+  return Json::parse(run_program({"advise", kSample, "--capacity", capacity, "--kinds", kinds, "--json"}).out);
 }
 
 }  // namespace
@@ -34,10 +34,24 @@ TEST_CASE("tidepool advise names modules to checkpoint that make a step fit, the
   }
 }
 
+TEST_CASE("tidepool advise names modules to offload, with what their copies come to") {
+  const Json changes = changes_of("0.9x", "offload").at("changes");
+  REQUIRE_FALSE(changes.empty());
+  for (const Json& change : changes) {
+    CHECK(change.at("kind") == "offload");
+    CHECK(change.at("fits") == true);
+    CHECK(change.at("copied_bytes") > 0);
+    CHECK(change.at("overhead_ratio") > 1);
+    CHECK(change.at("gap") >= 0);
+  }
+  const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.9x", "--kinds", "offload"});
+  CHECK_THAT(result.out, ContainsSubstring(" to the host and back; no plan of its kind takes less than "));
+}
+
 TEST_CASE("tidepool advise --apply pytorch prints the code of the best change alone") {
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "pytorch"});
   CHECK(result.code == 0);
-  CHECK(result.out == changes_of("0.6x").at("changes").at(0).at("code"));
+  CHECK(result.out == changes_of("0.6x", "checkpoint,offload").at("changes").at(0).at("code"));
 }
 
 TEST_CASE("a plan that tidepool advise proposes is the one that its commands make") {
@@ -75,7 +89,7 @@ TEST_CASE("tidepool advise takes policies with several options, and runs no plan
 }
 
 TEST_CASE("tidepool advise says what comes nearest where nothing fits, and ends with 1") {
-  const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--plans", "none"});
+  const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--kinds", "checkpoint"});
   CHECK(result.code == 1);
   CHECK_THAT(result.out, ContainsSubstring("wanted: nothing does it; these come nearest\n\n1. checkpoint "));
 }
@@ -104,6 +118,11 @@ TEST_CASE("tidepool advise refuses what it has no answer to") {
   refused = run_program({"advise", kSample, "--capacity", "0.6x", "--apply", "jax"});
   CHECK(refused.code == 2);
   CHECK(refused.err == "tidepool: --apply: 'jax' is no framework that code can be written for; expected pytorch\n");
+  refused = run_program({"advise", kSample, "--capacity", "0.6x", "--kinds", "offlod"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(
+      refused.err,
+      ContainsSubstring("tidepool: no kind of change named 'offlod', did you mean 'offload'?; known: checkpoint, "));
   refused = run_program({"advise", kSample, "--capacity", "0.6x,0.7x"});
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, ContainsSubstring("--capacity, --machine: the lists ask for 2 answers; expected one\n"));

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Advised against recorded peaks: whether a script that is changed as `tidepool advise` says peaks where it says.
 
-    PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--all] [--keep FOLDER]
+    PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--kinds checkpoint,...] [--all]
+                                           [--device NAME] [--keep FOLDER]
 
-Each model's training script is recorded dry and advised for each capacity. The code of the first change (with --all, of
-every one) is applied to the same model, the script is recorded again, and PyTorch's own peak of the steps that are recorded
-(torch.cuda.max_memory_allocated) is compared with the advice. PYTHON has PyTorch for CUDA, transformers, peft and timm; no
-GPU is needed. Ends with 1 if a difference is above --tolerance. FOLDER, which has to be empty, keeps recordings and code.
+Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind (with
+--all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak
+(torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop of this file, of which the
+first step, before the optimizer has its state, does not count. Four are scripts of their own in advise_scripts/, as users of
+transformers' Trainer, timm, Lightning, and peft with accelerate write them. PYTHON has PyTorch for CUDA and these libraries;
+no GPU is needed. Ends with 1 if a difference is above --tolerance. FOLDER, which has to be empty, keeps recordings and code.
 """
 import argparse
 import importlib.util
@@ -17,6 +20,7 @@ import sys
 import tempfile
 
 STEPS = 3  # the hook sees modules from the second one on
+SCRIPTS = pathlib.Path(__file__).resolve().parent / "advise_scripts"
 
 
 def gpt2(torch):
@@ -94,6 +98,9 @@ def cnn(torch):
 
 MODELS = {"gpt2": (gpt2, "transformers"), "llama": (llama, "transformers, peft"), "resnet50": (resnet50, "timm"),
           "vit": (vit, "timm"), "encoder": (encoder, "torch.nn"), "cnn": (cnn, "torch.nn")}
+LIBRARIES = {name: library for name, (_, library) in MODELS.items()} | {
+    "gpt2_trainer": "transformers' Trainer, bf16", "resnet50_timm": "timm, AMP, EMA",
+    "vit_lightning": "Lightning, timm, bf16", "llama_accelerate": "peft, accelerate, bf16"}
 
 
 def train(name, change):
@@ -120,9 +127,11 @@ def train(name, change):
 
 def record(arguments, name, trace, change=None):
     """PyTorch's own peak."""
-    job = [sys.executable, __file__, "--train", name] + (["--change", str(change)] if change else [])
-    command = [arguments.program, "record", "--dry", "--torch", "-o", str(trace), "--", *job]
-    ran = subprocess.run(command, capture_output=True, text=True)
+    job, given = [sys.executable, str(SCRIPTS / f"{name}.py")], [str(change)] if change else []
+    if name in MODELS:
+        job, given = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name], ["--change", str(change)] if change else []
+    command = [arguments.program, "record", "--dry", "--torch", "--device", arguments.device, "-o", str(trace), "--"]
+    ran = subprocess.run(command + job + given, capture_output=True, text=True, cwd=trace.parent)
     peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
@@ -130,7 +139,7 @@ def record(arguments, name, trace, change=None):
 
 
 def advise(arguments, trace, capacity):
-    command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--plans", "none", "--json"]
+    command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--kinds", arguments.kinds, "--json"]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode > 1:
         raise SystemExit(f"{trace}: {ran.stderr}")
@@ -141,6 +150,20 @@ def mib(size):
     return f"{size / 2**20:,.0f} MiB"
 
 
+def wanted(changes, every):
+    """The first change of each kind, or every one."""
+    first = {}
+    for change in changes:
+        first.setdefault(change["kind"], change)
+    return changes if every else list(first.values())
+
+
+def text_of(change):
+    modules = change["modules"]
+    listed = modules[0] if len(modules) == 1 else f"{len(modules)}: {modules[0]} to {modules[-1]}"
+    return f"{change['kind']} `{listed}`"
+
+
 def rows_of(arguments, name, folder):
     """(cells, difference) of each change."""
     trace, tried = folder / f"{name}.tide", set()
@@ -149,18 +172,16 @@ def rows_of(arguments, name, folder):
         said = advise(arguments, trace, capacity)
         if said["base_peak_bytes"] != peak:
             print(f"{name}, {capacity}: PyTorch's peak is {peak}, the trace's {said['base_peak_bytes']}", file=sys.stderr)
-        for change in said["changes"] if arguments.all else said["changes"][:1]:
-            if tuple(change["modules"]) in tried:
+        for change in wanted(said["changes"], arguments.all):
+            if change["code"] in tried:
                 continue
-            tried.add(tuple(change["modules"]))
+            tried.add(change["code"])
             code = folder / f"{name}-{len(tried)}.py"
             code.write_text(change["code"])
             again = record(arguments, name, code.with_suffix(".tide"), code)
             difference = change["peak_bytes"] / again - 1
-            modules = change["modules"]
-            listed = modules[0] if len(modules) == 1 else f"{len(modules)}: {modules[0]} to {modules[-1]}"
-            yield [name, MODELS[name][1], mib(peak), capacity + ("" if change["fits"] else " (not reached)"), f"`{listed}`",
-                   mib(change["peak_bytes"]), mib(again), f"{difference:+.2%}",
+            yield [name, LIBRARIES[name], mib(peak), capacity + ("" if change["fits"] else " (not reached)"),
+                   text_of(change), mib(change["peak_bytes"]), mib(again), f"{difference:+.2%}",
                    f"{change['overhead_ratio'] - 1:+.1%}"], abs(difference)
 
 
@@ -168,9 +189,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--capacity", default="0.6x,0.7x,0.8x")
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default=",".join(LIBRARIES))
+    parser.add_argument("--kinds", default="checkpoint,offload", help="of changes that are tried")
+    parser.add_argument("--device", default="a100-80gb", help="that is stood in for")
     parser.add_argument("--tolerance", type=float, default=0.02)
-    parser.add_argument("--all", action="store_true", help="not only the first change for each capacity")
+    parser.add_argument("--all", action="store_true", help="not only the first change of a kind for each capacity")
     parser.add_argument("--keep", help="folder for recordings and code")
     parser.add_argument("--train", help=argparse.SUPPRESS)
     parser.add_argument("--change", help=argparse.SUPPRESS)
@@ -178,11 +201,11 @@ def main():
     if arguments.train:
         return train(arguments.train, arguments.change)
     arguments.program = str(pathlib.Path(arguments.program).resolve())
-    print("| model | of | peak | capacity | checkpointed | advised peak | recorded again | difference | time |")
+    print("| model | of | peak | capacity | change | advised peak | recorded again | difference | time |")
     print("|---|---|---|---|---|---|---|---|---|")
     differences = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(arguments.keep or scratch)
+        folder = pathlib.Path(arguments.keep or scratch).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         for name in arguments.models.split(","):
             for cells, difference in rows_of(arguments, name, folder):

@@ -1,6 +1,6 @@
-#include "simulator/advise/advise.hpp"
 #include "simulator/advise/checkpoint.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
+#include "simulator/advise/python_code.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/two_blocks.hpp"
@@ -116,4 +116,50 @@ def apply(model):
             raise TypeError(f"{name}: a {type(module).__name__}, which is never called; expected a module with a forward")
         module.forward = functools.partial(checkpoint, module.forward, use_reentrant=False)
 )");
+}
+
+TEST_CASE("autocast holds what it casts of parameters until it ends, whatever is checkpointed") {
+  TraceBuilder build;
+  const auto op = [&](const char* name, const char* module, Phase phase) {
+    return Op{.name = build.text(name), .module = build.text(module), .phase = phase};
+  };
+  const auto cast = [&](const char* module, BufferId parameter) {
+    const BufferId made = build.alloc({.size = 20_B, .kind = BufferKind::kActivation});
+    build.run(op("to", module, Phase::kForward),
+              {{parameter, Access::kRead, Evidence::kSchema}, {made, Access::kWrite, Evidence::kSchema}});
+    return made;
+  };
+  const auto parameter = [&](const char* name) {
+    return build.existing({.size = 40_B, .name = build.text(name), .kind = BufferKind::kParameter});
+  };
+  const BufferId weight = parameter("a.weight"), bias = parameter("a.bias");
+  const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
+  const BufferId small = cast("a", weight), unsaved = cast("a", bias);
+  const BufferId h = build.alloc({.size = 10_B, .kind = BufferKind::kActivation});
+  build.run(op("mm", "a", Phase::kForward), {{x, Access::kRead, Evidence::kSchema},
+                                             {small, Access::kRead, Evidence::kSchema},
+                                             {unsaved, Access::kRead, Evidence::kSchema},
+                                             {h, Access::kWrite, Evidence::kSchema}});
+  const BufferId y = build.alloc({.size = 10_B, .kind = BufferKind::kActivation});
+  build.run(op("relu", "b", Phase::kForward),
+            {{h, Access::kRead, Evidence::kSchema}, {y, Access::kWrite, Evidence::kSchema}});
+  build.free(h);
+  build.free(unsaved);  // with autocast, behind "b"
+  const BufferId g = build.alloc({.size = 100_B, .kind = BufferKind::kGradient});
+  build.run(op("relu_backward", "b", Phase::kBackward),
+            {{y, Access::kRead, Evidence::kSchema}, {g, Access::kWrite, Evidence::kSchema}});
+  build.free(y);
+  build.run(op("mm_backward", "a", Phase::kBackward),
+            {{g, Access::kRead, Evidence::kSchema}, {small, Access::kRead, Evidence::kSchema}});
+  build.free(small);
+  build.free(g);
+  const Trace trace = build.finish();
+  const std::vector<CheckpointedCall> calls = calls_of(trace, {"a"});
+  REQUIRE(calls.size() == 1);
+  // 90 before. In backward g (100) comes beside y (10) and the cast that is saved: 220. If a is checkpointed, that cast
+  // goes when autocast ends, and y after its op; then both casts are made again.
+  REQUIRE(calls[0].ends.size() == 1);
+  CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kFree, unsaved.value()});
+  CHECK(trace.ideal_peak() == 90_B + 20_B + 10_B + 100_B);
+  CHECK(peak_of(trace, checkpointed_steps(trace, pointers(calls))).bytes == 90_B + 100_B + 20_B + 20_B);
 }

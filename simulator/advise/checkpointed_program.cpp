@@ -1,0 +1,140 @@
+#include "simulator/advise/checkpointed_program.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "traces/builder.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Makes the changed program, step by step.
+class Changer {
+ public:
+  Changer(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) : trace_{trace}, calls_{calls} {
+    std::sort(calls_.begin(), calls_.end(),
+              [](const CheckpointedCall* a, const CheckpointedCall* b) { return a->again < b->again; });
+  }
+
+  std::vector<ChangedStep> run() {
+    find_ends();
+    steps_.reserve(trace_.steps().size() * 2);
+    std::size_t next_end = 0, next_call = 0;
+    for (std::size_t i = 0; i < trace_.steps().size(); ++i) {
+      for (; next_call < calls_.size() && calls_[next_call]->again == i; ++next_call) run_again(*calls_[next_call]);
+      if (trace_.steps()[i].kind != StepKind::kFree) add(i, false);
+      for (; next_end < ends_.size() && std::get<0>(ends_[next_end]) == i; ++next_end)
+        steps_.push_back({StepKind::kFree, std::get<1>(ends_[next_end]), std::get<2>(ends_[next_end])});
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  void add(std::size_t position, bool again) {
+    steps_.push_back({trace_.steps()[position].kind, trace_.steps()[position].id, again});
+  }
+
+  void find_ends() {
+    std::vector<std::size_t> end(trace_.buffers().size(), StepUses::kNowhere);
+    for (std::size_t i = 0; i < trace_.steps().size(); ++i)
+      if (trace_.steps()[i].kind == StepKind::kFree) end[trace_.steps()[i].id] = i;
+    outlasts_.resize(end.size());
+    for (const CheckpointedCall* call : calls_) {
+      for (const CheckpointedCall::End& one : call->ends) end[one.buffer.index()] = one.position;
+      for (const CheckpointedCall::End& one : call->again_ends) {
+        outlasts_[one.buffer.index()] = true;
+        ends_.emplace_back(one.position, one.buffer.value(), true);
+      }
+    }
+    for (const CheckpointedCall* call : calls_)
+      for (const BufferId input : call->inputs)
+        if (end[input.index()] != StepUses::kNowhere) end[input.index()] = std::max(end[input.index()], call->left);
+    for (std::size_t i = 0; i < end.size(); ++i)
+      if (end[i] != StepUses::kNowhere) ends_.emplace_back(end[i], static_cast<std::uint32_t>(i), false);
+    std::sort(ends_.begin(), ends_.end());
+  }
+
+  void run_again(const CheckpointedCall& call) {
+    std::vector<std::uint32_t> live;
+    for (std::size_t i = call.call.first; i < call.again_stop; ++i) {
+      const Step& step = trace_.steps()[i];
+      if (step.kind == StepKind::kRun) add(i, true);
+      if (step.kind == StepKind::kAlloc) {
+        add(i, true);
+        live.push_back(step.id);
+      }
+      if (step.kind == StepKind::kFree && std::erase(live, step.id) > 0) add(i, true);
+    }
+    for (const std::uint32_t buffer : live)
+      if (!outlasts_[buffer]) steps_.push_back({StepKind::kFree, buffer, true});
+  }
+
+  const Trace& trace_;
+  std::vector<const CheckpointedCall*> calls_;                      ///< in the order in which they run again
+  std::vector<std::tuple<std::size_t, std::uint32_t, bool>> ends_;  ///< position, buffer, whether of the second run
+  std::vector<bool> outlasts_;                                      ///< by buffer: that of the second run outlasts it
+  std::vector<ChangedStep> steps_;
+};
+
+}  // namespace
+
+std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) {
+  return Changer{trace, calls}.run();
+}
+
+ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps) {
+  Bytes live;
+  for (const Buffer& buffer : trace.buffers())
+    if (buffer.born_before) live += buffer.size;
+  ChangedPeak peak{live, 0};
+  std::size_t position = 0;
+  for (const ChangedStep& step : steps) {
+    if (step.kind == StepKind::kFree) live -= trace.buffer(BufferId{step.id}).size;
+    if (step.kind == StepKind::kRun && !step.again) position = trace.position(OpId{step.id}) + 1;
+    if (step.kind != StepKind::kAlloc) continue;
+    live += trace.buffer(BufferId{step.id}).size;
+    if (live > peak.bytes) peak = {live, position};
+  }
+  return peak;
+}
+
+Trace checkpointed_trace(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) {
+  TraceBuilder builder{trace.data().streams};
+  std::vector<BufferId> first(trace.buffers().size()), second(first.size());
+  std::vector<const CheckpointedCall*> owner(first.size());
+  for (const CheckpointedCall* call : calls)
+    for (const CheckpointedCall::End& end : call->again_ends) owner[end.buffer.index()] = call;
+  const auto spec = [&](std::size_t i) {
+    Buffer copy = trace.buffers()[i];
+    copy.name = builder.text(trace.text(copy.name));
+    copy.born_before = copy.outlives = false;
+    return copy;
+  };
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (trace.buffers()[i].born_before) first[i] = builder.existing(spec(i));
+  const auto live = [&](BufferId id) { return id.valid() && builder.live(id); };
+  for (const ChangedStep& step : checkpointed_steps(trace, calls)) {
+    if (step.kind == StepKind::kAlloc) (step.again ? second : first)[step.id] = builder.alloc(spec(step.id));
+    if (step.kind == StepKind::kFree) builder.free((step.again ? second : first)[step.id]);
+    if (step.kind != StepKind::kRun) continue;
+    Op op = trace.op(OpId{step.id});
+    op.start = op.launch = Nanos{-1};
+    op.name = builder.text(trace.text(op.name));
+    op.module = builder.text(trace.text(op.module));
+    std::vector<TraceBuilder::Touch> touches;
+    for (const Use& use : trace.uses(OpId{step.id})) {
+      const std::size_t i = buffer_of(trace, use).index();
+      const bool own = step.again || (owner[i] != nullptr && op.phase == Phase::kBackward &&
+                                      lies_in(trace.text(trace.op(OpId{step.id}).module), owner[i]->call.module));
+      const BufferId wanted = live(second[i]) && (own || !live(first[i])) ? second[i] : first[i];
+      if (live(wanted) || use.evidence != Evidence::kParameter) touches.push_back({wanted, use.access, use.evidence});
+    }
+    builder.run(op, touches);
+  }
+  builder.meta() = trace.data().meta;
+  builder.losses() = trace.data().losses;
+  return builder.finish();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,31 @@
+// A step with checkpointed calls as a program: what it allocates, frees and runs, and what it runs again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/advise/checkpoint.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// A step of a changed program.
+struct ChangedStep {
+  StepKind kind = StepKind::kRun;
+  std::uint32_t id = 0;
+  bool again = false;  ///< the op runs for the second time; the buffer is that of the second run
+};
+
+/// The changed program. No module of `calls` lies in another. O(steps).
+std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vector<const CheckpointedCall*>& calls);
+
+struct ChangedPeak {
+  Bytes bytes;
+  std::size_t position = 0;  ///< in front of this step of the program as it was
+};
+ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps);
+
+/// The changed program as a trace.
+Trace checkpointed_trace(const Trace& trace, const std::vector<const CheckpointedCall*>& calls);
+
+}  // namespace tidepool

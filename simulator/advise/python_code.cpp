@@ -1,0 +1,76 @@
+#include "simulator/advise/python_code.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "traces/json_text.hpp"
+
+namespace tidepool {
+namespace {
+
+/// "MODULES = [...]", a name on each line.
+std::string list_of_modules(const std::vector<std::string>& modules) {
+  std::string list = "MODULES = [\n";
+  for (const std::string& module : modules) list += "    " + json_text(nlohmann::json(module)) + ",\n";
+  return list + "]\n";
+}
+
+/// apply(model), which gives each module another forward.
+std::string apply_with(const std::string& forward) {
+  return fmt::format(R"(
+
+def apply(model):
+    for name in MODULES:
+        module = model.get_submodule(name)
+        if getattr(module.forward, "__func__", None) is Module.forward:
+            raise TypeError(f"{{name}}: a {{type(module).__name__}}, which is never called; expected a module with a forward")
+        module.forward = {}
+)",
+                     forward);
+}
+
+}  // namespace
+
+std::string checkpoint_code(const std::vector<std::string>& modules) {
+  return R"(import functools
+
+from torch.nn import Module
+from torch.utils.checkpoint import checkpoint
+
+)" + list_of_modules(modules) +
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)");
+}
+
+std::string offload_code(const std::vector<std::string>& modules, Bytes least) {
+  return R"(import functools
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn import Module
+
+)" + list_of_modules(modules) +
+         fmt::format("LEAST = {}  # bytes: smaller tensors stay on the device\n", least.count()) +
+         apply_with("functools.partial(offloaded, module, module.forward)") + R"(
+
+def offloaded(module, forward, *args, **kwargs):
+    stay = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers())}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if tensor.is_cpu or storage.nbytes() < LEAST or storage.data_ptr() in stay:
+            return None, tensor.size(), tensor
+        once = tensor[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())]  # not expanded
+        host = torch.empty_like(once, device="cpu", pin_memory=True)
+        return tensor.device, tensor.size(), host.copy_(once, non_blocking=True)
+
+    def unpack(packed):
+        device, size, tensor = packed
+        return tensor if device is None else tensor.to(device, non_blocking=True).expand(size)
+
+    with saved_tensors_hooks(pack, unpack):
+        return forward(*args, **kwargs)
+)";
+}
+
+}  // namespace tidepool

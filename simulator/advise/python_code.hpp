@@ -1,0 +1,17 @@
+// Python files with apply(model), which changes a model as advised.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/quantity.hpp"
+
+namespace tidepool {
+
+/// Wraps modules in torch.utils.checkpoint.
+std::string checkpoint_code(const std::vector<std::string>& modules);
+
+/// Keeps on the host what modules save for backward, but for parameters, buffers and tensors smaller than `least`.
+std::string offload_code(const std::vector<std::string>& modules, Bytes least);
+
+}  // namespace tidepool

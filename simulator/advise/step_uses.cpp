@@ -1,0 +1,96 @@
+#include "simulator/advise/step_uses.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "simulator/advise/module_calls.hpp"
+
+namespace tidepool {
+
+bool counts(std::span<const Use> uses, const Use& use) {
+  return use.evidence != Evidence::kParameter ||
+         std::none_of(uses.begin(), uses.end(), [](const Use& other) { return other.evidence == Evidence::kSchema; });
+}
+
+BufferId buffer_of(const Trace& trace, const Use& use) {
+  return trace.version(use.in.valid() ? use.in : use.out).buffer;
+}
+
+bool stays(BufferKind kind) {
+  return kind == BufferKind::kParameter || kind == BufferKind::kGradient || kind == BufferKind::kOptimizerState;
+}
+
+std::size_t next_op(const Trace& trace, std::size_t position) {
+  while (trace.steps()[position].kind != StepKind::kRun) ++position;
+  return position;
+}
+
+StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}) {
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    const Step& step = trace.steps()[i];
+    if (step.kind == StepKind::kAlloc) lives_[step.id].alloc = i;
+    if (step.kind == StepKind::kFree) lives_[step.id].free = i;
+    if (step.kind != StepKind::kRun) continue;
+    const std::span uses = trace.uses(OpId{step.id});
+    for (const Use& use : uses) {
+      if (!counts(uses, use)) continue;
+      std::vector<At>& at = lives_[buffer_of(trace, use).index()].uses;
+      const bool writes = use.out.valid() && use.access != Access::kView && use.evidence != Evidence::kParameter;
+      if (at.empty() || at.back().position != i) at.push_back({i, writes});
+      at.back().writes = at.back().writes || writes;
+    }
+  }
+  find_casts(trace);
+}
+
+void StepUses::find_casts(const Trace& trace) {
+  is_cast_.resize(lives_.size());
+  std::size_t end = 0;  // of autocast, as far as it is known
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    const Step& step = trace.steps()[i];
+    if (step.kind == StepKind::kFree && is_cast_[step.id]) {
+      const std::size_t last = lives_[step.id].uses.back().position;
+      const std::string_view module = trace.text(trace.op(OpId{trace.steps()[last].id}).module);
+      if (behind_call(trace, module, last) < i) end = i;  // something else than the module holds it
+    }
+    if (step.kind != StepKind::kRun) continue;
+    const Op& op = trace.op(OpId{step.id});
+    if (op.phase == Phase::kBackward && end > 0) autocast_ends_.push_back(std::exchange(end, 0));
+    if (op.phase != Phase::kForward) continue;
+    const Buffer* read = nullptr;
+    BufferId made;
+    std::size_t reads = 0;
+    for (const Use& use : trace.uses(OpId{step.id})) {
+      const BufferId buffer = buffer_of(trace, use);
+      const Life& life = of(buffer);
+      if (!counts(trace.uses(OpId{step.id}), use) || use.access == Access::kView) continue;
+      if (life.alloc != kNowhere && life.alloc < i && next_op(trace, life.alloc) == i)
+        made = buffer;
+      else
+        read = &trace.buffer(buffer), ++reads;
+    }
+    if (made.valid() && reads == 1 && read->kind == BufferKind::kParameter && trace.buffer(made).size <= read->size)
+      is_cast_[made.index()] = true;
+  }
+}
+
+std::size_t StepUses::released(const Trace& trace, BufferId buffer, std::size_t position) const {
+  const auto module_at = [&](std::size_t at) { return trace.text(trace.op(OpId{trace.steps()[at].id}).module); };
+  if (of(buffer).alloc == kNowhere) return position;
+  if (is_cast_[buffer.index()]) {
+    const auto end = std::lower_bound(autocast_ends_.begin(), autocast_ends_.end(), position);
+    if (end != autocast_ends_.end()) return *end;
+  }
+  std::string_view outermost = module_at(position);
+  const std::string_view maker = module_at(next_op(trace, of(buffer).alloc));
+  if (outermost.empty() || lies_in(maker, outermost)) return position;
+  for (std::size_t dot = outermost.rfind('.'); dot != std::string_view::npos; dot = outermost.rfind('.', dot - 1)) {
+    if (lies_in(maker, outermost.substr(0, dot))) break;
+    outermost = outermost.substr(0, dot);
+    if (dot == 0) break;
+  }
+  return behind_call(trace, outermost, position) - 1;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,59 @@
+// The code that `advise` prints, in PyTorch.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "tests/torch_python.hpp"
+
+using namespace tidepool;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kScript = std::string{TIDEPOOL_SOURCE_DIR} + "/tests/dry/blocks.py";
+
+/// What a job prints behind a word.
+double number_behind(const std::string& text, const std::string& word) {
+  const std::size_t at = text.find(word + " ");
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + word.size() + 1));
+}
+
+double dry_peak(const std::string& python, const std::string& trace, const std::string& change) {
+  std::vector<std::string> words{"record", "--dry", "--torch", "--keep-raw", "-o",
+                                 trace,    "--",    python,    kScript,      "cuda"};
+  if (!change.empty()) words.push_back(change);
+  const ProgramResult run = run_program(words);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  return number_behind(run.out, "peak");
+}
+
+double gradients(const std::string& python, const std::string& change, const ScratchFolder& folder) {
+  const std::string out = folder.file("out");
+  REQUIRE(std::system(("'" + python + "' '" + kScript + "' cpu " + change + " >'" + out + "'").c_str()) == 0);
+  return number_behind(content_of(out), "gradients");
+}
+
+}  // namespace
+
+TEST_CASE("a script that is changed as advised peaks where the advice says, and computes the same") {
+  const std::string python = tests::torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  CHECK(dry_peak(python, trace, "") > 0);
+  const double before = gradients(python, "", folder);
+  for (const std::string kind : {"checkpoint", "offload"}) {
+    INFO(kind);
+    const Json said = Json::parse(run_program({"advise", trace, "--capacity", "0.8x", "--kinds", kind, "--json"}).out);
+    REQUIRE_FALSE(said.at("changes").empty());
+    const Json& change = said.at("changes").at(0);
+    const std::string code = folder.file(kind + ".py");
+    std::ofstream{code} << change.at("code").get<std::string>();
+    const double peak = dry_peak(python, folder.file(kind + ".tide"), code);
+    CHECK(std::abs(change.at("peak_bytes").get<double>() / peak - 1) < 0.02);
+    CHECK(gradients(python, code, folder) == before);
+  }
+}

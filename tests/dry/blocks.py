@@ -1,0 +1,38 @@
+"""Three steps of a stack of blocks: blocks.py DEVICE [CHANGE]. Prints the gradients' sum of squares, and on CUDA the peak."""
+import runpy
+import sys
+
+import torch
+
+nn = torch.nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(256), nn.Linear(256, 2048), nn.Linear(2048, 256)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+def main():
+    device = sys.argv[1]
+    torch.manual_seed(1)
+    model = nn.Sequential(*[Block() for _ in range(6)], nn.Linear(256, 16)).to(device)
+    if len(sys.argv) > 2:
+        runpy.run_path(sys.argv[2])["apply"](model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    inputs, labels = torch.randn(1024, 256).to(device), torch.randint(0, 16, (1024,)).to(device)
+    for _ in range(3):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+    if device == "cuda":
+        print("peak", torch.cuda.max_memory_allocated())
+    else:
+        print("gradients", sum(float((parameter.grad**2).sum()) for parameter in model.parameters()))
+
+
+if __name__ == "__main__":
+    main()
