@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
 
 #include "simulator/advise/proposals.hpp"
@@ -23,7 +22,8 @@ struct Kind {
   const char* name;
   std::vector<Change> (*propose)(const Question&);
 };
-constexpr std::array kKinds{Kind{"checkpoint", checkpoints}, Kind{"offload", offloads}};
+constexpr std::array kKinds{Kind{"checkpoint", checkpoints}, Kind{"selective-checkpoint", selective_checkpoints},
+                            Kind{"offload", offloads}};
 
 bool has_modules(const Trace& trace) {
   return std::any_of(trace.ops().begin(), trace.ops().end(),
@@ -107,10 +107,13 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   for (const std::string& planner : is_tried(kPlan) ? tried.planners : std::vector<std::string>{})
     if (std::optional<Change> plan = plan_of(question, step, words, planner))
       advice.changes.push_back(std::move(*plan));
-  std::stable_sort(advice.changes.begin(), advice.changes.end(), [&](const Change& a, const Change& b) {
-    const auto over = [&](const Change& one) { return std::max(one.peak - spec.capacity, Bytes{}); };
-    return std::tuple{over(a), a.overhead_ratio} < std::tuple{over(b), b.overhead_ratio};
-  });
+  std::stable_sort(advice.changes.begin(), advice.changes.end(),
+                   [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
+  if (is_tried("selective-checkpoint") && !has_operators(step.trace))
+    advice.notes.push_back(
+        "selective-checkpoint was not tried: the trace has kernels in the place of operators; record with --keep-raw, "
+        "and "
+        "`tidepool import RUN.raw --format raw-operators -o OPERATORS.tide`");
   return advice;
 }
 

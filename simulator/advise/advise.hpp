@@ -12,14 +12,15 @@ namespace tidepool {
 
 /// One change.
 struct Change {
-  std::string kind;                       ///< checkpoint, offload or plan
-  std::vector<std::string> modules = {};  ///< of a plan none
-  std::string code;                       ///< to paste: Python, or for a plan the commands
-  Bytes peak;                             ///< largest sum of bytes alive
-  double overhead_ratio = 1;              ///< time of the step over its time without the change and without limit
-  Bytes copied = {};                      ///< of an offload: to the host in a step, and as much back
-  std::optional<Nanos> bound = {};        ///< no plan that may do the same (run again, copy) is faster at this capacity
-  std::optional<double> gap = {};         ///< time over bound, less 1
+  std::string kind;                         ///< checkpoint, selective-checkpoint, offload or plan
+  std::vector<std::string> modules = {};    ///< of a plan none
+  std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
+  std::string code;                         ///< to paste: Python, or for a plan the commands
+  Bytes peak;                               ///< largest sum of bytes alive
+  double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
+  Bytes copied = {};                        ///< of an offload: to the host in a step, and as much back
+  std::optional<Nanos> bound = {};  ///< no plan that may do the same (run again, copy) is faster at this capacity
+  std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model).
   bool is_python() const { return kind != "plan"; }
@@ -27,6 +28,7 @@ struct Change {
 
 struct Advice {
   Bytes base_peak;
+  std::vector<std::string> notes = {};  ///< why kinds were not tried, a sentence each
   std::vector<Change>
       changes;  ///< those that fit, the fastest first; else those that come nearest; none if the step fits
 };

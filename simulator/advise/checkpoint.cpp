@@ -9,8 +9,11 @@ namespace {
 /// Follows one call through forward and backward.
 class Follower {
  public:
-  Follower(const Trace& trace, const StepUses& uses, const ModuleCall& call)
-      : trace_{trace}, uses_{uses}, result_{.call = call, .ends = {}, .again_ends = {}, .inputs = {}, .duration = {}} {}
+  Follower(const Trace& trace, const StepUses& uses, const ModuleCall& call, const KeptOperators& kept)
+      : trace_{trace},
+        uses_{uses},
+        operators_{kept},
+        result_{.call = call, .ends = {}, .again_ends = {}, .inputs = {}, .duration = {}} {}
 
   std::optional<CheckpointedCall> run() {
     find_buffers();
@@ -18,6 +21,7 @@ class Follower {
     find_backward();
     if (result_.again == StepUses::kNowhere) return {};
     for (const BufferId buffer : made_) find_ends(buffer);
+    for (const BufferId buffer : made_) find_kept_end(buffer);
     if (!drops_) return {};
     find_stop();
     return std::move(result_);
@@ -47,6 +51,7 @@ class Follower {
       if (trace_.steps()[i].kind == StepKind::kAlloc) made_.push_back(BufferId{trace_.steps()[i].id});
       if (trace_.steps()[i].kind != StepKind::kRun) continue;
       const OpId op{trace_.steps()[i].id};
+      if (operators_.contains(operator_of(trace_.text(trace_.op(op).name)))) result_.kept.push_back(i);
       for (const Use& use : trace_.uses(op)) {
         const BufferId buffer = buffer_of(trace_, use);
         if (!counts(trace_.uses(op), use) || made_in_call(buffer) || seen[buffer.index()] ||
@@ -97,10 +102,20 @@ class Follower {
     });
   }
 
+  bool is_kept(std::size_t op) const { return std::binary_search(result_.kept.begin(), result_.kept.end(), op); }
+
+  /// What is kept and freed before the call runs again ends there.
+  void find_kept_end(BufferId buffer) {
+    const StepUses::Life& life = uses_.of(buffer);
+    if (!is_kept(next_op(trace_, life.alloc)) || life.free == StepUses::kNowhere || life.free > result_.again) return;
+    result_.kept_ends.push_back({buffer, std::min(life.free, call().behind - 1)});
+  }
+
   void find_ends(BufferId buffer) {
     const StepUses::Life& life = uses_.of(buffer);
     if (life.free == StepUses::kNowhere || life.free < call().pass.forward_end) return;
     std::size_t last_forward = next_op(trace_, life.alloc), own = 0, others = 0;
+    if (is_kept(last_forward)) return;
     for (const At& at : life.uses) {
       if (at.position < call().pass.forward_end) last_forward = std::max(last_forward, at.position);
       if (in_backward(at.position)) (of_module(at.position) ? own : others) = at.position;
@@ -128,13 +143,17 @@ class Follower {
           result_.again_stop = std::max(result_.again_stop, at.position + 1);
     for (const CheckpointedCall::End& end : result_.again_ends)  // those that no op is known to use
       result_.again_stop = std::max(result_.again_stop, next_op(trace_, uses_.of(end.buffer).alloc) + 1);
+    for (const BufferId buffer : made_)  // what is kept is saved again, too
+      if (const StepUses::Life& life = uses_.of(buffer);
+          is_kept(next_op(trace_, life.alloc)) && life.free > result_.again)
+        result_.again_stop = std::max(result_.again_stop, next_op(trace_, life.alloc) + 1);
     for (std::size_t i = call().behind; i-- > result_.again_stop;)
       if (trace_.steps()[i].kind == StepKind::kRun && saves_what_it_reads(i)) {
         result_.again_stop = allocations_for(trace_, i);
         break;
       }
     for (std::size_t i = call().first; i < result_.again_stop; ++i)
-      if (trace_.steps()[i].kind == StepKind::kRun) result_.duration += op_at(i).duration;
+      if (trace_.steps()[i].kind == StepKind::kRun && !is_kept(i)) result_.duration += op_at(i).duration;
   }
 
   bool saves_what_it_reads(std::size_t position) const {
@@ -149,6 +168,7 @@ class Follower {
 
   const Trace& trace_;
   const StepUses& uses_;
+  const KeptOperators& operators_;
   CheckpointedCall result_;
   std::vector<BufferId> made_;
   bool writes_to_input_ = false, drops_ = false;
@@ -156,8 +176,11 @@ class Follower {
 
 }  // namespace
 
-std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call) {
-  return Follower{trace, uses, call}.run();
+std::string_view operator_of(std::string_view op) { return op.substr(0, op.find('.')); }
+
+std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
+                                                  const KeptOperators& kept) {
+  return Follower{trace, uses, call, kept}.run();
 }
 
 }  // namespace tidepool

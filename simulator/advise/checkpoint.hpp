@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/advise/module_calls.hpp"
@@ -15,7 +19,8 @@ namespace tidepool {
 ///
 /// What its forward makes and would keep for backward is freed in forward, as soon as nothing there uses it. The first
 /// backward op that needs anything of the forward runs the call again, up to the last op that saves something; what is
-/// made then lives as long as backward needs it. The call's inputs live until backward has left the module.
+/// made then lives as long as backward needs it. The call's inputs live until backward has left the module. Selective
+/// checkpointing keeps all that some operators make, whether backward needs it or not, until the second run has come to it.
 struct CheckpointedCall {
   /// The end of a buffer: behind the step at this position.
   struct End {
@@ -29,10 +34,20 @@ struct CheckpointedCall {
   std::vector<End> ends;        ///< new ends of what the first run made
   std::vector<End> again_ends;  ///< of what runs again: ends behind the second run; all else ends with it
   std::vector<BufferId> inputs;
-  Nanos duration;  ///< of the ops that run again
+  Nanos duration;                      ///< of the ops that run again
+  std::vector<std::size_t> kept = {};  ///< rising: ops that do not run again, since what they made is kept
+  /// What is kept although backward does not need it: it ends in the second run, behind this step of the call.
+  std::vector<End> kept_ends = {};
 };
 
+/// Operators whose outputs selective checkpointing keeps, as in "aten::mm".
+using KeptOperators = std::set<std::string, std::less<>>;
+
+/// "aten::mm" of "aten::mm.out": what an operator is called without what is split off or its overload.
+std::string_view operator_of(std::string_view op);
+
 /// Nothing: checkpointing the call changes what is computed, as it or what follows writes to its inputs, or saves nothing.
-std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call);
+std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
+                                                  const KeptOperators& kept = {});
 
 }  // namespace tidepool

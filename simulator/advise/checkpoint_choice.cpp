@@ -24,12 +24,12 @@ bool is_better(const CheckpointChoice& a, const CheckpointChoice& b, Bytes capac
 
 }  // namespace
 
-CheckpointSearch::CheckpointSearch(const Trace& trace) : trace_{trace} {
+CheckpointSearch::CheckpointSearch(const Trace& trace, const KeptOperators& kept) : trace_{trace} {
   const StepUses uses{trace};
   std::set<std::string> left_out;
   std::map<std::string, Module> found;
   for (const ModuleCall& call : module_calls(trace)) {
-    std::optional<CheckpointedCall> checkpointed = checkpointed_call(trace, uses, call);
+    std::optional<CheckpointedCall> checkpointed = checkpointed_call(trace, uses, call, kept);
     if (!checkpointed) {
       left_out.insert(call.module);
       continue;

@@ -19,7 +19,8 @@ struct CheckpointChoice {
 /// The modules of a step that can be checkpointed, and the search among them.
 class CheckpointSearch {
  public:
-  explicit CheckpointSearch(const Trace& trace);
+  /// @param kept  operators whose outputs are kept in modules that are checkpointed
+  explicit CheckpointSearch(const Trace& trace, const KeptOperators& kept = {});
   CheckpointSearch(const CheckpointSearch&) = delete;  // choices point into it
   CheckpointSearch& operator=(const CheckpointSearch&) = delete;
 

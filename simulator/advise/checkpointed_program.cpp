@@ -40,12 +40,19 @@ class Changer {
     for (std::size_t i = 0; i < trace_.steps().size(); ++i)
       if (trace_.steps()[i].kind == StepKind::kFree) end[trace_.steps()[i].id] = i;
     outlasts_.resize(end.size());
+    kept_.resize(end.size());
     for (const CheckpointedCall* call : calls_) {
       for (const CheckpointedCall::End& one : call->ends) end[one.buffer.index()] = one.position;
       for (const CheckpointedCall::End& one : call->again_ends) {
         outlasts_[one.buffer.index()] = true;
         ends_.emplace_back(one.position, one.buffer.value(), true);
       }
+    }
+    for (const CheckpointedCall* call : calls_) {
+      for (const std::size_t op : call->kept)
+        for (std::size_t i = allocations_for(trace_, op); i < op; ++i) kept_[trace_.steps()[i].id] = true;
+      for (const CheckpointedCall::End& one : call->kept_ends)  // behind what runs again it ends with the module
+        end[one.buffer.index()] = one.position < call->again_stop ? StepUses::kNowhere : call->left;
     }
     for (const CheckpointedCall* call : calls_)
       for (const BufferId input : call->inputs)
@@ -59,12 +66,14 @@ class Changer {
     std::vector<std::uint32_t> live;
     for (std::size_t i = call.call.first; i < call.again_stop; ++i) {
       const Step& step = trace_.steps()[i];
-      if (step.kind == StepKind::kRun) add(i, true);
-      if (step.kind == StepKind::kAlloc) {
+      if (step.kind == StepKind::kRun && !std::binary_search(call.kept.begin(), call.kept.end(), i)) add(i, true);
+      if (step.kind == StepKind::kAlloc && !kept_[step.id]) {
         add(i, true);
         live.push_back(step.id);
       }
       if (step.kind == StepKind::kFree && std::erase(live, step.id) > 0) add(i, true);
+      for (const CheckpointedCall::End& one : call.kept_ends)
+        if (one.position == i) steps_.push_back({StepKind::kFree, one.buffer.value(), false});
     }
     for (const std::uint32_t buffer : live)
       if (!outlasts_[buffer]) steps_.push_back({StepKind::kFree, buffer, true});
@@ -73,6 +82,7 @@ class Changer {
   const Trace& trace_;
   std::vector<const CheckpointedCall*> calls_;                      ///< in the order in which they run again
   std::vector<std::tuple<std::size_t, std::uint32_t, bool>> ends_;  ///< position, buffer, whether of the second run
+  std::vector<bool> kept_;                                          ///< by buffer: it is not made again
   std::vector<bool> outlasts_;                                      ///< by buffer: that of the second run outlasts it
   std::vector<ChangedStep> steps_;
 };

@@ -1,9 +1,11 @@
 #include "simulator/advise/proposals.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "simulator/advise/checkpoint_choice.hpp"
+#include "simulator/advise/kept_operators.hpp"
 #include "simulator/advise/offload_choice.hpp"
 #include "simulator/advise/python_code.hpp"
 #include "simulator/bounds/bound.hpp"
@@ -13,6 +15,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::size_t kCheckpoints = 3;               // choices of modules that are shown
+constexpr std::size_t kSelective = 2;                 // sets of operators that are shown
 constexpr std::size_t kOffloads = 2;                  // the same
 constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // what is smaller costs a copy's latency and gives nothing
 
@@ -20,7 +23,21 @@ double ratio(Nanos time, Nanos base) {
   return static_cast<double>(time.count()) / static_cast<double>(std::max<std::int64_t>(base.count(), 1));
 }
 
+/// Operators that are kept in these calls, each once.
+std::vector<std::string> operators_in(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) {
+  KeptOperators names;
+  for (const CheckpointedCall* call : calls)
+    for (const std::size_t position : call->kept)
+      names.emplace(operator_of(trace.text(trace.op(OpId{trace.steps()[position].id}).name)));
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
+
+bool is_better(const Change& a, const Change& b, Bytes capacity) {
+  const auto over = [&](const Change& one) { return std::max(one.peak - capacity, Bytes{}); };
+  return std::tuple{over(a), a.overhead_ratio} < std::tuple{over(b), b.overhead_ratio};
+}
 
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism) {
   const RunSpec& spec = question.spec;
@@ -53,6 +70,37 @@ std::vector<Change> checkpoints(const Question& question) {
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
     changes.push_back(judged(std::move(change), question, time, {.remat = true}));
   }
+  return changes;
+}
+
+std::vector<Change> selective_checkpoints(const Question& question) {
+  std::vector<Change> changes;
+  for (const KeptOperators& kept : operators_to_keep(question.step)) {
+    const CheckpointSearch search{question.step, kept};
+    const std::vector<CheckpointChoice> choices = search.choices(question.spec.capacity);
+    const auto keeps = [](const CheckpointChoice& choice) {
+      return std::any_of(choice.calls.begin(), choice.calls.end(),
+                         [](const auto* call) { return !call->kept.empty(); });
+    };
+    const auto choice = std::find_if(choices.begin(), choices.end(), keeps);
+    if (choice == choices.end()) continue;
+    const Trace changed = checkpointed_trace(question.step, choice->calls);
+    const std::vector<std::string> operators = operators_in(question.step, choice->calls);
+    Change change{.kind = "selective-checkpoint",
+                  .modules = choice->modules,
+                  .operators = operators,
+                  .code = selective_code(choice->modules, operators),
+                  .peak = changed.ideal_peak()};
+    const Nanos time = baseline_time(changed, question.spec.machine.launch);
+    changes.push_back(judged(std::move(change), question, time, {.remat = true}));
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [&](const Change& a, const Change& b) { return is_better(a, b, question.spec.capacity); });
+  const auto alike = [](const Change& a, const Change& b) {
+    return a.peak == b.peak && a.overhead_ratio == b.overhead_ratio;
+  };
+  changes.erase(std::unique(changes.begin(), changes.end(), alike), changes.end());
+  if (changes.size() > kSelective) changes.erase(changes.begin() + kSelective, changes.end());
   return changes;
 }
 

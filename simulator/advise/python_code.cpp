@@ -9,12 +9,14 @@
 namespace tidepool {
 namespace {
 
-/// "MODULES = [...]", a name on each line.
-std::string list_of_modules(const std::vector<std::string>& modules) {
-  std::string list = "MODULES = [\n";
-  for (const std::string& module : modules) list += "    " + json_text(nlohmann::json(module)) + ",\n";
-  return list + "]\n";
+/// A name on each line, between brackets.
+std::string list_of(const std::vector<std::string>& names, const std::string& open, const std::string& close) {
+  std::string list = open + "\n";
+  for (const std::string& name : names) list += "    " + json_text(nlohmann::json(name)) + ",\n";
+  return list + close + "\n";
 }
+
+std::string list_of_modules(const std::vector<std::string>& modules) { return list_of(modules, "MODULES = [", "]"); }
 
 /// apply(model), which gives each module another forward.
 std::string apply_with(const std::string& forward) {
@@ -40,6 +42,26 @@ from torch.utils.checkpoint import checkpoint
 
 )" + list_of_modules(modules) +
          apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False)");
+}
+
+std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators) {
+  return R"(import functools
+
+from torch.nn import Module
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+)" + list_of_modules(modules) +
+         list_of(operators, "KEPT = {", "}") +
+         apply_with("functools.partial(checkpoint, module.forward, use_reentrant=False, context_fn=CONTEXTS)") + R"(
+
+def policy(context, operator, *args, **kwargs):
+    schema = getattr(operator, "_schema", None)
+    kept = schema is not None and schema.name in KEPT
+    return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+CONTEXTS = functools.partial(create_selective_checkpoint_contexts, policy)
+)";
 }
 
 std::string offload_code(const std::vector<std::string>& modules, Bytes least) {

@@ -11,6 +11,9 @@ namespace tidepool {
 /// Wraps modules in torch.utils.checkpoint.
 std::string checkpoint_code(const std::vector<std::string>& modules);
 
+/// The same, but what these operators make is kept.
+std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators);
+
 /// Keeps on the host what modules save for backward, but for parameters, buffers and tensors smaller than `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least);
 

@@ -54,11 +54,13 @@ void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSp
   for (const Change& change : advice.changes) {
     Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
              {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
+    if (!change.operators.empty()) one["operators"] = change.operators;
     if (change.copied > Bytes{}) one["copied_bytes"] = change.copied.count();
     one["bound_ns"] = change.bound ? Json(change.bound->count()) : Json(nullptr);
     one["gap"] = change.gap ? Json(*change.gap) : Json(nullptr);
     object["changes"].push_back(std::move(one));
   }
+  object["notes"] = advice.notes;
   fmt::print("{}\n", json_text(object));
 }
 
@@ -126,6 +128,7 @@ int run(const Arguments& arguments) {
     const RunSpec spec = grid.at(0);
     if (spec.capacity == kNoLimit) refuse("--capacity: expected a limit, as in 0.6x or 16GiB");
     const Advice advice = advise(step, {arguments.trace, arguments.grid.machine}, spec, tried);
+    for (const std::string& note : advice.notes) fmt::print(stderr, "advise: {}\n", note);
     if (!arguments.apply.empty()) return apply(spec, advice);
     if (arguments.json)
       print_json(arguments, step, spec, advice);

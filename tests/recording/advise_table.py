@@ -130,12 +130,20 @@ def record(arguments, name, trace, change=None):
     job, given = [sys.executable, str(SCRIPTS / f"{name}.py")], [str(change)] if change else []
     if name in MODELS:
         job, given = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name], ["--change", str(change)] if change else []
-    command = [arguments.program, "record", "--dry", "--torch", "--device", arguments.device, "-o", str(trace), "--"]
+    command = [arguments.program, "record", "--dry", "--torch", "--keep-raw", "--device", arguments.device, "-o", str(trace), "--"]
     ran = subprocess.run(command + job + given, capture_output=True, text=True, cwd=trace.parent)
     peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
     return int(peaks[0])
+
+
+def operators_of(arguments, trace):
+    """The same recording with operators as ops, which selective checkpointing chooses from."""
+    path = trace.with_suffix(".operators.tide")
+    command = [arguments.program, "import", str(trace.with_suffix(".raw")), "--format", "raw-operators", "-o", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    return path
 
 
 def advise(arguments, trace, capacity):
@@ -161,13 +169,15 @@ def wanted(changes, every):
 def text_of(change):
     modules = change["modules"]
     listed = modules[0] if len(modules) == 1 else f"{len(modules)}: {modules[0]} to {modules[-1]}"
-    return f"{change['kind']} `{listed}`"
+    kept = ", ".join(f"`{name}`" for name in change.get("operators", []))
+    return f"{change['kind']} `{listed}`" + (f", keeping {kept}" if kept else "")
 
 
 def rows_of(arguments, name, folder):
     """(cells, difference) of each change."""
     trace, tried = folder / f"{name}.tide", set()
     peak = record(arguments, name, trace)
+    trace = operators_of(arguments, trace)
     for capacity in arguments.capacity.split(","):
         said = advise(arguments, trace, capacity)
         if said["base_peak_bytes"] != peak:
@@ -190,7 +200,7 @@ def main():
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--capacity", default="0.6x,0.7x,0.8x")
     parser.add_argument("--models", default=",".join(LIBRARIES))
-    parser.add_argument("--kinds", default="checkpoint,offload", help="of changes that are tried")
+    parser.add_argument("--kinds", default="checkpoint,selective-checkpoint,offload", help="of changes that are tried")
     parser.add_argument("--device", default="a100-80gb", help="that is stood in for")
     parser.add_argument("--tolerance", type=float, default=0.02)
     parser.add_argument("--all", action="store_true", help="not only the first change of a kind for each capacity")
