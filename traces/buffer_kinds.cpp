@@ -17,6 +17,7 @@ struct Usage {
   std::array<bool, 4> used_in{};  ///< by Phase
   bool first_writes = false;
   bool written_later = false;
+  std::size_t ops = 0;  ///< that ran while it was there, if it was allocated and freed in the trace
 };
 
 std::vector<Usage> usage_of(const Trace& trace) {
@@ -37,13 +38,19 @@ std::vector<Usage> usage_of(const Trace& trace) {
       buffer.used_in[static_cast<std::size_t>(trace.op(op).phase)] = true;
     }
   }
+  std::size_t ops = 0;
+  for (const Step& step : trace.steps()) {
+    ops += step.kind == StepKind::kRun;
+    if (step.kind == StepKind::kAlloc) usage[step.id].ops -= ops;
+    if (step.kind == StepKind::kFree) usage[step.id].ops += ops;
+  }
   return usage;
 }
 
 BufferKind kind_of(const Trace& trace, const Buffer& buffer, const Usage& usage) {
-  if (!usage.first.valid()) return BufferKind::kUnknown;
-  const Op& first = trace.op(usage.first);
   const bool lasting = buffer.born_before || buffer.outlives;
+  if (!usage.first.valid()) return !lasting && usage.ops <= 1 ? BufferKind::kWorkspace : BufferKind::kUnknown;
+  const Op& first = trace.op(usage.first);
   const bool elsewhere = usage.used_in[kForward] || usage.used_in[kBackward] || usage.used_in[0];
   if (lasting && usage.used_in[kOptimizer]) {
     if (usage.used_in[kForward]) return BufferKind::kParameter;
@@ -54,7 +61,7 @@ BufferKind kind_of(const Trace& trace, const Buffer& buffer, const Usage& usage)
       !usage.written_later)
     return BufferKind::kInput;
   if (first.phase == Phase::kForward && usage.used_in[kBackward]) return BufferKind::kActivation;
-  if (!lasting && usage.first == usage.last) return BufferKind::kWorkspace;
+  if (!lasting && (usage.first == usage.last || !elsewhere)) return BufferKind::kWorkspace;
   return BufferKind::kUnknown;
 }
 

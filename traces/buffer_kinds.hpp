@@ -12,7 +12,7 @@ namespace tidepool {
 /// - gradient: used first in the backward pass, and in the optimizer;
 /// - input: first written by a copy from the host, and only read after;
 /// - activation: used first in the forward pass, and in the backward pass;
-/// - workspace: made for one op.
+/// - workspace: made for one op, or by the optimizer for itself.
 /// These kinds are guesses; meta.inferred_kinds has their number.
 Trace with_inferred_kinds(Trace trace);
 

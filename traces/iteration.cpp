@@ -23,6 +23,17 @@ std::pair<std::size_t, std::size_t> range_of(const TraceData& data, std::size_t 
   return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.steps.size()};
 }
 
+/// Marks of iterations that are none of what follows one.
+std::vector<std::size_t> begins_of_complete(const Trace& trace) {
+  constexpr std::string_view kBehind = "after ";
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < trace.data().marks.size(); ++i) {
+    const Mark& mark = trace.data().marks[i];
+    if (mark.kind == MarkKind::kIteration && !trace.text(mark.name).starts_with(kBehind)) begins.push_back(i);
+  }
+  return begins;
+}
+
 class Cut {
  public:
   Cut(const Trace& trace, std::pair<std::size_t, std::size_t> range)
@@ -129,5 +140,18 @@ class Cut {
 }  // namespace
 
 Trace one_iteration(const Trace& trace, std::size_t number) { return Cut{trace, range_of(trace.data(), number)}.run(); }
+
+std::size_t complete_iterations(const Trace& trace) { return begins_of_complete(trace).size(); }
+
+Trace iterations(const Trace& trace, std::size_t first, std::size_t count) {
+  const std::vector<std::size_t> begins = begins_of_complete(trace);
+  if (first + count > begins.size() || count == 0)
+    throw InputError{fmt::format("iterations {} to {}: the trace has {}", first, first + count, begins.size())};
+  const std::uint32_t begin = trace.data().marks[begins[first]].step;
+  std::size_t next = begins[first + count - 1] + 1;
+  while (next < trace.data().marks.size() && trace.data().marks[next].kind != MarkKind::kIteration) ++next;
+  const bool last = next == trace.data().marks.size();
+  return Cut{trace, {begin, last ? trace.steps().size() : trace.data().marks[next].step}}.run();
+}
 
 }  // namespace tidepool

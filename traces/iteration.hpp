@@ -13,4 +13,11 @@ namespace tidepool {
 /// @throws InputError  "iteration 3: the trace has 3, counted from 0", "iteration 0: the trace marks no iterations"
 Trace one_iteration(const Trace& trace, std::size_t number);
 
+/// Iterations that the trace marks. What follows the last one ("after 3") is none.
+std::size_t complete_iterations(const Trace& trace);
+
+/// The complete iterations [first, first + count), and what is between them, cut in the same way.
+/// @throws InputError  "iterations 2 to 4: the trace has 3"
+Trace iterations(const Trace& trace, std::size_t first, std::size_t count);
+
 }  // namespace tidepool

@@ -8,16 +8,14 @@
 namespace tidepool {
 namespace {
 
-Nanos duration(const Trace& trace) {
-  Nanos sum, first = trace.ops().empty() ? Nanos{} : trace.ops()[0].start, last;
-  bool recorded = true;
+Nanos recorded_span(const Trace& trace) {
+  Nanos first = trace.ops().empty() ? Nanos{} : trace.ops()[0].start, last;
   for (const Op& op : trace.ops()) {
-    sum += op.duration;
-    recorded = recorded && op.start >= Nanos{};
+    if (op.start < Nanos{}) return {};
     first = std::min(first, op.start);
     last = std::max(last, op.start + op.duration);
   }
-  return recorded ? last - first : sum;
+  return last - first;
 }
 
 }  // namespace
@@ -32,7 +30,7 @@ Summary summarize(const Trace& trace) {
   sum.steps = data.steps.size();
   sum.streams = data.streams.size();
   sum.ideal_peak = trace.ideal_peak();
-  sum.duration = duration(trace);
+  sum.span = recorded_span(trace);
   std::set<std::uint16_t> devices;
   for (const Buffer& buffer : data.buffers) {
     devices.insert(buffer.device);
@@ -41,6 +39,7 @@ Summary summarize(const Trace& trace) {
   sum.devices = devices.size();
   for (const Version& version : data.versions) sum.views += version.kind == VersionKind::kView;
   for (const Op& op : data.ops) {
+    sum.duration += op.duration;
     sum.kernels += op.kind == OpKind::kKernel;
     sum.copies += op.kind == OpKind::kCopy;
     sum.random_ops += op.random;

@@ -14,7 +14,7 @@
 #     --work FOLDER     where work is done (default /tmp/tidepool-gpu-day); what an earlier call left there is used
 #     --seconds N       the call ends after so long (default 520)
 #     --models A,B      scripts of tracer/gpu_day (default gpt2,resnet50,bert_large,llama)
-#     --record OPTIONS  of tidepool record (default "--torch --keep-raw")
+#     --record OPTIONS  of tidepool record (default "--torch --kernels --keep-raw")
 #     --small           models that a CPU trains in seconds, and small copies
 #     --most MiB        results are packed into so much at most (default 30); what is largest is left out, and named
 #     --dry-run         print the steps and end
@@ -26,7 +26,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 program='' python=python3 plans=$root/plans work=/tmp/tidepool-gpu-day seconds=520 dry=no small='' most=30
-models=gpt2,resnet50,bert_large,llama record='--torch --keep-raw'
+models=gpt2,resnet50,bert_large,llama record='--torch --kernels --keep-raw'
 piece=15728640  # bytes of a piece of the results: below 16 MiB
 
 usage() {

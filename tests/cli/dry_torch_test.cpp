@@ -40,8 +40,9 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   if (python.empty()) return;
   const ScratchFolder folder;
   const std::string trace = folder.file("run.tide"), snapshot = folder.file("snapshot.pickle");
-  const ProgramResult run = run_program({"record", "--dry", "--torch", "-o", trace, "--", python,
-                                         TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, folder.file("peak")});
+  const ProgramResult run =
+      run_program({"record", "--dry", "--torch", "--kernels", "--keep-raw", "-o", trace, "--", python,
+                   TIDEPOOL_SOURCE_DIR "/tests/dry/mlp.py", snapshot, folder.file("peak")});
   INFO(run.err);
   REQUIRE(run.code == 0);
   const Json audit = Json::parse(run_program({"audit", snapshot, "--json"}).out);
@@ -51,4 +52,12 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(info.at("losses").at("unmatched_frees") == 0);
   CHECK(info.at("kind_bytes").at("parameter") > 0);
   CHECK(info.at("iterations") == 2);  // of three steps the first one makes the optimizer's state
+
+  // Without --kernels the trace has the steps that the hook recorded, by operators, and each tensor is as large as its storage.
+  REQUIRE(run_program({"import", folder.file("run.raw"), "-o", folder.file("steps.tide")}).code == 0);
+  const Json steps = Json::parse(run_program({"info", folder.file("steps.tide"), "--json"}).out);
+  CHECK(steps.at("iterations") == 2);
+  CHECK(steps.at("buffers") < info.at("buffers"));
+  CHECK(steps.at("evidence").at("parameter") == 0);
+  CHECK(steps.at("kind_bytes").at("parameter") < info.at("kind_bytes").at("parameter"));
 }

@@ -242,22 +242,24 @@ class Dry(Jobs):
                 printed = printed or result.stdout
                 self.assertEqual(result.stdout, "".join(printed.splitlines(keepends=True)[:result.stdout.count("\n")]))
                 facts = self.facts(trace)
-                expected = {"accumulate": 4, "crash": 6, "exit": 6, "sigkill": 5, "disk-full": 2, "compile": 2}.get(variant, 8)
-                self.assertGreaterEqual(facts["iterations"], expected)
-                self.assertGreater(facts["kernels"], 10 * facts["iterations"])
+                if variant == "compile":  # its kernels
+                    self.assertGreaterEqual(facts["iterations"], 2)
+                else:  # one step, by operators
+                    self.assertEqual((facts["iterations"], facts["evidence"]["parameter"]), (1, 0))
+                    self.assertGreater(facts["kind_bytes"]["activation"], 0)
+                self.assertGreater(facts["kernels"], 10)
 
     def test_a_plan_for_recorded_operators_is_carried_out_on_the_stand_in(self):
-        trace, raw, plan = self.file("gpu.tide"), self.file("gpu.raw"), self.file("gpu.plan")
+        trace, plan = self.file("gpu.tide"), self.file("gpu.plan")
         job = [sys.executable, os.path.join(HERE, "../../tracer/gpu_day/unet.py"), "--small", "--device", "cuda"]
         for arguments in (
-                ["record", "--dry", "--torch", "--keep-raw", "-o", trace, "--", *job],
-                ["import", raw, "--format", "raw-operators", "--iteration", "4", "-o", self.file("step.tide")],
-                ["simulate", self.file("step.tide"), "--first", "--policy", "tide", "--capacity", "0.8x", "--overhead-limit",
+                ["record", "--dry", "--torch", "--skip", "3", "-o", trace, "--", *job],
+                ["simulate", trace, "--first", "--policy", "tide", "--capacity", "0.8x", "--overhead-limit",
                  "none", "--plan-out", plan]):
             result = self.run_program(*arguments)
             self.assertEqual(result.returncode, 0, result.stderr)
         result = self.run_program("record", "--dry", "-o", self.file("live.tide"), "--", PROGRAM, "run", "--json", "--plan", plan,
-                                  "--trace", self.file("step.tide"), "--", *job)
+                                  "--trace", trace, "--", *job)
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout.splitlines()[-1])
         self.assertEqual((report["iterations"], report["deviations"], report["left_out"]), (7, 0, {}))

@@ -133,8 +133,12 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
         "tidepool: --capacity: 1MiB is no room for a program; driver and context keep 520 MiB of a device like "
         "h100-80gb\n");
   CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
-  CHECK(refused({"--skip", "2"}) ==
-        "tidepool: --skip: a dry run records all that the job does; expected it without --dry\n");
+  CHECK(refused({"--signal", "USR1"}) ==
+        "tidepool: --signal: a dry run records all that the job does; expected it without --dry\n");
+  CHECK(refused({"--times", "a100-40gb"}) ==
+        "tidepool: --times: what PyTorch's hook records is priced; expected --torch too\n");
+  CHECK(refused({"--times", "a100-40gb", "--torch", "--kernels"}) ==
+        "tidepool: --times: PyTorch's operators are priced; expected it without --kernels\n");
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
   CHECK(load_error(folder) ==
         folder + ": a folder without kernels.config; expected a file, or a folder with G10\'s three tables");
   CHECK(load_error(folder, "dtr") ==
-        folder + ": is a folder; expected one file, or for g10 or raw or raw-operators a folder");
+        folder + ": is a folder; expected one file, or for g10 or raw or raw-kernels or raw-operators a folder");
   write_file(folder + "/a_kernels.config", kKernels);
   write_file(folder + "/a_tensors.config", kTensors);
   CHECK(load_error(folder) ==

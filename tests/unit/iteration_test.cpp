@@ -74,3 +74,16 @@ TEST_CASE("times of an iteration count from the first launch or start in it") {
   CHECK(cut.op(OpId{2}).start == 25_ns);
   CHECK(cut.op(OpId{2}).launch == Nanos{-1});
 }
+
+TEST_CASE("complete iterations are cut out together, without what follows them") {
+  TraceBuilder build;
+  for (const char* name : {"0", "1", "2", "after 2"}) {
+    build.mark(MarkKind::kIteration, name);
+    build.run({.name = build.text(name)}, {});
+  }
+  const Trace trace = build.finish();
+  CHECK(complete_iterations(trace) == 3);
+  CHECK(program(iterations(trace, 1, 2)) == std::vector<std::string>{"run 1", "run 2"});
+  CHECK(program(iterations(trace, 0, 1)) == std::vector<std::string>{"run 0"});
+  CHECK_THROWS_WITH(iterations(trace, 2, 2), "iterations 2 to 4: the trace has 3");
+}

@@ -11,6 +11,16 @@ using tests::raw_log;
 
 namespace {
 
+Trace iterations_of(const std::string& lines) {
+  return lower(std::vector{raw_log(lines)}, {}, LoweredOps::kIterations);
+}
+
+std::string range(const std::string& action, int time, int id) {
+  return fmt::format(
+      "{{'kind': 'range', 'time': {}, 'action': '{}', 'id': {}, 'name': '{}', 'meaning': 'iteration', 'thread': 5}}\n",
+      time, action, id, id - 1);
+}
+
 Trace operators(const std::string& lines) { return lower(std::vector{raw_log(lines)}, {}, LoweredOps::kOperators); }
 
 std::string tensor(int time, int address, int size) {
@@ -55,12 +65,74 @@ TEST_CASE("a capture whose kernels belong to no operators is not read by operato
       "{'kind': 'kernel', 'name': 'k', 'start': 50, 'end': 55, 'context': 1, 'stream': 7, 'correlation': 99}\n";
   const std::string mm = tensor(1, 4096, 64) + op("aten::mm", 10, 30, "['read', 4096]");
   CHECK(operators(mm + kernel(14) + lost).op(OpId{0}).duration == 5_ns);
-  CHECK_THROWS_WITH(operators(mm + lost),
-                    "no operator launched 5 ns of 5 ns of kernels; expected most of them to be known, or --format raw");
+  CHECK_THROWS_WITH(
+      operators(mm + lost),
+      "no operator launched 5 ns of 5 ns of kernels; expected most of them to be known, or --format raw-kernels");
 }
 
 TEST_CASE("memory that was given out in whole blocks is written in whole blocks") {
   const std::string calls = op("aten::full", 10, 20, "['write', 8192, 32]") + kernel(12);
   CHECK(operators(tensor(1, 8192, 512) + calls).uses(OpId{0})[0].access == Access::kWrite);
   CHECK(operators(tensor(1, 8192, 520) + calls).uses(OpId{0})[0].access == Access::kReadWrite);
+}
+
+TEST_CASE("a capture with the hook's iterations is these iterations, operator by operator") {
+  // A kernel of the start (14), one of the iteration (44), one behind it (94); a tensor is freed behind the iteration.
+  const std::string lines = tensor(1, 4096, 64) + kernel(14) + range("begin", 30, 1) + tensor(41, 8192, 64) +
+                            op("aten::mm", 40, 50, "['read', 4096], ['write', 8192]") + kernel(44) +
+                            range("end", 60, 1) + op("aten::mm", 90, 99, "['read', 4096], ['write', 8192]") +
+                            kernel(94) +
+                            "{'kind': 'framework_memory', 'action': 'free_completed', 'time': 100, 'address': 8192}\n";
+  const Trace trace = iterations_of(lines);
+  REQUIRE(trace.ops().size() == 1);
+  CHECK(trace.text(trace.op(OpId{0}).name) == "aten::mm");
+  CHECK(trace.op(OpId{0}).duration == 5_ns);
+  CHECK(trace.buffers()[0].born_before);
+  CHECK(trace.buffers()[1].outlives);
+  CHECK(lower(std::vector{raw_log(lines)}).ops().size() == 3);  // all kernels, as they were
+}
+
+TEST_CASE("a capture without a complete iteration of the hook has all its kernels") {
+  const std::string begun = tensor(1, 4096, 64) + kernel(14) + range("begin", 30, 1) +
+                            op("aten::relu_", 40, 50, "['read_write', 4096]") + kernel(44);
+  CHECK(iterations_of(begun).ops().size() == 2);
+  CHECK(iterations_of(begun + range("end", 60, 1)).ops().size() == 1);
+}
+
+TEST_CASE("an operator that writes a tensor writes the block that the allocator did not split for it") {
+  // The allocator gave out 3072 B for a tensor of 2048 B.
+  const std::string lines =
+      range("begin", 2, 1) + tensor(11, 8192, 3072) + op("aten::full", 10, 20, "['write', 8192, 2048]") + kernel(12) +
+      "{'kind': 'framework_memory', 'action': 'existing', 'time': 21, 'address': 8192, 'size': 2048, "
+      "'category': 'activation'}\n" +
+      range("end", 60, 1);
+  const Trace trace = iterations_of(lines);
+  CHECK(trace.buffers()[0].size == 2048_B);
+  CHECK(trace.uses(OpId{0})[0].access == Access::kWrite);
+  CHECK(lower(std::vector{raw_log(lines)}).buffers()[0].size == 3072_B);
+}
+
+TEST_CASE("what an operator's kernels use and no tensor is, is a workspace that the operator writes") {
+  const std::string lines =
+      tensor(1, 4096, 64) + tensor(2, 65536, 4096) + op("aten::relu_", 10, 30, "['read_write', 4096]") +
+      "{'kind': 'kernel', 'name': 'k', 'start': 21, 'end': 26, 'context': 1, 'stream': 7, 'correlation': 11}\n"
+      "{'kind': 'launch', 'start': 11, 'end': 11, 'correlation': 11, 'thread': 5, 'uses': [['touch', 4096], ['touch', "
+      "65536]]}\n";
+  const Trace trace = operators(lines);
+  const std::span uses = trace.uses(OpId{0});
+  REQUIRE(uses.size() == 2);
+  CHECK(uses[0].access == Access::kReadWrite);
+  CHECK(uses[1].access == Access::kWrite);
+  CHECK(uses[1].evidence == Evidence::kInferred);
+}
+
+TEST_CASE("operators that the hook has priced take what it says, and are of the kind that it says") {
+  const std::string priced =
+      "{'kind': 'info', 'key': 'times', 'value': 'a100-40gb'}\n" + tensor(1, 4096, 64) +
+      "{'kind': 'framework_op', 'name': 'aten::copy_', 'start': 10, 'end': 20, 'thread': 5, 'estimate': 7000, 'work': "
+      "'source', 'uses': [['write', 4096]]}\n";
+  const Trace alone = lower(std::vector{raw_log(priced)});
+  CHECK(alone.op(OpId{0}).duration == 7_us);
+  CHECK(alone.op(OpId{0}).kind == OpKind::kSource);
+  CHECK(operators(priced + kernel(12)).op(OpId{0}).duration == 7_us);
 }

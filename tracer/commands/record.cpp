@@ -24,6 +24,7 @@
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/iteration.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
@@ -34,10 +35,11 @@ namespace fs = std::filesystem;
 namespace variable = cupti::variable;
 
 struct Arguments {
-  std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework;
+  std::string output = "run.tide", iteration_range, iteration_kernel, signal, cupti, library, framework, times;
   std::optional<std::uint64_t> skip, iterations;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
-  bool is_dry = false, keep_raw = false, wait = false, device_buffers = false, torch = false, no_gpu = false;
+  bool is_dry = false, kernels = false, keep_raw = false, wait = false, device_buffers = false, torch = false,
+       no_gpu = false;
   std::vector<std::string> command;
 };
 
@@ -94,6 +96,12 @@ bool without_gpu(const Arguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
 
+/// The device whose roofline prices PyTorch's operators; empty: none does.
+std::string times_of(const Arguments& arguments) {
+  if (!arguments.times.empty() || !arguments.is_dry || !records_torch(arguments)) return arguments.times;
+  return arguments.dry.device;
+}
+
 std::map<std::string, std::string> environment(const Arguments& arguments, const fs::path& raw) {
   std::map<std::string, std::string> set{{variable::kFolder, fs::absolute(raw).string()}};
   const auto put = [&](const char* name, const std::string& value) {
@@ -109,9 +117,12 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   put(variable::kCupti, arguments.cupti);
   put(variable::kIterationRange, arguments.iteration_range);
   put(variable::kIterationKernel, arguments.iteration_kernel);
+  put(variable::kTimes, times_of(arguments));
   if (arguments.skip) set[variable::kSkip] = std::to_string(*arguments.skip);
   if (arguments.iterations)
     set[variable::kIterations] = std::to_string(*arguments.iterations);
+  else if (records_torch(arguments) && arguments.is_dry && !arguments.kernels)
+    set[variable::kIterations] = "1";  // of steps that kernels tell of, one is what plans are made for
   else if (records_torch(arguments) && without_gpu(arguments))
     set[variable::kIterations] = std::to_string(kHookIterations);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
@@ -159,23 +170,39 @@ std::string broken_promise(const Recorded& recorded, const Arguments& arguments)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
   if (records_torch(arguments) && !recorded.steps)
     return "no step of a PyTorch optimizer was recorded; the trace has no operators, modules and roles from PyTorch";
-  if (!arguments.is_dry && recorded.steps && arguments.iterations && recorded.whole_steps < *arguments.iterations)
+  if (recorded.steps && arguments.iterations && recorded.whole_steps < *arguments.iterations)
     return fmt::format("{} of {} iterations are recorded: the job had no more", recorded.whole_steps,
                        *arguments.iterations);
   return "";
 }
 
-/// @throws InputError  where a dry run is told to record a part of the job
-void require_all(const Arguments& arguments) {
-  for (const auto& [option, given] : {std::pair{"--skip", arguments.skip.has_value()},
-                                      {"--iterations", arguments.iterations.has_value()},
-                                      {"--signal", !arguments.signal.empty()}})
-    if (arguments.is_dry && given)
-      refuse("{}: a dry run records all that the job does; expected it without --dry", option);
+/// Of a dry run without PyTorch's hook, those of the iterations found in it that are asked for.
+/// @throws InputError  "the job had 3 iterations, of which 3 are skipped; expected a smaller --skip"
+Trace iterations_asked_for(Trace trace, const Arguments& arguments) {
+  if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return trace;
+  const std::size_t count = complete_iterations(trace), skip = arguments.skip.value_or(0);
+  const std::size_t wanted = arguments.iterations.value_or(count - std::min(skip, count));
+  if (skip >= count)
+    refuse("the job had {} iteration{}, of which {} are skipped; expected a smaller --skip", count,
+           count == 1 ? "" : "s", std::min(skip, count));
+  if (skip + wanted > count)
+    refuse("the job had {} iteration{}; expected {}, or a smaller --iterations", count, count == 1 ? "" : "s",
+           skip + wanted);
+  return iterations(trace, skip, wanted);
+}
+
+/// @throws InputError  where options exclude each other
+void require_sense(const Arguments& arguments) {
+  if (arguments.is_dry && !arguments.signal.empty())
+    refuse("--signal: a dry run records all that the job does; expected it without --dry");
+  if (!arguments.times.empty() && !records_torch(arguments))
+    refuse("--times: what PyTorch's hook records is priced; expected --torch too");
+  if (!arguments.times.empty() && arguments.kernels)
+    refuse("--times: PyTorch's operators are priced; expected it without --kernels");
 }
 
 int record(const Arguments& arguments) {
-  require_all(arguments);
+  require_sense(arguments);
   const fs::path output = arguments.output, raw = fs::path{output}.replace_extension(".raw");
   if (arguments.wait && arguments.signal.empty())
     refuse("--wait: nothing would start the recording; expected --signal too");
@@ -200,7 +227,8 @@ int record(const Arguments& arguments) {
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
       return status != 0 ? status : 1;
     }
-    const Trace trace = load_trace(raw.string(), "raw");
+    const Trace trace =
+        iterations_asked_for(load_trace(raw.string(), arguments.kernels ? "raw-kernels" : "raw"), arguments);
     write_file(output.string(), to_trace_file(trace));
     const Summary sum = summarize(trace);
     fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output.string(), sum.kernels,
@@ -228,10 +256,16 @@ const RegisterCommand kRegistered{
                       "the trace; what is recorded goes to a folder RUN.raw beside it")
            .capture_default_str();
        app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
-       app.add_option("--iterations", arguments->iterations,
-                      fmt::format("iterations to record; the job then goes on at full speed (all; {} with --torch and "
-                                  "no GPU)",
-                                  kHookIterations));
+       app.add_option(
+           "--iterations", arguments->iterations,
+           fmt::format("iterations to record; the job then goes on at full speed (all; with --torch {} where "
+                       "there is no GPU, and 1 of a dry run)",
+                       kHookIterations));
+       app.add_option("--times", arguments->times,
+                      "price PyTorch's operators for this device instead of measuring them, as in a100-40gb "
+                      "(tracer/torch/README.md); of a dry run, --device unless another is given");
+       app.add_flag("--kernels", arguments->kernels,
+                    "the trace has the kernels of the whole job where PyTorch's operators are known, too");
        app.add_option("--iteration-range", arguments->iteration_range,
                       "an iteration begins where an NVTX range begins whose name begins so (iteration)");
        app.add_option("--iteration-kernel", arguments->iteration_kernel,

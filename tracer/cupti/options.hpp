@@ -19,6 +19,7 @@ inline constexpr const char* kWait = "TIDEPOOL_WAIT";
 inline constexpr const char* kDeviceBuffers = "TIDEPOOL_DEVICE_BUFFERS";
 inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
 inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
+inline constexpr const char* kTimes = "TIDEPOOL_TIMES";         ///< a device: PyTorch's hook prices operators for it
 inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch's hook, which records beside this one
 }  // namespace variable
 

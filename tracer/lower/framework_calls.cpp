@@ -5,10 +5,40 @@
 #include "traces/refuse.hpp"
 
 namespace tidepool {
+namespace {
+
+OpKind kind_of(raw::Work work) {
+  switch (work) {
+    case raw::Work::kCopy:
+      return OpKind::kCopy;
+    case raw::Work::kSource:
+      return OpKind::kSource;
+    case raw::Work::kHostWait:
+      return OpKind::kHostWait;
+    default:
+      return OpKind::kKernel;
+  }
+}
+
+/// Whether the recorder has priced its operators.
+bool priced(const raw::Log& log) {
+  return std::any_of(log.infos.begin(), log.infos.end(),
+                     [&](const raw::Info& info) { return log.text(info.key) == "times"; });
+}
+
+std::int64_t checked_estimate(const raw::Log& log, std::int64_t estimate) {
+  constexpr std::int64_t kLongest = std::int64_t{24} * 3600 * 1'000'000'000;
+  if (estimate < 0 || estimate > kLongest)
+    refuse("{}: estimate {}; expected 0 to {} ns, a day", log.path, estimate, kLongest);
+  return estimate;
+}
+
+}  // namespace
 
 FrameworkCalls::FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline) : process_{process} {
   static_assert(static_cast<int>(raw::Phase::kOptimizer) == static_cast<int>(Phase::kOptimizer));
-  for (const FittedLog& file : process.files)
+  for (const FittedLog& file : process.files) {
+    const bool has_estimates = priced(file.log);
     for (const raw::WithUses<raw::FrameworkOp>& op : file.log.ops) {
       const raw::FrameworkOp& record = op.record;
       GpuCall call;
@@ -16,16 +46,19 @@ FrameworkCalls::FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline)
       call.module = file.log.text(record.module);
       call.phase = static_cast<Phase>(record.phase);
       call.random = record.random != 0;
+      call.kind = kind_of(record.work);
       Call place;
       place.start = file.clock.common(record.start);
       place.end = std::max(place.start, file.clock.common(record.end));
       place.index = timeline.calls.size();
+      if (has_estimates) place.estimate = checked_estimate(file.log, record.estimate);
       place.log = &file.log;
       place.record = &record;
       threads_[record.thread].push_back(place);
       if (record.id != 0) by_id_.try_emplace(record.id, timeline.calls.size());
       timeline.calls.push_back(call);
     }
+  }
   for (auto& [thread, calls] : threads_) {
     std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
       return a.start != b.start ? a.start < b.start : a.end > b.end;
@@ -65,47 +98,55 @@ void FrameworkCalls::add_as_ops(GpuTimeline& timeline) const {
       op.name = call.log->text(call.record->name);
       op.stream = process_.stream(raw::kNoId, 0);
       op.start = op.launch = call.start;
-      op.duration = call.end - call.start;
+      op.kind = timeline.calls[call.index].kind;
+      op.duration = call.estimate.value_or(call.end - call.start);
       op.call = call.index;
       timeline.ops.push_back(op);
     }
 }
 
-Nanos FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first) const {
-  struct Work {
-    GpuOp op;  // stream and device of the first launch; start, and the launch of the last
-    bool any = false, used = false;
-  };
+void FrameworkCalls::add(Work& work, const GpuOp& op, const GpuTimeline& timeline) {
+  if (!work.any) {
+    work.any = true;
+    work.op.stream = op.stream;
+    work.op.device = op.device;
+  }
+  if (op.start) work.op.start = std::min(work.op.start.value_or(*op.start), *op.start);
+  if (op.launch) work.op.launch = std::max(work.op.launch.value_or(*op.launch), *op.launch);
+  work.op.duration += op.duration;
+  for (std::size_t i = op.uses.first; i < op.uses.last; ++i) work.uses.push_back(timeline.uses[i]);
+}
+
+FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const {
   std::vector<Work> works(timeline.calls.size());
-  std::int64_t outside = 0, all = 0;
+  std::int64_t all = 0, known = 0;
   std::optional<GpuStream> stream;
   for (std::size_t i = first; i < timeline.ops.size(); ++i) {
     const GpuOp& op = timeline.ops[i];
+    if (!time.has(op.launch.value_or(op.start.value_or(0)))) continue;
     all += op.duration;
-    if (!op.call) {
-      outside += op.duration;
-      continue;
-    }
-    Work& work = works[*op.call];
-    if (!work.any) {
-      work.any = true;
-      work.op.stream = op.stream;
-      work.op.device = op.device;
-    }
+    if (!op.call) continue;
+    add(works[*op.call], op, timeline);
     if (!stream) stream = op.stream;
-    if (op.start) work.op.start = std::min(work.op.start.value_or(*op.start), *op.start);
-    if (op.launch) work.op.launch = std::max(work.op.launch.value_or(*op.launch), *op.launch);
-    work.op.duration += op.duration;
   }
+  for (const auto& [thread, calls] : threads_)
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (innermost(calls, i) && time.has(calls[i].start)) {
+        works[calls[i].index].used = true;
+        known += works[calls[i].index].op.duration;
+      }
+  const Known result{Nanos{all}, Nanos{all - known}};
+  if (!result.most()) return result;
   timeline.ops.resize(first);
   for (const auto& [thread, calls] : threads_)
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (!innermost(calls, i)) continue;
       const Call& call = calls[i];
       Work& work = works[call.index];
-      work.used = true;
+      if (!work.used) continue;
       GpuOp op = work.op;
       op.name = call.log->text(call.record->name);
+      op.kind = timeline.calls[call.index].kind;
+      op.duration = call.estimate.value_or(op.duration);
       if (!work.any) op.stream = stream.value_or(process_.stream(raw::kNoId, 0));
       if (!op.launch) op.launch = call.end;
       // One that the recorder splits off in front of another allocates what that one allocates.
@@ -113,14 +154,12 @@ Nanos FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first)
         op.launch = calls[i + 1].end - 1;
       if (!op.start) op.start = op.launch;
       op.call = call.index;
+      op.whole_call = true;
+      op.uses = {timeline.uses.size(), timeline.uses.size() + work.uses.size()};
+      timeline.uses.insert(timeline.uses.end(), work.uses.begin(), work.uses.end());
       timeline.ops.push_back(op);
     }
-  for (const Work& work : works)
-    if (work.any && !work.used) outside += work.op.duration;
-  if (2 * outside > all)
-    refuse("no operator launched {} of {} of kernels; expected most of them to be known, or --format raw",
-           to_text(Nanos{outside}), to_text(Nanos{all}));
-  return Nanos{outside};
+  return result;
 }
 
 }  // namespace tidepool

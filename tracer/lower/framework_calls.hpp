@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +12,12 @@
 #include "tracer/lower/process_log.hpp"
 
 namespace tidepool {
+
+/// Times on the common clock: [first, last].
+struct TimeSpan {
+  std::int64_t first = std::numeric_limits<std::int64_t>::min(), last = std::numeric_limits<std::int64_t>::max();
+  bool has(std::int64_t time) const { return first <= time && time <= last; }
+};
 
 /// The operators of one process, as calls of a timeline. A launch belongs to the operator whose id was pushed around it
 /// (external correlation), or else to the innermost one that its thread was in.
@@ -23,11 +31,17 @@ class FrameworkCalls {
   /// Operators as ops, where nothing recorded what they launched: durations are those of the host.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// Innermost operators in the place of the ops from `first` on. The duration of each is the sum of its kernels', copies' and
-  /// memsets'. It stands where its last one was launched: its outputs are allocated by then.
-  /// @return  time of ops that no innermost operator launched, which are left out
-  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if that is most of their time
-  Nanos replace_launches(GpuTimeline& timeline, std::size_t first) const;
+  /// Time of ops, and that of those that no innermost operator launched.
+  struct Known {
+    Nanos all, outside;
+    /// Whether operators can stand for the ops.
+    bool most() const { return outside <= all - outside; }
+  };
+
+  /// Innermost operators in the place of the ops from `first` on, if they launched most of them. The duration of each is the
+  /// sum of its kernels', copies' and memsets', and its uses those of all of them. It stands where its last one was launched:
+  /// its outputs are allocated by then. Ops that none launched, and all that is not launched within `time`, are left out.
+  Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:
   static constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);
@@ -37,11 +51,20 @@ class FrameworkCalls {
     std::size_t around = kNoCall;  ///< position, in the same list, of the call in which this one is
     const raw::Log* log = nullptr;
     const raw::FrameworkOp* record = nullptr;
+    std::optional<std::int64_t> estimate;  ///< ns
+  };
+
+  /// What an operator launched.
+  struct Work {
+    GpuOp op;  ///< stream and device of the first launch; start, and the launch of the last
+    std::vector<GpuUse> uses;
+    bool any = false, used = false;
   };
 
   bool innermost(const std::vector<Call>& calls, std::size_t i) const {
     return i + 1 == calls.size() || calls[i + 1].around != i;
   }
+  static void add(Work& work, const GpuOp& op, const GpuTimeline& timeline);
 
   const ProcessLog& process_;
   std::map<std::uint32_t, std::vector<Call>> threads_;  // sorted by start, outer calls first

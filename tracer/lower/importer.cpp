@@ -67,9 +67,14 @@ Importer importer(std::string name, std::string summary, LoweredOps ops, bool su
 }
 
 const RegisterImporter kRaw{
-    importer("raw", "raw captures: a folder of a run, or one of its files", LoweredOps::kKernels, true)};
+    importer("raw",
+             "raw captures, a folder of a run or one of its files: the operators of the iterations that PyTorch's hook "
+             "recorded, or else kernels",
+             LoweredOps::kIterations, true)};
+const RegisterImporter kKernels{
+    importer("raw-kernels", "raw captures: all kernels of the run", LoweredOps::kKernels, false)};
 const RegisterImporter kOperators{
-    importer("raw-operators", "raw captures of PyTorch on a GPU: its operators, each with the time of its kernels",
+    importer("raw-operators", "raw captures of PyTorch on a GPU: all its operators, each with the time of its kernels",
              LoweredOps::kOperators, false)};
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "tracer/lower/process_log.hpp"
 #include "tracer/lower/ranges.hpp"
 #include "traces/buffer_kinds.hpp"
+#include "traces/iteration.hpp"
 #include "traces/names.hpp"
 #include "traces/op_names.hpp"
 #include "traces/refuse.hpp"
@@ -34,7 +35,9 @@ class Assembly {
     for (const raw::Log& log : logs) add_losses(log);
     TraceBuilder builder = build_trace(timeline_, device);
     add_meta(logs, builder.meta());
-    return with_inferred_kinds(builder.finish());
+    Trace trace = builder.finish();
+    if (operators_ && ops_ == LoweredOps::kIterations) trace = iterations(trace, 0, complete_iterations(trace));
+    return with_inferred_kinds(std::move(trace));
   }
 
  private:
@@ -42,6 +45,7 @@ class Assembly {
     for (const FittedLog& file : process.files) count(file.log);
     const FrameworkCalls calls{process, timeline_};
     const std::size_t before = timeline_.ops.size();
+    std::int64_t end = std::numeric_limits<std::int64_t>::max();
     for (const FittedLog& file : process.files) {
       add_ops(process, file, calls);
       add_syncs(process, file);
@@ -50,10 +54,28 @@ class Assembly {
     if (timeline_.ops.size() == before)
       calls.add_as_ops(timeline_);
     else if (ops_ == LoweredOps::kOperators)
-      outside_ += calls.replace_launches(timeline_, before);
-    for (GpuMemory& event : memory_events(process)) timeline_.memory.push_back(std::move(event));
-    if (ops_ == LoweredOps::kOperators) use_whole_blocks();
+      use_operators(calls, before, {});
+    else if (const std::optional<TimeSpan> time = complete_iterations(process); time && ops_ == LoweredOps::kIterations)
+      if (use_operators(calls, before, *time)) end = time->last;
+    for (GpuMemory& event : memory_events(process, operators_))
+      if (event.time <= end) timeline_.memory.push_back(std::move(event));
+    if (operators_) use_whole_blocks();
     add_ranges(process);
+  }
+
+  /// @return  whether operators are the ops now
+  /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if operators were asked for
+  bool use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
+    const FrameworkCalls::Known known = calls.replace_launches(timeline_, first, time);
+    if (!known.most()) {
+      if (ops_ == LoweredOps::kOperators)
+        refuse("no operator launched {} of {} of kernels; expected most of them to be known, or --format raw-kernels",
+               to_text(known.outside), to_text(known.all));
+      return false;
+    }
+    outside_ += known.outside;
+    operators_ = true;
+    return true;
   }
 
   /// Where memory was seen as the allocator gave it out, in whole blocks, an operator that writes a tensor writes its block.
@@ -237,6 +259,7 @@ class Assembly {
   std::size_t launches_ = 0, unread_ = 0;
   Nanos overhead_, outside_;
   LoweredOps ops_;
+  bool operators_ = false;  // are the ops
   std::map<std::string, std::string> plain_names_;
 };
 

@@ -14,6 +14,9 @@ namespace tidepool {
 enum class LoweredOps {
   kKernels,    ///< kernels, copies and memsets; operators where nothing recorded what they launched
   kOperators,  ///< the framework's innermost operators, each as long as its kernels, copies and memsets together
+  /// The operators of the complete iterations that the framework's hook recorded, and nothing before and behind them;
+  /// kernels where it recorded none, or where it does not know of most of their kernels.
+  kIterations,
 };
 
 /// Joins the files of a capture by clock, launch and address: kernels, copies and memsets with what they use, buffers,

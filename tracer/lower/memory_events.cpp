@@ -32,7 +32,7 @@ struct Event {
 
 class Collector {
  public:
-  explicit Collector(const ProcessLog& process) : process_{process} {}
+  Collector(const ProcessLog& process, bool as_requested) : process_{process}, as_requested_{as_requested} {}
 
   std::vector<GpuMemory> run() {
     for (const FittedLog& file : process_.files) {
@@ -243,6 +243,7 @@ class Collector {
       GpuMemory& begin = events_[entry->second].memory;
       if (begin.kind == BufferKind::kUnknown) begin.kind = memory.kind;
       if (begin.name.empty()) begin.name = memory.name;
+      if (as_requested_ && memory.size > 0) begin.size = std::min(begin.size, memory.size);
     }
   }
 
@@ -266,6 +267,7 @@ class Collector {
   };
 
   const ProcessLog& process_;
+  bool as_requested_;
   std::vector<Event> events_;
   std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
   Live live_;                       // the driver's
@@ -279,6 +281,8 @@ class Collector {
 
 }  // namespace
 
-std::vector<GpuMemory> memory_events(const ProcessLog& process) { return Collector{process}.run(); }
+std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested) {
+  return Collector{process, as_requested}.run();
+}
 
 }  // namespace tidepool

@@ -15,6 +15,8 @@ namespace tidepool {
 /// - A tensor ends when the allocator has it back (free_completed); when it is let go (free_requested) in a file that
 ///   does not say the former.
 /// - Pageable and pinned host memory is left out.
-std::vector<GpuMemory> memory_events(const ProcessLog& process);
+/// @param as_requested  a tensor has the size that its storage has, where the framework's hook says it; otherwise that of the
+///                      block that its allocator gave out, which is up to 1 MiB larger where PyTorch does not split one
+std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested);
 
 }  // namespace tidepool

@@ -78,4 +78,21 @@ std::vector<GpuRange> ranges(const ProcessLog& process) {
   return found;
 }
 
+std::optional<TimeSpan> complete_iterations(const ProcessLog& process) {
+  std::optional<TimeSpan> found;
+  for (const FittedLog& file : process.files) {
+    if (file.log.ops.empty()) continue;  // not the framework's
+    std::map<std::uint64_t, std::int64_t> begun;
+    for (const raw::Range& record : file.log.ranges) {
+      if (record.action == raw::RangeAction::kBegin && record.meaning == raw::Meaning::kIteration)
+        begun[record.id] = file.clock.common(record.time);
+      const auto begin = begun.find(record.id);
+      if (record.action != raw::RangeAction::kEnd || begin == begun.end()) continue;
+      const std::int64_t end = file.clock.common(record.time);
+      found = {found ? std::min(found->first, begin->second) : begin->second, found ? std::max(found->last, end) : end};
+    }
+  }
+  return found;
+}
+
 }  // namespace tidepool

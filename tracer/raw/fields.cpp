@@ -36,6 +36,7 @@ constexpr Names<5> kSyncKinds{"unknown", "event", "stream_waits_event", "stream"
 constexpr Names<6> kRangeActions{"unknown", "push", "pop", "begin", "end", "mark"};
 constexpr Names<5> kMeanings{"range", "iteration", "phase", "module", "op"};
 constexpr Names<4> kPhases{"unknown", "forward", "backward", "optimizer"};
+constexpr Names<4> kWork{"kernel", "copy", "source", "host_wait"};
 constexpr Names<8> kLossKinds{"unknown",         "dropped_records", "zero_timestamps", "unknown_pointers",
                               "unmatched_frees", "disk_full",       "buffers_full",    "unscanned_launches"};
 
@@ -59,6 +60,7 @@ template <> Words words<raw::SyncKind>() { return kSyncKinds; }
 template <> Words words<raw::RangeAction>() { return kRangeActions; }
 template <> Words words<raw::Meaning>() { return kMeanings; }
 template <> Words words<raw::Phase>() { return kPhases; }
+template <> Words words<raw::Work>() { return kWork; }
 template <> Words words<raw::LossKind>() { return kLossKinds; }
 // clang-format on
 

@@ -110,6 +110,7 @@ template <class F>
 void fields(FrameworkOp& r, F&& f) {
   f("start", r.start), f("end", r.end), f("id", r.id), f("sequence", r.sequence), f("name", r.name);
   f("schema", r.schema), f("module", r.module), f("thread", r.thread), f("phase", r.phase), f("random", r.random);
+  f("work", r.work), f("estimate", r.estimate);
 }
 template <class F>
 void fields(External& r, F&& f) {

@@ -429,6 +429,9 @@ struct Range {
 
 enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 
+/// What an operator does: it computes, copies to the host, brings bytes from the host, or the host waits for a value.
+enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
+
 /// An operator that a framework called, with the storages that it reads and writes; the tail has `uses` of them. What
 /// its thread launches between start and end belongs to it.
 struct FrameworkOp {
@@ -444,7 +447,9 @@ struct FrameworkOp {
   std::uint32_t uses = 0;
   Phase phase = {};
   std::uint8_t random = 0;  ///< 1 = draws random numbers
-  std::uint8_t reserved[2] = {};
+  Work work = {};
+  std::uint8_t reserved = 0;
+  std::int64_t estimate = 0;  ///< ns on the device of the file's info "times"; without such an info, nothing
 };
 
 /// A launch that happened under an id which the framework pushed.

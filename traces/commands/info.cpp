@@ -47,6 +47,7 @@ Json to_json(const Trace& trace) {
           {"ideal_peak_bytes", sum.ideal_peak.count()},
           {"kind_bytes", kinds},
           {"duration_ns", sum.duration.count()},
+          {"recorded_span_ns", sum.span.count()},
           {"streams", sum.streams},
           {"devices", sum.devices},
           {"evidence", evidence},
@@ -79,7 +80,9 @@ void print_table(const Trace& trace) {
   row("streams", sum.streams);
   row("devices", sum.devices);
   row("ideal peak", fmt::format("{} ({} bytes)", to_text(sum.ideal_peak), sum.ideal_peak.count()));
-  row("duration", to_text(sum.duration));
+  const std::string span =
+      sum.span > sum.duration ? fmt::format(" of ops; recorded within {}", to_text(sum.span)) : std::string{};
+  row("duration", to_text(sum.duration) + span);
 }
 
 Json job_to_json(const LoadedJob& loaded) {

@@ -41,6 +41,7 @@ struct GpuCall {
   GpuUses uses;             ///< as the operator's schema has them
   std::string_view module;  ///< lives as long as the timeline, as all texts here
   Phase phase = Phase::kUnknown;
+  OpKind kind = OpKind::kKernel;
   bool random = false;
 };
 
@@ -55,6 +56,7 @@ struct GpuOp {
   std::optional<std::int64_t> launch;
   GpuUses uses;                     ///< seen at the launch
   std::optional<std::size_t> call;  ///< index into the calls
+  bool whole_call = false;          ///< all that the call launched; `uses` are those of all its launches
 };
 
 /// An allocation or a free of device memory.

@@ -65,10 +65,24 @@ void LaunchUses::settle(std::vector<Touch>& seen, const std::vector<Touch>& sche
   }
 }
 
+void LaunchUses::add_workspaces(const TraceBuilder& builder, const std::vector<Touch>& seen,
+                                std::vector<Touch>& schema) {
+  for (Touch touch : seen) {
+    if (find_touch(schema, touch.buffer) != schema.end()) continue;
+    if (builder.so_far().buffers[touch.buffer.index()].kind != BufferKind::kUnknown) continue;
+    if (touch.access != Access::kRead) touch = {touch.buffer, Access::kWrite, Evidence::kInferred};
+    schema.push_back(touch);
+  }
+}
+
 std::vector<Touch> LaunchUses::of(TraceBuilder& builder, const GpuOp& op, const Find& find) {
   std::vector<Touch> seen = resolve(builder, op.uses, find);
   if (!op.call) return seen;
-  const std::vector<Touch> schema = resolve(builder, timeline_.calls[*op.call].uses, find);
+  std::vector<Touch> schema = resolve(builder, timeline_.calls[*op.call].uses, find);
+  if (op.whole_call) {
+    add_workspaces(builder, seen, schema);
+    return schema;
+  }
   std::vector<BufferId>& written = written_[*op.call];
   if (!op.uses.empty()) {
     settle(seen, schema, written);

@@ -14,6 +14,9 @@ namespace tidepool {
 /// that it writes is written by the first kernel that has it as a parameter, and may be read and written by later ones.
 /// A launch that was not recorded gets all uses of the operator; if it is one of several, that is a guess (evidence
 /// inferred).
+///
+/// An op that is a whole operator has the uses of the schema. A recorded launch of it adds those buffers that are no
+/// tensors of the framework (kind unknown): workspaces, which are written without being read unless they are only read.
 class LaunchUses {
  public:
   /// The buffer that is at an address now.
@@ -29,6 +32,9 @@ class LaunchUses {
   std::vector<TraceBuilder::Touch> resolve(TraceBuilder& builder, const GpuUses& uses, const Find& find);
   void settle(std::vector<TraceBuilder::Touch>& seen, const std::vector<TraceBuilder::Touch>& schema,
               std::vector<BufferId>& written) const;
+
+  static void add_workspaces(const TraceBuilder& builder, const std::vector<TraceBuilder::Touch>& seen,
+                             std::vector<TraceBuilder::Touch>& schema);
 
   const GpuTimeline& timeline_;
   std::vector<std::size_t> ops_of_call_;

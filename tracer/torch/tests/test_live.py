@@ -27,12 +27,28 @@ print(loss.item().hex())
 """
 
 
-def run(settings):
+# Another thread keeps an average; a DataLoader's thread would be none of the job's.
+THREADS = """
+import concurrent.futures, torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+average, other = torch.zeros(4, 4), concurrent.futures.ThreadPoolExecutor(1)
+for _ in range(4):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    other.submit(lambda: average.mul_(0.9).add_(model.weight.detach())).result()
+print(average.sum().item().hex())
+"""
+
+
+def run(settings, script=SCRIPT):
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join([INJECT, os.path.join(HERE, "..")])
         raw = os.path.join(folder, "run.raw")
         environment = {**os.environ, "PYTHONPATH": path, "TIDEPOOL_RAW": raw, **settings}
-        result = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment)
+        result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
         if not os.path.exists(raw):
             return result, None, []
         names = os.listdir(raw)
@@ -102,6 +118,27 @@ class Script(unittest.TestCase):
         self.assertEqual({(op.get("module", ""), op["phase"]) for op in self.of("framework_op")},
                          {("0", "forward"), ("1", "forward"), ("2", "forward"), ("", "forward"), ("", "backward"),
                           ("2", "backward"), ("1", "backward"), ("0", "backward"), ("", "optimizer")})
+
+    def test_operators_are_priced_for_a_device_that_is_named(self):
+        self.assertNotIn("estimate", "".join(str(sorted(op)) for op in self.of("framework_op")))
+        settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_ITERATIONS": "1", "TIDEPOOL_TIMES": "a100-80gb"}
+        result, _, records = run(settings)
+        self.assertEqual((result.returncode, result.stderr, result.stdout), (0, "", self.plain.stdout))
+        self.assertEqual({record["key"]: record["value"] for record in records if record.get("kind") == "info"}["times"],
+                         "a100")
+        ops = [record for record in records if record.get("kind") == "framework_op"]
+        self.assertTrue(all(op["estimate"] >= 2000 for op in ops))
+        result, _, _ = run({**settings, "TIDEPOOL_TIMES": "a1000"})
+        self.assertIn("ValueError: no device named 'a1000'; known: a100, a100-40gb, a100-80gb, ", result.stderr)
+
+    def test_ops_of_other_threads_are_counted_as_lost_and_this_is_said_once(self):
+        plain, _, _ = run({}, THREADS)
+        result, _, records = run({"TIDEPOOL_RECORD_TORCH": "1"}, THREADS)
+        self.assertEqual((result.returncode, result.stdout), (0, plain.stdout))
+        self.assertEqual(result.stderr, "tidepool: 6 ops of other threads are not recorded: only the thread that steps the "
+                                        "optimizer is\n")
+        lost = [(record["loss"], record["count"]) for record in records if record.get("kind") == "loss"]
+        self.assertEqual(lost, [("dropped_records", 2)] * 3)
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
     def test_the_recorder_of_the_gpu_is_told_the_iterations_that_the_hook_records(self):

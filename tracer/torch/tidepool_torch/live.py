@@ -21,24 +21,36 @@ from .guest import Guest, GuestStorages
 from .history import History
 from .program import Buffer
 from .raw_file import RawFile, now
+from .roofline import estimate_ns, find_device
 from .schema import OpCall, signature_of
+from .threads import OtherThreads
 
 
 class LiveRecorder(Guest):
-    """Writes to a RawFile while entered: whole iterations, each when it has ended."""
+    """Writes to a RawFile while entered: whole iterations, each when it has ended.
+
+    times    the Device whose roofline prices each op, or None
+    threads  the OtherThreads, or None
+    """
 
     work = "the recording of PyTorch"
 
-    def __init__(self, models, optimizers, file):
+    def __init__(self, models, optimizers, file, times=None, threads=None):
         self._file = file
+        self._times = times
+        self._threads = threads
         self._told = {}  # live Buffer -> (kind, name) as written
         self._untold = None  # while kinds are found: buffers that are there and have no kind yet
         self._name, self._started, self._ended = "", 0, 0  # of the call that is being recorded
         self._texts = {}  # text -> as JSON
         self._complete = 0  # iterations
+        self.missed = 0  # ops of other threads
         self._next = None  # when the next one begins: no op of another process comes between two
         super().__init__(models, optimizers)
         file.write(kind="info", key="containers", value=self.meta["containers"])
+        if times:
+            file.write(kind="info", key="time", value="estimated")
+            file.write(kind="info", key="times", value=times.name)
 
     @property
     def complete(self):
@@ -64,7 +76,7 @@ class LiveRecorder(Guest):
             if given is None:
                 self._bring_in(call)
             else:
-                self._record(call, given, 0)
+                self._record(call, given, estimate_ns(self._times, call) if self._times else 0)
         except Exception as error:
             self.lose(error)
         return result
@@ -90,12 +102,22 @@ class LiveRecorder(Guest):
         """The next iteration begins. What was recorded of the last one goes to the file."""
         if self._iterations > 0:
             self._find_kinds(self._storages.known)
+            self._count_other_threads()
             moment = now()
             self._range("end", self._iterations, moment)
             self._next = moment + 1
             self._complete += 1
             self._file.flush()
         super().iteration()
+
+    def _count_other_threads(self):
+        count = self._threads.taken() if self._threads else 0
+        if count > 0:
+            self.missed += count
+            self._file.write(kind="loss", time=now(), count=count, loss="dropped_records")
+
+    def on_device(self, tensor):
+        return self._storages.on_device(tensor)
 
     # What the Recorder asks of a program.
 
@@ -142,6 +164,10 @@ class LiveRecorder(Guest):
         more = f',"module":{self._text(op.module)}' if op.module else ""
         if op.random:
             more += ',"random":1'
+        if op.kind != "kernel":
+            more += f',"work":"{op.kind}"'
+        if op.duration_ns:
+            more += f',"estimate":{op.duration_ns}'
         self._file.add(f'{{"kind":"framework_op","start":{start},"end":{end},"name":{self._text(op.name)},'
                        f'"phase":"{op.phase}","thread":{_thread_id()},"uses":[{uses}]{more}}}')
 
@@ -228,16 +254,18 @@ class OtherRecorder:
 
 
 class Capture:
-    """Records from the first step's end on: `skip` iterations later, and `iterations` of them, or all."""
+    """Records from the first step's end on: `skip` iterations later, and `iterations` of them, or all. `times`: as
+    LiveRecorder."""
 
-    def __init__(self, folder, skip=0, iterations=None):
-        self._skip, self._left = skip, iterations
+    def __init__(self, folder, skip=0, iterations=None, times=None):
+        self._skip, self._left, self._times = skip, iterations, times
         self._file = RawFile(folder)  # also says that this process was attached to
         self._recorder = self._history = None
         self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
         if self._flush_standin is None:  # the stand-in for a GPU tells of allocations itself
             self._history = History(lambda: self._file)
+        self._threads = OtherThreads(lambda: self._recorder)
         self._discovery = Discovery(self._stepped)
         self._compile = CompileWatch(self._compiled)
         os.register_at_fork(after_in_child=self._forked)
@@ -267,7 +295,8 @@ class Capture:
         elif self._compile.compiles():
             raise RuntimeError(CompileWatch.REASON + " that would be recorded")
         else:
-            self._recorder = LiveRecorder(outermost_modules(optimizer), [optimizer], self._file)
+            self._recorder = LiveRecorder(outermost_modules(optimizer), [optimizer], self._file, self._times, self._threads)
+            self._threads.taken()
             self._recorder.__enter__()
 
     def _compiled(self):
@@ -278,6 +307,7 @@ class Capture:
     def _stop(self):
         self._discovery.stop()
         self._compile.stop()
+        self._threads.stop()
         if self._recorder is not None:
             self._recorder.forked()
             self._recorder = None
@@ -288,11 +318,14 @@ class Capture:
             self._other.iteration(last=True)
             self._discovery.stop()
             self._compile.stop()
+            self._threads.stop()
             recorder, self._recorder = self._recorder, None
             if recorder is not None:
                 recorder.__exit__(None, None, None)
                 if recorder.complete > 0:
                     self._file.drop()
+                if recorder.missed > 0:
+                    _say_missed(recorder.missed)
             if self._history is not None:
                 self._history.end()
                 self._history = None
@@ -302,8 +335,14 @@ class Capture:
 
     def _forked(self):
         self._discovery.stop()
+        self._threads.stop()
         self._file.abandon()
         atexit.unregister(self._end)
+
+
+def _say_missed(count):
+    print(f"tidepool: {count} ops of other threads are not recorded: only the thread that steps the optimizer is",
+          file=sys.stderr, flush=True)
 
 
 def _say(error):
@@ -314,7 +353,8 @@ def attach():
     """Called once torch has been imported. Says what is wrong and lets the job go on unrecorded, if it cannot."""
     try:
         iterations = os.environ.get("TIDEPOOL_ITERATIONS")
+        times = os.environ.get("TIDEPOOL_TIMES")
         Capture(os.environ["TIDEPOOL_RAW"], int(os.environ.get("TIDEPOOL_SKIP", "0")),
-                int(iterations) if iterations else None)
+                int(iterations) if iterations else None, find_device(times) if times else None)
     except Exception as error:
         _say(error)

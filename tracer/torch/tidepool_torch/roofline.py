@@ -7,6 +7,8 @@ the formulas below); every other op is bound by its bytes. This is the best that
 gaps, and kernels that miss the peak are not in it. Relative times of ops are more trustworthy than the sum.
 """
 
+import functools
+import logging
 from dataclasses import dataclass
 
 import torch
@@ -45,15 +47,22 @@ DEVICES = {
         Device("a100", 9.7e12, 19.5e12, 312e12, 312e12, 2039e9, "NVIDIA A100 data sheet, SXM4 80 GB"),
         Device("h100", 34e12, 67e12, 989e12, 989e12, 3350e9, "NVIDIA H100 data sheet, SXM5, dense"),
         Device("h200", 34e12, 67e12, 989e12, 989e12, 4800e9, "NVIDIA H200 data sheet, SXM, dense"),
+        Device("rtx-3090", 0.556e12, 35.6e12, 71e12, 71e12, 936e9,
+               "NVIDIA GA102 white paper, tensor cores with 32-bit accumulation"),
+        Device("rtx-4090", 1.29e12, 82.6e12, 165e12, 165e12, 1008e9,
+               "NVIDIA Ada white paper, tensor cores with 32-bit accumulation"),
+        Device("t4", 0.253e12, 8.1e12, 65e12, 8.1e12, 320e9, "NVIDIA T4 data sheet; no bfloat16 units, as float32"),
     ]
 }
+_OTHER_NAMES = {"a100-80gb": "a100", "h100-80gb": "h100"}  # those of `tidepool record --device`
 
 
 def find_device(name):
     """The device of that name. Raises ValueError naming the known ones."""
-    if name not in DEVICES:
-        raise ValueError(f"no device named {name!r}; known: {', '.join(sorted(DEVICES))}")
-    return DEVICES[name]
+    found = DEVICES.get(_OTHER_NAMES.get(name, name))
+    if found is None:
+        raise ValueError(f"no device named {name!r}; known: {', '.join(sorted({*DEVICES, *_OTHER_NAMES}))}")
+    return found
 
 
 def estimate_ns(device, call):
@@ -64,16 +73,25 @@ def estimate_ns(device, call):
 
 def flops(call):
     """Floating-point operations of an op; 0 for those that memory bounds anyway."""
-    from torch.utils.flop_counter import flop_registry  # its import warns of a PyTorch without Triton
-
     packet = call.func._overloadpacket
-    if packet in flop_registry:
-        return flop_registry[packet](*call.args, **call.kwargs, out_val=call.result)
+    counted = _counted_operators()
+    if packet in counted:
+        return counted[packet](*call.args, **call.kwargs, out_val=call.result)
     if call.short_name == "lstm_layer":
         return _recurrent_flops(call)
     if call.short_name == "lstm_layer_backward":
         return 2 * _recurrent_flops(call)  # for the input and for the weights
     return 0
+
+
+@functools.cache
+def _counted_operators():
+    log = logging.getLogger("torch.utils.flop_counter")
+    disabled, log.disabled = log.disabled, True  # its import warns of a PyTorch without Triton
+    from torch.utils.flop_counter import flop_registry
+
+    log.disabled = disabled
+    return flop_registry
 
 
 def _recurrent_flops(call):
