@@ -106,12 +106,22 @@ inline std::string cubin(const std::vector<CudaKernel>& kernels) {
   return elf;
 }
 
-/// A fat binary of cubins by compute capability (90 for 9.0), packed with zstd or not.
-inline std::string fat_binary(const std::vector<std::pair<std::uint32_t, std::string>>& cubins, bool packed) {
+enum class Packing { kNone, kLz4, kZstd };
+
+/// An LZ4 block without any match: a token, the length as bytes of 255 and a last one, the bytes.
+inline std::string lz4_block(const std::string& content) {
+  const std::size_t more = content.size() - 15;
+  return '\xf0' + std::string(more / 255, '\xff') + static_cast<char>(more % 255) + content;
+}
+
+/// A fat binary of cubins by compute capability (90 for 9.0).
+inline std::string fat_binary(const std::vector<std::pair<std::uint32_t, std::string>>& cubins, Packing packing) {
+  const bool packed = packing != Packing::kNone;
   std::string entries;
   for (const auto& [capability, elf] : cubins) {
     std::string body = elf;
-    if (packed) {
+    if (packing == Packing::kLz4) body = lz4_block(elf);
+    if (packing == Packing::kZstd) {
       body.resize(ZSTD_compressBound(elf.size()));
       body.resize(ZSTD_compress(body.data(), body.size(), elf.data(), elf.size(), 1));
     }
@@ -126,7 +136,7 @@ inline std::string fat_binary(const std::vector<std::pair<std::uint32_t, std::st
     put(entries, std::uint32_t{0x10008});
     put(entries, capability);
     put(entries, std::uint64_t{0});
-    put(entries, std::uint64_t{packed ? 0x8011u : 0x11u});
+    put(entries, std::uint64_t{packing == Packing::kZstd ? 0x8011u : packed ? 0x2011u : 0x11u});
     put(entries, std::uint64_t{0});
     put(entries, std::uint64_t{packed ? elf.size() : 0});
     entries += body;

@@ -50,6 +50,15 @@ Summary summarize(const Trace& trace) {
   return sum;
 }
 
+bool has_cpu_times(const Trace& trace) {
+  const std::map<std::string, std::string>& meta = trace.data().meta;
+  const auto is = [&](const char* key, const char* value) {
+    const auto found = meta.find(key);
+    return found != meta.end() && found->second == value;
+  };
+  return is("time", "measured") && is("device", "cpu");
+}
+
 std::vector<std::string> warnings(const Trace& trace) {
   const Losses& lost = trace.data().losses;
   std::vector<std::string> lines;
@@ -64,6 +73,7 @@ std::vector<std::string> warnings(const Trace& trace) {
   say(lost.unmatched_frees, "frees of memory whose allocation was not seen");
   say(lost.unknown_pointers, "pointers that led to no known buffer");
   say(lost.clock_residual_ns, "ns between clocks at most");
+  if (has_cpu_times(trace)) lines.emplace_back(kCpuTimes);
   if (!trace.ops().empty() && !trace.buffers().empty() && trace.data().uses.empty())
     lines.push_back("no op says which buffers it uses: pools can be compared, swapping and recomputation cannot");
   return lines;

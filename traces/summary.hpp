@@ -25,6 +25,13 @@ struct Summary {
   std::size_t records() const { return buffers + versions + ops + uses + steps; }
 };
 
+/// Whether the ops' times are those of the CPU that recorded them: beside these, copies to the host cost nothing.
+bool has_cpu_times(const Trace& trace);
+inline constexpr const char* kCpuTimes =
+    "op times are those of the CPU that recorded them, and copies over a GPU's link look free beside them; `tidepool "
+    "record "
+    "--torch --times a100-40gb` prices the ops for a GPU";
+
 Summary summarize(const Trace& trace);
 
 /// Why the trace is not all that happened, for people; empty for a complete one.

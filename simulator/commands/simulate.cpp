@@ -23,6 +23,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -196,6 +197,7 @@ int run(const Arguments& arguments) {
   }
   refuse_job_options(arguments.job, arguments.trace);
   const NamedTrace trace{arguments.trace, load_trace(arguments.trace)};
+  if (has_cpu_times(trace.trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, kCpuTimes);
   const Grid grid{with_defaults(arguments.grid), trace.trace};
   const bool keep_plan = !arguments.plan_out.empty();
   if (keep_plan && grid.size() != 1)

@@ -10,6 +10,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -74,6 +75,7 @@ std::vector<SweepPart> load_parts(SweepOrder& order) {
   for (std::size_t i = 0; i < order.traces.size(); ++i) {
     const std::string& path = order.traces[i];
     NamedTrace trace{path, load_trace(path)};
+    if (has_cpu_times(trace.trace)) fmt::print(stderr, "{}: {}\n", path, kCpuTimes);
     const std::string hash = trace.trace.hash();
     if (!known)
       order.hashes.push_back(hash);

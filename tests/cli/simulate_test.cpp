@@ -395,3 +395,19 @@ TEST_CASE("tidepool simulate --explain prints a line for each decision") {
                  "MiB; first of 1 by last use, ns: 1 at 2000000\n" +
                  trace + ": none+lru on best-fit"));
 }
+
+TEST_CASE("simulate and sweep warn of op times that are a CPU's") {
+  const ScratchFolder scratch;
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 1_MiB});
+  build.run({.duration = 1_ms}, {{a, Access::kWrite}});
+  build.meta() = {{"time", "measured"}, {"device", "cpu"}};
+  const std::string measured = tests::write_trace(scratch, "cpu", build.finish());
+  const std::string warning =
+      measured +
+      ": op times are those of the CPU that recorded them, and copies over a GPU's link look free "
+      "beside them; `tidepool record --torch --times a100-40gb` prices the ops for a GPU\n";
+  CHECK_THAT(run_program({"simulate", measured}).err, StartsWith(warning));
+  CHECK_THAT(run_program({"sweep", measured, "--policy", "none", "--capacity", "1x"}).err, StartsWith(warning));
+  CHECK(run_program({"simulate", small_trace(scratch)}).err.find("op times") == std::string::npos);
+}

@@ -51,7 +51,7 @@ void register_kernels() {
       {{80, tidepool::test::cubin({{"_Z4axpyiPKfPf", {{0, 4}, {8, 8}, {16, 8}}, 30, 0, 256}})},
        {90, tidepool::test::cubin(
                 {{"_Z4axpyiPKfPf", {{0, 4}, {8, 8}, {16, 8}}, 32, 2048, 256}, {"twice", {{0, 24}}, 16}})}},
-      true);
+      tidepool::test::Packing::kZstd);
   static struct {
     int magic = 0x466243b1, version = 1;
     const void* data = fat.data();

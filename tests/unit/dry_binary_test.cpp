@@ -2,6 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/cuda_binary.hpp"
 #include "tracer/dry/cubin.hpp"
+#include "tracer/dry/lz4_block.hpp"
 #include "tracer/dry/occupancy.hpp"
 #include "traces/error.hpp"
 
@@ -35,27 +36,51 @@ TEST_CASE("parameters, registers, shared memory and launch bounds are read from 
 
 TEST_CASE("a device loads the largest cubin of its own major that is not newer") {
   const auto name = [](const std::string& kernel) { return test::cubin({{kernel, {}}}); };
-  for (const bool packed : {false, true}) {
+  for (const auto packing : {test::Packing::kNone, test::Packing::kLz4, test::Packing::kZstd}) {
     const std::string fat =
-        test::fat_binary({{80, name("k80")}, {86, name("k86")}, {90, name("k90")}, {120, name("k120")}}, packed);
+        test::fat_binary({{80, name("k80")}, {86, name("k86")}, {90, name("k90")}, {120, name("k120")}}, packing);
     for (const auto& [major, minor, wanted] :
          {std::tuple{8, 0, "k80"}, {8, 6, "k86"}, {8, 9, "k86"}, {9, 0, "k90"}, {12, 1, "k120"}}) {
-      const auto kernels = read_cubin(cubin_for_device(bytes(fat), major, minor));
+      const auto kernels = read_cubin(cubin_for_device(bytes(fat), major, minor).bytes);
       REQUIRE(kernels.size() == 1);
       CHECK(kernels.begin()->first == wanted);
     }
-    CHECK(cubin_for_device(bytes(fat), 7, 5).empty());
-    CHECK(cubin_for_device(bytes(fat), 10, 0).empty());
-    const auto whole = cubin_for_device(reinterpret_cast<const std::byte*>(fat.data()), 9, 0);
-    CHECK(read_cubin(whole).contains("k90"));
+    CHECK(cubin_for_device(bytes(fat), 8, 9).capability == 86);
+    CHECK(cubin_for_device(bytes(fat), 7, 5).bytes.empty());
+    CHECK(cubin_for_device(bytes(fat), 10, 0).bytes.empty());
+    const Cubin whole = cubin_for_device(reinterpret_cast<const std::byte*>(fat.data()), 9, 0);
+    CHECK(read_cubin(whole.bytes).contains("k90"));
   }
 }
 
+TEST_CASE("an LZ4 block repeats what it has said, and one that says more than its size is nothing") {
+  // "ab", four bytes again from two bytes before; then "c" as the last literals.
+  const std::string block{
+      "\x20"
+      "ab\x02\0\x10"
+      "c",
+      7};
+  const auto unpacked = [&](std::size_t size) { return unpack_lz4_block(bytes(block), size); };
+  const std::vector<std::byte> found = unpacked(7);
+  REQUIRE(found.size() == 7);
+  CHECK(std::string(reinterpret_cast<const char*>(found.data()), 7) == "abababc");
+  CHECK(unpacked(6).empty());
+  CHECK(unpacked(8).empty());
+  for (std::size_t size = 0; size + 1 < block.size(); ++size)
+    CHECK(unpack_lz4_block(bytes(block.substr(0, size)), 7).empty());
+  const std::string before{
+      "\x20"
+      "ab\x03\0\x10"
+      "c",
+      7};  // three bytes before, of two
+  CHECK(unpack_lz4_block(bytes(before), 7).empty());
+}
+
 TEST_CASE("binaries cut off anywhere are read as far as they go") {
-  const std::string elf = test::cubin(kTwo), fat = test::fat_binary({{90, elf}}, true);
+  const std::string elf = test::cubin(kTwo), fat = test::fat_binary({{90, elf}}, test::Packing::kZstd);
   for (std::size_t size = 0; size < elf.size(); size += 7) CHECK(read_cubin(bytes(elf.substr(0, size))).size() <= 2);
   for (std::size_t size = 0; size < fat.size(); ++size)
-    CHECK(cubin_for_device(bytes(fat.substr(0, size)), 9, 0).empty());
+    CHECK(cubin_for_device(bytes(fat.substr(0, size)), 9, 0).bytes.empty());
 }
 
 TEST_CASE("the scarcest resource bounds the blocks of a multiprocessor") {

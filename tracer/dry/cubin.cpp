@@ -5,6 +5,9 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
+
+#include "tracer/dry/lz4_block.hpp"
 
 namespace tidepool::dry {
 namespace {
@@ -126,9 +129,10 @@ std::map<std::string, KernelBinary> read_cubin(Bytes cubin) {
   return kernels;
 }
 
-std::vector<std::byte> cubin_for_device(Bytes fat_binary, int major, int minor) {
+Cubin cubin_for_device(Bytes fat_binary, int major, int minor) {
   constexpr std::uint32_t kMagic = 0xBA55ED50;
   constexpr std::uint16_t kElf = 2;
+  constexpr std::uint64_t kLz4 = 0x2000;  // in the flags of an entry; zstd is 0x8000
   constexpr std::uint64_t kMostBytes = std::uint64_t{128}
                                        << 20;  // of one cubin unpacked: refuse to be filled up by bad bytes
   if (value_at<std::uint32_t>(fat_binary, 0) != kMagic) return {};
@@ -148,16 +152,19 @@ std::vector<std::byte> cubin_for_device(Bytes fat_binary, int major, int minor) 
   }
   const auto packed = value_at<std::uint32_t>(best_header, 16);
   const auto unpacked = value_at<std::uint64_t>(best_header, 56);
-  if (packed == 0) return {best.begin(), best.end()};
+  const int capability = best.empty() ? 0 : major * 10 + best_minor;
+  if (packed == 0) return {{best.begin(), best.end()}, capability};
   if (packed > best.size() || unpacked > kMostBytes) return {};
+  if ((value_at<std::uint64_t>(best_header, 40) & kLz4) != 0)
+    return {unpack_lz4_block(best.first(packed), unpacked), capability};
   std::vector<std::byte> cubin(unpacked);
   const std::size_t got = ZSTD_decompress(cubin.data(), cubin.size(), best.data(), packed);
   if (ZSTD_isError(got)) return {};
   cubin.resize(got);
-  return cubin;
+  return {std::move(cubin), capability};
 }
 
-std::vector<std::byte> cubin_for_device(const std::byte* fat_binary, int major, int minor) {
+Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor) {
   const Bytes header{fat_binary, 16};
   return cubin_for_device({fat_binary, value_at<std::uint16_t>(header, 6) + value_at<std::uint64_t>(header, 8)}, major,
                           minor);

@@ -17,6 +17,12 @@ struct KernelBinary {
   std::uint32_t registers = 0;     ///< of a thread; 0: not said
   std::uint32_t shared_bytes = 0;  ///< static shared memory of a block
   std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not said
+  int capability = 0;              ///< that it was compiled for, 86 for 8.6; 0: not said
+};
+
+struct Cubin {
+  std::vector<std::byte> bytes;
+  int capability = 0;
 };
 
 /// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. Reads .nv.info sections as cuobjdump and nvdisasm
@@ -24,10 +30,9 @@ struct KernelBinary {
 std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin);
 
 /// The cubin in a fat binary (what nvcc embeds) that a device of compute capability `major`.`minor` would load: of the
-/// same major, the largest minor not above. Empty: none. Decompresses zstd (CUDA 12.8 and later); entries packed
-/// otherwise are passed over.
-std::vector<std::byte> cubin_for_device(const std::byte* fat_binary, int major, int minor);
+/// same major, the largest minor not above. Empty: none. Decompresses LZ4 (CUDA before 12.8) and zstd.
+Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
 /// The same for a fat binary of known length, which bytes from outside need.
-std::vector<std::byte> cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
+Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
 
 }  // namespace tidepool::dry

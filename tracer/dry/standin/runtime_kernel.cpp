@@ -113,7 +113,8 @@ Status cudaFuncGetAttributes(void* attributes, const void* function) {
   const Kernel* const kernel = Standin::get().kernel(function);
   if (kernel == nullptr) return done(kInvalidValue);
   const DevicePreset& device = Standin::get().preset();
-  const int version = device.major * 10 + device.minor;
+  const int capability = kernel->binary.capability,
+            version = capability != 0 ? capability : device.major * 10 + device.minor;
   FunctionAttributes said;
   said.shared_bytes = kernel->binary.shared_bytes;
   said.most_threads = most_threads(kernel->binary);

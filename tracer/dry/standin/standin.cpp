@@ -166,7 +166,11 @@ const Kernel* Standin::kernel(const void* host) {
   if (registered == functions_.end()) return nullptr;
   const auto [name, fat_binary] = registered->second;
   auto [layouts, fresh] = layouts_.try_emplace(fat_binary);
-  if (fresh) layouts->second = read_cubin(cubin_for_device(fat_binary, preset_.major, preset_.minor));
+  if (fresh) {
+    const Cubin cubin = cubin_for_device(fat_binary, preset_.major, preset_.minor);
+    layouts->second = read_cubin(cubin.bytes);
+    for (auto& [known, kernel_binary] : layouts->second) kernel_binary.capability = cubin.capability;
+  }
   auto kernel = std::make_unique<Kernel>();
   kernel->name = name;
   if (const auto layout = layouts->second.find(name); layout != layouts->second.end()) {

@@ -51,6 +51,8 @@ class LiveRecorder(Guest):
         if times:
             file.write(kind="info", key="time", value="estimated")
             file.write(kind="info", key="times", value=times.name)
+        elif self._allocates:
+            file.write(kind="info", key="device", value="cpu")
 
     @property
     def complete(self):

@@ -101,7 +101,7 @@ def _recurrent_flops(call):
 
 
 def moved_bytes(call):
-    """Bytes read and written, each tensor once. A table look-up reads the rows that it returns, not the table."""
+    """Bytes read and written, each tensor once, what is normalised twice. A table look-up reads the rows that it returns, not the table."""
     if call.short_name in SHAPE_ONLY:
         return sum(distinct_bytes(tensor) for tensor in call.outputs)
     made = sum(distinct_bytes(tensor) for tensor in call.outputs if not _is_argument(call, tensor))
@@ -112,9 +112,14 @@ def moved_bytes(call):
         if argument.name in _TABLES.get(call.short_name, ()):
             size = min(size, made)
         if access is not None:
-            total += 2 * size if access == "read_write" else size
+            total += 2 * size if access == "read_write" or call.short_name in TWO_PASSES else size
     return total
 
+
+# Normalisations in training, and their backward: sums first, then all elements again.
+TWO_PASSES = frozenset("native_batch_norm cudnn_batch_norm miopen_batch_norm batch_norm_with_update native_layer_norm "
+                       "native_group_norm native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward "
+                       "batch_norm_backward native_layer_norm_backward native_group_norm_backward".split())
 
 _TABLES = {"embedding": ("weight",), "index_select": ("self",), "gather": ("self",), "index": ("self",)}
 
