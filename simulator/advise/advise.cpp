@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulator/advise/proposals.hpp"
+#include "simulator/audit/tune.hpp"
 #include "simulator/fit/fit.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/run.hpp"
@@ -17,23 +18,18 @@ namespace tidepool {
 namespace {
 
 constexpr const char* kPlan = "plan";
+constexpr const char* kAllocator = "allocator";
 
 struct Kind {
   const char* name;
   std::vector<Change> (*propose)(const Question&);
 };
 constexpr std::array kKinds{Kind{"checkpoint", checkpoints}, Kind{"selective-checkpoint", selective_checkpoints},
-                            Kind{"offload", offloads}};
+                            Kind{"offload", offloads}, Kind{"budget", budgets}};
 
 bool has_modules(const Trace& trace) {
   return std::any_of(trace.ops().begin(), trace.ops().end(),
                      [&](const Op& op) { return op.phase == Phase::kForward && !trace.text(op.module).empty(); });
-}
-
-/// Whether the ops are PyTorch's operators, which a live job can be compared with; in a dry recording they are kernels.
-bool has_operators(const Trace& trace) {
-  return std::any_of(trace.ops().begin(), trace.ops().end(),
-                     [&](const Op& op) { return trace.text(op.name).starts_with("aten::"); });
 }
 
 /// The commands that make the plan and, where a job can follow it, carry it out.
@@ -61,12 +57,32 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
   return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan, mechanism);
 }
 
+/// The setting of PyTorch's allocator that reserves least, of a step whose tensors fit, if what it reserves by default does
+/// not. Its own time is not counted.
+void add_allocator(Advice& advice, const Trace& step, Bytes capacity) {
+  const std::vector<AllocatorSetting> settings = allocator_settings(false);
+  const std::vector<TunedSetting> unlimited = tune(step, std::span{settings}.first(1), kNoLimit);
+  if (unlimited.front().reserved <= capacity) return;
+  advice.reserved = unlimited.front().reserved;
+  for (const TunedSetting& tuned : tune(step, settings, capacity)) {
+    if (tuned.outcome != Outcome::kOk) break;
+    if (tuned.setting.conf.empty()) continue;
+    advice.changes.push_back({.kind = kAllocator,
+                              .code = fmt::format("export PYTORCH_CUDA_ALLOC_CONF={}\n", tuned.setting.conf),
+                              .peak = advice.base_peak,
+                              .reserved = tuned.reserved,
+                              .fits = true});
+    break;
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& kinds_of_changes() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> names;
     for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+    names.emplace_back(kAllocator);
     names.emplace_back(kPlan);
     return names;
   }();
@@ -95,11 +111,14 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   if (!has_training(step.trace))
     refuse("no backward op is recorded; expected a whole training step, forward, backward and optimizer");
   Advice advice{.base_peak = step.trace.ideal_peak(), .changes = {}};
-  if (advice.base_peak <= spec.capacity) return advice;
-  const Question question{step.trace, spec, baseline_time(step.trace, spec.machine.launch)};
   const auto is_tried = [&](const char* kind) {
     return std::find(tried.kinds.begin(), tried.kinds.end(), kind) != tried.kinds.end();
   };
+  if (advice.base_peak <= spec.capacity) {
+    if (is_tried(kAllocator)) add_allocator(advice, step.trace, spec.capacity);
+    return advice;
+  }
+  const Question question{step.trace, spec, baseline_time(step.trace, spec.machine.launch)};
   for (const Kind& kind : kKinds) {
     if (!is_tried(kind.name)) continue;
     for (Change& change : kind.propose(question)) advice.changes.push_back(std::move(change));
@@ -109,9 +128,10 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
       advice.changes.push_back(std::move(*plan));
   std::stable_sort(advice.changes.begin(), advice.changes.end(),
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
-  if (is_tried("selective-checkpoint") && !has_operators(step.trace))
+  if ((is_tried("selective-checkpoint") || is_tried("budget")) && !has_operators(step.trace))
     advice.notes.push_back(
-        "selective-checkpoint was not tried: the trace has kernels in the place of operators; record with --keep-raw, "
+        "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; record with "
+        "--keep-raw, "
         "and "
         "`tidepool import RUN.raw --format raw-operators -o OPERATORS.tide`");
   return advice;

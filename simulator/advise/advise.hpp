@@ -12,22 +12,24 @@ namespace tidepool {
 
 /// One change.
 struct Change {
-  std::string kind;                         ///< checkpoint, selective-checkpoint, offload or plan
-  std::vector<std::string> modules = {};    ///< of a plan none
+  std::string kind;                         ///< checkpoint, selective-checkpoint, offload, budget, allocator or plan
+  std::vector<std::string> modules = {};    ///< of budget, allocator and plan none
   std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< of an offload: to the host in a step, and as much back
+  std::optional<Bytes> reserved = {};       ///< of a setting of the allocator: most that it reserves
   std::optional<Nanos> bound = {};  ///< no plan that may do the same (run again, copy) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model).
-  bool is_python() const { return kind != "plan"; }
+  bool is_python() const { return kind != "plan" && kind != "allocator"; }
 };
 
 struct Advice {
   Bytes base_peak;
+  std::optional<Bytes> reserved = {};   ///< by PyTorch's allocator as it is set, if only that is above the capacity
   std::vector<std::string> notes = {};  ///< why kinds were not tried, a sentence each
   std::vector<Change>
       changes;  ///< those that fit, the fastest first; else those that come nearest; none if the step fits

@@ -1,5 +1,7 @@
 #include "simulator/advise/proposals.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::size_t kCheckpoints = 3;               // choices of modules that are shown
 constexpr std::size_t kSelective = 2;                 // sets of operators that are shown
+constexpr int kBudgetParts = 20;                      // budgets are tried in steps of 1/20
 constexpr std::size_t kOffloads = 2;                  // the same
 constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // what is smaller costs a copy's latency and gives nothing
 
@@ -33,6 +36,11 @@ std::vector<std::string> operators_in(const Trace& trace, const std::vector<cons
 }
 
 }  // namespace
+
+bool has_operators(const Trace& trace) {
+  return std::any_of(trace.ops().begin(), trace.ops().end(),
+                     [&](const Op& op) { return trace.text(op.name).starts_with("aten::"); });
+}
 
 bool is_better(const Change& a, const Change& b, Bytes capacity) {
   const auto over = [&](const Change& one) { return std::max(one.peak - capacity, Bytes{}); };
@@ -102,6 +110,27 @@ std::vector<Change> selective_checkpoints(const Question& question) {
   changes.erase(std::unique(changes.begin(), changes.end(), alike), changes.end());
   if (changes.size() > kSelective) changes.erase(changes.begin() + kSelective, changes.end());
   return changes;
+}
+
+std::vector<Change> budgets(const Question& question) {
+  if (!has_operators(question.step)) return {};
+  const auto change_with = [&](int parts) -> std::optional<Change> {
+    const double budget = static_cast<double>(parts) / kBudgetParts;
+    RunSpec spec = question.spec;
+    spec.capacity = kNoLimit;
+    spec.policy = fmt::format("min-cut(budget={:.2f})", budget);
+    const Result result = simulate(question.step, spec);
+    if (result.outcome != Outcome::kOk || result.totals.peak >= question.step.ideal_peak()) return {};
+    Change change{.kind = "budget", .code = budget_code(budget), .peak = result.totals.peak};
+    return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan,
+                  {.remat = true});
+  };
+  std::optional<Change> best;
+  for (int parts = kBudgetParts; parts >= 0 && !(best && best->fits); --parts) {
+    std::optional<Change> tried = change_with(parts);
+    if (tried && (!best || tried->peak < best->peak)) best = std::move(tried);
+  }
+  return best ? std::vector{std::move(*best)} : std::vector<Change>{};
 }
 
 std::vector<Change> offloads(const Question& question) {

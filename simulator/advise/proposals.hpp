@@ -19,6 +19,9 @@ struct Mechanism {
   bool swap = false, remat = false;
 };
 
+/// Whether the ops are PyTorch's operators; in a dry recording they are kernels.
+bool has_operators(const Trace& trace);
+
 /// Those that fit come first, the fastest in front; then those that come nearest.
 bool is_better(const Change& a, const Change& b, Bytes capacity);
 
@@ -28,6 +31,9 @@ Change judged(Change change, const Question& question, Nanos time, Mechanism mec
 std::vector<Change> checkpoints(const Question& question);
 /// Of a step whose ops are operators; else none.
 std::vector<Change> selective_checkpoints(const Question& question);
+/// activation_memory_budget of a model that torch.compile takes as one graph, by the policy min-cut: the largest share, in
+/// steps of 0.05, that fits; else the one with the least peak. Of a step whose ops are operators; else none.
+std::vector<Change> budgets(const Question& question);
 std::vector<Change> offloads(const Question& question);
 
 }  // namespace tidepool

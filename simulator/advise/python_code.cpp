@@ -64,6 +64,17 @@ CONTEXTS = functools.partial(create_selective_checkpoint_contexts, policy)
 )";
 }
 
+std::string budget_code(double budget) {
+  return fmt::format(R"(import torch._functorch.config
+
+
+def apply(model):
+    torch._functorch.config.activation_memory_budget = {:.2f}
+    model.compile()
+)",
+                     budget);
+}
+
 std::string offload_code(const std::vector<std::string>& modules, Bytes least) {
   return R"(import functools
 

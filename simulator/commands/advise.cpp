@@ -56,10 +56,12 @@ void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSp
              {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
     if (!change.operators.empty()) one["operators"] = change.operators;
     if (change.copied > Bytes{}) one["copied_bytes"] = change.copied.count();
+    if (change.reserved) one["reserved_bytes"] = change.reserved->count();
     one["bound_ns"] = change.bound ? Json(change.bound->count()) : Json(nullptr);
     one["gap"] = change.gap ? Json(*change.gap) : Json(nullptr);
     object["changes"].push_back(std::move(one));
   }
+  if (advice.reserved) object["reserved_bytes"] = advice.reserved->count();
   object["notes"] = advice.notes;
   fmt::print("{}\n", json_text(object));
 }
@@ -78,10 +80,13 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
   const bool fits = !advice.changes.empty() && advice.changes.front().fits;
   fmt::print("{}: {} at the peak, {} ({}) wanted: {}\n", arguments.trace, to_text(advice.base_peak),
              to_text(spec.capacity), fraction_text(spec.capacity, advice.base_peak),
-             advice.base_peak <= spec.capacity ? "it fits as it is"
-             : fits                            ? "changes that do it, the fastest first"
-             : advice.changes.empty()          ? "nothing that was tried lowers the peak"
-                                               : "nothing does it; these come nearest");
+             advice.reserved ? fmt::format("PyTorch's allocator reserves {}, {}", to_text(*advice.reserved),
+                                           fits ? "a setting of it makes it fit"
+                                                : "and no setting of it that was tried makes it fit")
+             : advice.base_peak <= spec.capacity ? "it fits as it is"
+             : fits                              ? "changes that do it, the fastest first"
+             : advice.changes.empty()            ? "nothing that was tried lowers the peak"
+                                                 : "nothing does it; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
     fmt::print("\n{}. {}{}\n   peak {} ({}), time {:+.2f} %", i + 1, change.kind,
@@ -89,6 +94,7 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                    ? ""
                    : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
                to_text(change.peak), fraction_text(change.peak, advice.base_peak), (change.overhead_ratio - 1) * 100);
+    if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
     if (change.bound)
       fmt::print("; no plan of its kind takes less than {}, {:.2f} % above that", to_text(*change.bound),
@@ -99,6 +105,12 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
 
 /// The code of the best change that is Python.
 int apply(const RunSpec& spec, const Advice& advice) {
+  if (advice.reserved) {
+    const bool set = !advice.changes.empty();
+    fmt::print(stderr, "advise: the step's tensors fit, PyTorch's allocator reserves {}{}\n", to_text(*advice.reserved),
+               set ? "; no change of the script is needed but\n" + advice.changes.front().code : "");
+    return set ? 0 : 1;
+  }
   if (advice.base_peak <= spec.capacity) {
     fmt::print(stderr, "advise: the step fits as it is: its peak is {}\n", to_text(advice.base_peak));
     return 0;
@@ -134,7 +146,10 @@ int run(const Arguments& arguments) {
       print_json(arguments, step, spec, advice);
     else
       print_text(arguments, spec, advice);
-    return advice.base_peak <= spec.capacity || (!advice.changes.empty() && advice.changes.front().fits) ? 0 : 1;
+    return (advice.base_peak <= spec.capacity && !advice.reserved) ||
+                   (!advice.changes.empty() && advice.changes.front().fits)
+               ? 0
+               : 1;
   } catch (const InputError& error) {
     throw error.at(arguments.trace);
   }

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "simulator/audit/tune.hpp"
+#include "simulator/commands/fit_advice.hpp"
 #include "simulator/fit/convolution_workspaces.hpp"
 #include "simulator/fit/dry_recording.hpp"
 #include "simulator/fit/largest_batch.hpp"
@@ -255,6 +256,18 @@ Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const s
   return object;
 }
 
+Json to_json(const FitAdvice& advice) {
+  Json object{{"capacity_bytes", advice.capacity.count()}, {"changes", Json::array()}, {"commands", advice.commands}};
+  for (const Change& change : advice.changes)
+    object["changes"].push_back({{"kind", change.kind},
+                                 {"modules", change.modules},
+                                 {"fits", change.fits},
+                                 {"peak_bytes", change.peak.count()},
+                                 {"overhead_ratio", change.overhead_ratio}});
+  if (!advice.missing.empty()) object["missing"] = advice.missing;
+  return object;
+}
+
 void print_batches(const LargestBatch& found) {
   if (!found.ended.empty()) {
     fmt::print("{}\n", ended_text(found));
@@ -369,10 +382,15 @@ class Search {
 
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
   const Fit fit = fit_of(arguments, job);
-  if (arguments.json)
-    fmt::print("{}\n", json_text(to_json(arguments, job, fit, largest)));
-  else
+  const std::optional<FitAdvice> advice = advice_for(job.trace, fit, arguments.trace, job.recorded.has_value());
+  if (arguments.json) {
+    Json object = to_json(arguments, job, fit, largest);
+    if (advice) object["advice"] = to_json(*advice);
+    fmt::print("{}\n", json_text(object));
+  } else {
     print_text(arguments, job, fit, largest);
+    if (advice) fmt::print("{}", text_of(*advice));
+  }
   if (!job.said.empty()) fmt::print(stderr, "the job or its recording said last:\n{}", job.said);
   for (const std::string& line : remarks(arguments, job, fit)) fmt::print(stderr, "{}: {}\n", job.name, line);
   return cannot_tell(job, fit) || (largest && !largest->ended.empty()) ? 1 : 0;

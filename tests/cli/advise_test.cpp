@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -95,7 +97,7 @@ TEST_CASE("tidepool advise says what comes nearest where nothing fits, and ends 
 }
 
 TEST_CASE("tidepool advise changes nothing where the step fits") {
-  CHECK(changes_of("1x").at("changes").empty());
+  CHECK(changes_of("15GiB").at("changes").empty());
   ProgramResult result = run_program({"advise", kSample, "--capacity", "15GiB"});
   CHECK(result.code == 0);
   CHECK(result.out == kSample + ": 14.07 GiB at the peak, 15 GiB (1.07x) wanted: it fits as it is\n");
@@ -103,6 +105,46 @@ TEST_CASE("tidepool advise changes nothing where the step fits") {
   CHECK(result.code == 0);
   CHECK(result.out.empty());
   CHECK(result.err == "advise: the step fits as it is: its peak is 14.07 GiB\n");
+}
+
+TEST_CASE("tidepool advise names a setting of the allocator where tensors fit and what it reserves does not") {
+  ProgramResult result = run_program({"advise", kSample, "--capacity", "14.2GiB"});
+  CHECK(result.code == 0);
+  CHECK(
+      result.out ==
+      kSample +
+          R"(: 14.07 GiB at the peak, 14.2 GiB (1.01x) wanted: PyTorch's allocator reserves 14.25 GiB, a setting of it makes it fit
+
+1. allocator
+   peak 14.07 GiB (1x), time +0.00 %, 14.13 GiB reserved
+
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+)");
+  result = run_program({"advise", kSample, "--capacity", "1x"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out, ContainsSubstring("and no setting of it that was tried makes it fit\n"));
+}
+
+TEST_CASE("tidepool advise gives a compiled model the largest budget with which min-cut fits") {
+  const Json json = changes_of("0.7x", "budget");
+  REQUIRE(json.at("changes").size() == 1);
+  const Json& change = json.at("changes").at(0);
+  CHECK(change.at("fits") == true);
+  const std::string code = change.at("code");
+  const std::string start =
+      "import torch._functorch.config\n\n\ndef apply(model):\n    torch._functorch.config.activation_memory_budget = ";
+  REQUIRE(code.starts_with(start));
+  CHECK(code.ends_with("\n    model.compile()\n"));
+  const double budget = std::stod(code.substr(start.size()));
+  const auto peak_with = [&](double share) {
+    return Json::parse(
+               run_program({"simulate", kSample, "--policy", fmt::format("min-cut(budget={:.2f})", share), "--json"})
+                   .out)
+        .at("peak_bytes")
+        .get<std::int64_t>();
+  };
+  CHECK(peak_with(budget) == change.at("peak_bytes").get<std::int64_t>());
+  CHECK(peak_with(budget + 0.05) > json.at("capacity_bytes").get<std::int64_t>());
 }
 
 TEST_CASE("tidepool advise refuses what it has no answer to") {

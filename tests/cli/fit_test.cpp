@@ -54,6 +54,29 @@ TEST_CASE("a job that does not fit is a result") {
   const ProgramResult result = run_program({"fit", folder.file("large.jsonl"), "--device", "t4"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out, StartsWith("does not fit: 20.13 of 14.58 GiB, 5.553 GiB too much\n"));
+  CHECK_THAT(result.out, ContainsSubstring(
+                             "\nwhat to do: 14.45 GiB are left for the step's tensors\n"
+                             "  no advice yet: no forward op has a module, so nothing can be said of modules; expected "
+                             "a training step as recorded by `tidepool record --torch` or `record --dry --torch`\n"
+                             "  as code, from:\n    tidepool record --dry --torch -o run.tide -- COMMAND\n"
+                             "    tidepool advise run.tide --capacity "));
+}
+
+TEST_CASE("a job that does not fit gets the best change of each kind") {
+  const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2_xl.tide";
+  const Json json = Json::parse(run_program({"fit", job, "--device", "t4", "--json"}).out);
+  const Json& advice = json.at("advice");
+  // What is too much has to go from the tensors that are alive at the peak.
+  CHECK(advice.at("capacity_bytes").get<std::int64_t>() ==
+        json.at("live_bytes").get<std::int64_t>() + json.at("margin_bytes").get<std::int64_t>());
+  std::vector<std::string> kinds;
+  for (const Json& change : advice.at("changes")) kinds.push_back(change.at("kind"));
+  std::sort(kinds.begin(), kinds.end());
+  CHECK(kinds == std::vector<std::string>{"budget", "checkpoint", "offload", "selective-checkpoint"});
+  CHECK(advice.at("commands").size() == 1);
+  const ProgramResult result = run_program({"fit", job, "--device", "t4"});
+  CHECK_THAT(result.out, ContainsSubstring("alive at the peak, time +1.4 %; not enough\n"));
+  CHECK_THAT(result.out, ContainsSubstring("    " + advice.at("commands").at(0).get<std::string>() + "\n"));
 }
 
 TEST_CASE("tidepool fit records a command dry, and judges what PyTorch's allocator reserves in it") {

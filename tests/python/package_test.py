@@ -240,6 +240,8 @@ class Package(unittest.TestCase):
         printed, = self.program("advise", str(SAMPLE), "--capacity", "0.9x", "--plans", "none", "--json")
         self.assertEqual(list(changes["kind"]), [change["kind"] for change in printed["changes"]])
         self.assertEqual(changes.attrs["base_peak_bytes"], printed["base_peak_bytes"])
+        offloads = tidepool.advise(self.trace, "0.9x", kinds=["offload", "budget"])
+        self.assertLessEqual(set(offloads["kind"]), {"offload", "budget"})
 
     def test_what_is_printed_is_python_s_own(self):
         shown = subprocess.run([sys.executable, "-c", "import tidepool; print('before'); "

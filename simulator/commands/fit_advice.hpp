@@ -1,0 +1,29 @@
+// What to do about a job that does not fit: changes of its script, or what to record to get them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/advise/advise.hpp"
+#include "simulator/fit/fit.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+struct FitAdvice {
+  Bytes capacity;                     ///< that is left for the step's tensors
+  std::vector<Change> changes = {};   ///< the best of each kind that changes the script; none if the trace cannot say
+  std::string missing = {};           ///< then: why
+  std::vector<std::string> commands;  ///< that give advice in full
+};
+
+/// @param name      file of the trace; "" if it is not kept
+/// @param snapshot  whether it is of a memory snapshot, which has no operators
+/// @return          nothing if the job fits, or if it cannot fit whatever becomes of the tensors
+std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const std::string& name, bool snapshot);
+
+/// Lines for people, the first one empty.
+std::string text_of(const FitAdvice& advice);
+
+}  // namespace tidepool
