@@ -34,6 +34,7 @@ NAVIGATION = [
     {"How to": [{"See whether it fits": f"{GUIDE}/fit.md"}, {"Choose what to checkpoint": f"{GUIDE}/advise.md"},
                 {"Out of memory": f"{GUIDE}/out_of_memory.md"}, {"Import what you have": f"{GUIDE}/import.md"},
                 {"When recording cannot go on": f"{GUIDE}/recording.md"}, {"Sweeps": f"{GUIDE}/sweeps.md"},
+                {"One job, three recordings": f"{GUIDE}/one_story.md"},
                 {"Several GPUs": f"{GUIDE}/ranks.md"}, {"Place memory": f"{GUIDE}/placing.md"},
                 {"Reorder ops": f"{GUIDE}/order.md"},
                 {"Write a policy": f"{GUIDE}/policy.md"}, {"Describe a machine": f"{GUIDE}/machine.md"},

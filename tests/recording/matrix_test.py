@@ -34,7 +34,7 @@ BROKEN = {"crash": 1, "out-of-memory": 1, "missing-module": 1, "exit": 3, "sigki
 COMMIT = {
     "record": {"workers", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "ddp", "disk-full", "crash",
                "exit", "sigkill"},
-    "run": {"workers", "amp", "accumulate", "compile", "disk-full", "crash", "sigkill"},
+    "run": {"workers", "amp", "accumulate", "compile", "ddp", "disk-full", "crash", "sigkill"},
     "dry": {"workers", "crash", "sigkill"},
 }
 
@@ -248,6 +248,21 @@ class Dry(Jobs):
                     self.assertEqual((facts["iterations"], facts["evidence"]["parameter"]), (1, 0))
                     self.assertGreater(facts["kind_bytes"]["activation"], 0)
                 self.assertGreater(facts["kernels"], 10)
+
+    def test_a_step_on_the_cpu_and_in_a_dry_run_is_the_same_step(self):
+        job = [sys.executable, os.path.join(HERE, "models.py"), "unet", "--device"]
+        ways = {"cpu": ["--no-gpu", "--times", "a100-40gb"], "cuda": ["--dry", "--device", "a100-40gb"]}
+        peaks, overheads = {}, {}
+        for device, options in ways.items():
+            trace = self.file(device + ".tide")
+            result = self.run_program("record", "--torch", *options, "--skip", "1", "--iterations", "1", "-o", trace, "--", *job,
+                                      device)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            peaks[device] = self.facts(trace)["ideal_peak_bytes"]
+            result = self.run_program("simulate", trace, "--json", "--policy", "dtr", "--pool", "ideal", "--capacity", "0.8x")
+            overheads[device] = json.loads(result.stdout)["overhead_ratio"]
+        self.assertAlmostEqual(peaks["cuda"] / peaks["cpu"], 1, delta=0.005)
+        self.assertAlmostEqual(overheads["cuda"], overheads["cpu"], delta=0.01)
 
     def test_a_plan_for_recorded_operators_is_carried_out_on_the_stand_in(self):
         trace, plan = self.file("gpu.tide"), self.file("gpu.plan")

@@ -189,5 +189,17 @@ Status cuMemGetAllocationPropertiesFromHandle(void* properties, std::uint64_t) {
   return kSuccess;
 }
 
+// Memory shared between processes or devices: PyTorch 2.6 looks these up at its first error of memory, and calls them only for
+// symmetric memory.
+Status cuMemExportToShareableHandle(void*, std::uint64_t, int, unsigned long long) { return kNotSupported; }
+Status cuMemImportFromShareableHandle(std::uint64_t*, void*, int) { return kNotSupported; }
+Status cuMemsetD32Async(std::uint64_t, unsigned, std::size_t, void*) { return kNotSupported; }
+Status cuStreamWriteValue32(void*, std::uint64_t, unsigned, unsigned) { return kNotSupported; }
+Status cuMulticastCreate(std::uint64_t*, const void*) { return kNotSupported; }
+Status cuMulticastAddDevice(std::uint64_t, int) { return kNotSupported; }
+Status cuMulticastBindMem(std::uint64_t, std::size_t, std::uint64_t, std::size_t, std::size_t, unsigned long long) {
+  return kNotSupported;
+}
+
 }  // extern "C"
 #pragma GCC visibility pop

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Three recordings of one job beside each other: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
+
+Of each model of models.py: buffers and ideal peak of one step, and how far the recordings' overheads of one policy are apart
+at 0.6 and 0.8 of their peak, at most. All are priced for one device. Needs a PyTorch for CUDA, torchvision, transformers and
+peft; no GPU.
+
+    tests/recording/recordings_table.py [--program build/tidepool] [--policies dtr,lru-swap] [MODEL...]
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+JOB, PACKAGES = HERE / "models.py", HERE.parent.parent / "tracer" / "torch"
+MODELS = ("resnet50", "vit", "unet", "gpt2", "bert", "llama_lora")
+WAYS = ("fake", "cpu", "dry")
+DEVICE, MACHINE = "a100-40gb", "a100-pcie4"
+# What only a GPU has: cuBLAS works without its workspaces here, whose sizes the other recordings cannot know.
+NO_WORKSPACES = {"CUBLAS_WORKSPACE_CONFIG": ":0:0", "CUBLASLT_WORKSPACE_SIZE": "0"}
+
+
+def record(program, model, folder):
+    """The traces of a model, by way."""
+    job = [sys.executable, str(JOB), model]
+    options = ["record", "--torch", "--skip", "1", "--iterations", "1", "--times", DEVICE]
+    traces = {way: f"{folder}/{model}.{way}.tide" for way in WAYS}
+    fake = f"{folder}/{model}.jsonl.gz"
+    runs = [[*job, "--fake", fake, "--times", DEVICE], [program, "import", fake, "-o", traces["fake"]],
+            [program, *options, "--no-gpu", "-o", traces["cpu"], "--", *job],
+            [program, *options, "--dry", "--device", DEVICE, "-o", traces["dry"], "--", *job, "--device", "cuda"]]
+    environment = {**os.environ, **NO_WORKSPACES, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1"}
+    for command in runs:
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if ran.returncode != 0:
+            sys.exit(f"{model}: {' '.join(command[:2])} ended with {ran.returncode}:\n{ran.stderr}")
+    return traces
+
+
+def answer(program, *arguments):
+    ran = subprocess.run([program, *arguments, "--json"], capture_output=True, text=True)
+    return json.loads(ran.stdout) if ran.stdout.strip() else {"outcome": "error", "message": ran.stderr}
+
+
+def overhead(program, trace, policy, capacity):
+    """As a number, or what came instead."""
+    found = answer(program, "simulate", trace, "--policy", policy, "--capacity", capacity, "--machine", MACHINE, "--pool",
+                   "ideal", "--overhead-limit", "3")
+    return found["overhead_ratio"] - 1 if found["outcome"] == "ok" else found["outcome"]
+
+
+def apart(values):
+    """Percentage points between the least and the greatest; None where some are numbers and some are not."""
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) == len(values):
+        return 100 * (max(numbers) - min(numbers))
+    return 0.0 if len(set(map(str, values))) == 1 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--program", default="build/tidepool")
+    parser.add_argument("--policies", help="separated by commas; all but those that take minutes unless given")
+    parser.add_argument("--folder", help="where the traces are kept")
+    parser.add_argument("--verbose", action="store_true", help="each overhead that is not within one point of the others")
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    program = str(pathlib.Path(asked.program).resolve())
+    policies = asked.policies.split(",") if asked.policies else [
+        policy["name"] for policy in answer(program, "policies") if policy["kind"] in ("swap", "remat", "hybrid")]
+    print(f"{len(policies)} policies, counted bytes, {MACHINE}, operators priced for {DEVICE}\n")
+    print("| model | buffers: " + ", ".join(WAYS) + " | ideal peak in MiB | peaks apart | 0.6x: within 1 point | 0.8x |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(asked.jobs) as executor:
+        folder = asked.folder or temporary
+        for model in asked.models or MODELS:
+            traces = record(program, model, folder)
+            infos = [answer(program, "info", traces[way]) for way in WAYS]
+            peaks = [info["ideal_peak_bytes"] for info in infos]
+            cells, notes = [], []
+            for capacity in ("0.6x", "0.8x"):
+                runs = {policy: [executor.submit(overhead, program, traces[way], policy, capacity) for way in WAYS]
+                        for policy in policies}
+                rows = {policy: [run.result() for run in results] for policy, results in runs.items()}
+                close = [policy for policy, values in rows.items() if (away := apart(values)) is not None and away <= 1]
+                cells.append(f"{len(close)}/{len(policies)}")
+                notes += [f"    {capacity} {policy}: " + ", ".join(
+                    f"{100 * value:+.1f} %" if isinstance(value, float) else value for value in values)
+                    for policy, values in rows.items() if policy not in close]
+            print(f"| {model} | {', '.join(str(info['buffers']) for info in infos)} | "
+                  f"{', '.join(f'{peak / 2**20:.1f}' for peak in peaks)} | {100 * (max(peaks) / min(peaks) - 1):.2f} % | "
+                  f"{cells[0]} | {cells[1]} |", flush=True)
+            if asked.verbose:
+                print("\n".join(notes), flush=True)
+
+
+if __name__ == "__main__":
+    main()
