@@ -18,7 +18,7 @@
 namespace tidepool {
 namespace {
 
-constexpr double kMostSteps = 2e8, kStepsPerOp = 1e6;
+constexpr double kMostSteps = 8e8, kStepsPerOp = 4e6;
 
 bool has_problem(const Trace& trace, const RunSpec& spec) {
   const auto one = [&](std::size_t op) { return trace.made(OpId{op}).size() == 1; };

@@ -25,7 +25,7 @@ struct RerunSchedule {
 };
 
 struct RerunSearch {
-  std::int64_t steps = 200'000'000;  ///< effort: runs visited over all tried schedules
+  std::int64_t steps = 200'000'000;  ///< effort: ops and values visited
   std::int64_t enough = 0;           ///< ns: stops at a schedule with at most this rerun time
   std::uint64_t seed = 1;
 };
@@ -33,7 +33,8 @@ struct RerunSearch {
 /// Simulated annealing. Between two uses of a value by first runs (and after the last one), the value is kept from the
 /// first use up to one stage, and again from another stage up to the second use. If it is needed in between, its op is
 /// rerun, and recursively the producers of absent inputs. A state of the search is such a pair of stages for every
-/// interval between uses; a move changes one pair, or two that overlap. Rounds begin with the best state.
+/// interval between uses; a move changes one pair, or two that overlap. Many short searches begin with everything kept,
+/// and a longer one with the best of their states; each has rounds that begin with its best state.
 /// Bytes beyond `room` have a price, which rises while schedules exceed it and falls while they fit. Deterministic.
 /// @return  the best schedule that fits; nothing if none was found
 std::optional<RerunSchedule> search_reruns(const RerunProblem& problem, const RerunSearch& search);
