@@ -103,7 +103,7 @@ AdvisedStep step_to_advise(Trace trace) {
   return found ? std::move(*found) : AdvisedStep{std::move(trace)};
 }
 
-Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const Tried& tried) {
+Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried) {
   if (!has_modules(step.trace))
     refuse(
         "no forward op has a module, so nothing can be said of modules; expected a training step as recorded by "

@@ -54,7 +54,7 @@ struct PlanWords {
 const std::vector<std::string>& kinds_of_changes();
 
 /// What is tried.
-struct Tried {
+struct AdviceOptions {
   std::vector<std::string> kinds;     ///< of kinds_of_changes()
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
 };
@@ -62,6 +62,6 @@ struct Tried {
 /// @param words  as the user gave them
 /// @param spec   pool, capacity and machine; `policy` is not looked at
 /// @throws InputError  what the step lacks and how it is recorded
-Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const Tried& tried);
+Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);
 
 }  // namespace tidepool

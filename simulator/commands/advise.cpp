@@ -32,9 +32,9 @@ struct Arguments {
 using Json = nlohmann::ordered_json;
 
 /// @throws InputError  "no kind of change named 'offlod', did you mean 'offload'?; known: ..."
-Tried tried_of(const Arguments& arguments) {
-  Tried tried{.kinds = arguments.kinds.empty() ? kinds_of_changes() : split_list(arguments.kinds),
-              .planners = split_list(arguments.plans)};
+AdviceOptions tried_of(const Arguments& arguments) {
+  AdviceOptions tried{.kinds = arguments.kinds.empty() ? kinds_of_changes() : split_list(arguments.kinds),
+                      .planners = split_list(arguments.plans)};
   for (const std::string& kind : tried.kinds)
     if (const auto& known = kinds_of_changes(); std::find(known.begin(), known.end(), kind) == known.end())
       throw InputError{unknown_name("kind of change", kind, known)};
@@ -130,7 +130,7 @@ int run(const Arguments& arguments) {
   if (!arguments.apply.empty() && arguments.apply != "pytorch")
     refuse("--apply: '{}' is no framework that code can be written for; expected pytorch", arguments.apply);
   if (!arguments.apply.empty() && arguments.json) refuse("--apply: expected it without --json");
-  const Tried tried = tried_of(arguments);
+  const AdviceOptions tried = tried_of(arguments);
   Trace trace = load_trace(arguments.trace);
   try {
     require_one_device(trace, "`advise` changes one");
