@@ -130,10 +130,9 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
                    [&](const Change& a, const Change& b) { return is_better(a, b, spec.capacity); });
   if ((is_tried("selective-checkpoint") || is_tried("budget")) && !has_operators(step.trace))
     advice.notes.push_back(
-        "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; record with "
-        "--keep-raw, "
-        "and "
-        "`tidepool import RUN.raw --format raw-operators -o OPERATORS.tide`");
+        "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; expected one "
+        "of "
+        "`record --torch`, on a GPU or dry without --kernels");
   return advice;
 }
 

@@ -21,8 +21,7 @@ double number_behind(const std::string& text, const std::string& word) {
 }
 
 double dry_peak(const std::string& python, const std::string& trace, const std::string& change) {
-  std::vector<std::string> words{"record", "--dry", "--torch", "--keep-raw", "-o",
-                                 trace,    "--",    python,    kScript,      "cuda"};
+  std::vector<std::string> words{"record", "--dry", "--torch", "-o", trace, "--", python, kScript, "cuda"};
   if (!change.empty()) words.push_back(change);
   const ProgramResult run = run_program(words);
   INFO(run.err);
@@ -45,7 +44,7 @@ TEST_CASE("a script that is changed as advised peaks where the advice says, and 
   const std::string trace = folder.file("run.tide");
   CHECK(dry_peak(python, trace, "") > 0);
   const double before = gradients(python, "", folder);
-  for (const std::string kind : {"checkpoint", "offload"}) {
+  for (const std::string kind : {"checkpoint", "selective-checkpoint", "offload"}) {
     INFO(kind);
     const Json said = Json::parse(run_program({"advise", trace, "--capacity", "0.8x", "--kinds", kind, "--json"}).out);
     REQUIRE_FALSE(said.at("changes").empty());

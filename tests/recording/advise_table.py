@@ -130,20 +130,12 @@ def record(arguments, name, trace, change=None):
     job, given = [sys.executable, str(SCRIPTS / f"{name}.py")], [str(change)] if change else []
     if name in MODELS:
         job, given = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name], ["--change", str(change)] if change else []
-    command = [arguments.program, "record", "--dry", "--torch", "--keep-raw", "--device", arguments.device, "-o", str(trace), "--"]
+    command = [arguments.program, "record", "--dry", "--torch", "--device", arguments.device, "-o", str(trace), "--"]
     ran = subprocess.run(command + job + given, capture_output=True, text=True, cwd=trace.parent)
     peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
     return int(peaks[0])
-
-
-def operators_of(arguments, trace):
-    """The same recording with operators as ops, which selective checkpointing chooses from."""
-    path = trace.with_suffix(".operators.tide")
-    command = [arguments.program, "import", str(trace.with_suffix(".raw")), "--format", "raw-operators", "-o", str(path)]
-    subprocess.run(command, check=True, capture_output=True)
-    return path
 
 
 def advise(arguments, trace, capacity):
@@ -177,7 +169,6 @@ def rows_of(arguments, name, folder):
     """(cells, difference) of each change."""
     trace, tried = folder / f"{name}.tide", set()
     peak = record(arguments, name, trace)
-    trace = operators_of(arguments, trace)
     for capacity in arguments.capacity.split(","):
         said = advise(arguments, trace, capacity)
         if said["base_peak_bytes"] != peak:
