@@ -7,7 +7,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("run says what it needs") {
+TEST_CASE("run refuses options without those that they need") {
   const auto refusal = [](const std::vector<std::string>& arguments) {
     const ProgramResult result = run_program(arguments);
     CHECK(result.code == 2);
@@ -21,14 +21,14 @@ TEST_CASE("run says what it needs") {
         "as in 512MiB\n");
 }
 
-TEST_CASE("run limits a job to a plan only where there is one") {
+TEST_CASE("run --enforce is refused without a plan") {
   const ProgramResult result = run_program({"run", "--layout", "a.layout", "--enforce", "--", "true"});
   CHECK(result.code == 2);
   CHECK(result.err == "tidepool: run: --enforce limits the job to a plan's capacity; expected --plan\n");
 }
 
 TEST_CASE("run says in one sentence which promise was not kept, and ends with 1") {
-  // A step of one op that writes 512 B; the plan needs as much.
+  // A step of one op that writes 512 B.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 512_B});
   const VersionId version = build.run({.duration = 1_us}, {{a, Access::kWrite, Evidence::kSchema}})[0];
@@ -57,8 +57,8 @@ TEST_CASE("run says in one sentence which promise was not kept, and ends with 1"
   CHECK(said("{" + followed + R"(,"peak_bytes":512,"left_out":{"drop":7,"swap_in":1}})", 1) ==
         "tidepool: not carried out in full: in 3 iterations these actions could not be done: drop 7, swap_in 1\n");
   CHECK(said(R"({"iterations":2,"deviations":0,"measured":0,"counts":{},"lost":[]})", 1) ==
-        "tidepool: nothing measured: 2 iterations were as recorded; expected more, the first two in a row learn which "
-        "tensors go on from one step to the next\n");
+        "tidepool: nothing measured: 2 iterations were as recorded; expected more: the first two in a row only show "
+        "which tensors outlive a step\n");
   const std::string lost = R"("lost":[{"op":1,"expected":"aten::embedding","saw":"aten::mm"}])";
   CHECK(said(R"({"iterations":0,"deviations":5,"measured":0,"counts":{},)" + lost + "}", 1) ==
         "tidepool: not carried out: no iteration was as recorded: op 1: saw aten::mm; expected aten::embedding\n");

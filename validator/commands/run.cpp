@@ -134,8 +134,8 @@ std::string broken_promise(const Arguments& arguments, const Json& json, const s
                  "order";
   if (number("measured") == 0)
     return fmt::format(
-        "nothing measured: {} iteration{} as recorded; expected more, the first two in a row learn which tensors go on "
-        "from one step to the next",
+        "nothing measured: {} iteration{} as recorded; expected more: the first two in a row only show which tensors "
+        "outlive a step",
         number("iterations"), number("iterations") == 1 ? " was" : "s were");
   if (json.contains("left_out") && !json["left_out"].empty()) {
     std::string list;

@@ -1,5 +1,5 @@
 """Python imports this module when it starts, because `tidepool run` and `tidepool record --torch` put its folder first
-on the path. It waits until the program has imported torch, and attaches then. A sitecustomize of the user's runs, too."""
+on the path. It waits until the program has imported torch, and attaches then. The user's own sitecustomize runs too."""
 
 import atexit
 import importlib.abc
@@ -18,7 +18,7 @@ def _run_users_own():
 
 
 class _AfterTorch(importlib.abc.MetaPathFinder):
-    """Finds torch as it would be found anyway, and attaches once it has been loaded."""
+    """Leaves the search for torch to the other finders, and attaches when torch has been loaded."""
 
     def find_spec(self, name, path, target=None):
         if name != "torch":
@@ -37,7 +37,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
 
 def _say_last():
-    """Leaves the exception that ended the program beside what was recorded, for the message about it."""
+    """Writes the exception that ended the program beside the raw files, for the message of `tidepool record`."""
     value = getattr(sys, "last_value", None)
     folder = os.environ["TIDEPOOL_RAW"]
     if value is None or os.getpid() != _PROCESS or not os.path.isdir(folder):

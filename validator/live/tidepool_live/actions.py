@@ -1,21 +1,21 @@
-"""The actions of a plan, carried out on a live job's tensors."""
+"""Execution of a plan's actions on a live job's tensors."""
 
 import torch
 
 
 class Actions:
-    """What a plan asks for, done to the contents of the job's buffers.
+    """Executes actions of a plan on the contents of the job's buffers.
 
     plan      a LiveProgram
-    device    where tensors are (Device)
-    contents  what there is of each version (Contents)
-    report    counts what was done and what was left out (Report)
+    device    the device of the tensors (CudaDevice or HostDevice)
+    contents  the locations of versions (Contents)
+    report    counts the actions that were done and those that were left out (Report)
     """
 
     def __init__(self, plan, device, contents, report):
         self._plan, self._copies, self._contents, self._report = plan, device, contents, report
         self.recipes = {}  # op of this iteration -> how to run it again
-        self._bringing = set()
+        self._bringing = set()  # versions that require() is recomputing: a cycle is an error
 
     def do(self, verb, subject):
         if verb == "run":
@@ -28,7 +28,7 @@ class Actions:
         if done:
             self._report.count(verb)
         elif verb == "drop" and not self._contents.resizable(subject, self._plan.buffer_of[subject]):
-            self._report.count("stays")  # memory that is not the allocator's
+            self._report.count("stays")  # its memory is not from the allocator
         else:
             self._report.left_out(verb)
 
@@ -41,7 +41,7 @@ class Actions:
     def _drop(self, version, buffer):
         content = self._contents.of(version)
         if (content is None or content.host is None) and not self._can_compute(version):
-            # In the trace nobody reads it again; here somebody may.
+            # No op of the trace reads it again, but code of the job may.
             if buffer not in self._contents.tensors or not self._contents.swap_out(version, buffer):
                 return False
         return self._contents.drop(version, buffer)
@@ -62,7 +62,7 @@ class Actions:
         return producer >= 0 and producer in self.recipes
 
     def _run_again(self, index):
-        """Runs an op of this iteration a second time. What it makes and is there already is not kept twice."""
+        """Runs an op of this iteration again. Outputs that are resident already are kept, and the new ones freed."""
         recipe = self.recipes.get(index)
         if recipe is None:
             return False
@@ -94,13 +94,13 @@ class Actions:
         if use.before is not None and not (use.after is not None and self._contents.is_copy(use.after)):
             return self._contents.storage(use.before, use.buffer)
         storage = self._contents.storage(use.after, use.buffer)
-        if storage is None:  # it writes over all of a storage that was made without content
+        if storage is None:  # the op overwrites the whole storage
             storage = torch.UntypedStorage(self._plan.sizes[use.buffer], device=self._copies.where)
             self._contents.put(use.after, storage)
         return storage
 
     def require(self, version):
-        """Brings a version back by whatever way there is."""
+        """Makes a version resident: swaps it in or recomputes it."""
         buffer = self._plan.buffer_of[version]
         if self._contents.storage(version, buffer) is not None or self._contents.swap_in(version, buffer):
             return
@@ -113,7 +113,7 @@ class Actions:
         self._bringing.discard(version)
 
     def settle(self, spared=()):
-        """Everything that the program still has comes back to where its tensors expect it, but for spared versions."""
+        """Brings the content of all live tensors back to their storages, except spared versions."""
         with torch._C._AutoDispatchBelowAutograd():
             for number, tensors in list(self._contents.tensors.items()):
                 version = tensors.version

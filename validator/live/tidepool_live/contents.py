@@ -1,5 +1,5 @@
-"""Where the content of each version is while a plan moves it: in its own storage, in one of ours, on the host, or
-nowhere, to be computed again."""
+"""Location of each version's content while a plan is executed: in the program's storage, in a storage of the plan, on
+the host, or nowhere until it is recomputed."""
 
 import weakref
 
@@ -9,21 +9,23 @@ from .device import bytes_of
 
 
 class Tensors:
-    """The live tensors' side of one trace buffer in this iteration."""
+    """The live tensors of one trace buffer in this iteration."""
 
     def __init__(self, storage, version):
-        self.home = weakref.ref(storage)  # what the program's tensors share
-        self.version = version  # what the program sees there now
+        self.home = weakref.ref(storage)  # the storage that the program's tensors share
+        self.version = version  # the version that the tensors have now
 
 
 class Content:
-    """One version that the plan has touched.
+    """A version that an action of the plan has used.
 
-    place  weak reference to the storage that holds it, None while none does
-    owned  the same storage, if only the plan keeps it: what was computed again has no other owner
-    copied whether it holds a copy of the version before, which an op is about to change
-    ended  whether the plan has no further use for it; it goes with the program's last tensor then
-    host   its copy there; out and back are the events that end the copies, source what is being copied
+    place   weak reference to the storage that holds it, None while none does
+    owned   the same storage, if only the plan keeps it: a recomputed version has no other owner
+    copied  whether the storage has a copy of the replaced version, which an op will change
+    ended   whether the plan does not use it any more; then it ends with the program's last tensor
+    host    its copy on the host
+    out, back  events at the end of the swap-out and the swap-in, None if none is under way
+    source  the storage that a swap-out reads
     """
 
     def __init__(self):
@@ -39,11 +41,10 @@ class Content:
 
 
 class Contents:
-    """Moves the bytes of versions. Says with each verb whether it could be done.
+    """Swaps, drops and restores versions. Each action returns whether it could be done.
 
-    A version that leaves the device shrinks its storage to nothing: the program's tensors stay what they are and have
-    no bytes. It comes back into that storage from the host, or into a new one by computing, which the Follower then
-    hands to ops instead.
+    When a version leaves the device, its storage is resized to 0 bytes; the program's tensors stay valid. A swap-in
+    fills the same storage again. A recomputed version gets a new storage, and the Follower gives ops tensors with it.
     """
 
     def __init__(self, device, meter):
@@ -67,18 +68,18 @@ class Contents:
         return tensors.home()
 
     def home(self, version, buffer):
-        """The storage of the program's tensors, if this version is what they show and they still exist."""
+        """The storage of the program's tensors, if they exist and have this version."""
         tensors = self.tensors.get(buffer)
         return tensors.home() if tensors is not None and tensors.version == version else None
 
     def put(self, version, storage):
-        """A version that was computed again, in a storage that nobody else keeps."""
+        """Records that a version was recomputed, in a storage that only the plan keeps."""
         content = self._contents.setdefault(version, Content())
         content.put(storage, owned=True)
         self._meter.count(storage)
 
     def copy(self, parent, version, buffer):
-        """A place for a version that begins as a copy of the one before it, which stays."""
+        """Gives a version a storage with a copy of the version that it replaces, which stays."""
         self.ready(parent)
         source = self.storage(parent, buffer)
         target = torch.UntypedStorage(source.nbytes(), device=source.device)
@@ -91,7 +92,7 @@ class Contents:
         return content is not None and content.copied
 
     def take_copy(self, version):
-        """Whether the version was a copy of the one before until now."""
+        """Whether the storage had a copy of the replaced version; from now on it counts as changed."""
         copied = self.is_copy(version)
         if copied:
             self._contents[version].copied = False
@@ -100,7 +101,7 @@ class Contents:
     def swap_out(self, version, buffer):
         storage = self.storage(version, buffer)
         if storage is None:
-            return self.only_on_host(version)  # since the step before
+            return self.only_on_host(version)  # swapped out in the previous step
         content = self._manage(version, storage)
         if content.host is None:
             size = storage.nbytes()
@@ -113,7 +114,7 @@ class Contents:
     def drop(self, version, buffer):
         storage = self.storage(version, buffer)
         if storage is None:
-            return version in self._contents  # it is away already
+            return version in self._contents  # it has left the device already
         if not storage.resizable():
             return False
         content = self._manage(version, storage)
@@ -123,7 +124,7 @@ class Contents:
         return True
 
     def resizable(self, version, buffer):
-        """Whether the memory of a version can be given back: not what comes from NumPy or is shared with a loader."""
+        """Whether the memory of a version can be freed. Memory of NumPy, or shared with a data loader, cannot."""
         storage = self.storage(version, buffer)
         return storage is None or storage.resizable()
 
@@ -144,14 +145,14 @@ class Contents:
         return True
 
     def ready(self, version):
-        """Lets ops go on only when a copy in has ended."""
+        """Later ops wait until the swap-in of a version has ended."""
         content = self._contents.get(version)
         if content is not None and content.back is not None:
             self._device.wait(content.back)
             content.back = None
 
     def finish(self, version):
-        """Lets ops go on only when copies of a version have ended: before its memory changes hands or content."""
+        """Later ops wait until all copies of a version have ended: before its memory is reused or overwritten."""
         self.ready(version)
         content = self._contents.get(version)
         if content is not None and content.out is not None:
@@ -159,7 +160,7 @@ class Contents:
             content.out = content.source = None
 
     def end(self, version, buffer):
-        """The program has no further use for a version; tensors that it still holds keep their content."""
+        """The program does not use a version any more. Tensors that it still has keep their content."""
         content = self._contents.get(version)
         if content is None:
             return
@@ -167,11 +168,11 @@ class Contents:
         home = self.home(version, buffer)
         if home is None:
             self.forget(version)
-        elif content.owned is home:  # whoever has a view of it keeps it
+        elif content.owned is home:  # the program's tensors keep it
             content.owned = None
 
     def released(self, version):
-        """The program's last tensor has gone; only the plan may still want what it keeps itself."""
+        """The program's last tensor has ended. Forgets the version unless the plan keeps it for a later use."""
         content = self._contents.get(version)
         if content is not None and (content.owned is None or content.ended):
             self.forget(version)
@@ -181,16 +182,16 @@ class Contents:
         self._contents.pop(version, None)
 
     def become(self, before, after):
-        """An op changed a version in place: what holds it is the next version now, its host copy is stale."""
+        """An op changed a version in place: its storage holds the next version now, and its host copy is outdated."""
         content = self._contents.pop(before, None)
         if content is None:
             return
-        there = self._contents.setdefault(after, Content())  # it may have a copy on the host from an earlier time
+        there = self._contents.setdefault(after, Content())  # it may have a copy on the host from its first run
         there.place, there.owned = content.place, content.owned
 
     def restore_home(self, version, buffer):
-        """Gives the program's tensors their bytes back, wherever the content is on device or host, and forgets it.
-        Returns whether the content was found."""
+        """Brings the content back to the storage of the program's tensors, from the device or the host, and forgets
+        the version. Returns whether the content was found."""
         home, storage = self.home(version, buffer), self.storage(version, buffer)
         if storage is None:
             if not self.swap_in(version, buffer):
@@ -220,7 +221,7 @@ class Contents:
         return content is not None and content.host is not None and content.storage() is None
 
     def rename(self, names):
-        """The next iteration begins: contents go by the names that their versions have there."""
+        """Begin of the next iteration: contents get the numbers of their versions in it. names: old -> new number."""
         self._contents = {names[version]: content for version, content in self._contents.items()}
 
     def _manage(self, version, storage):

@@ -1,5 +1,5 @@
-"""Copies between a device and the host, on streams of their own, ordered by events. One interface for both kinds of
-device, so that what is tested on the CPU is what runs on a GPU."""
+"""Copies between a device and the host, on separate streams, ordered by events. The CPU and a GPU have the same
+interface, so that tests on the CPU run the code that a GPU runs."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,7 +25,7 @@ class HostDevice:
         return torch.empty(size, dtype=torch.uint8)
 
     def copy(self, lane, target, source, after=None):
-        """Starts a copy on stream `lane` once event `after` has come. Returns the event of its end."""
+        """Starts a copy on stream `lane` ("out" or "in") after event `after`. Returns the event at the copy's end."""
 
         def work():
             if after is not None:
@@ -35,7 +35,7 @@ class HostDevice:
         return self._streams[lane].submit(work)
 
     def wait(self, event):
-        """Lets the compute stream go on only once the event has come."""
+        """The compute stream waits for the event."""
         event.result()
 
     def generator_state(self):
@@ -45,11 +45,11 @@ class HostDevice:
         torch.set_rng_state(state)
 
     def limit(self, size):
-        """Lets nobody use more than `size` bytes from now on. Returns whether it can: there is no such limit here."""
+        """Limits the memory of the process to `size` bytes. Returns whether that is possible: not on the CPU."""
         return False
 
     def clock(self):
-        return None  # ops end before the host goes on: the host's clock tells the time
+        return None  # ops end before the host continues: the host's clock is exact
 
 
 class CudaDevice:
@@ -64,7 +64,7 @@ class CudaDevice:
         return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
     def copy(self, lane, target, source, after=None):
-        """As HostDevice.copy. It also waits for what the compute stream has been given so far: ops that write the
+        """As HostDevice.copy. The copy also waits for all work issued to the compute stream so far: ops that write the
         source, and earlier users of the target's memory."""
         stream = self._streams[lane]
         stream.wait_stream(torch.cuda.current_stream(self.where))

@@ -1,4 +1,4 @@
-"""Follows a live job op by op and carries a plan out on its tensors."""
+"""Comparison of a live job with its trace, op by op, and execution of a plan on its tensors."""
 
 import weakref
 
@@ -20,19 +20,19 @@ from .recipes import EmptyRecipe, Recipe
 from .report import Report
 from .storages import LiveStorages
 
-GIVE_UP_AFTER = 8  # iterations in a row that do not go as recorded; then nothing is followed any more
+GIVE_UP_AFTER = 8  # iterations in a row that deviate from the trace; after them, the plan is not followed any more
 
 
 class Follower(Guest):
-    """While entered, knows which op of the recorded step each op of the job is, and carries the plan's actions out in
-    front of it. Made and entered between two steps, once the optimizer has its state.
+    """While entered, matches each op of the job with an op of the recorded step, and executes the plan's actions that
+    precede it. Created and entered between two steps, when the optimizer has its state.
 
     plan     a LiveProgram
-    report   receives what was measured (Report)
-    limit    bytes that the job may use once the whole plan is carried out; None for any number
+    report   receives the measurements (Report)
+    limit    bytes that the job may use once the whole plan is executed; None for no limit
 
-    An op that the trace does not have there ends the iteration for the plan: what is away comes back first, and nothing
-    more is done until the step begins again. So the job computes what it computes without a plan, whatever it does.
+    If an op is not the expected one, versions that are not resident are brought back before it runs, and the plan is
+    not followed until the step begins again. So the job has the same results as without a plan, whatever ops it runs.
     """
 
     work = "the plan"
@@ -49,17 +49,17 @@ class Follower(Guest):
         self._whole = False  # the iteration was followed from its first op on
         self._numbers = {}  # live Buffer -> trace buffer, in this iteration
         self._before = {}  # live Buffer -> trace buffer at the end of the iteration before
-        self._becomes = {}  # trace buffer at the end of an iteration -> the one it is in the next
-        self._became, self._lasting = {}, {}  # the same, and _numbers, when the last whole iteration had ended
-        self._issued = 0  # actions in front of ops [0, _issued) are done
+        self._becomes = {}  # trace buffer that outlives an iteration -> its trace buffer in the next iteration
+        self._became, self._lasting = {}, {}  # _becomes and _numbers at the end of the last whole iteration
+        self._issued = 0  # actions before ops [0, _issued) are done
         self._call = self._state = self._substitutes = None
-        self._between = 0  # ops beside the step since it was last matched
-        self._most_between = max(16, len(plan.ops) // 4)  # within the step
-        self._strange_op = ""  # the first of them
+        self._between = 0  # ops that are not in the trace, since the last op that is
+        self._most_between = max(16, len(plan.ops) // 4)  # such ops within a step; more are a deviation
+        self._strange_op = ""  # the first such op
         self._limit = limit
-        self._strange = 0
+        self._strange = 0  # iterations in a row that deviated
 
-    # What the Recorder asks for: the job's memory is counted, and each op is compared with the trace.
+    # The interface of the Recorder: the job's memory is counted, and each op is compared with the trace.
 
     def _new_program(self):
         return self
@@ -82,7 +82,7 @@ class Follower(Guest):
         pass
 
     def free(self, buffer):
-        """A storage of the buffer has ended. It may live on in another one, which the program has views of."""
+        """A storage of the buffer has ended. The buffer lives on if the program has views of another storage of it."""
         tensors = self._contents.tensors.get(self._numbers.get(buffer))
         if tensors is not None:
             self._contents.released(tensors.version)
@@ -114,14 +114,14 @@ class Follower(Guest):
             self._go_on(op, index)
 
     def _beside(self, op, signature, index):
-        """Whether an op that the step does not have there can run beside it: an evaluation between two steps, a look at
-        the loss. It must not change what the step uses, nor be the beginning of another step."""
+        """Whether an op that is not the expected one may run without ending the iteration: an evaluation between two
+        steps, a read of the loss. It must not write to buffers of the step, nor be the first op of the step."""
         if index == 0:
             return True
         return (self._between < self._most_between and signature != self._plan.ops[0].signature and
                 not any(access != "read" and buffer in self._numbers for buffer, access in op.uses))
 
-    # In front of an op.
+    # Before an op.
 
     def __exit__(self, *error):
         super().__exit__(*error)
@@ -159,21 +159,21 @@ class Follower(Guest):
         return result
 
     def give_up(self, error):
-        """The job goes on without the plan: something is wrong here, or it does what a plan cannot. Raises what keeps
-        content from being brought back."""
+        """The job continues without the plan, because of an error here or of an op that no plan supports. Raises an
+        error if content cannot be brought back."""
         self.settle()
         self.lose(error)
         self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
 
     def _require_room(self):
-        """What a device of the limited size would say."""
+        """Raises the error of a device of the limited size if the job uses more memory."""
         limit = self._limit
         if limit is None or not self.report.steady:
             return
         if self._copies.limit(limit):
             self._limit = None
         elif self._meter.now > limit:
-            self._limit = None  # what runs while the job ends may need more
+            self._limit = None  # raised once: code that runs while the job ends may need more memory
             self.report.out_of_memory(self._meter.now)
             raise torch.cuda.OutOfMemoryError(
                 f"tidepool run --enforce: {self._meter.now} bytes are in use; the plan's limit is {limit}")
@@ -182,23 +182,25 @@ class Follower(Guest):
         self.settle()
 
     def settle(self):
-        """All tensors get their content back, for code that reads memory without ops (torch.save)."""
+        """Brings the content of all tensors back, for code that reads memory without ops (torch.save)."""
         if self.lost:
             return
         with _disable_current_modes(), torch.no_grad():
             self._actions.settle()
 
     def resident(self, tensor):
-        """The tensor, or one with the same elements if its own storage is empty: for code that no op shows."""
+        """The tensor, or one with the same elements if its own storage is empty: for code that runs no ops."""
         buffer = self._storages.known(tensor)
-        if self.lost or not isinstance(buffer, Buffer) or buffer not in self._numbers or tensor.untyped_storage().nbytes() > 0:
+        if self.lost or not isinstance(buffer, Buffer) or buffer not in self._numbers:
+            return tensor
+        if tensor.untyped_storage().nbytes() > 0:
             return tensor
         with _disable_current_modes(), torch.no_grad():
             self._issue(self._matcher.expected())
             return self._bring(tensor, buffer, self._contents.tensors[self._numbers[buffer]].version)
 
     def _prepare(self, call):
-        """Does what the plan wants in front of this op, and gives its arguments tensors that hold their content."""
+        """Executes the plan's actions before this op. Returns the op's arguments with tensors that have content."""
         index = self._next_named(call)
         expected = self._plan.ops[index] if index is not None else None
         given = [(argument, tensor, self._storages.known(tensor)) for argument, tensor in call.tensors()]
@@ -206,8 +208,8 @@ class Follower(Guest):
             self._issue(index)
         else:
             expected = None
-            if call.short_name in UNINITIALISED or self._uses_empty(given):  # for the next op, or a view of what it uses
-                self._issue(self._matcher.expected())
+            if call.short_name in UNINITIALISED or self._uses_empty(given):
+                self._issue(self._matcher.expected())  # the call allocates for the next op, or is a view of its input
         if expected is None and self._whole and self._disturbs(call, given):
             self._actions.settle()
         self._state = None
@@ -216,7 +218,7 @@ class Follower(Guest):
         return self._with_content(call, expected, given)
 
     def _disturbs(self, call, given):
-        """Whether an op that is not expected may change what the step uses."""
+        """Whether an op that is not the expected one may write to buffers of the step."""
         return _changes_something(call, given) and any(
             call.access(argument, tensor) in ("write", "read_write") for argument, tensor, buffer in given
             if isinstance(buffer, Buffer) and buffer in self._numbers)
@@ -226,8 +228,8 @@ class Follower(Guest):
                    for _, tensor, buffer in given)
 
     def _next_named(self, call):
-        """Index of the op of the trace that this call may be, None if there is none. Ops without time that stand for
-        storages made empty come before it."""
+        """Index of the trace's op that this call may be, None if there is none. Skips the trace's ops for the creation
+        of empty storages, which take no time."""
         index = self._matcher.expected()
         if index != 0 and not self._whole:
             return None
@@ -236,7 +238,7 @@ class Follower(Guest):
         return index if self._plan.ops[index].name == call.name else None
 
     def _plausible(self, call, expected, given):
-        """Whether known arguments are among the buffers of the op, and are written only where it writes."""
+        """Whether the call may be the expected op: it writes to no known buffer that the expected op does not write."""
         accesses = {use.buffer: use.access for use in expected.uses}
         for argument, tensor, buffer in given:
             number = self._numbers.get(buffer) if isinstance(buffer, Buffer) else None
@@ -271,7 +273,7 @@ class Follower(Guest):
         return tree_map(fill, call.args), tree_map(fill, call.kwargs)
 
     def _bring(self, tensor, buffer, version):
-        """A tensor like this one whose storage holds the version, brought back now if the plan did not."""
+        """A tensor like this one whose storage holds the version. Brings the version back if the plan did not."""
         number = self._numbers[buffer]
         storage = self._contents.storage(version, number)
         if storage is None:
@@ -288,7 +290,7 @@ class Follower(Guest):
     # The plan's actions.
 
     def _issue(self, index):
-        """Carries out what stands in front of ops up to `index`."""
+        """Executes the actions that precede ops up to `index`."""
         if not self._whole and index != 0:
             return
         with torch._C._AutoDispatchBelowAutograd():
@@ -308,7 +310,7 @@ class Follower(Guest):
         raise RecordingError(f"{call.name} finds a buffer of {size} bytes that had {buffer.size}")
 
     def _same_buffers(self, op, index):
-        """Whether each buffer is the one that it has been since the iteration began."""
+        """Whether each known buffer is still the same trace buffer as earlier in the iteration."""
         for (buffer, _), use in zip(op.uses, self._plan.ops[index].uses):
             known = self._numbers.get(buffer)
             if index > 0 and known is not None and known != use.buffer:
@@ -332,13 +334,13 @@ class Follower(Guest):
                 tensors = self._contents.tensors[use.buffer]
                 self._contents.become(tensors.version, use.after)
                 tensors.version = use.after
-        self._issue(index)  # of ops that the trace splits, only the first is seen coming
+        self._issue(index)  # of a call that the trace has as several ops, only the first was known before it ran
         if index + 1 == len(self._plan.ops):
             self._issue(index + 1)
             self._finish()
 
     def _bind(self, buffer, use):
-        """This live buffer is that buffer of the trace."""
+        """From now on, the live buffer is the trace buffer of the use."""
         if self._numbers.get(buffer) == use.buffer:
             return
         self._unbind(use.buffer)
@@ -350,7 +352,7 @@ class Follower(Guest):
             self._becomes[self._before[buffer]] = use.buffer
 
     def _unbind(self, number):
-        """Another tensor takes this part in the step than the one that was expected, which gets its content back."""
+        """The trace buffer is not the live buffer that was expected, whose content is brought back."""
         expected = self._contents.tensors.get(number)
         if expected is None:
             return
@@ -377,15 +379,15 @@ class Follower(Guest):
             self._actions.recipes[index] = Recipe(self._call, use_of, expected, self._state)
 
     def _lose(self, index, name, other_op):
-        """The job does something else. It was seen coming, so that everything is back in place. other_op: an op is
-        another one, and not only the buffers that it uses are."""
+        """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
+        other_op: the op itself is another one; False: only its buffers are."""
         if self._whole:
             self._actions.settle()
             self.report.lost(index, self._plan.ops[index].name, name)
             self._strange += 1
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
-        if not other_op:  # what goes on from step to step is not what it was taken for
+        if not other_op:  # other tensors outlive the step than assumed
             self._lasting, self._before, self._became = {}, {}, {}
             self.report.unlearn()
         self._whole = False
@@ -399,8 +401,8 @@ class Follower(Guest):
                 self._contents.tensors[number] = Tensors(storage, self._plan.first_version[number])
 
     def _finish(self):
-        """The step is over. All that the program still has comes back, but for what the plan expects on the host when
-        the step begins. What outlives the step becomes what the next one finds."""
+        """The step has ended. All content of live tensors is brought back, except versions that the plan expects on
+        the host when the step begins. Buffers that outlive the step become buffers of the next one."""
         names = {}
         for number, then in self._becomes.items():
             if number in self._contents.tensors and self._plan.first_version[then] in self._plan.parked:
@@ -424,7 +426,7 @@ class Follower(Guest):
 
 
 class _Anywhere:
-    """Stands for Position: names and phases of ops are of no use here."""
+    """Replacement of Position, which finds module names and phases of ops: they are not needed here."""
 
     def __enter__(self):
         return self
@@ -440,7 +442,7 @@ class _Anywhere:
 
 
 def _changes_something(call, given):
-    """Whether an op could be one that a trace holds: it is no view and no question, and not about host memory."""
+    """Whether a trace could contain the op: it is no view, it writes or returns a tensor, and it uses the device."""
     if given and all(buffer is HOST or buffer is EMPTY for _, _, buffer in given):
         return False
     if call.short_name in UNINITIALISED or call.short_name in ("_unsafe_view", "lift_fresh"):

@@ -9,7 +9,7 @@ class Meter:
         self.now = self.peak = 0
 
     def count(self, storage):
-        """Counts a storage, or counts it anew after its size has changed."""
+        """Counts the bytes of a storage; called again when its size has changed."""
         key = storage._cdata
         _, before = self._counted.get(key, (None, 0))
         if key not in self._counted:
@@ -21,7 +21,7 @@ class Meter:
         self.peak = max(self.peak, self.now)
 
     def start(self):
-        """The peak from here on."""
+        """Begins a new interval, whose peak is measured."""
         self.peak = self.now
 
     def _end(self, key):

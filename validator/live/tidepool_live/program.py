@@ -1,19 +1,19 @@
-"""The plan as `tidepool run` hands it over: ops to expect, and what to do in front of each."""
+"""The plan in the form that `tidepool run` writes: the expected ops, and the actions before each."""
 
 import json
 from dataclasses import dataclass
 
 
-BLOCK = 512  # bytes: PyTorch's allocator for GPUs gives out multiples of it
+BLOCK = 512  # bytes: PyTorch's allocator for GPUs rounds sizes up to multiples of it
 
 
 class ProgramError(ValueError):
-    """The file is not what `tidepool run` writes."""
+    """The file does not have the form that `tidepool run` writes."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """One use of a buffer: the version read (None for "write") and the version made (None for "read")."""
+    """One use of a buffer: the version read (None for "write") and the version written (None for "read")."""
 
     buffer: int
     before: object
@@ -22,13 +22,13 @@ class Use:
 
     @property
     def version(self):
-        """The version that the op needs where it writes, or reads."""
+        """The version that the op reads, or the one that it writes if it reads none."""
         return self.after if self.before is None else self.before
 
 
 @dataclass(frozen=True)
 class ExpectedOp:
-    """An op of the recorded step. `recipe`: a dropped version may need it to be run again."""
+    """An op of the recorded step. `recipe`: the plan may run it again to recompute a dropped version."""
 
     name: str
     uses: tuple
@@ -38,13 +38,13 @@ class ExpectedOp:
 
 
 class LiveProgram:
-    """Ops in order, sizes of buffers in bytes, versions, and the actions in front of each op.
+    """Ops in order, sizes of buffers in bytes, versions, and the actions before each op.
 
-    In a trace whose recorder saw what the allocator gave out, not what was asked for, all sizes are multiples of BLOCK; sizes
-    of the live job are compared as such multiples then.
+    If all sizes are multiples of BLOCK, the recorder saw rounded sizes. Then sizes of the live job are rounded up to
+    multiples of BLOCK before they are compared.
 
     parked      versions that the plan expects on the host when the step begins
-    actions[i]  (verb, subject) in front of op i; the last entry stands after the last op
+    actions[i]  (verb, subject) before op i; the last entry has the actions after the last op
     """
 
     def __init__(self, content):
@@ -70,7 +70,7 @@ class LiveProgram:
             return cls(json.load(file))
 
     def signature(self, name, uses):
-        """What is compared between the recorded and the live op. uses: (bytes, access) in order."""
+        """The properties of an op that must be equal in the trace and in the job. uses: (bytes, access) in order."""
         return (name, *((-(-size // self._unit) * self._unit, access) for size, access in uses))
 
     def _op(self, op):
@@ -82,8 +82,8 @@ class LiveProgram:
 
 
 class Matcher:
-    """Where in an endlessly repeated step a stream of ops is: after each op, the longest prefix of the step that the
-    stream ends with (Knuth, Morris and Pratt). O(1) for each op, amortised."""
+    """Position of a sequence of ops in an endlessly repeated step: after each op, the longest prefix of the step that
+    the sequence ends with (Knuth, Morris and Pratt). O(1) for each op, amortised."""
 
     def __init__(self, signatures):
         self._signatures = signatures
@@ -101,7 +101,7 @@ class Matcher:
         return self.matched if self.matched < len(self._signatures) else 0
 
     def advance(self, signature):
-        """Takes the next op in. Returns whether it continued the step."""
+        """Advances by the next op. Returns whether it was the expected one."""
         length = self.expected()
         continued = self._signatures[length] == signature
         while length > 0 and self._signatures[length] != signature:

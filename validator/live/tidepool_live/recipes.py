@@ -1,18 +1,19 @@
-"""Ops as they were called, without their tensors, so that they can be run again."""
+"""Recorded calls of ops, without their tensors, for running them again."""
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 
 class _Kept:
-    """A tensor argument that is no part of the plan: small, or only its shape matters."""
+    """A tensor argument that the trace does not name: a scalar, running statistics, or a tensor of which only the shape
+    matters."""
 
     def __init__(self, make):
         self.make = make
 
 
 class _Version:
-    """A tensor argument: how it lies in the storage of a version."""
+    """A tensor argument: its offset, shape and strides in the storage of a version."""
 
     def __init__(self, tensor, use):
         self.use = use
@@ -25,12 +26,12 @@ class _Version:
 
 
 class Recipe:
-    """How an op was called.
+    """A call of an op.
 
     call      an OpCall of tidepool_torch
-    use_of    gives the Use of a tensor argument, None if the trace does not name it
-    expected  the op in the trace; its last uses are the storages that it made
-    state     of the generator before the call, None if the op draws no random numbers
+    use_of    function that gives the Use of a tensor argument, None if the trace does not name it
+    expected  the op in the trace; its last uses are the storages that it created
+    state     state of the generator before the call, None if the op draws no random numbers
     """
 
     def __init__(self, call, use_of, expected, state):
@@ -45,7 +46,7 @@ class Recipe:
             if use is not None:
                 return _Version(leaf, use)
             if any(leaf is tensor for tensor in statistics):
-                return _Kept(leaf.clone)  # running it again must not change them a second time
+                return _Kept(leaf.clone)  # a second run must not change the statistics again
             if leaf.dim() == 0:
                 value = leaf.clone()
                 return _Kept(lambda: value)
@@ -58,7 +59,7 @@ class Recipe:
         self.made = [use for use in expected.uses if use not in named]
 
     def run(self, place):
-        """Runs it with the storages that place(use) gives. Returns the new storages that it makes, in order."""
+        """Runs the op with the storages that place(use) gives. Returns the storages that it creates, in order."""
         given = []
 
         def fill(leaf):
@@ -81,7 +82,7 @@ class Recipe:
 
 
 class EmptyRecipe:
-    """Arbitrary content: the op that stands in the trace for storages that are made without any."""
+    """The trace's op for the creation of an empty storage: its content is arbitrary."""
 
     state = None
 

@@ -1,4 +1,4 @@
-"""What a live run measured, and where it did not go as recorded."""
+"""Measurements of a live run, and its deviations from the recorded step."""
 
 import collections
 import json
@@ -11,8 +11,8 @@ KEPT = 1000  # iterations and deviations that are reported one by one
 
 
 class Report:
-    """Numbers of the iterations that went as recorded. The first two of them learn which tensors go on from one step to
-    the next; those after them are measured (`steady`)."""
+    """Numbers of the iterations that ran as recorded. The first two of them show which tensors outlive a step; later
+    ones are measured (`steady`)."""
 
     def __init__(self, plan):
         self._plan = plan
@@ -20,7 +20,7 @@ class Report:
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
         self._count = self._learnt = 0
-        self._pending = collections.deque()  # times that a device has still to tell: entry, number, two events
+        self._pending = collections.deque()  # times not yet read from the device: entry, number, two events
         self._lost = []
         self._lost_count = 0
         self._gave_up = self._disturbed = False
@@ -37,8 +37,8 @@ class Report:
         self._counts[what] += 1
 
     def left_out(self, what):
-        """An action of the plan could not be done. That is no wonder while the tensors are learnt, and in the first step
-        after something else, which may have another tensor where the step begins."""
+        """An action of the plan could not be done. Not counted in the first two iterations, nor in the first step after
+        a deviation, in which other tensors may outlive the step before."""
         if self.steady and not self._disturbed:
             self._left_out[what] += 1
 
@@ -51,7 +51,7 @@ class Report:
             meter.start()
 
     def finish(self, meter, clock, contents):
-        """A step went as recorded up to its end."""
+        """A step has ended, and all of it ran as recorded."""
         now = time.perf_counter_ns()
         out, back = contents.copied_out, contents.copied_in
         entry = {"time_ns": now - self._started, "peak_bytes": meter.peak, "swap_out_bytes": out - self._before[0],
@@ -88,23 +88,23 @@ class Report:
             self._lost.append({"op": index, "expected": expected, "saw": saw})
 
     def unlearn(self):
-        """Which tensors go on from one step to the next has to be learnt again."""
+        """The tensors that outlive a step are no longer known: the next two iterations are not measured."""
         self._learnt = 0
 
     def gave_up(self):
         self._gave_up = True
 
     def stopped(self, reason):
-        """Something went wrong here; the job goes on without the plan."""
+        """The plan could not be followed further; the job continues without it."""
         self._stopped = reason
 
     def out_of_memory(self, used):
-        """The job was told that there is no more memory."""
+        """The job used more bytes than its limit and got an out-of-memory error."""
         self._out_of_memory = used
 
     def content(self):
         """The report as one dictionary. The time is a median, the peak the largest, both over the iterations after the
-        first two: those learn which tensors are which, and which of them go on from one step to the next."""
+        first two, which show which tensors outlive a step."""
         while self._pending:
             self._settle()
         content = {"tidepool_live_report": 1, "trace_hash": self._plan.trace_hash, "pid": os.getpid(),
@@ -125,7 +125,7 @@ class Report:
 
 
 def save_report(content, path):
-    """Writes it as a whole or not at all."""
+    """Writes the report; a reader never sees a part of it."""
     partial = f"{path}.{os.getpid()}.partial"
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file)

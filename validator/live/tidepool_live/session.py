@@ -1,4 +1,4 @@
-"""Attaches to an unmodified training script: finds its models and optimizers, and follows it from one step to the next."""
+"""Execution of a plan in an unmodified training script, whose models and optimizers are found when it runs."""
 
 import atexit
 import functools
@@ -19,9 +19,9 @@ from .saved import SavedTensors
 
 
 class Session:
-    """Waits for the first step of an optimizer, which makes its state, and follows the job from its end on.
+    """Waits for the first step of an optimizer, which allocates its state. Starts a Follower at the end of that step.
 
-    limit  bytes that the job may use once the whole plan is carried out; None for any number
+    limit  bytes that the job may use once the whole plan is executed; None for no limit
     """
 
     def __init__(self, plan, limit=None):
@@ -58,7 +58,7 @@ class Session:
             self._follower.settle()
             return save(*args, **kwargs)
 
-        torch.save = save_settled  # it reads storages by their addresses
+        torch.save = save_settled  # torch.save reads storages by address, without ops
 
     def report(self):
         return self._report.content() if self._discovery.in_process() else {}
@@ -69,7 +69,7 @@ def _say(error):
 
 
 def attach():
-    """Called once torch has been imported. Says what is wrong and lets the job go on without the plan, if it cannot."""
+    """Called when torch has been imported. If it fails, it prints the reason and the job runs without the plan."""
     sources = []
     try:
         if "TIDEPOOL_ALLOCATOR" in os.environ:

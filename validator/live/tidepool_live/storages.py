@@ -1,4 +1,4 @@
-"""Which storages a buffer has: that of the program's tensors, and those in which the plan computed it again."""
+"""The storages of each buffer: that of the program's tensors, and those with its recomputed versions."""
 
 import weakref
 
@@ -7,7 +7,7 @@ from tidepool_torch.program import Buffer
 
 
 class LiveStorages(GuestStorages):
-    """Storages that are counted, and that say where a buffer is."""
+    """Storages whose bytes are counted, found by buffer."""
 
     def __init__(self, program, on_gpu, meter):
         super().__init__(program, on_gpu)
@@ -22,7 +22,7 @@ class LiveStorages(GuestStorages):
         self._places.pop(buffer, None)
 
     def also(self, storage, buffer):
-        """Another storage that holds a version of the same buffer, and that the program may get views of."""
+        """Adds a storage that holds a version of the same buffer, and that the program may get views of."""
         key = storage._cdata
         if key in self._buffers:
             return
