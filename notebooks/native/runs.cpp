@@ -1,4 +1,4 @@
-// Runs: one after the other as JSON lines, many into a database, and the contract that every policy has to keep.
+// Runs in Python: single runs as JSON lines, sweeps into a database, and a check of the contract of all policies.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
@@ -32,7 +32,8 @@ GridText grid_of(const py::kwargs& given) {
   return text;
 }
 
-/// Every run of the grid, one JSON object each; with `plan_out`, the plan of the only one is written there.
+/// The runs of the grid, one JSON object each. With `plan_out`, the grid has one run, and its plan is written to that
+/// file.
 std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, const std::string& name,
                                        const std::string& plan_out, const py::kwargs& given) {
   const GridText text = grid_of(given);
@@ -59,8 +60,8 @@ std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, cons
   return rows;
 }
 
-/// What `tidepool sweep -o` does, without printing. Interrupted by Ctrl-C, runs in progress are finished and kept.
-/// Where policies are Python classes, `tidepool resume`, which does not know them, is left nothing to go on with.
+/// As `tidepool sweep -o`, without printing. On Ctrl-C, runs in progress are finished and kept. If policies are Python
+/// classes, no request is stored, because `tidepool resume` does not know these classes.
 void sweep_into(const std::vector<std::string>& traces, const std::string& output, int threads,
                 const py::kwargs& given) {
   SweepOrder order{.traces = traces,
@@ -70,7 +71,7 @@ void sweep_into(const std::vector<std::string>& traces, const std::string& outpu
                    .find = {},
                    .folder = std::filesystem::current_path().string()};
   bool interrupted = false;
-  const bool resumable = !has_python_policies();  // which the program knows nothing of; tide asks all that there are
+  const bool resumable = !has_python_policies();  // even if none is named: tide runs all registered policies
   {
     const py::gil_scoped_release unlock;
     const std::vector<SweepPart> parts = load_parts(order);
@@ -86,15 +87,15 @@ void sweep_into(const std::vector<std::string>& traces, const std::string& outpu
   if (interrupted) throw py::error_already_set{};
 }
 
-/// What a run breaks of what every policy has to keep; "" if nothing.
+/// The first violation of the contract of all policies by a run, as a message; "" if there is none.
 std::string broken(const Trace& trace, const RunSpec& spec, BoundCache& bounds) {
   const Result result = try_simulate(trace, spec, true);
   if (result.outcome == Outcome::kError) return result.message;
   const Result again = try_simulate(trace, spec, true);
-  if (again.realised != result.realised || again.totals != result.totals) return "run twice, it does two things";
+  if (again.realised != result.realised || again.totals != result.totals) return "two runs of it differ";
   if (result.outcome != Outcome::kOk) return "";
   try {
-    if (replay(trace, spec, result.realised) != result.totals) return "its plan, replayed, costs something else";
+    if (replay(trace, spec, result.realised) != result.totals) return "a replay of its plan has other times or counts";
   } catch (const PlanError& error) {
     return error.what();
   }
@@ -108,7 +109,7 @@ std::string broken(const Trace& trace, const RunSpec& spec, BoundCache& bounds) 
   return "";
 }
 
-/// (run, what it breaks) for every run of the grid that breaks anything, and how many runs there were.
+/// (run, violation) for every run of the grid that violates the contract, and the number of all runs.
 std::pair<std::vector<std::pair<std::string, std::string>>, std::size_t> contract(const std::shared_ptr<Trace>& trace,
                                                                                   const py::kwargs& given) {
   const GridText text = grid_of(given);

@@ -6,8 +6,8 @@
 namespace tidepool {
 namespace {
 
-/// Serves a step from a layout that was planned for another one: the same program with a skipped op, an extra
-/// allocation or another batch size. How: see LayoutPlaces, which serves live jobs in the same way.
+/// Serves a step from a layout that was planned for another step: the same program with a skipped op, an extra
+/// allocation or another batch size. LayoutPlaces has the rules; it serves live jobs too.
 class LayoutPool final : public Pool {
  public:
   explicit LayoutPool(const Options& options) : fallback_{options.bytes("fallback")} {
@@ -37,9 +37,9 @@ class LayoutPool final : public Pool {
 const RegisterPool kRegister{
     {.name = "layout",
      .summary = "a layout planned for another step (pack --layout-out), kept while the program deviates from it",
-     .paper = "Tidepool; SmartPool (arXiv 1903.06631) and STAlloc (arXiv 2507.16274) look up by position alone",
-     .options = {{"file", "", "file", "the layout; without one, everything falls back"},
-                 {"fallback", "64MiB", "bytes", "region above the plan's height for what is not in the plan"}},
+     .paper = "Tidepool; SmartPool (arXiv 1903.06631) and STAlloc (arXiv 2507.16274) use only the position in the step",
+     .options = {{"file", "", "file", "the layout; without one, the fallback region serves all requests"},
+                 {"fallback", "64MiB", "bytes", "size of the region above the layout, for other requests"}},
      .make = [](const Options& options) { return std::make_unique<LayoutPool>(options); }}};
 
 }  // namespace

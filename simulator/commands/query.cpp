@@ -20,7 +20,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kWidest = 60;  // of a column of a table
+constexpr std::size_t kWidest = 60;  // characters of a table's column; longer texts are cut
 
 struct Arguments {
   std::string database, sql = "frontier", format = "table", output;
@@ -96,11 +96,11 @@ int run(const Arguments& arguments) {
   const Database database{arguments.database, Database::Open::kExisting};
   const bool is_name = std::all_of(arguments.sql.begin(), arguments.sql.end(),
                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  std::error_code none;  // set if there is no such file yet
+  std::error_code none;  // set if the output does not exist yet
   if (!arguments.output.empty() && std::filesystem::equivalent(arguments.output, arguments.database, none))
     throw InputError{fmt::format("{}: is the database itself; expected another file", arguments.output)};
   std::vector<std::string> names;
-  std::vector<std::vector<Value>> rows;  // of a table only
+  std::vector<std::vector<Value>> rows;  // for the format "table", which needs all rows to know the widths
   std::unique_ptr<std::FILE, CloseFile> file;
   const auto print = [&](const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), file ? file.get() : stdout);

@@ -1,4 +1,4 @@
-// Addresses for a plan that was found by counting bytes.
+// Addresses for a plan of a tiny step that was found by counting bytes.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,11 @@
 
 namespace tidepool::optimum {
 
-/// The same moves with places that do not move, if such places are found in a few thousand tries.
-/// @param step  with addresses
+/// Gives the places of a plan's moves fixed addresses (Move::unit_at, in units of step.unit bytes), by backtracking
+/// over at most 5,000 places.
+/// @param step   with Freedom::addresses
+/// @param moves  a complete plan for the step, without addresses
+/// @return the moves with addresses; none if the search found none, which proves nothing
 std::optional<std::vector<Move>> find_places(const TinyStep& step, std::vector<Move> moves);
 
 }  // namespace tidepool::optimum

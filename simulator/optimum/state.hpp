@@ -13,7 +13,7 @@ namespace tidepool::optimum {
 
 enum class MoveKind : std::uint8_t {
   kBeginOnDevice,  ///< version `subject` from before the step has a place when the step begins
-  kBeginOnHost,    ///< it does not
+  kBeginOnHost,    ///< version `subject` from before the step is only on the host when the step begins
   kSwapOut,
   kSwapIn,
   kAlloc,  ///< version `subject` gets an empty place before its op runs, or one with undefined content
@@ -37,14 +37,14 @@ struct Move {
   std::array<Writes, kMostOutputs> writes = {};         ///< kRun: by output
   std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< where places begin, by output; [0] for other kinds
   Set drops = 0;
-  /// What is freed at its end, and whether that has been decided: when it is made for the first time, from what is still
-  /// in use then. Made again later in other times, it frees the same.
+  /// Versions that are freed at the move's end, and whether they are known. They are found when the move is applied for
+  /// the first time; the same move applied later frees the same versions.
   Set frees = 0;
   bool frees_decided = false;
 };
 
-/// Times are those of the Timeline after the moves so far; whatever is not later than base() makes no difference. Times
-/// that wait for a copy whose end is not known are marks, see SharedLink.
+/// Times are those of the Timeline after the moves so far. Times up to base() are equivalent. A time that depends on a
+/// copy whose end is not known yet is a mark, see SharedLink.
 struct State {
   Set placed = 0, filled = 0;  ///< placed includes filled
   Set on_host = 0;
@@ -66,9 +66,10 @@ struct State {
   Nanos base(const TinyStep& step) const;
   /// When all lanes are done.
   Nanos drained(const TinyStep& step) const;
-  /// Lets all times be `shift` earlier.
+  /// Makes all times earlier by `by`.
   void shift(Nanos by);
-  /// Whether the step may end here: what it hands on is there, and not in place of it an empty place.
+  /// Whether the step may end here: every output is on the device, or on the host if it may be there, and none has an
+  /// empty place.
   bool ended(const TinyStep& step) const {
     return position == step.ops() && (step.outputs & placed & ~filled) == 0 &&
            (step.outputs & ~filled & ~((step.freedom.steady ? ~Set{0} : may_stay) & on_host)) == 0;
@@ -78,13 +79,13 @@ struct State {
 /// Carries moves out as the Timeline prices them. Moves are trusted.
 class Mover {
  public:
-  /// @param actions  where the plan goes, if it is wanted
+  /// @param actions  receives the plan's actions; nullptr if they are not wanted
   Mover(const TinyStep& step, State& state, std::vector<Action>* actions = nullptr)
       : step_{step}, s_{state}, actions_{actions} {}
 
-  /// @return  what it has freed at its end
+  /// @return  the versions that it has freed at its end
   Set apply(const Move& move);
-  /// Where what lives through the step begins was decided in the iteration before.
+  /// In a later iteration, skips versions from before the step whose begin the previous iteration has decided.
   void skip_carried();
 
  private:

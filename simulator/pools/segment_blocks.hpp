@@ -1,4 +1,4 @@
-// The pieces of an allocator's segments: records linked to their neighbours, found by address while in use.
+// Blocks of an allocator's segments, each linked to its neighbours.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// One piece of a segment. Pieces of a segment are linked in address order, without gaps.
+/// A range of addresses of one segment, used or free. Blocks of a segment are linked in address order and cover it.
 struct SegmentBlock {
   static constexpr std::uint32_t kNone = AddressMap::kNone;
 
@@ -16,17 +16,17 @@ struct SegmentBlock {
   Bytes size = {};
   std::uint32_t before = kNone;  ///< neighbours within the segment
   std::uint32_t next = kNone;
-  std::uint32_t pool = 0;       ///< the owner's number for the set of free blocks that it belongs to
+  std::uint32_t pool = 0;       ///< the allocator's number of the set of free blocks that the block belongs to
   std::uint32_t range = kNone;  ///< the expandable range that it lies in, if any
   bool used = false;
-  bool mapped = true;      ///< has memory behind it
-  std::int64_t since = 0;  ///< clock of the owner when it was freed
+  bool mapped = true;      ///< memory is mapped to its addresses
+  std::int64_t since = 0;  ///< the allocator's clock when the block was freed
 
   /// Part of a segment, not a whole one.
   bool split() const { return before != kNone || next != kNone; }
 };
 
-/// A slab of blocks; ids stay valid until remove().
+/// Storage of blocks; ids stay valid until remove(). Every call is O(1).
 class SegmentBlocks {
  public:
   static constexpr std::uint32_t kNone = SegmentBlock::kNone;
@@ -46,7 +46,7 @@ class SegmentBlocks {
   }
   void remove(std::uint32_t id) { spare_.push_back(id); }
 
-  /// Cuts `id` to its first `size` bytes. @return the rest, a copy of `id` in everything but place
+  /// Shortens `id` to its first `size` bytes. @return a new block with the other bytes, otherwise equal to `id`
   std::uint32_t split(std::uint32_t id, Bytes size) {
     SegmentBlock rest = blocks_[id];
     rest.address += size;

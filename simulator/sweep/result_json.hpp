@@ -1,4 +1,4 @@
-// A row as JSON.
+// Rows of results as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

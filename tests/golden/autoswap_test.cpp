@@ -13,7 +13,8 @@ using tidepool::tests::shared_data;
 
 namespace {
 
-/// What the authors count besides what their log names, from the difference between their load curve and its blocks.
+/// Bytes that the authors count but their log does not list: the difference between their load curve and the blocks of
+/// the log.
 constexpr Bytes kUnnamed{13'763'052};
 
 Nanos stall(const Trace& step, const std::string& policy, Bytes capacity) {
@@ -36,7 +37,7 @@ TEST_CASE(
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
   if (!path) return;
   const Trace step = one_iteration(load_trace(*path), 1);
-  CHECK(step.ideal_peak() == 665'434'164_B);  // the authors' 679197000 with what their log does not name
+  CHECK(step.ideal_peak() == 665'434'164_B);  // with kUnnamed: the authors' 679197000
   struct Line {
     int limit;                           // MiB
     std::int64_t doa, aoa, wdoa, swdoa;  // us
@@ -50,7 +51,7 @@ TEST_CASE(
       INFO(fmt::format("{} at {} MiB", score, line.limit));
       const std::string policy = fmt::format("autoswap(score={})", score);
       CHECK(stall(step, policy, 1_MiB * line.limit) <= 1_us * most);
-      // The same with room for what the log does not name.
+      // The same if kUnnamed takes a part of the capacity.
       if (line.limit >= 260) CHECK(stall(step, policy, 1_MiB * line.limit - kUnnamed) <= 1_us * most);
     }
   }

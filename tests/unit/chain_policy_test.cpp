@@ -1,4 +1,4 @@
-// Static planners for chains, in the engine: what a step costs under them is what their papers say.
+// Static planners for chains, run by the simulator: steps take the recomputations that the papers state.
 #include <fmt/format.h>
 
 #include "policies/planning/remat/revolve.hpp"
@@ -16,12 +16,12 @@ RunSpec under(const std::string& policy, Bytes capacity) {
   return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = {}, .overhead_limit = {}};
 }
 
-/// Bytes for the input of the step, so many inputs of stages, and a gradient with the one made from it.
+/// Bytes of the step's input, of `slots` inputs of stages, and of a gradient with the next one computed from it.
 Bytes room_for(std::size_t slots) { return 1000_B * static_cast<std::int64_t>(1 + slots + 2); }
 
 }  // namespace
 
-TEST_CASE("a chain of ops is cut behind each op, and its stages have their sizes and times") {
+TEST_CASE("a chain of ops is divided after each op, and the stages have the sizes and times of their ops") {
   const TraceChain chain = linearise(tests::chain_trace(5), 60);
   REQUIRE(chain.stages.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -29,16 +29,16 @@ TEST_CASE("a chain of ops is cut behind each op, and its stages have their sizes
     const Stage& stage = chain.chain.stages[i];
     CHECK(chain.stages[i].first == i);
     CHECK(stage.output == (i < 4 ? 1000_B : 0_B));
-    CHECK(stage.first == (i < 4 ? 1_us : 2_us));             // the last with the loss
-    CHECK(stage.again == (i < 4 ? 1_us : 0_us));             // it hands nothing on
-    CHECK(stage.options[0].alone == (i < 4 ? 0_us : 2_us));  // x is read by the stage behind only
+    CHECK(stage.first == (i < 4 ? 1_us : 2_us));             // the last stage includes the loss
+    CHECK(stage.again == (i < 4 ? 1_us : 0_us));             // the last stage has no output
+    CHECK(stage.options[0].alone == (i < 4 ? 0_us : 2_us));  // only the next stage reads x
     CHECK(stage.options[0].backward == 1_us);
-    CHECK(stage.options[0].saved == 1000_B);  // the last: the first gradient
+    CHECK(stage.options[0].saved == 1000_B);  // of the last stage: the first gradient
     CHECK(stage.gradient == (i < 4 ? 1000_B : 0_B));
   }
 }
 
-TEST_CASE("a step with a branch around two ops has one stage there, and small versions cut nothing off") {
+TEST_CASE("a branch around two ops puts them in one stage, and a small version that all ops read does not") {
   // x1 -> x2 -> x3 -> x4 = x3 + x1 -> x5, all read by the backward phase; a mask of 1 byte is read by every op.
   TraceBuilder build;
   const BufferId mask = build.alloc({.size = 1_B});
@@ -60,7 +60,7 @@ TEST_CASE("a step with a branch around two ops has one stage there, and small ve
   CHECK(starts == std::vector<std::uint32_t>{0, 2, 5});
 }
 
-TEST_CASE("with few stages allowed, neighbours are put together") {
+TEST_CASE("if few stages are allowed, neighbours are merged") {
   const TraceChain chain = linearise(tests::chain_trace(9), 3);
   REQUIRE(chain.stages.size() == 3);
   CHECK(chain.stages.back().behind == 10);
@@ -69,7 +69,7 @@ TEST_CASE("with few stages allowed, neighbours are put together") {
   CHECK(forward == 10_us);
 }
 
-TEST_CASE("revolve runs as many ops again as binomial checkpointing has to") {
+TEST_CASE("revolve recomputes as many ops as binomial checkpointing") {
   for (const std::size_t length : {16u, 32u, 64u})
     for (const std::size_t slots : {2u, 3u, 4u, 6u, 8u}) {
       INFO(length << " ops, room for " << slots);
@@ -80,7 +80,7 @@ TEST_CASE("revolve runs as many ops again as binomial checkpointing has to") {
     }
 }
 
-TEST_CASE("rotor needs no more than binomial checkpointing, and keeps everything where it fits") {
+TEST_CASE("rotor recomputes no more ops than binomial checkpointing, and none if all outputs fit") {
   for (const std::size_t slots : {2u, 3u, 4u, 6u, 8u, 14u, 15u}) {
     INFO("room for " << slots);
     const Result result = simulate(tests::chain_trace(16), under("rotor", room_for(slots)));
@@ -90,13 +90,13 @@ TEST_CASE("rotor needs no more than binomial checkpointing, and keeps everything
   }
 }
 
-TEST_CASE("chen keeps every fourth of 16 inputs and runs three segments again") {
+TEST_CASE("chen keeps every fourth of 16 inputs and recomputes three segments") {
   const Result result = simulate(tests::chain_trace(16), under("chen(scheme=sqrt)", room_for(6)));
   CHECK(result.outcome == Outcome::kOk);
-  CHECK(result.totals.recompute_count == 9);  // the three ops within each segment but the last
+  CHECK(result.totals.recompute_count == 9);  // three ops in each segment except the last
 }
 
-TEST_CASE("a number of stages that makes no sense is refused") {
+TEST_CASE("a number of stages outside its range is refused") {
   CHECK_THROWS_WITH(simulate(tests::chain_trace(4), under("rotor(stages=0)", 1_GiB)),
                     "rotor: option 'stages' is '0'; expected 1 to 200");
 }

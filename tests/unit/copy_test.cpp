@@ -1,4 +1,4 @@
-// Closed forms of copies within the device, which let an update in place run again without losing what it changes.
+// Closed forms of copies within the device: with such a copy, an update in place can run again and its input is kept.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
@@ -8,7 +8,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("an update is made again after the last op, beside what it changes, on the stream of its op") {
+TEST_CASE("an update is recomputed after the last op, beside its input, on the stream of its op") {
   // op0 writes a on the first stream | op1 changes it on the second | op2 is busy on the first. Copying a within the
   // device takes 1 us: 500,000 B at 500 GB/s.
   TraceBuilder build{{"first", "second"}};
@@ -26,7 +26,8 @@ TEST_CASE("an update is made again after the last op, beside what it changes, on
   plan.alloc(written, 0_B).run(OpId{0}).alloc(changed, 500'000_B).copy(changed).run_to(OpId{2});
   plan.drop(changed).alloc(changed, 500'000_B).copy(changed).run(OpId{1});
 
-  // The second stream: waits for op0 (2 us), copies (1), runs op1 (4), and both again; op2 ends at 5 us beside it.
+  // The second stream waits for op0 (2 us), copies (1 us) and runs op1 (4 us), then copies and runs op1 again (5 us).
+  // On the first stream, op2 ends at 5 us.
   CHECK(replay(trace, spec, plan.plan()).makespan == 12_us);
   CHECK(execute_on_host(trace, plan.plan(), {.threads = true}).outcome == HostOutcome::kOk);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Touch = TraceBuilder::Touch;
 
-/// Ops with one output each, made by name: reads, size and duration.
+/// A graph of ops with one output each.
 struct Graph {
   TraceBuilder builder;
   BufferId make(const std::vector<BufferId>& reads, Bytes size, Nanos duration, Phase phase = Phase::kUnknown) {
@@ -46,8 +46,8 @@ std::vector<std::uint32_t> dropped(const Trace& trace, const Result& result) {
 }  // namespace
 
 TEST_CASE("each heuristic chooses by its own formula") {
-  // Three buffers of independent ops, then one of 20 B that needs the place of one of them (capacity 70 B). A buffer
-  // that no op has read yet was last used when it was made; then it is t = 60 ns.
+  // Three buffers of independent ops (60 B), then one of 20 B at t = 60 ns: in 70 B, one of the three must be dropped.
+  // A buffer that no op has read yet was last used when it was written.
   //   buffer  size  cost  last used  staleness  local c / (m s)  msps c / m
   //   0       20    40    40         20         40 / 400 = 1/10  2
   //   1       10    10    50         10         10 / 100 = 1/10  1
@@ -68,12 +68,15 @@ TEST_CASE("each heuristic chooses by its own formula") {
   CHECK(dropped(trace, run(trace, "lru", 80_B)).empty());
 }
 
-TEST_CASE("what is evicted next to a buffer makes it dear for dtr and dtr-eq, above it for msps") {
-  // A chain 0 -> 1 -> 2 of 10 B each (cost 10, 10, 12), and 3, of 10 B and cost 15, on its own. An op of 1,000 ns
-  // follows, so staleness is nearly the same for all. It makes 10 B; then 20 B are wanted, and of 50 B all are taken.
-  //   First victim: 0 or 1 (cost 10): 0 is staler and goes for all formulas that know time; msps ties: the last, 1.
-  //   Second victim: with 0 gone, 1 costs 10 + 10 = 20 to dtr and dtr-eq; 2 costs 12, 3 costs 15: 2 goes.
-  //   dtr-local sees 1 at 10 still. msps, with 1 gone: 0 costs 10 (it is below), 2 costs 22: 0 goes.
+TEST_CASE("dropped neighbours raise a buffer's cost for dtr and dtr-eq, dropped ancestors raise it for msps") {
+  // A chain 0 -> 1 -> 2 of 10 B each (cost 10, 10, 12), and buffer 3 of 10 B and cost 15, without neighbours. An op of
+  // 1,000 ns follows, so that staleness is nearly the same for all. It writes 10 B, and all 50 B are in use. The next
+  // op requests 20 B: two victims.
+  //   First victim: 0 and 1 cost 10. Formulas with staleness drop 0, which is staler. msps has a tie and drops the
+  //   last of the two, 1.
+  //   Second victim: after the drop of 0, 1 costs 10 + 10 = 20 for dtr and dtr-eq, 2 costs 12, 3 costs 15: they drop 2.
+  //   For dtr-local, 1 still costs 10. For msps, after the drop of 1, 0 costs 10 (1 is no ancestor of it) and 2 costs
+  //   22: it drops 0.
   Graph graph;
   const BufferId a = graph.make({}, 10_B, 10_ns);
   const BufferId b = graph.make({a}, 10_B, 10_ns);
@@ -89,11 +92,12 @@ TEST_CASE("what is evicted next to a buffer makes it dear for dtr and dtr-eq, ab
   CHECK(dropped(trace, run(trace, "msps", 50_B)) == std::vector<std::uint32_t>{1, 0});
 }
 
-TEST_CASE("sqrt-n holds k checkpoints and one segment of a chain, and runs the rest once more") {
-  // n = 16 ops of 100 ns make 10 B each; each backward op reads the last gradient and one output, and frees both.
-  // Without a policy: 16 outputs and 2 gradients, less the output that goes with each step: 17 at most.
-  // Segments of s = 4, k = 4: when the backward phase begins, 3 checkpoints, 4 outputs and 1 gradient: 8. Later j - 1
-  // checkpoints, 4 outputs and 2 gradients, j < 4: 8 at most. Run again: 3 segments of 3 that are not checkpoints.
+TEST_CASE("sqrt-n keeps k checkpoints and one segment of a chain, and runs the other ops once more") {
+  // n = 16 ops of 100 ns write 10 B each. Each backward op reads the last gradient and one output, and frees both.
+  // Without a policy: 16 outputs and 2 gradients, less the output that was freed before: 17 at most.
+  // Segments of s = 4 ops, k = 4 of them. When the backward phase begins: 3 checkpoints, 4 outputs and 1 gradient: 8.
+  // In segment j < 4: j - 1 checkpoints, 4 outputs and 2 gradients: 8 at most. Recomputed: the 3 ops without a
+  // checkpoint in each of 3 segments.
   Graph graph;
   std::vector<BufferId> outputs{graph.make({}, 10_B, 100_ns, Phase::kForward)};
   for (int i = 1; i < 16; ++i) outputs.push_back(graph.make({outputs.back()}, 10_B, 100_ns, Phase::kForward));

@@ -33,7 +33,7 @@ std::string refusal(const GridText& text) {
 
 }  // namespace
 
-TEST_CASE("a range of capacities has both ends and even steps, as short as they can be read back") {
+TEST_CASE("a range of capacities has both ends and even steps, in the shortest form that reads back") {
   CHECK(parse_capacities("0.3x..1.0x/8") == Texts{"0.3x", "0.4x", "0.5x", "0.6x", "0.7x", "0.8x", "0.9x", "1x"});
   CHECK(parse_capacities("1.0x..0.5x/2") == Texts{"1x", "0.5x"});
   CHECK(parse_capacities("1KiB..4KiB/4") == Texts{"1024B", "2048B", "3072B", "4096B"});
@@ -81,7 +81,7 @@ TEST_CASE("a grid is every combination, the seed varying fastest") {
   CHECK(keys.size() == 32);
 }
 
-TEST_CASE("what is written in two ways is run once") {
+TEST_CASE("a value that is written in two ways is run once") {
   const Grid grid{{.pool = "best-fit,best-fit(),ideal", .capacity = "0.5x,50%,500B,none"}, small_trace()};
   CHECK(grid.size() == 2 * 2);
   CHECK(Grid{{.capacity = "50%..100%/3,0.5x,75%"}, small_trace()}.size() == 3);
@@ -99,7 +99,7 @@ TEST_CASE("all names every pool and every policy") {
   CHECK(grid.size() == all_pools().size() * all_policies().size());
 }
 
-TEST_CASE("what a list does not mean is refused by name, value and expectation") {
+TEST_CASE("a wrong value in a list is refused with the option, the value and the expected form") {
   CHECK(refusal({.capacity = "1xb"}) ==
         "--capacity: '1xb' is not a size; expected a number and B, kB, MB, GB, KiB, MiB or GiB, as in 512MiB; or a "
         "share of the peak, as in 0.5x; or none");

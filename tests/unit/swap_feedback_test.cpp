@@ -1,4 +1,4 @@
-// Closed forms of planning again for what a plan led to.
+// Closed forms of planning again with the waits that a plan caused.
 #include <algorithm>
 
 #include "policies/planning/gaps/peak_selection.hpp"
@@ -30,14 +30,14 @@ Gap gap(std::uint32_t release, std::uint32_t due, std::int64_t size, std::uint32
   return {VersionId{version}, VersionId{version}, Bytes{size}, release, due, false};
 }
 
-/// A step in which nobody waited.
+/// A step in which no op waited for a copy.
 RealisedStep at_leisure(const StepCircle& circle) {
   return {circle, std::vector<bool>(circle.size()), std::vector<bool>(circle.size())};
 }
 
 }  // namespace
 
-TEST_CASE("what an op waited for is exposed, and a better plan need not wait for copies back") {
+TEST_CASE("a copy that an op waited for is exposed, and op starts leave out waits for swap-ins") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   build.run({.duration = 100_ns}, {{a, Access::kWrite}});
@@ -48,7 +48,8 @@ TEST_CASE("what an op waited for is exposed, and a better plan need not wait for
   build.free(a);
   const Trace trace = build.finish();
   const RunSpec spec{.pool = "ideal", .policy = "none", .capacity = 150_B, .machine = kMachine};
-  // There is room for one of both: a leaves from 100 to 200, b is made until 300, a is back at 400.
+  // The capacity holds one of the two: a is swapped out from 100 to 200, b is written until 300, a is swapped in until
+  // 400.
   const Result run = judge(trace, spec, follow_draft({}, OnDemand::kCopy), true);
   REQUIRE(run.outcome == Outcome::kOk);
   REQUIRE(run.totals.makespan == 500_ns);
@@ -58,7 +59,7 @@ TEST_CASE("what an op waited for is exposed, and a better plan need not wait for
   CHECK(step.exposed_in == std::vector<bool>{false, false, true});
 }
 
-TEST_CASE("copies that ops wait for have a price, others and those of an iteration before have none") {
+TEST_CASE("copies that ops wait for have a price; other copies and those of the previous iteration have none") {
   RealisedStep step = at_leisure(circle_of({10, 10, 10, 10}));
   step.exposed_out[2] = step.exposed_in[3] = true;
   Gap exposed = gap(1, 3, 5, 0), unchanged = exposed, renewed = gap(1, 4, 5, 1);
@@ -70,7 +71,7 @@ TEST_CASE("copies that ops wait for have a price, others and those of an iterati
       copy_prices(step, {exposed, unchanged, renewed}, kMachine, AmongLike::kFirstReleased);
   const double released = 1e-3 * 0.5;  // in the middle of the step
   CHECK(prices == std::vector<double>{2 + released, 1 + released, 0 + released});
-  // Of two that cost the same the longer one comes first, or that which is released first.
+  // Of two gaps of the same price, the longer one comes first, or the one with the earlier release.
   const std::vector<Gap> two{gap(0, 2, 5, 0), gap(1, 4, 5, 1)};
   const std::vector<double> by_release = copy_prices(at_leisure(step.circle), two, kMachine, AmongLike::kFirstReleased);
   CHECK(by_release[0] < by_release[1]);
@@ -78,15 +79,15 @@ TEST_CASE("copies that ops wait for have a price, others and those of an iterati
   CHECK(by_length[1] < by_length[0]);
 }
 
-TEST_CASE("a selection for peaks relieves the highest slot by what costs least there") {
+TEST_CASE("a selection for peaks relieves the highest slot with the cheapest gap that contains it") {
   const StepCircle circle = circle_of({10, 40, 60, 40, 10});
-  // Above 40 only slot 2 is: the free gap lasts in slot 3 only, the cheaper of the other two is enough.
+  // Only slot 2 is above 40. The gap of price 0 contains only slot 3; the cheaper of the other two is enough.
   const std::vector<Gap> gaps{gap(2, 4, 20, 0), gap(0, 4, 20, 1), gap(1, 3, 20, 2)};
   const Selection one = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 40_B));
   CHECK(one.gaps == std::vector<std::uint32_t>{2});
   CHECK(one.peak == 40_B);
   CHECK(one.fits);
-  // At 20 slots 1 to 3 are as far above it behind that: the first one of them decides.
+  // With a limit of 20, slots 1 to 3 are equally far above it after that pick. The first of them is relieved next.
   const Selection all = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 20_B));
   CHECK(all.gaps == std::vector<std::uint32_t>{2, 1});
   CHECK(all.peak == 20_B);
@@ -94,7 +95,7 @@ TEST_CASE("a selection for peaks relieves the highest slot by what costs least t
   CHECK_FALSE(select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 5_B)).fits);
 }
 
-TEST_CASE("a selection for peaks gives up what is waited for where less is enough") {
+TEST_CASE("a selection for peaks leaves out gaps that ops wait for if a smaller selection is enough") {
   const StepCircle circle = circle_of({10, 40, 60, 40, 10});
   const auto picked = [&](const std::vector<Gap>& gaps, const std::vector<double>& prices) {
     const Selection selection = select_for_peaks(circle, gaps, prices, SlotLimits(5, 40_B));
@@ -103,37 +104,37 @@ TEST_CASE("a selection for peaks gives up what is waited for where less is enoug
     return selection.gaps;
   };
   using Gaps = std::vector<std::uint32_t>;
-  // 20 bytes are enough, at a higher price for each, but not at 1.5 times the price.
+  // The gap of 20 bytes is enough. It is taken at a higher price for each byte, but not at 1.5 times the price.
   const std::vector<Gap> gaps{gap(1, 3, 30, 0), gap(1, 3, 20, 1)};
   CHECK(picked(gaps, {1, 1.4}) == Gaps{1});
   CHECK(picked(gaps, {1, 1.5}) == Gaps{0});
-  // What was picked first is not needed besides what was picked then.
+  // The first pick is not needed after the second one.
   const std::vector<Gap> both{gap(1, 3, 10, 0), gap(1, 3, 20, 1)};
   CHECK(picked(both, {1, 1.1}) == Gaps{1});
-  // What nobody waits for is not given up.
+  // A gap that no op waits for is not left out.
   CHECK(picked(both, {0.001, 1.1}) == Gaps{0, 1});
 }
 
-TEST_CASE("content from before the step begins on the host where it is back in time") {
+TEST_CASE("content from before the step begins on the host if its swap-in ends in time") {
   const RealisedStep leisure = at_leisure(circle_of({10, 10, 10, 10, 10, 10}));
   RealisedStep step = leisure;
   step.exposed_out[2] = step.exposed_out[3] = true;
-  // Version 0 is read by ops 1 and 5, version 1 by ops 2 and 5; the copies back take 90 and 120 ns.
+  // Version 0 is read by ops 1 and 5, version 1 by ops 2 and 5. Their swap-ins take 90 and 120 ns.
   Gap soon = gap(5, 7, 90, 0), later = gap(5, 8, 120, 1);
   soon.crosses = later.crosses = true;
   soon.made = later.made = Gap::kUnchanged;
   const std::vector<Gap> gaps{soon, later, gap(1, 5, 90, 0), gap(2, 5, 120, 1)};
-  // The first is back at 90, before op 1 at 100, but then the other one is not until 210, and op 2 starts at 200.
+  // The first swap-in ends at 90, before op 1 starts at 100. The second then ends at 210, but op 2 starts at 200.
   CHECK(with_begun_on_host(step, gaps, kMachine, {2, 3}) == std::vector<std::uint32_t>{2, 3, 0});
   const std::vector<double> prices = copy_prices(step, gaps, kMachine, AmongLike::kFirstReleased);
   CHECK(prices[2] < 1);
   CHECK(prices[3] > 1);
-  // Where nobody waits for copies to the host they are made.
+  // If no op waits for swap-outs, nothing begins on the host.
   CHECK(with_begun_on_host(leisure, gaps, kMachine, {2, 3}) == std::vector<std::uint32_t>{2, 3});
 }
 
-TEST_CASE("a lane that is free in the middle of an op takes what was asked for in front of it") {
-  // All made by op 0 and released by op 4: copied from 100 to 130, to 170 and to 230, one after the other.
+TEST_CASE("a lane that becomes free during an op takes a copy that was requested before the op") {
+  // All are written by op 0 and released by op 4. They are copied one after the other: from 100 to 130, to 170, to 230.
   std::vector<Gap> gaps{gap(4, 7, 30, 0), gap(4, 7, 40, 1), gap(4, 7, 60, 2), gap(4, 7, 10, 3)};
   for (Gap& each : gaps) each.made = 0;
   std::vector<PlannedGap> planned{{0, 6, 0}, {1, 6, 0}, {2, 6, 0}, {3, 6, 0}};
@@ -141,8 +142,8 @@ TEST_CASE("a lane that is free in the middle of an op takes what was asked for i
   CHECK(planned == std::vector<PlannedGap>{{0, 6, 1}, {1, 6, 1}, {2, 6, 1}, {3, 6, 2}});
 }
 
-TEST_CASE("what this iteration releases is copied before what the next one does") {
-  // Both made by op 2: one is released by op 5, the other one by op 1 of the next iteration.
+TEST_CASE("versions released in this iteration are copied before those released in the next one") {
+  // Both are written by op 2. One is released by op 5, the other one by op 1 of the next iteration.
   Gap now = gap(5, 7, 50, 0), next = gap(0, 2, 50, 1);
   now.made = 2;
   next.renewed = VersionId{2};
@@ -152,10 +153,10 @@ TEST_CASE("what this iteration releases is copied before what the next one does"
   CHECK(planned == std::vector<PlannedGap>{{0, 6, 3}, {1, 1, 3}});
   const std::vector<Bytes> leaving = bytes_leaving(circle_of({200, 200, 200, 200, 200, 200, 200, 200}), {now, next},
                                                    {0, 1}, kMachine, CopyOut::kWhenFree);
-  CHECK(leaving == std::vector<Bytes>(8));  // both are on the host long before they leave
+  CHECK(leaving == std::vector<Bytes>(8));  // both copies end long before the releases
 }
 
-TEST_CASE("a realised step is in program order, also where the ops of several streams wait side by side") {
+TEST_CASE("a realised step is in program order, also if ops of several streams wait at the same time") {
   int waiting = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO(seed);

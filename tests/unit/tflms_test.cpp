@@ -13,8 +13,8 @@ using tests::layer_trace;
 
 namespace {
 
-/// Layers 1 to 5 are at levels 0 to 4, the loss at 5 and 6, their way back at 7 to 11: x_i, made at level i - 1, is
-/// read again at level 11 - i, 12 - 2 i levels later.
+/// The forward ops of layers 1 to 5 are at levels 0 to 4, the loss at 5 and 6, the backward ops at 7 to 11. x_i,
+/// written at level i - 1, is read again at level 11 - i: 12 - 2 i levels later.
 Trace five_layers() { return layer_trace(std::vector<tests::ChainLayer>(5, {"op", 100_ns, 100_ns, 100_B}), 100_B); }
 
 }  // namespace
@@ -30,9 +30,9 @@ TEST_CASE("edges longer than the threshold are cut") {
   }
 }
 
-TEST_CASE("a copy back is triggered more than `ahead` levels before its reader, or not before if that is asked for") {
-  // x_4, for layer 5 backward: behind the loss (two levels before), beside the way back from it (10 ns). x_3 to x_1:
-  // each beside a layer backward, which hides it.
+TEST_CASE("a swap-in is triggered more than `ahead` levels before its reader, or with sync=2 not before it") {
+  // x_4, for the backward op of layer 5, is copied after the loss (two levels before); the loss's backward op hides
+  // 10 ns of it. x_3 to x_1: the backward op of a layer hides each.
   const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.d2h == 0_ns);
@@ -42,8 +42,8 @@ TEST_CASE("a copy back is triggered more than `ahead` levels before its reader, 
   CHECK(waited.totals.swap_in == 400_B);
 }
 
-TEST_CASE("readers within `groupby` levels share a copy back") {
-  // a is made at level 0 and read at levels 4 and 7.
+TEST_CASE("readers within `groupby` levels share a swap-in") {
+  // a is written at level 0 and read at levels 4 and 7.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   BufferId last = build.alloc({.size = 1_B});
@@ -87,7 +87,7 @@ TEST_CASE("the search finds the largest threshold that fits") {
   CHECK(found > 1);
 }
 
-TEST_CASE("a distance that makes no sense is refused") {
+TEST_CASE("a threshold outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(five_layers(), "tflms(threshold=-2)"),
                     "tflms: option 'threshold' is '-2'; expected -1 to 1e9");
 }

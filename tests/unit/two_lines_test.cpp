@@ -38,7 +38,7 @@ TEST_CASE("a bent line is found exactly, whether it bends at a point or between 
   }
 }
 
-TEST_CASE("one piece is the least-squares line, and one point is level") {
+TEST_CASE("one line is the least-squares line, and of one point it is level") {
   const std::vector<StraightLine> line =
       fit_lines({{0, 0}, {1, 2}, {2, 1}}, 1);  // means 1, 1; slope (0 + 0 + 1 * 0 + 1) / 2
   REQUIRE(line.size() == 1);

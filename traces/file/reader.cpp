@@ -110,7 +110,7 @@ class TraceFileReader {
         const std::uint64_t records = columns.get("records");
         if (i >= frames_.size() || offset != frames_[i].offset || records != frames_[i].header.records ||
             section != static_cast<std::uint64_t>(frames_[i].header.section))
-          throw InputError{fmt::format("the index places frame {} at byte {}; there is another one", i, offset)};
+          throw InputError{fmt::format("the index places frame {} at byte {}; the file has another frame", i, offset)};
       }
       columns.done();
       if (index.header.records != frames_.size())

@@ -29,13 +29,13 @@ class DeviceMemory {
       }
       event.ends = live.back();
       live.pop_back();
-      if (out.lives[event.ends].bytes != bytes) mismatches_ += 2;  // its own free, and an allocation after that
+      if (out.lives[event.ends].bytes != bytes) mismatches_ += 2;  // lost: its free, and an allocation
       return;
     }
     if (memory.address >= 0 && !live.empty()) {
       event.ends = live.back();
       live.pop_back();
-      ++mismatches_;  // its free
+      ++mismatches_;  // lost: the free of the buffer that was there
     }
     event.begins = out.lives.size();
     live.push_back(out.lives.size());

@@ -30,7 +30,7 @@ std::optional<std::size_t> octal(std::string_view text) {
   return value;
 }
 
-/// The sum of a header's bytes, its checksum counted as blanks.
+/// The sum of a header's bytes, with a blank for each byte of the checksum field.
 std::size_t checksum(std::string_view header) {
   std::size_t sum = kChecksumSize * ' ';
   for (std::size_t i = 0; i < kBlock; ++i)

@@ -25,7 +25,7 @@ class DeviceLifetimes {
   DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)
       : device_{device}, try_failed_{try_failed} {
     if (device < snapshot.device_traces.size()) events_ = snapshot.device_traces[device];
-    std::unordered_map<std::int64_t, bool> live;  // by address; an address that was never heard of has no entry
+    std::unordered_map<std::int64_t, bool> live;  // by address; an address without an event so far has no entry
     for (const SnapshotEvent& event : events_) {
       if (event.action == Action::kFreeCompleted && !live.contains(event.address))
         older_.push_back({event.address, event.size, event.stream});

@@ -11,32 +11,35 @@
 
 namespace tidepool {
 
-/// What a run of SmartPool came to, as its authors count it: over all events up to two iterations after the pool began
-/// to serve. "Raw" blocks are those that cudaMalloc serves.
+/// The results of a run of SmartPool, as its authors count them: over all events up to two iterations after the pool
+/// began to serve. "Raw" blocks are those that cudaMalloc serves.
 struct SmartPoolReport {
   SmartPoolPeriod period;   ///< length 0: no iteration was found, all blocks are raw
-  Bytes pool;               ///< its height
+  Bytes pool;               ///< height of the pool
   Bytes load;               ///< most bytes live
-  Bytes usage;              ///< the larger of the most raw bytes and of pool + raw bytes when most is live in the pool
+  Bytes usage;              ///< the larger of two sums: the most raw bytes, and `pool` + the raw bytes at the time when
+                            ///< the most bytes of the pool are live
   std::int64_t hits = 0;    ///< mallocs served by the pool, in the whole run
   std::int64_t misses = 0;  ///< mallocs after the switch that went to cudaMalloc, in the whole run
 };
 
 /// SmartPool (Zhang, Yeung, Shu, He, Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
-/// 1903.06631, section 3; code: github.com/junzhezhang/onlineColoring and memInfo). Until it has found an iteration it
-/// gives every block a cudaMalloc of its own and notes the string of mallocs and frees. Whenever the
-/// number of events is a multiple of 300 it may look for a repetition: at 300, and then at twice as many after every
-/// search. From the next beginning of an iteration on it serves from one pool: event (number - location) % length of
-/// the iteration names the slot, which is taken if the size is the planned one and a copy of the slot is free; all else
-/// is a cudaMalloc. What was cudaMalloced stays there until it is freed.
+/// 1903.06631, section 3; code: github.com/junzhezhang/onlineColoring and memInfo).
 ///
-/// As published, one event more or less makes every later look-up wrong: sizes that differ by chance only decide then.
-/// Four things differ from the code, which would crash or hand out memory that is in use: where the slot is free but a
-/// block of another slot still lies there, and where both copies are taken, the request is a miss; where the device
-/// refuses the pool, SmartPool goes on without it; an iteration that would begin with a free begins with the next
-/// malloc; and the string is complete (the code reads behind the end of its blocks, sorted by address, and so leaves
-/// the last one out if it is not freed, which moves the beginnings that it prints for its own logs to one event
-/// before).
+/// Until SmartPool has found an iteration, it serves every block by a cudaMalloc and records the string of mallocs and
+/// frees. It searches the string for a repetition after 300 events, and after each search again when the number of
+/// events has doubled. From the next beginning of an iteration on, it serves from one pool. The slot of a malloc has
+/// the index (number of the event - location) % length of the iteration. The slot is used if the size is the planned
+/// one and one of its two copies is free; otherwise the malloc is a miss, served by cudaMalloc. Blocks from cudaMalloc
+/// stay there until they are freed.
+///
+/// As published, after one additional or missing event every later look-up finds a wrong slot; it is a miss only if the
+/// sizes differ. Four things differ from the published code, which would crash or hand out memory that is in use:
+///   - the request is a miss if both copies of the slot are taken, or if a block of another slot overlaps it,
+///   - if the device refuses the pool, SmartPool continues without it,
+///   - an iteration that would begin with a free begins with the next malloc,
+///   - the string is complete. The code sorts its blocks by address, reads past their end, and so leaves out the last
+///     one if it is not freed. Therefore the beginnings that it prints for its own logs are one event earlier.
 class SmartPool final : public Pool {
  public:
   explicit SmartPool(SmartPoolFit fit) : fit_{fit} {}
@@ -52,7 +55,7 @@ class SmartPool final : public Pool {
 
  private:
   struct Live {
-    std::size_t event = 0;  ///< that allocated it
+    std::size_t event = 0;  ///< its malloc
     Bytes size;
     std::optional<std::size_t> slot;  ///< none: raw
   };
