@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Tests what Coop's authors claim against DTR and DTE, on one arena, and prints it beside the claims.
+"""Tests the claims of Coop's authors against DTR and DTE, on one arena, and prints the results beside the claims.
 
     notebooks/coop_claims.py traces/samples/*.tide
 
 Claims (Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023): up to half the memory at the same overhead, less
-fragmentation, and a search that looks at each buffer once. DTR is h_DTR and DTE the MegTaiChi heuristic on best fit;
-Coop is the sliding window on best fit, and with cheap tensors placed from the other end (pool two-ended). Recorded
-steps update parameters in place, so the third part, recomputable in-place, is in all of them.
+fragmentation, and a search that visits each buffer once. DTR is h_DTR and DTE the MegTaiChi heuristic, both on best fit.
+Coop is the sliding window, on best fit and on a pool with cheap tensors at the other end (two-ended). The third part of
+Coop, recomputable in-place, is in all of them, because recorded steps update parameters in place.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def sweep(program, traces, capacities, threads):
 
 
 def least_memory(rows, overhead):
-    """The least capacity, as a multiple of the ideal peak, at which a run ended well within an overhead; or None."""
+    """The least capacity, as a multiple of the ideal peak, at which a run succeeds within an overhead; None if none."""
     fitting = [row["capacity_bytes"] / row["ideal_peak_bytes"] for row in rows if row["outcome"] == "ok"
                and row["makespan_ns"] - row["search_ns"] <= (1 + overhead) * row["baseline_ns"]]
     return min(fitting, default=None)
@@ -41,7 +41,7 @@ def mean(values):
 
 
 def factor(by_candidate, rival):
-    """How many times Coop's memory the rival needs; the better of Coop's two forms. None where either cannot."""
+    """Memory of the rival as a multiple of Coop's, of its better form. None if one of both has no successful run."""
     coop = [least for least in (by_candidate["coop"], by_candidate["coop+ends"]) if least is not None]
     return by_candidate[rival] / min(coop) if coop and by_candidate[rival] is not None else None
 
@@ -67,7 +67,7 @@ def print_memory(runs):
 
 
 def print_search(runs):
-    """Fragmentation and search at capacities at which all had to evict and all ended well; returns means by name."""
+    """Fragmentation and search at capacities at which all policies evict and all runs succeed; returns means by name."""
     names = list(CANDIDATES.values())
     print("\nwhere all four evict and end well: memory free at an evicting allocation, costs evaluated and time for one")
     print(f"{'':14}{'points':>7}" + "".join(f"{name:>28}" for name in names))

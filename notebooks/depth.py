@@ -4,12 +4,14 @@
     notebooks/depth.py -o depth.svg
 
 Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
-prints search time, overhead and gap to the best bound. Overhead and gap are of the plan that is found; search time is
-of planning and of the run, as if it had a core for itself: by the share of one that the command got, and the least of a
-few. The last lines of a model say how search time grows, in all and for each plan that was tried: the exponent of the
-number of ops, by least squares over the logarithms, and between the two deepest. As many plans are tried at every depth,
-but how many of them have to be run, and are not told before that they lose, differs from one depth to the next: two
-depths alone say little.
+prints search time, overhead and gap to the best bound. Overhead and gap are those of the plan that is found. Search time
+includes planning and the run: the wall time times the share of a core that the command got, the least of a few
+repetitions.
+
+The last two lines of a model show how search time grows with the number of ops, in total and for each plan that was
+tried. Each has the exponent over all depths, by least squares over the logarithms, and the one between the two deepest.
+The search tries the same number of plans at every depth, but rejects some of them before they are run, and how many
+differs from depth to depth. So two depths alone are not enough to judge the growth.
 """
 
 import argparse
@@ -69,7 +71,7 @@ def run_model(arguments, model, depths, options, planners):
             line = f"{layers:>8}{info['ops']:>9}"
             for name, planner in planners.items():
                 if results[name] and results[name][-1][2]["seconds"] > arguments.longest:
-                    line += f"{'-':>18}{'-':>7}{'-':>10}{'-':>8}"  # the last one took too long already
+                    line += f"{'-':>18}{'-':>7}{'-':>10}{'-':>8}"  # the step before took too long
                     continue
                 measured = measure(arguments, trace, planner)
                 if measured is None:
@@ -125,7 +127,7 @@ def main():
     parser.add_argument("--machine", default="a100-pcie4")
     parser.add_argument("--pool", default="best-fit")
     parser.add_argument("--also", default="", help="another planner, as in 'tide(with=swap)'")
-    parser.add_argument("--longest", type=float, default=30, help="leave a planner out behind a step that took longer, s")
+    parser.add_argument("--longest", type=float, default=30, help="leave a planner out after a step that took longer, s")
     parser.add_argument("--repetitions", type=int, default=3, help="runs of each; the shortest time counts")
     parser.add_argument("-o", "--output", help="SVG, PNG or PDF")
     arguments = parser.parse_args()

@@ -9,15 +9,15 @@ other rows (and of all rows of --check, which calibrate nothing). ALL_REDUCE.csv
 size_bytes, time_in_place_ns.
 
 The model: Megatron's GPT in fp16 with activation checkpointing of every layer, tensor parallelism, pipeline parallelism
-with the 1F1B schedule, data parallelism. A layer takes what the host needs to launch it or what the GPU needs to run it,
+with the 1F1B schedule, data parallelism. The time of a layer is the host's time to launch it or the GPU's time to run it,
 whichever is longer.
 
-  host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), so much
-         more for each further rank of the tensor-parallel group, and more where Megatron's fused softmax does not apply: it
-         needs a multiple of 4 matrices (micro_batch * heads / tp), otherwise scale, mask and softmax are kernels of their
-         own. A GPU-bound backward pass pays a constant for the host's wait in which checkpointing saves random states
-  GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The share comes
-         out near 1, since real kernels waste less of the last wave than this
+  host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), a third
+         one for each further rank of the tensor-parallel group, and a fourth one without Megatron's fused softmax. That
+         one needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and softmax are separate
+         kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random states, and the host waits
+  GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
+         share is near 1, since real kernels waste less of the last wave than this model
   other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer)
   links  all-reduces as measured, two in each pass of a layer; between stages the bytes at 150 GB/s
   ends   logits and loss on the last stage, embedding on the first, gradients over the data-parallel group, the tied
@@ -49,7 +49,7 @@ START = {
     "host_backward": 2.0e-3,  # to launch its backward pass, with the forward pass that is run again
     "host_unfused": 0.2e-3,   # more for each forward pass of a layer whose softmax is not fused
     "host_tensor": 0.02e-3,   # more for each pass of a layer and each further rank of the tensor-parallel group
-    "wait": 1e-3,             # for each backward pass of a layer that the GPU takes longer for than the host
+    "wait": 1e-3,             # for each backward pass of a layer that takes longer on the GPU than on the host
     "micro_batch": 2e-3,      # for every micro-batch on a stage: schedule, loss, embedding
 }
 
@@ -62,7 +62,7 @@ def read_rows(path):
 
 
 class AllReduce:
-    """Measured times, in proportion between two sizes, the first one below them."""
+    """Measured times, interpolated between two sizes. Below the smallest size its time; above the largest in proportion."""
 
     def __init__(self, path, gpu):
         self.tables = collections.defaultdict(lambda: ([], []))
@@ -99,7 +99,7 @@ def gemm_waves(rows, columns, inner, count=1):
 
 
 class Shape:
-    """What of a row does not depend on the constants."""
+    """The parts of a row's time that do not depend on the constants."""
 
     def __init__(self, row, all_reduce):
         h, s, b, t = row["hidden"], row["seq"], row["micro_batch"], row["tp"]
@@ -134,8 +134,8 @@ class Shape:
 def pipeline(stages, micro_batches, forward, backward, exchange):
     """End of the last backward pass under 1F1B. forward and backward: seconds by stage.
 
-    With equal stages, micro-batches and the stages but one that fill the pipeline follow each other; the exchanges of the
-    first forward and the last backward pass are on the way.
+    With equal stages, the time is (micro-batches + stages - 1) forward and backward passes, and the exchanges of the
+    first forward and the last backward pass.
 
     >>> pipeline(1, 4, [1], [2], 0), pipeline(4, 8, [1] * 4, [2] * 4, 0)
     (12, 33.0)

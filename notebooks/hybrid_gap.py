@@ -3,10 +3,10 @@
 
     notebooks/hybrid_gap.py traces/samples/*.tide -o gap.svg
 
-Prints, for each point, the overhead of every policy, our gap to the best certified bound on plans that may do what ours
-may, and our search time; then the points where ours is worse than another policy or where what it takes beyond the bound
-is over 2 % of the step, with what it waits for there. The gap is (time - bound) / time of the step without limit; it
-holds what the bound leaves out as well. Needs matplotlib for -o.
+Prints, for each point, the overhead of every policy, our gap to the best certified bound for the same kinds of actions, and
+our search time. Then it lists the points at which our planner is slower than another policy or has a gap over 2 %, with the
+causes. The gap is (time - bound) / (time of the step without limit); a part of it is the looseness of the bound. Needs
+matplotlib for -o.
 """
 
 import argparse
@@ -22,7 +22,7 @@ OTHERS = ("autoswap,capuchin,flashneuron,g10,geeps,grappler-swap,layer-window,lr
           "swapadvisor-fixed-order,tflms,torch-offload,vdnn,chen,coop,dte,dtr,dtr-eq,dtr-local,msps,next-use,revolve,"
           "rotor,sqrt-n,tide-fold,tide-remat")
 LIMIT = 0.02
-SLACK = 1e-6  # of the step: what counts as the same time
+SLACK = 1e-6  # share of the step; times that differ by less count as equal
 
 
 def point_of(names, row):
@@ -43,7 +43,7 @@ def sweep(arguments, pool, policies):
 
 
 def best_bounds(arguments, ours, points):
-    """By point: the best of all that `tidepool bound` knows; rows carry what is known within milliseconds."""
+    """By point: the best bound of `tidepool bound`. The bounds in result rows are only those found within milliseconds."""
     steady = {point[0] for point, rows in points.items() if any(row["steady"] for row in rows.values())}
     allowed = re.search(r"\bwith=([a-z+]+)", ours)
     names = trace_names(arguments.traces)
@@ -59,7 +59,7 @@ def best_bounds(arguments, ours, points):
 
 
 def use_bounds(points, bounds, ours):
-    """Puts bounds in place of those of our rows."""
+    """Replaces the bounds of our rows."""
     for point, bound in bounds.items():
         row = points[point][ours]
         row["bound_kind"], row["limited_by"] = bound["name"], bound["limited_by"]
@@ -74,14 +74,14 @@ def overhead(row):
 
 
 def gap(row):
-    """What a run takes beyond its bound, as a share of the step; None if it did not end well."""
+    """Time of a run above its bound, as a share of the step; None if the run failed."""
     if row["outcome"] != "ok" or "bound_ns" not in row:
         return None
     return (row["makespan_ns"] - row["bound_ns"]) / row["baseline_ns"]
 
 
 def reason(row, without_addresses):
-    """Why a run takes longer than its bound: what it is made of, and whether it would be there without addresses."""
+    """The causes of a run's gap: its parts, and whether the gap remains on a pool without addresses."""
     if row["outcome"] != "ok":
         return "no plan found" if "bound_ns" in row else "no such plan exists"
     free = gap(without_addresses) if without_addresses else None
@@ -109,7 +109,7 @@ def print_points(points, policies, ours):
 
 
 def print_findings(points, ideal, ours):
-    """Points where ours loses, points with a wide gap, and the summary."""
+    """Points at which ours is slower than another policy, points with a wide gap, and the summary."""
     worse, wide, gaps = [], [], []
     for point, rows in sorted(points.items()):
         mine = rows[ours]
@@ -143,7 +143,7 @@ def print_findings(points, ideal, ours):
 
 
 def plot(points, policies, ours, path):
-    """Overhead against memory, a row for each machine and a column for each trace, with what no plan can reach."""
+    """Overhead against memory, a row for each machine and a column for each trace, with the bound."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -187,7 +187,7 @@ def main():
     parser.add_argument("--machine", default="v100-pcie3,a100-pcie4,gh200-c2c")
     parser.add_argument("--pool", default="best-fit")
     parser.add_argument("-j", "--threads", default=os.cpu_count())
-    parser.add_argument("--results", help="a database that keeps the runs: what it holds is not run again")
+    parser.add_argument("--results", help="a database of runs; runs in it are not repeated")
     parser.add_argument("-o", "--output", help="SVG, PNG or PDF")
     arguments = parser.parse_args()
 

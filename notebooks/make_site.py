@@ -73,7 +73,7 @@ def policies_page(program):
 
 
 def figures_page(folder):
-    """The figures of the executed notebooks, which are written to `folder` too."""
+    """A page with the figures of the executed notebooks. Also writes the figures to `folder`."""
     lines = ["# Figures\n", "Each notebook runs from its first cell to its last and is committed with what it printed.\n"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text())["cells"]
@@ -111,7 +111,7 @@ def gather(folder, program):
 
 
 def index_as_script(site):
-    """A page that is opened as a file may load scripts, but not the JSON that mkdocs writes."""
+    """Makes the search index a script: a page opened as a file may load scripts, but not the JSON that mkdocs writes."""
     index = site / "search" / "search_index.json"
     (site / "search" / "pages.js").write_text(f"const searchPages = {index.read_text()};\n")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plots what planning costs against the number of buffers, synthetic and real. Needs matplotlib.
+"""Plots planning time against the number of buffers, of synthetic and real steps. Needs matplotlib.
 
     build/tidepool_bench --benchmark_filter='one_pass|tide_pool' --benchmark_out=synthetic.json
     build/tidepool pack traces/samples/*.tide --pool one-pass,tide-pool --json > real.jsonl

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How close every recomputation policy comes to the certified bound, over many steps.
+"""Distance of every recomputation policy from the certified bound, over many steps.
 
     notebooks/remat_gap.py --tidepool build/tidepool LOG... [--assume simrd] [--pool ideal]
 
 Prints, for each fraction of the peak, the geometric mean of (overhead - 1) / (bound - 1) over the logs on which the
-policy ends well, and on how many of those that can be run at all it does. 1 is perfect; a step that is bounded by less
-than a ten-thousandth of its time is left out.
+policy succeeds, the number of these logs, and the number of logs for which a plan may exist. 1 is perfect. Steps with a
+bound below 1.0001 are left out.
 """
 
 import argparse

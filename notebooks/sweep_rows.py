@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: running a command that prints JSON lines, and naming what its rows are about.
+"""Functions shared by the scripts of this folder: running a command that prints JSON lines, and naming its rows.
 
     python3 -m doctest notebooks/sweep_rows.py
 """
@@ -35,7 +35,7 @@ def split_list(text, separator=","):
 
 
 def trace_names(paths):
-    """Short names by path: the file's name, or as much of the path before it as tells like names apart.
+    """Short names by path: the file's name, with as many folders before it as are needed to make it unique.
 
     >>> trace_names(["a/gpt2.tide", "a/vgg16.v2.tide"])
     {'a/gpt2.tide': 'gpt2', 'a/vgg16.v2.tide': 'vgg16.v2'}

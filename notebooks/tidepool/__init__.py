@@ -1,4 +1,4 @@
-"""Tidepool from Python: traces and results as pandas tables, runs, sweeps, and policies for trying out an idea.
+"""Tidepool from Python: traces and results as pandas tables, runs, sweeps, and policies written in Python.
 
     import tidepool
     trace = tidepool.load("traces/samples/resnet50.tide")

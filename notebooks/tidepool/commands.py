@@ -1,7 +1,7 @@
 """The commands of the program as functions that return dicts and tables.
 
 Options have the names and texts of the command line: `time_limit="30s"` is --time-limit 30s, `steady=True` is --steady.
-Traces are paths or what load() returned. Wrong input raises InputError with the text that the program prints.
+Traces are paths or results of load(). Wrong input raises InputError with the message of the program.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def words(options: dict) -> list[str]:
 
 
 def answers(command: str, *arguments: str, **options) -> list[dict]:
-    """The JSON objects that a command prints. A command that exits with 1 says in them what failed."""
+    """The JSON objects that a command prints. If a command exits with 1, they contain the failure."""
     return [json.loads(line) for line in printed(command, *arguments, *words(options), "--json").splitlines()]
 
 
 def bound(trace: Trace | str | os.PathLike, capacity, with_: str = "swap,remat", **options) -> pandas.DataFrame:
     """Lower bounds on the time of every plan: one row for each capacity and bound, the best of a capacity last.
 
-    Columns: capacity_bytes, feasible (whether any plan may exist), name, with, makespan_ns (none where no plan exists),
-    limited_by, proof, and free_from_bytes, below which no plan is free of overhead.
-    `with_` says what plans may do; options: machine, assume, iterations, steady=True.
+    Columns: capacity_bytes, feasible (whether any plan may exist), name, with, makespan_ns (none if no plan exists),
+    limited_by, proof, and free_from_bytes, the capacity below which every plan has overhead.
+    `with_` is what plans may use (swap, remat or both); options: machine, assume, iterations, steady=True.
     """
     rows = []
     for answer in answers("bound", path_of(trace), capacity=capacity, with_=with_, **options):
@@ -53,7 +53,7 @@ def bound(trace: Trace | str | os.PathLike, capacity, with_: str = "swap,remat",
 
 
 def validate(plan: str | os.PathLike, trace: Trace | str | os.PathLike, backend: str = "host", **options) -> dict:
-    """Executes a plan, which simulate(plan_out=...) wrote, on real memory and compares every byte with the program's.
+    """Executes a plan of simulate(plan_out=...) on real memory and compares every byte with the program's.
 
     The keys of `tidepool validate --json`: outcome ("ok" if nothing differs), corrupt_bytes, predicted_ns, measured_ns
     (where time is measured), predicted_peak_bytes, measured_peak_bytes, ...
@@ -64,8 +64,8 @@ def validate(plan: str | os.PathLike, trace: Trace | str | os.PathLike, backend:
 
 
 def report(inputs, output: str | os.PathLike = "report.html", **run) -> pathlib.Path:
-    """Writes one HTML file that opens without a network, and returns its path. It shows the frontiers of each sweep
-    database, and every detail of the runs that the options describe, for at most one trace.
+    """Writes one HTML file that needs no network, and returns its path. It shows the frontiers of each sweep database.
+    For at most one trace, it also shows all details of the runs that the options describe.
 
     The options are those of simulate().
     """
@@ -86,7 +86,7 @@ def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
 
 
 def explain(trace: Trace | str | os.PathLike, at: int | None = None, **options) -> dict:
-    """What is alive at the peak, or while op `at` runs, and what would lower the peak.
+    """The buffers that are alive at the peak, or while op `at` runs, and changes that would lower the peak.
 
     The keys of `tidepool explain --json`; `kinds`, `holders`, `buffers` and `lowering` are tables. Options: depth.
     """

@@ -9,10 +9,10 @@ GIB = 2**30
 
 
 def label_lines(axes, size: float = 8):
-    """Names each line to the left of its first point, in its colour, one name below another where they would meet."""
+    """Writes each line's name to the left of its first point, in its colour. Names that would overlap are moved down."""
     left, right = axes.dataLim.intervalx
     axes.set_xlim(left - 0.33 * (right - left), right + 0.04 * (right - left))
-    axes.figure.canvas.draw()  # where points are is known from now on
+    axes.figure.canvas.draw()  # positions of points are known after drawing
     named = [line for line in axes.lines if not line.get_label().startswith("_") and len(line.get_xdata()) > 0]
     first = {line: (line.get_xdata()[0], line.get_ydata()[0]) for line in named}
     height = {line: axes.transData.transform(point)[1] * 72 / axes.figure.dpi for line, point in first.items()}

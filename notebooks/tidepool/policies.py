@@ -1,4 +1,4 @@
-"""Policies: what there is, and classes in Python for trying out an idea.
+"""Policies: the list of all policies, and policies as Python classes.
 
     @tidepool.register("largest-first", kind="remat")
     class LargestFirst(tidepool.Policy):
@@ -10,8 +10,8 @@
     tidepool.simulate(trace, policy="largest-first", capacity="0.5x")
     tidepool.check("largest-first", [trace])
 
-A policy in Python decides exactly what the same in C++ would; it is slower by the calls into the interpreter, of which
-only one runs at a time.
+A policy in Python makes exactly the same decisions as the same policy in C++. It is slower: each decision calls the
+interpreter, and only one thread runs Python at a time.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tidepool.traces import Trace
 
 
 class Policy:
-    """What is kept, swapped or recomputed. Define what you need of these (they are not here, so that what is missing
-    costs nothing):
+    """Base class of policies, which decide what is kept, swapped or recomputed. Define any of these methods (a method that
+    is not defined takes no time):
 
         start(view)                  a step begins
         make_room(view, request)     `request.size` bytes do not fit; asked again while they still do not
@@ -44,7 +44,7 @@ _kinds: dict[str, str] = {}
 
 
 def _made(name: str) -> Policy:
-    """An object of the class last registered, whose plan() is given what it expects."""
+    """An object of the class that was registered last under a name."""
     policy = _classes[name]()
     if hasattr(policy, "plan"):
         plan = policy.plan
@@ -53,11 +53,11 @@ def _made(name: str) -> Policy:
 
 
 def register(name: str, kind: str, paper: str = "none"):
-    """Makes a class known as a policy. Registered again, as notebooks do, the new class takes the old one's place;
-    results that a sweep kept are those of the class of that time.
+    """Registers a class as a policy. If the name is registered again, as in a notebook cell that is run again, the new
+    class replaces the old one; results that a sweep stored before remain those of the old class.
 
-    kind: swap, remat or hybrid; says which lower bound holds for its results.
-    Raises ValueError if the name is a policy of another kind already.
+    kind: swap, remat or hybrid; decides which lower bound holds for its results.
+    Raises ValueError if the name belongs to a policy of another kind.
     """
 
     def known(policy: type) -> type:
@@ -81,10 +81,11 @@ def policies() -> pandas.DataFrame:
 
 def check(policy: str, traces: Iterable[Trace], pool: str = "best-fit,pytorch,ideal",
           capacity: str = "0.3x,0.5x,0.7x,0.9x,1.1x", **run) -> int:
-    """Holds a policy to the contract of all: the same twice; its plan, replayed, costs what was said; within the
-    capacity; on real bytes every read finds what it should; no faster than the lower bound.
+    """Checks that a policy keeps the contract of all policies. Two runs are equal. A replay of the plan has the same times
+    and counts. The footprint is within the capacity. On real bytes, every read finds the expected content. The time is not
+    below the lower bound.
 
-    Returns the number of runs. Raises AssertionError with every run that breaks the contract, and how.
+    Returns the number of runs. Raises AssertionError with every run that violates the contract, and the violation.
     """
     runs, broken = 0, []
     for trace in traces:

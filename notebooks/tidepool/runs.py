@@ -20,7 +20,7 @@ from tidepool.traces import Trace, load
 
 
 def flat(row: dict) -> dict:
-    """A result as the database has it: {"stall_ns": {"h2d": 3}} becomes {"stall_ns_h2d": 3}."""
+    """A result with the column names of the database: {"stall_ns": {"h2d": 3}} becomes {"stall_ns_h2d": 3}."""
     columns = {}
     for key, value in row.items():
         if isinstance(value, dict):
@@ -31,7 +31,7 @@ def flat(row: dict) -> dict:
 
 
 def axes(given: dict) -> dict[str, str]:
-    """Arguments as the command line has them: lists become comma-separated texts, capacities in bytes get their unit."""
+    """Arguments as texts of the command line: lists become comma-separated texts, capacities in bytes get their unit."""
     known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
@@ -46,16 +46,16 @@ def listed(value, text=str) -> str:
 
 
 def size_text(size) -> str:
-    """A size as the command line has it: whole numbers are bytes."""
+    """A size as a text of the command line: whole numbers are bytes."""
     return f"{size}B" if isinstance(size, numbers.Integral) and not isinstance(size, bool) else str(size)
 
 
 def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | None = None, **run) -> pandas.DataFrame:
-    """What a step costs: one row for each combination of the options, with the columns of `tidepool simulate --json`.
+    """Simulates a step: one row for each combination of the options, with the columns of `tidepool simulate --json`.
 
     Options, as on the command line, texts or lists: pool, policy, capacity (or whole numbers of bytes), machine, seed,
-    assume, overhead_limit, iterations; first=True asks for one first step alone instead of the steady state. `plan_out` keeps the plan of a
-    single run, for `tidepool validate`.
+    assume, overhead_limit, iterations; first=True simulates only the first step instead of the steady state. `plan_out`
+    is a file for the plan of a single run, for `tidepool validate`.
     """
     trace = trace if isinstance(trace, Trace) else load(trace)
     rows = _native.simulate(trace.native, trace.path, os.fspath(plan_out) if plan_out else "", **axes(run))
@@ -64,9 +64,9 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
 
 def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
           output: str | os.PathLike | None = None, threads: int | None = None, **run) -> pandas.DataFrame:
-    """Every combination of the options for every trace, on all cores. `output` keeps the results: what it has already
-    is not run again, and a sweep that was interrupted goes on, here or, where no policy in Python is registered, with
-    `tidepool resume`. Returns what read_results(output) does.
+    """Runs every combination of the options for every trace, on all cores. `output` is the database of results: runs in it
+    are not repeated. An interrupted sweep is continued by the same call or, if no policy in Python is registered, by
+    `tidepool resume`. Returns read_results(output).
     """
     if isinstance(traces, (str, os.PathLike, Trace)):
         traces = [traces]
@@ -88,11 +88,11 @@ def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFra
 
 
 def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
-    """Runs another command, as in program("pack", "step.tide", "--pool", "cnmem"): what it prints with --json as a
-    table, or, with json_lines=False, all that it prints.
+    """Runs another command, as in program("pack", "step.tide", "--pool", "cnmem"). Returns its output with --json as a
+    table; with json_lines=False, its output as a text.
 
     The program is $TIDEPOOL, the one that this package was built with, or the one on the PATH.
-    Raises InputError with what the program said, if it ends with 2.
+    Raises InputError with the program's message if it exits with 2.
     """
     if not json_lines:
         return printed(*arguments)
@@ -100,7 +100,7 @@ def program(*arguments: str, json_lines: bool = True) -> pandas.DataFrame | str:
 
 
 def printed(*arguments: str) -> str:
-    """What the program prints. Raises InputError as program() does."""
+    """The output of the program. Raises InputError as program() does."""
     package = pathlib.Path(_native.__file__).resolve().parent  # of a wheel, or below a build folder
     built = next((path for path in (package / "tidepool", package.parents[1] / "tidepool") if path.is_file()), None)
     path = os.environ.get("TIDEPOOL") or built or shutil.which("tidepool")

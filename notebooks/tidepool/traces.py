@@ -1,4 +1,4 @@
-"""Training steps: what their buffers, ops and uses are."""
+"""Training steps: their buffers, ops and uses as tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FLAGS = ("born_before", "outlives", "random")
 
 
 def table(columns: dict) -> pandas.DataFrame:
-    """Columns are lists of texts, or bytes: of int64, or, for FLAGS, one for each flag."""
+    """A table from columns that are lists of texts, arrays of int64 as bytes, or, for FLAGS, one byte for each flag."""
     return pandas.DataFrame({
         name: numpy.frombuffer(column, bool if name in FLAGS else numpy.int64) if isinstance(column, bytes) else column
         for name, column in columns.items()})
 
 
 class Trace:
-    """One recorded step, immutable. Rows of the tables are numbered as everywhere in Tidepool: buffer 0, op 0, ..."""
+    """One recorded step, immutable. The row number in a table is the id: buffer 0, op 0, ..."""
 
     def __init__(self, path: str | os.PathLike, native: _native.Trace | None = None):
         self.path = os.fspath(path)
@@ -33,17 +33,17 @@ class Trace:
 
     @property
     def hash(self) -> str:
-        """32 hexadecimal digits over the content; results carry it as `trace_hash`."""
+        """Hash of the content, 32 hexadecimal digits; the column `trace_hash` of results."""
         return self.native.hash
 
     @property
     def ideal_peak_bytes(self) -> int:
-        """Largest sum of live bytes: what a perfect allocator needs without any policy."""
+        """Largest sum of live bytes: the memory that a perfect allocator needs without a policy."""
         return self.native.ideal_peak_bytes
 
     @property
     def meta(self) -> dict[str, str]:
-        """Where the trace is from: source, capture, device, time (measured or estimated), ..."""
+        """Origin of the trace: source, capture, device, time (measured or estimated), ..."""
         return self.native.meta
 
     @cached_property
@@ -58,23 +58,24 @@ class Trace:
 
     @cached_property
     def uses(self) -> pandas.DataFrame:
-        """op, buffer, reads and writes (versions, -1: none), access, evidence: how it is known."""
+        """op, buffer, reads and writes (versions, -1: none), access, evidence (how the use is known)."""
         return table(self.native.uses())
 
     @cached_property
     def versions(self) -> pandas.DataFrame:
-        """buffer, kind, producer (op, -1: none), parent, root: contents between two writes, which policies evict."""
+        """buffer, kind, producer (op, -1: none), parent, root. Versions are what policies swap and drop."""
         return table(self.native.versions())
 
     @cached_property
     def live_bytes(self) -> numpy.ndarray:
-        """Bytes alive after each step of the program; its maximum is the ideal peak, or what lives before the first."""
+        """Bytes alive after each step of the program. The ideal peak is its maximum, or the bytes alive before the first
+        step if these are more."""
         return numpy.frombuffer(self.native.live_bytes(), numpy.int64)
 
 
 def load(path: str | os.PathLike) -> Trace:
     """Reads a trace, in any form that `tidepool import` reads.
 
-    Raises InputError for a file that is not one, with the place and what was expected there.
+    Raises InputError for a file that is no trace, with the position and the expected content.
     """
     return Trace(path)
