@@ -1,4 +1,4 @@
-// tidepool record: run a job with a recorder in it, and make a trace of what it recorded.
+// tidepool record: run a job with a recorder in it, and make a trace from the raw files.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-constexpr int kHookIterations = 5;  // recorded by PyTorch's hook alone if nobody says how many: it slows each op down
+constexpr int kHookIterations = 5;  // default of PyTorch's hook without CUPTI: the hook slows down each op
 
 constexpr const char* kNoHook =
     "PyTorch's hook was not loaded: no Python of the job imported torch, or it did not look into PYTHONPATH "
@@ -70,8 +70,8 @@ std::string driver_missing() {
   return dlerror();
 }
 
-/// The injection library: where it was built, or where it is installed. Empty where PyTorch can be recorded without:
-/// the library is not there, and neither is a driver.
+/// Path of the injection library, in the build or in the installation. Empty if PyTorch can be recorded without it:
+/// the library and the driver are both absent.
 std::string injection_library(const std::string& given, bool torch) {
   if (!given.empty()) {
     if (!fs::exists(given)) refuse("--library: {}: no such file; expected libtidepool_inject.so", given);
@@ -91,7 +91,7 @@ std::string injection_library(const std::string& given, bool torch) {
 
 bool records_torch(const Arguments& arguments) { return arguments.torch || arguments.framework == "torch"; }
 
-/// Whether PyTorch's hook is all that records.
+/// Whether PyTorch's hook is the only recorder.
 bool without_gpu(const Arguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
@@ -137,7 +137,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   return set;
 }
 
-/// Why there is nothing to make a trace of; empty if there is something.
+/// The reason why no trace can be made; empty if one can.
 std::string nothing_recorded(const Recorded& recorded, const Arguments& arguments, int status) {
   if (!recorded.files && arguments.is_dry)
     return "no process of the job used the CUDA runtime, or all that did have it linked in";
@@ -156,7 +156,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   }
   if (!recorded.work)
     return "no kernel, copy or op was recorded; what the recorder said above tells why, or the job ran none";
-  // Without the hook, what the driver hands out is not what the framework's tensors are.
+  // Without the hook, the driver's allocations are a framework's segments, not its tensors.
   if (records_torch(arguments) && !recorded.hooked && !arguments.is_dry) return kNoHook;
   if (status == 0 && recorded.steps && recorded.whole_steps == 0)
     return "the job ended before a recorded step was complete; expected more steps of its optimizer, or a smaller "
@@ -164,7 +164,7 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   return "";
 }
 
-/// Which promise a recording does not keep, as a sentence; empty if it keeps all.
+/// What a recording lacks, compared with the command's options, as a sentence; empty if it lacks nothing.
 std::string broken_promise(const Recorded& recorded, const Arguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
@@ -191,7 +191,7 @@ Trace iterations_asked_for(Trace trace, const Arguments& arguments) {
   return iterations(trace, skip, wanted);
 }
 
-/// @throws InputError  where options exclude each other
+/// @throws InputError  if options exclude each other
 void require_sense(const Arguments& arguments) {
   if (arguments.is_dry && !arguments.signal.empty())
     refuse("--signal: a dry run records all that the job does; expected it without --dry");

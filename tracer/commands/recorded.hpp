@@ -17,7 +17,7 @@ struct Recorded {
   std::string said;             ///< the exception that ended the job's Python, as "ValueError: bad data"
 };
 
-/// Reads the folder. Files that were begun and have no complete header count for nothing.
+/// Reads the folder. Files without a complete header are ignored.
 /// @throws InputError  for a damaged file
 Recorded look_at_recorded(const std::filesystem::path& raw);
 

@@ -1,4 +1,4 @@
-// Buffers for activity records: made and touched before the job needs them, and used again.
+// Buffers for CUPTI's activity records, allocated before the job needs them and reused.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@ namespace tidepool::cupti {
 /// Buffers of one size. take() and give() may be called by any thread.
 class BufferPool {
  public:
-  /// @param ready  buffers whose pages are there from the start: a first touch in the middle of a launch costs
-  /// milliseconds
-  /// @param most   buffers there may ever be; more are refused, which drops records instead of eating the job's memory
+  /// @param bytes  size of each buffer
+  /// @param ready  buffers whose pages are touched now: a first touch during a launch would take milliseconds
+  /// @param most   the largest number of buffers. More are refused, so that records are dropped before the job lacks
+  ///               memory
   BufferPool(std::size_t bytes, std::size_t ready, std::size_t most);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// @return a buffer whose bytes are zero, or nullptr when `most` are taken or there is no memory
+  /// @return a buffer whose bytes are zero; nullptr if `most` buffers are in use or the memory is exhausted
   std::uint8_t* take();
-  /// Takes a buffer back, of which the first `used` bytes were written.
+  /// Returns a buffer, of which the first `used` bytes were written, to the pool.
   void give(std::uint8_t* buffer, std::size_t used);
   std::size_t bytes() const { return bytes_; }
   std::uint64_t refused() const;

@@ -9,7 +9,7 @@ namespace {
 
 using enum DriverCall;
 
-// Sorted by name. Calls of one kind have parameters that begin alike.
+// Sorted by name. The parameters of calls of one kind begin with the same fields.
 constexpr auto kCalls = std::to_array<std::pair<std::string_view, DriverCall>>({
     {"cuEventRecord", kEventRecord},
     {"cuEventRecordWithFlags", kEventRecord},

@@ -1,5 +1,5 @@
-// The driver calls that the recorder looks at, by name: their numbers are looked up in the CUPTI that is there, so that
-// a recorder built with one version's headers understands another's callbacks.
+// The driver calls that the recorder handles, by name. Their numbers are looked up in the CUPTI of the process, so that
+// a recorder built with the headers of one version understands the callbacks of another.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ enum class DriverCall : std::uint8_t {
   kLaunchCooperative,
   kLaunchKernelEx,
   kGraphLaunch,
-  // Memory that becomes or stops being usable. The driver's own records say the rest.
+  // Begin and end of memory. Sizes and kinds come from CUPTI's memory records.
   kAlloc,
   kAllocPitch,
   kAllocHost,
   kHostRegister,
   kFree,
-  // Virtual memory management, of which the driver has no records.
+  // Virtual memory management, for which CUPTI has no records.
   kAddressReserve,
   kAddressFree,
   kCreate,
   kRelease,
   kMap,
   kUnmap,
-  // Copies, memsets and what orders streams.
+  // Copies, memsets and event records.
   kCopy,
   kCopyPeer,
   kCopyBatch,
@@ -54,15 +54,15 @@ enum class DriverCall : std::uint8_t {
   kSetExecKernelNode,
 };
 
-/// What a callback of this name is: "cuLaunchKernel_ptsz", "cuMemcpyDtoDAsync_v2". Names of other calls, and of
-/// superseded ones with 32-bit sizes, are kOther.
+/// The call of a callback's name, such as "cuLaunchKernel_ptsz" or "cuMemcpyDtoDAsync_v2". Other calls, and superseded
+/// ones with 32-bit sizes, are kOther.
 DriverCall driver_call(std::string_view name);
 
 /// Whether a call of the runtime ends in one of the driver calls above whose record carries the runtime call's
 /// correlation id: "cudaLaunchKernel_v7000", "__cudaLaunchKernel_v13000", "cudaMemcpyAsync_v3020".
 bool is_outer_call(std::string_view runtime_name);
 
-/// Calls that only happen inside the window of iterations need no look otherwise.
+/// Whether a call launches work or records an event. Such calls are ignored outside the window of iterations.
 constexpr bool is_launch(DriverCall call) {
   return (call >= DriverCall::kLaunchKernel && call <= DriverCall::kGraphLaunch) ||
          (call >= DriverCall::kCopy && call <= DriverCall::kEventRecord);

@@ -6,18 +6,18 @@
 
 namespace tidepool::cupti {
 
-/// Records belong to the window by the correlation id of the host's call, since the device runs behind the host: an
-/// iteration that is skipped may still be running when the window begins. Ids grow with every call, and wrap.
-/// boundary() is called by the job's threads, contains() by those that read records.
+/// The correlation id of the host's call decides whether a record belongs to the window, because the device runs behind
+/// the host: a skipped iteration may still be running when the window begins. Ids grow with every call, and wrap.
+/// boundary() is called by the job's threads, contains() by the threads that read records.
 class IterationWindow {
  public:
   /// @param skip        iterations before the first that is recorded
-  /// @param iterations  recorded ones; 0 = all that follow
+  /// @param iterations  the number of recorded iterations; 0 = all after the skipped ones
   IterationWindow(std::uint64_t skip, std::uint64_t iterations) : skip_{skip}, iterations_{iterations} {
     if (skip == 0 && iterations == 0) first_ = kAlways;
   }
 
-  /// An iteration begins; calls from now on have ids behind `last`. @return whether it is inside the window
+  /// An iteration begins; later calls have ids after `last`. @return whether the iteration is inside the window
   bool boundary(std::uint32_t last) {
     const std::uint64_t number = seen_.fetch_add(1);
     if (first_ != kAlways && number == skip_) first_ = kSet | (last + 1U);
@@ -25,7 +25,7 @@ class IterationWindow {
     return number >= skip_ && (iterations_ == 0 || number < skip_ + iterations_);
   }
 
-  /// No iteration follows; the window ends with the call `last`, if it is open.
+  /// The last iteration has ended: closes an open window after the call `last`.
   void close(std::uint32_t last) {
     if (begun() && !ended()) end_ = kSet | (last + 1U);
   }

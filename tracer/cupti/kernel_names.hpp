@@ -1,4 +1,4 @@
-// Parameters of a kernel according to its name.
+// Types of a kernel's parameters, from its mangled name.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace tidepool::cupti {
 
-/// What a parameter is by its declared type. Kernels that are not C++ (Triton's, for one) do not say.
+/// The declared type of a parameter. kUnknown for kernels that are not C++, such as Triton's.
 enum class ParameterType : std::uint8_t {
   kUnknown,
-  kPointerToConst,  ///< T const*: the kernel reads through it, and writes only if it casts
+  kPointerToConst,  ///< T const*: the kernel only reads, unless it casts the const away
   kPointer,         ///< T*: reads, writes or both
   kValue,           ///< anything else; a struct may hold pointers
 };
 
 /// The types of the parameters of a kernel with this mangled name (Itanium C++ ABI), in order.
-/// @return empty if the name is not mangled, or not understood. Callers compare the number with what the driver says.
+/// @return empty if the name is not mangled, or not understood. Callers must compare the number with the driver's.
 std::vector<ParameterType> parameter_types(std::string_view mangled);
 
 /// The same for a demangled name: "void f<int>(float const*, (lambda at x.cu:3:5), int*)".

@@ -1,4 +1,4 @@
-// The device memory that is allocated now, as the launch callbacks of the recorder look it up.
+// The device memory that is allocated now, found by address in the recorder's launch callbacks.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ struct LiveRange {
   bool operator==(const LiveRange&) const = default;
 };
 
-/// Disjoint ranges in address order. A look-up costs O(log ranges) and touches only a dense array of addresses; adding
-/// and removing move what lies behind, which is cheap for the hundreds to thousands of device allocations of a job. Not
-/// synchronised: callers that share it lock.
+/// Disjoint ranges in address order. A look-up takes O(log ranges) and reads only a dense array of addresses. Adding
+/// and removing take O(ranges), which is fast for the hundreds to thousands of device allocations of a job. Not
+/// thread-safe: callers must lock.
 class LiveRanges {
  public:
-  /// Makes [begin, begin + bytes) live. Ranges that it overlaps were freed without our seeing it (in another context,
-  /// by another process, before a late start): they go, and their number is returned. Empty ranges are ignored.
+  /// Makes [begin, begin + bytes) live. Removes ranges that overlap it, whose frees were not seen (in another context,
+  /// by another process, before a late start). Empty ranges are ignored. @return the number of removed ranges
   std::size_t add(std::uint64_t begin, std::uint64_t bytes, bool before_trace = false);
-  /// Ends the range that begins at `begin`. @return it, or nothing if none begins there
+  /// Ends the range that begins at `begin`. @return the range; none if no range begins there
   std::optional<LiveRange> remove(std::uint64_t begin);
-  /// Ends what lies in [begin, begin + bytes): unmapping may end several mappings. @return how many ranges ended
+  /// Ends the ranges in [begin, begin + bytes): one unmapping may end several mappings. @return their number
   std::size_t remove_within(std::uint64_t begin, std::uint64_t bytes);
 
   /// @return the range that holds `address`, or nullptr
@@ -37,7 +37,7 @@ class LiveRanges {
   std::size_t first_ending_after(std::uint64_t address) const;
   std::size_t erase(std::size_t first, std::uint64_t end);
 
-  std::vector<std::uint64_t> ends_;  ///< of ranges_, what a look-up searches
+  std::vector<std::uint64_t> ends_;  ///< ends of ranges_, for look-ups
   std::vector<LiveRange> ranges_;
 };
 

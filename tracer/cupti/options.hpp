@@ -6,7 +6,7 @@
 
 namespace tidepool::cupti {
 
-/// Names of the environment variables; `tidepool record --help` and README.md say what they mean.
+/// Names of the environment variables; `tidepool record --help` and README.md have their meanings.
 namespace variable {
 inline constexpr const char* kFolder = "TIDEPOOL_RAW";
 inline constexpr const char* kCupti = "TIDEPOOL_CUPTI";
@@ -24,18 +24,18 @@ inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch
 }  // namespace variable
 
 struct RecorderOptions {
-  std::string folder;                         ///< where each process makes its file; empty: nothing is recorded
-  std::string cupti;                          ///< path of libcupti; empty: the one that is mapped, or found by name
+  std::string folder;                         ///< for one file of each process; empty: nothing is recorded
+  std::string cupti;                          ///< path of libcupti; empty: the mapped one, else found by name
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
-  std::string iteration_range = "iteration";  ///< an NVTX range whose name begins so begins an iteration
-  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this
-  bool torch = false;                         ///< PyTorch's hook says where iterations begin, and nothing else does
+  std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration
+  std::string iteration_kernel;               ///< a launch of a kernel whose name contains this does so too
+  bool torch = false;                         ///< only PyTorch's hook marks the begins of iterations
   int signal = 0;                             ///< starts and stops the recording; 0 = none
   bool wait = false;                          ///< nothing is recorded before the first signal
   bool device_buffers = false;                ///< CUPTI may keep its buffers in device memory
-  bool resolve = true;                        ///< ask the driver what unknown pointers point to
-  std::uint32_t flush_limit_ms = 5000;        ///< how long the end of the job may wait for CUPTI
-  std::string problem;                        ///< a variable that cannot be read, for a message; its default holds
+  bool resolve = true;                        ///< ask the driver about the memory of unknown pointers
+  std::uint32_t flush_limit_ms = 5000;        ///< the longest wait for CUPTI at the end of the job
+  std::string problem;                        ///< message about a wrong variable, whose default is used; or ""
 };
 
 /// Reads the variables. Never throws: a job is not ended for a mistyped number.

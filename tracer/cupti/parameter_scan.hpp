@@ -12,18 +12,18 @@
 
 namespace tidepool::cupti {
 
-/// Where one parameter lies in the parameter buffer of its kernel, in bytes, and what its type is.
+/// Offset and size of a parameter in the parameter buffer of its kernel, in bytes, and its type.
 struct KernelParameter {
   std::uint32_t offset = 0, size = 0;
   ParameterType type = ParameterType::kUnknown;
 };
 using KernelLayout = std::vector<KernelParameter>;
 
-/// Gives parameters the types that the kernel's name declares, if the name has as many as the layout and no pointer of
-/// another size than eight bytes.
+/// Gives parameters the types of the kernel's name. Does nothing if the name has another number of parameters than the
+/// layout, or if a pointer does not have eight bytes.
 void apply_types(KernelLayout& layout, std::span<const ParameterType> types);
 
-/// How a pointer was found.
+/// The place of a pointer in the parameters.
 enum class PointerPlace : std::uint8_t {
   kParameter,  ///< the whole parameter
   kInside,     ///< a word of a larger parameter, such as a struct passed by value
@@ -37,23 +37,23 @@ struct FoundPointer {
   std::uint32_t offset = 0;     ///< of the pointer within the parameter, in bytes
   PointerPlace place = PointerPlace::kParameter;
   bool read_only = false;  ///< the parameter is declared as a pointer to const
-  bool live = true;        ///< false: no known memory; it merely looks like a device address
+  bool live = true;        ///< false: the address may be a device address, but is in no live range
 
   bool operator==(const FoundPointer&) const = default;
 };
 
-/// Looks at every aligned word of every parameter. Words outside all live ranges are reported (as not live) only if
-/// they could be user addresses; a caller that can ask the driver finds memory in this way that was allocated before it
-/// began. O(words log ranges). What it cannot see: pointers in device memory (arrays of pointers), unaligned pointers,
-/// constant memory. What it takes for a pointer although it is none: integers that equal an address in use.
+/// Tests every aligned word of every parameter. A word outside all live ranges is reported (as not live) only if it
+/// could be a user address: the caller may ask the driver about it, and so find memory that was allocated before the
+/// recording. O(words log ranges). Not found: pointers in device memory (arrays of pointers), unaligned pointers,
+/// pointers in constant memory. Wrongly found: integers that equal an address in use.
 class ParameterScan {
  public:
-  /// @param values  as cuLaunchKernel takes them: one host pointer for each parameter
+  /// @param values  the argument of cuLaunchKernel: one host pointer for each parameter
   void scan(const KernelLayout& layout, const void* const* values, const LiveRanges& ranges, const TensorMaps& maps);
   /// @param bytes   the parameter buffer itself (CU_LAUNCH_PARAM_BUFFER_POINTER)
   void scan_packed(const KernelLayout& layout, std::span<const std::byte> bytes, const LiveRanges& ranges,
                    const TensorMaps& maps);
-  /// Of the last scan, in the order of the parameters; valid until the next.
+  /// The pointers of the last scan, in the order of the parameters; valid until the next scan.
   std::span<const FoundPointer> found() const { return found_; }
 
  private:

@@ -1,4 +1,4 @@
-// Record of a pointer that a kernel was given.
+// Record of a pointer among a kernel's parameters.
 #pragma once
 
 #include "tracer/cupti/parameter_scan.hpp"
@@ -7,8 +7,8 @@
 
 namespace tidepool::cupti {
 
-/// Read where the kernel's type says const; what a convention of PyTorch's says is inferred; else used in a way that is
-/// not known.
+/// A pointer to const is a read. A role that follows from a convention of PyTorch has the evidence kInferred. Any other
+/// pointer is a touch.
 inline raw::BufferUse use_of(const FoundPointer& found, Role role) {
   raw::BufferUse use{found.address,       0,
                      found.offset,        static_cast<std::uint16_t>(found.parameter),

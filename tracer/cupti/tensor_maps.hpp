@@ -1,4 +1,4 @@
-// Tensor-map descriptors: which device memory the 128 opaque bytes of a CUtensorMap describe.
+// Tensor-map descriptors: the device address for which the 128 opaque bytes of a CUtensorMap were encoded.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@ namespace tidepool::cupti {
 
 constexpr std::size_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
 
-/// Descriptors as the driver encoded them, found again by their bytes when a launch passes one by value. The oldest
-/// half is forgotten when there are more than a program sensibly makes. Not synchronised: callers that share it lock.
+/// Descriptors that the driver encoded, found by their bytes when a launch passes one by value. When there are too many
+/// for an ordinary program, the oldest half is forgotten. Not thread-safe: callers must lock.
 class TensorMaps {
  public:
   void add(const std::byte* descriptor, std::uint64_t address);
-  /// @return the address it was encoded for
+  /// @return the address for which it was encoded; none if it is not known
   std::optional<std::uint64_t> find(const std::byte* descriptor) const;
   bool empty() const { return young_.empty() && old_.empty(); }
 

@@ -19,14 +19,14 @@ std::vector<std::uint32_t> template_numbers(std::string_view text) {
   return numbers;
 }
 
-/// What follows `word` in `text`; empty if it does not occur.
+/// The part of `text` after `word`; empty if `word` does not occur.
 std::string_view behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   return at == std::string_view::npos ? std::string_view{} : text.substr(at + word.size());
 }
 
 constexpr std::uint32_t kMostDepth = 5;
-/// Room for tensors by depth, and blocks: where parameters may have 4 KiB, and where they may have 32 KiB (CUDA 13).
+/// The most tensors by depth, and the most blocks: with 4 KiB of parameters, and with 32 KiB (CUDA 13).
 struct Layout {
   std::array<std::uint32_t, kMostDepth> plain, with_scalars;
   std::uint32_t blocks, index_bytes;
@@ -99,7 +99,7 @@ std::optional<TorchKernel> TorchKernel::recognise(std::string_view mangled, cons
   if (mangled.find("vectorized_elementwise_kernelI") == std::string_view::npos &&
       mangled.find("unrolled_elementwise_kernelI") == std::string_view::npos)
     return std::nullopt;
-  // (int n, functor, std::array<char*, N>, ...): the array is of the size that its type says.
+  // (int n, functor, std::array<char*, N>, ...): the array has the size of its type.
   const std::string_view array = behind(mangled, "St5arrayIPcLm");
   const std::size_t digits = std::min(array.find('E'), std::size_t{3});
   std::uint32_t count = 0;

@@ -1,4 +1,4 @@
-// Parameters of PyTorch's own kernels whose names tell which buffers they read and write.
+// Kernels of PyTorch that read and write buffers by a known convention.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,19 @@ namespace tidepool::cupti {
 /// How a kernel uses the buffer of a pointer among its parameters.
 enum class Role : std::uint8_t { kUnknown, kNone, kRead, kWrite, kReadWrite };
 
-/// A kernel whose parameters follow a convention of PyTorch's.
+/// A kernel whose parameters follow a convention of PyTorch.
 ///
-/// multi_tensor_apply_kernel (foreach functions, fused optimizers) gets lists of addresses in a struct that can hold
-/// many more: addresses after the launch's own tensors are left over from other calls and mean nothing (kNone). The
-/// table of the tensor that each block works on gives their number. The functor's template arguments give the number
-/// of lists that are read, and the one that is written. Layout: ATen/native/cuda/MultiTensorApply.cuh, with 4 KiB of parameters and with
-/// 32 KiB.
+/// multi_tensor_apply_kernel (foreach functions, fused optimizers) gets lists of addresses in a struct of fixed size.
+/// Addresses after the launch's own tensors are remains of other calls (kNone). A table has the tensor of each block,
+/// and so gives the number of tensors. The functor's template arguments give the number of lists that are read, and the
+/// list that is written. Layout: ATen/native/cuda/MultiTensorApply.cuh, with 4 KiB of parameters and with 32 KiB.
 ///
 /// vectorized_elementwise_kernel and unrolled_elementwise_kernel get an array of addresses: the result, then the
 /// operands (ATen/native/cuda/CUDALoops.cuh).
 class TorchKernel {
  public:
   /// @param mangled  the kernel's name
-  /// @return nothing for any other kernel, and if the parameters do not have the size of the layout
+  /// @return none for any other kernel, and if the parameters do not have the size of the layout
   static std::optional<TorchKernel> recognise(std::string_view mangled, const KernelLayout& layout);
 
   /// The roles of pointers found in the parameters of one launch of `blocks` blocks, in the same order.

@@ -1,5 +1,5 @@
-// CUPTI's activity records, as raw records. CUPTI appends fields to its records from version to version: what is read
-// here was there in 12.4, and later fields are read where the version that runs has them.
+// Conversion of CUPTI's activity records to raw records. Later versions of CUPTI append fields to their records. The
+// fields of version 12.4 are always read; a later field is read if the version that runs has it.
 #include <cstring>
 #include <string_view>
 
@@ -8,10 +8,10 @@
 namespace tidepool::inject {
 namespace {
 
-// The first versions of CUPTI whose records have a field: 12.6 tells who allocated, 12.8 tells event records apart.
+// The first versions of CUPTI with a field: 12.6 for the library that allocates, 12.8 for the ids of event records.
 constexpr std::uint32_t kHasSource = 24, kHasSyncIds = 26;
 
-/// A record of CUPTI, copied: its structs are packed in ways that references to members do not like.
+/// A copy of a record of CUPTI: its structs are packed, so that members cannot be bound to references.
 template <class Record>
 Record copy_of(const CUpti_Activity& record) {
   Record copy;
@@ -19,7 +19,7 @@ Record copy_of(const CUpti_Activity& record) {
   return copy;
 }
 
-/// A field that a later version appended `offset` bytes behind the record as it was in 12.4.
+/// A field that a later version appended, `offset` bytes after the end of the record of 12.4.
 template <class Field, class Record>
 Field appended(const CUpti_Activity& record, std::size_t offset) {
   Field field{};
@@ -51,7 +51,7 @@ raw::Kernel kernel_of(const CUpti_ActivityKernel9& from) {
   return to;
 }
 
-/// Of one device, or between two.
+/// A copy within one device or between two devices.
 template <class Record>
 raw::Copy copy_record(const Record& from) {
   raw::Copy to;

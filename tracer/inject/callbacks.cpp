@@ -1,4 +1,4 @@
-// What CUPTI calls while the job calls the driver.
+// The callbacks that CUPTI makes while the job calls the driver.
 #include "tracer/inject/callbacks.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Threads {
 }  // namespace
 
 Thread& this_thread() {
-  // Never destroyed: the job's own destructors may free and launch when those of this library have run.
+  // Never destroyed: destructors of the job may free and launch after those of this library.
   static Threads& threads = *new Threads;
   thread_local Thread* thread = nullptr;
   if (thread == nullptr) {
@@ -81,14 +81,14 @@ void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
     last_correlation_ = data.correlationId;
     thread.created_nodes.clear();
     if (data.correlationData != nullptr) *data.correlationData = static_cast<std::uint64_t>(now());
-    // Before the driver can give the same addresses to somebody else.
+    // Before the driver can allocate the same addresses again.
     if (call == DriverCall::kFree) memory_.remove(as<cuMemFree_v2_params>(data).dptr);
     if (call == DriverCall::kUnmap)
       memory_.remove_within(as<cuMemUnmap_params>(data).ptr, as<cuMemUnmap_params>(data).size);
     return;
   }
   if (detach_wanted_ && detach_wanted_.exchange(false)) {
-    // The end of a call, with no record outstanding: where CUPTI may be taken down.
+    // The end of a call, with no record outstanding: cuptiFinalize is possible here.
     cupti_.unsubscribe(subscriber_);
     cupti_.finalize();
     const std::lock_guard lock{control_mutex_};
@@ -201,7 +201,7 @@ void Recorder::on_tensor_map(DriverCall call, const void* parameters) {
   if (call == DriverCall::kTensorMapReplaceAddress) {
     const auto& p = *static_cast<const cuTensorMapReplaceAddress_params*>(parameters);
     memory_.add_tensor_map(p.tensorMap, reinterpret_cast<std::uint64_t>(p.globalAddress));
-  } else {  // the kinds of encoding begin alike
+  } else {  // the parameters of all kinds of encoding begin with the same fields
     const auto& p = *static_cast<const cuTensorMapEncodeTiled_params*>(parameters);
     memory_.add_tensor_map(p.tensorMap, reinterpret_cast<std::uint64_t>(p.globalAddress));
   }

@@ -44,7 +44,7 @@ void Recorder::listen() {
   }
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's signals are for the job's threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's threads handle the job's signals
   control_ = std::thread{[this] { run_control(); }};
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

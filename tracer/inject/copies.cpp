@@ -11,14 +11,14 @@ namespace {
 
 using cupti::DriverCall;
 
-// One struct stands for each kind of call, since those of a kind begin alike.
+// One struct for each kind of call: the parameters of calls of a kind begin with the same fields.
 static_assert(offsetof(cuMemcpy_params, src) == offsetof(cuMemcpyHtoDAsync_v2_params, srcHost));
 static_assert(offsetof(cuMemcpy_params, ByteCount) == offsetof(cuMemcpyDtoH_v2_params, ByteCount));
 static_assert(offsetof(cuMemcpyPeer_params, ByteCount) == offsetof(cuMemcpyPeerAsync_params, ByteCount));
 static_assert(offsetof(cuMemsetD8_v2_params, N) == offsetof(cuMemsetD8Async_params, N));
 static_assert(offsetof(cuMemsetD2D32_v2_params, Height) == offsetof(cuMemsetD2D32Async_params, Height));
 
-/// As cuMemcpyBatchAsync_params, which headers before CUDA 12.8 lack.
+/// The same as cuMemcpyBatchAsync_params, which headers before CUDA 12.8 lack.
 struct BatchParameters {
   const CUdeviceptr* to;
   const CUdeviceptr* from;
@@ -35,7 +35,7 @@ void append_pair(std::vector<raw::BufferUse>& uses, std::uint64_t from, std::uin
   append(uses, to, bytes, raw::Access::kWrite);
 }
 
-/// Of `rows` rows of `width` bytes that begin `pitch` bytes apart.
+/// Bytes from the first to the last of `rows` rows of `width` bytes that begin `pitch` bytes apart.
 std::uint64_t extent(std::uint64_t pitch, std::uint64_t width, std::uint64_t rows) {
   return rows == 0 ? 0 : (rows - 1) * std::max(pitch, width) + width;
 }

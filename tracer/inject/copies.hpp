@@ -10,9 +10,9 @@
 
 namespace tidepool::inject {
 
-/// Appends the uses of a copy or memset, host memory included (those who know the device's memory filter it). Strided
-/// ones cover the bytes from their first to their last.
-/// @param parameters  the call's parameter struct, which is one layout for all calls of a kind
+/// Appends the uses of a copy or memset, including host memory, which the caller must filter out. A strided use covers
+/// all bytes from its first to its last.
+/// @param parameters  the call's parameter struct; calls of a kind have the same layout
 void append_copy(cupti::DriverCall call, const void* parameters, std::vector<raw::BufferUse>& uses);
 
 /// The same for the nodes of graphs.

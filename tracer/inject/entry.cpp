@@ -1,5 +1,5 @@
-// Entry points of the recorder. CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit; PyTorch's hook finds
-// it in the process then, and calls it where iterations begin.
+// Entry points of the recorder. CUDA_INJECTION64_PATH names this library, and the driver calls it in cuInit. PyTorch's
+// hook finds it in the process and calls it when iterations begin.
 #include <pthread.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What the nodes of graphs use each time they are launched. Parameters are bound when a node is made, so that a launch
-// of the graph costs nothing; nodes of executable graphs are clones of those that the program made.
+// The memory that nodes of graphs use at each launch. Parameters are read when a node is created, so that a launch of
+// the graph takes no time here. Nodes of executable graphs are clones of the nodes that the program created.
 #include "tracer/inject/callbacks.hpp"
 #include "tracer/inject/copies.hpp"
 #include "tracer/inject/recorder.hpp"

@@ -1,4 +1,4 @@
-// The memory that launches may point to, shared by the job's threads.
+// The device memory that launches may use, shared by the job's threads.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@ class KnownMemory {
  public:
   void add(std::uint64_t begin, std::uint64_t bytes);
   void remove(std::uint64_t begin);
-  /// What was allocated and freed meanwhile was not seen: everything is unknown again.
+  /// Forgets everything: allocations and frees were not seen for a time.
   void forget();
   void remove_within(std::uint64_t begin, std::uint64_t bytes);
   bool holds(std::uint64_t address) const;
   void add_tensor_map(const void* descriptor, std::uint64_t address);
 
-  /// The pointers among the parameters of a launch. `values` or, where it is nullptr, `packed` of so many bytes.
+  /// Finds the pointers among the parameters of a launch, which are in `values` or, if that is nullptr, in `packed`.
   void scan(cupti::ParameterScan& scan, const cupti::KernelLayout& layout, void* const* values, const void* packed,
             std::size_t packed_bytes) const;
 
-  /// Asks the driver what an unknown address points to, once for each page that is no memory: the answer is no as long
-  /// as no allocation is seen there. May be called inside a callback: the driver's call has none itself.
-  /// @return whether the address points to memory, which is known from now on
+  /// Asks the driver about the memory of an unknown address. A page without memory is asked about once, until an
+  /// allocation there is seen. May be called inside a callback: the driver's call has no callback itself.
+  /// @return whether the address is in memory, which is known from now on
   struct Answer {
-    bool found = false, first = false;  ///< first: nobody knew of it before
+    bool found = false, first = false;  ///< first: the memory was not known before
     cupti::LiveRange range = {};
-    CUmemorytype type = {};      ///< of what was found first
+    CUmemorytype type = {};      ///< of the memory, if `first`
     std::uint32_t device = ~0U;  ///< its ordinal; ~0: not known
   };
   Answer resolve(const DriverLibrary& driver, std::uint64_t address);

@@ -1,4 +1,4 @@
-// What launches, copies and memsets use.
+// The memory that launches, copies and memsets use.
 #include <cstring>
 
 #include "tracer/cupti/raw_use.hpp"

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostParameters = 4096;  // the parameter buffer has at most 32,764 bytes
 
-/// Asks for parameter 0, 1, ... until there is none. @return whether the driver knew the function at all
+/// Asks for parameters 0, 1, ... up to the last. @return whether the driver knows the function
 template <class Function, class Handle>
 bool read_layout(Function* ask, Handle handle, cupti::KernelLayout& layout) {
   if (ask == nullptr) return false;

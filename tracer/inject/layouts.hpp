@@ -1,4 +1,4 @@
-// The parameters of each kernel, asked of the driver once.
+// The parameters of each kernel; the driver is asked once for each.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 namespace tidepool::inject {
 
 struct KernelInfo {
-  std::string name;  ///< mangled; "" if the driver does not say
+  std::string name;  ///< mangled; "" if the driver does not have it
   cupti::KernelLayout layout;
-  std::optional<cupti::TorchKernel> torch;  ///< one of PyTorch's whose parameters follow its conventions
-  bool known = false;                       ///< the driver told the layout, which may be empty
+  std::optional<cupti::TorchKernel> torch;  ///< if its parameters follow a convention of PyTorch
+  bool known = false;                       ///< the driver gave the layout, which may be empty
   bool begins_iteration = false;            ///< its name contains the text that marks iterations
 };
 
-/// By function; valid until its module goes. Shared by the job's threads.
+/// Kernels by function, valid until their module is unloaded. Shared by the job's threads.
 class Layouts {
  public:
-  /// @param marker  what the names of kernels contain that begin an iteration; "" for none
+  /// @param marker  a kernel whose name contains this begins an iteration; "" for none
   explicit Layouts(std::string marker) : marker_{std::move(marker)} {}
   /// @param function  a CUfunction, or a CUkernel cast to one, as launches take both
   std::shared_ptr<const KernelInfo> of(const DriverLibrary& driver, CUfunction function);
-  /// A module was unloaded: its handles may come to mean other functions.
+  /// A module was unloaded: the driver may use its handles for other functions.
   void forget();
 
  private:

@@ -9,7 +9,7 @@
 namespace tidepool::inject {
 namespace {
 
-/// The path of the mapped library whose file name begins so; "" if there is none.
+/// The path of the mapped library whose file name begins with the text; "" if there is none.
 std::string mapped(std::string_view beginning) {
   struct Search {
     std::string_view beginning;

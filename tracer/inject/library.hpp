@@ -10,7 +10,7 @@
 
 namespace tidepool::inject {
 
-/// As CUpti_SubscriberParams of CUDA 13, which older headers lack.
+/// The same as CUpti_SubscriberParams of CUDA 13, which older headers lack.
 struct SubscriberParams {
   std::size_t struct_size = sizeof(SubscriberParams);
   const char* name = nullptr;
@@ -18,7 +18,7 @@ struct SubscriberParams {
   std::size_t other_size = 0;
 };
 
-/// Functions that a library may lack are nullptr, and named optional here. The others are there once loading succeeded.
+/// Functions of libcupti. Optional ones may be nullptr; the others are set if load() succeeds.
 struct CuptiLibrary {
   std::string path;  ///< of the library
   std::uint32_t version = 0;
@@ -47,9 +47,9 @@ struct CuptiLibrary {
   CUptiResult (*all_sync_records)(std::uint8_t) = nullptr;   ///< optional
   CUptiResult (*allocation_source)(std::uint8_t) = nullptr;  ///< optional
 
-  /// Loads the library: the file that is named, else a copy that the process has mapped already (two different ones in
-  /// a process crash), else what the loader finds by name.
-  /// @return "" or why not, for a message
+  /// Loads the library: the named file, else the copy that the process has mapped already (two different copies in a
+  /// process crash), else the file that the loader finds by name.
+  /// @return "", or the reason of a failure for a message
   std::string load(const char* named);
 };
 
@@ -61,7 +61,7 @@ struct DriverLibrary {
   decltype(&cuKernelGetParamInfo) kernel_parameter = nullptr;  ///< optional
   decltype(&cuPointerGetAttributes) pointer_attributes = nullptr;
 
-  /// Of the driver that is loading the recorder. @return "" or why not
+  /// Finds the functions of the driver that is loading the recorder. @return "", or the reason of a failure
   std::string load();
 };
 

@@ -1,4 +1,4 @@
-// The raw file of this process, behind a gate: threads of the job may still be in a callback when it is closed.
+// The raw file of this process. It may be closed while threads of the job are in callbacks that append to it.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ class Output {
   /// @param time  now, on CUPTI's clock
   /// @return 0 or errno
   int open(const std::string& folder, std::int64_t time);
-  /// Ends the file; later records are left out. At most so long.
+  /// Ends the file; later records are left out. Takes `most_ms` at most.
   void close(std::uint32_t most_ms);
-  /// In the child of a fork: the file is the parent's.
+  /// In the child of a fork: leaves the file to the parent.
   void abandon() { open_ = false; }
 
   template <class Record>

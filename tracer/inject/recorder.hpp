@@ -1,4 +1,4 @@
-// The recorder of this process: what it knows, and the calls that CUPTI makes to it.
+// The recorder of this process: its state, and the functions that CUPTI calls.
 #pragma once
 
 #include <atomic>
@@ -24,25 +24,25 @@
 
 namespace tidepool::inject {
 
-/// One for the process, never destroyed: threads of the job may be inside until the very end.
+/// One recorder for the process, never destroyed: threads of the job may call it until the process ends.
 ///
-/// CUPTI is told to start in cuInit, and by a control thread later on; it is stopped by the control thread alone, so
-/// that a CUPTI that hangs holds up nothing but that thread. Recording that ended is followed by cuptiFinalize inside
-/// the next callback, where no other thread is in CUPTI: a profiler that stays attached keeps slowing the job down.
+/// CUPTI is started in cuInit, and later by a control thread. Only the control thread stops it, so that a CUPTI that
+/// hangs does not block the job. When the recording has ended, cuptiFinalize is called inside the next callback, while
+/// no other thread is in CUPTI, because an attached profiler would continue to slow the job down.
 class Recorder {
  public:
   static Recorder& instance();
 
-  /// From InitializeInjection, once. What fails is said on stderr; the job goes on without being recorded.
+  /// Called once, by InitializeInjection. A failure is printed on stderr, and the job runs unrecorded.
   void begin();
-  /// At the end of the process: stops, flushes and closes the file, in about options.flush_limit_ms at most.
+  /// Called at the end of the process: stops, flushes and closes the file, in about options.flush_limit_ms at most.
   void end();
-  /// In the child of a fork, where neither CUPTI nor the control thread is.
+  /// Called in the child of a fork, in which neither CUPTI nor the control thread runs.
   void forked();
-  /// An iteration begins, by whatever said so; calls from now on have correlation ids behind `last`.
+  /// An iteration begins; later calls have correlation ids after `last`.
   void iteration(std::string_view name, std::uint32_t last);
-  /// PyTorch's hook, which records beside this recorder: its next iteration begins, or, if `last`, it records no more. It writes
-  /// the marks itself.
+  /// Called by PyTorch's hook, which records too and writes the marks itself: its next iteration begins or, if `last`,
+  /// its recording has ended.
   void hook_iteration(bool last);
   /// A range of NVTX; `action` as in raw::Range.
   void range(raw::RangeAction action, std::string_view name, std::string_view domain, std::uint64_t id);
@@ -62,7 +62,7 @@ class Recorder {
   void read_clocks();
   void count_dropped();
 
-  // control.cpp: the thread that does it.
+  // control.cpp: the control thread.
   void run_control();
   static void on_signal(int signal);
   void listen();
@@ -78,7 +78,7 @@ class Recorder {
   void on_tensor_map(cupti::DriverCall call, const void* parameters);
   void on_event(const CUpti_CallbackData& data, std::int64_t begin);
 
-  // launches.cpp: what launches use.
+  // launches.cpp: the memory that launches use.
   struct Uses {
     std::vector<raw::BufferUse> uses;
     std::uint32_t unknown_pointers = 0, flags = 0;
@@ -89,7 +89,7 @@ class Recorder {
   bool known(std::uint64_t address);
   void collect(cupti::DriverCall call, const void* parameters, Uses& found);
 
-  // graphs.cpp: what the nodes of graphs use each time they are launched.
+  // graphs.cpp: the memory that nodes of graphs use at each launch.
   void on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data);
   void on_graph_call(cupti::DriverCall call, const void* parameters);
   void collect_node(const CUgraphNodeParams& node, Uses& found);
@@ -104,7 +104,7 @@ class Recorder {
   void on_activity(const CUpti_Activity& record);
 
   std::int64_t now() const;
-  /// Whether the calls of this moment are recorded.
+  /// Whether calls are recorded now.
   bool recording() const { return started_ && !window_->ended(); }
 
   cupti::RecorderOptions options_;
@@ -122,8 +122,8 @@ class Recorder {
   std::mutex graphs_mutex_;
   struct Node {
     Uses uses;
-    std::vector<std::pair<CUgraphExec, CUgraphNode>> clones;  ///< in the executable graphs made of it
-    CUgraphNode original = nullptr;                           ///< that it is a clone of; none: of no other
+    std::vector<std::pair<CUgraphExec, CUgraphNode>> clones;  ///< in executable graphs of its graph
+    CUgraphNode original = nullptr;                           ///< that this node is a clone of; none: it is no clone
   };
   std::unordered_map<CUgraphNode, Node> nodes_;
 
@@ -133,7 +133,7 @@ class Recorder {
 
   std::thread control_;
   void wake();
-  int wake_ = -1;  ///< eventfd: a signal came, or something is to be done
+  int wake_ = -1;  ///< eventfd that wakes the control thread
   std::atomic<std::uint32_t> signals_{0};
   std::atomic<bool> ending_{false};
   std::mutex control_mutex_;

@@ -49,7 +49,7 @@ std::string reason(const CuptiLibrary& cupti, CUptiResult result) {
 
 bool records_torch() { return std::getenv(cupti::variable::kTorch) != nullptr; }
 
-/// What is recorded of the job where CUPTI cannot be used.
+/// The recording that remains if CUPTI cannot be used, as a sentence.
 std::string what_remains() {
   return records_torch() ? "only PyTorch's operators and tensors are recorded" : "the job runs unrecorded";
 }
@@ -196,8 +196,8 @@ bool Recorder::start() {
 
 void Recorder::stop() {
   if (!started_.exchange(false)) return;
-  // What is running on the device ends in its own time; a forced flush would hand it out without its times. At the end
-  // of the process nothing runs that the job waited for.
+  // A forced flush would deliver records of running work without times, so the work is left to end. At the end of the
+  // process, work that the job waited for has ended.
   if (!ending_) std::this_thread::sleep_for(std::chrono::milliseconds{std::min(options_.flush_limit_ms / 5, 1000U)});
   cupti_.flush_all(0);
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
@@ -212,13 +212,13 @@ void Recorder::detach() {
   detached_ = false;
   detach_wanted_ = true;
   control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
-  // Nobody called the driver: CUPTI stays loaded, but nothing is enabled any more.
+  // The job made no call of the driver: CUPTI stays loaded, but nothing is enabled.
   if (!detached_ && detach_wanted_.exchange(false)) {
     lock.unlock();  // CUPTI may hang, and the job's end waits for this mutex
     set_callbacks(false);
     cupti_.unsubscribe(subscriber_);
   } else if (!detached_) {
-    control_changed_.wait(lock, [this] { return detached_; });  // it is happening at this moment
+    control_changed_.wait(lock, [this] { return detached_; });  // a callback is detaching now
   }
   subscriber_ = nullptr;
 }

@@ -1,5 +1,5 @@
-// The names of the records and of their fields, as JSON lines have them and as FORMAT.md lists them. Those of the
-// values of enumerations are words<Enum>() of traces/names.hpp.
+// The names of records and their fields in JSON lines; FORMAT.md lists them. The names of enumeration values are in
+// words<Enum>() of traces/names.hpp.
 #pragma once
 
 #include "tracer/raw/records.hpp"
@@ -125,7 +125,7 @@ void fields(Loss& r, F&& f) {
   f("time", r.time), f("count", r.count), f("loss", r.loss);
 }
 
-/// Calls f.template operator()<Record>("name") for each kind of record that stands for itself (texts do not).
+/// Calls f.template operator()<Record>("name") for each kind of record except texts.
 template <class F>
 void each_kind(F&& f) {
   f.template operator()<Info>("info");

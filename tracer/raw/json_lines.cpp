@@ -55,7 +55,7 @@ class Reader {
     read(line, "time", header.time);
     read(line, "realtime", header.realtime);
     read(line, "monotonic_raw", header.monotonic_raw);
-    header.closed = 1;  // a cut-off line shows by itself
+    header.closed = 1;  // an incomplete file is found by its cut-off line
     begun_ = true;
   }
 

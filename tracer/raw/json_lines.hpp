@@ -1,4 +1,4 @@
-// Raw capture files as JSON lines, which a framework's hook writes with nothing but its language's own library.
+// Raw capture files as JSON lines, which a framework's hook writes with the standard library of its language.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace tidepool::raw {
 
 bool looks_raw_json(std::string_view head);
 
-/// The lines up to the last line end; what is behind it is cut off.
+/// Reads the lines up to the last line end. Bytes after it are a cut-off line and counted as a loss.
 /// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."
 Log read_raw_json(const Input& input);
 

@@ -20,7 +20,7 @@ struct WithUses {
 struct Log {
   std::string path;  ///< for messages
   FileHeader header;
-  std::vector<std::string> texts{""};  ///< by Text; "" where the record of a text was lost
+  std::vector<std::string> texts{""};  ///< by Text; "" if the record of a text was lost
   std::vector<Info> infos;
   std::vector<ClockReading> clocks;
   std::vector<DeviceInfo> devices;
@@ -43,8 +43,8 @@ struct Log {
   std::vector<Overhead> overheads;
   std::vector<Loss> losses;
   std::vector<BufferUse> uses;
-  std::uint64_t cut_off_bytes = 0;    ///< at the end of the file, of a chunk or a line that was not finished
-  std::uint64_t unknown_records = 0;  ///< of kinds that a later version has
+  std::uint64_t cut_off_bytes = 0;    ///< of an incomplete chunk or line at the end of the file
+  std::uint64_t unknown_records = 0;  ///< of kinds of a later version
 
   const std::string& text(Text id) const {
     const auto index = static_cast<std::size_t>(id);

@@ -17,7 +17,7 @@
 namespace tidepool::raw {
 namespace {
 
-/// A cut-off end and damage in the middle are different things: a killed job leaves the first one.
+/// Reads a file in the binary form. A cut-off end, as of a killed job, is a loss; damage anywhere else is an error.
 class ChunkReader {
  public:
   explicit ChunkReader(const Input& input) : input_{input}, rest_{input.bytes()} {}
@@ -55,14 +55,14 @@ class ChunkReader {
     rest_.remove_prefix(log_.header.bytes);
   }
 
-  /// @return false where the file is cut off
+  /// @return false if the file is cut off here
   bool read_chunk() {
     ChunkHeader header;
     if (rest_.size() < sizeof header) return false;
     std::memcpy(&header, rest_.data(), sizeof header);
     const auto sum = static_cast<std::uint32_t>(XXH3_64bits(rest_.data(), sizeof header - 4));
     if (header.mark != kChunkMark || header.header_checksum != sum) {
-      // A file system that lost power may leave zeros where the last chunks would be.
+      // After a power failure, a file system may have zeros in the place of the last chunks.
       if (rest_.find_first_not_of('\0') == std::string_view::npos) return false;
       if (header.mark != kChunkMark) refuse("{:#010x} where it begins; expected {:#010x}", header.mark, kChunkMark);
       refuse("its header has checksum {:08x}; the file says {:08x}", sum, header.header_checksum);
@@ -132,7 +132,7 @@ class ChunkReader {
     if (!known) ++log_.unknown_records;
   }
 
-  /// What an older or newer recorder wrote: what is missing stays as it is by default.
+  /// Copies the fixed part of a record, of an older or newer recorder too: missing fields keep their defaults.
   template <class Record>
   Record copy_of(std::string_view fixed) const {
     Record record;
@@ -140,7 +140,7 @@ class ChunkReader {
     return record;
   }
 
-  /// A value that a later version has is unknown to this one.
+  /// An enumeration value of a later version becomes kUnknown.
   template <class Enum>
   void check(const char* name, Enum& value) const {
     if constexpr (std::is_same_v<Enum, Text>) {
@@ -157,7 +157,7 @@ class ChunkReader {
     if (id != log_.texts.size()) refuse_record("text {}; expected {}", id, log_.texts.size());
     if (string.length > tail.size()) refuse_record("a text of {} bytes; the record has {}", string.length, tail.size());
     std::string& text = log_.texts.emplace_back(tail.substr(0, string.length));
-    if (!simdjson::validate_utf8(text))  // a job may name its ranges as it likes
+    if (!simdjson::validate_utf8(text))  // the job chooses the names of its ranges
       std::replace_if(
           text.begin(), text.end(), [](unsigned char byte) { return byte >= 0x80; }, '?');
   }

@@ -6,13 +6,13 @@
 
 namespace tidepool::raw {
 
-/// Whether a file begins as a raw capture file does, binary or JSON lines.
+/// Whether a file begins like a raw capture file, binary or JSON lines.
 bool looks_raw(std::string_view head);
 
-/// Whether a file is there with its whole header: a job may be killed between making its file and writing that.
+/// Whether a file exists and has a complete header: a job may be killed before it has written the header.
 bool has_header(std::string_view bytes);
 
-/// Reads a raw capture file of either form. What is cut off at the end is counted in the log, not refused.
+/// Reads a raw capture file of either form. A cut-off end is not refused; its bytes are counted in the log.
 /// @throws InputError  "x.raw (chunk 3): checksum 0f..; the file says 1a.."
 /// @throws InputError  "x.raw: format version 2; this tidepool reads version 1"
 /// @throws InputError  "x.jsonl:12: 'action' is \"alok\"; expected unknown, alloc, ..."

@@ -1,5 +1,5 @@
-// The records of a raw capture file, byte by byte as they lie there: see FORMAT.md. Nothing but fixed-width numbers, so
-// that a recorder inside somebody else's process needs no more than this header and the writer.
+// The records of a raw capture file, with the layout of their bytes in the file: see FORMAT.md. All fields have a fixed
+// width, so that a recorder inside a job needs only this header and the writer.
 #pragma once
 
 #include <bit>
@@ -22,10 +22,10 @@ enum class Text : std::uint32_t { kEmpty = 0 };
 
 enum class Source : std::uint32_t { kUnknown, kCupti, kInterposer, kTorch, kJax, kTensorflow };
 
-/// What the times of a file count: ns since 1970, since the machine started, or as cuptiGetTimestamp counts.
+/// The clock of a file's times: ns since 1970, ns since the machine started, or ns of cuptiGetTimestamp.
 enum class Clock : std::uint32_t { kUnknown, kRealtime, kMonotonicRaw, kCupti };
 
-/// The first bytes of a file. The last two numbers are the only ones that are ever written in place.
+/// The first bytes of a file. Only its last two numbers are overwritten later.
 struct FileHeader {
   char magic[8] = {};
   std::uint16_t version = kFormatVersion;
@@ -36,8 +36,8 @@ struct FileHeader {
   std::int64_t time = 0;  ///< on the file's clock, when the file was opened
   std::int64_t realtime = 0;
   std::int64_t monotonic_raw = 0;
-  std::uint64_t lost_records = 0;  ///< that the recorder could not write (disk full, buffers full)
-  std::uint64_t closed = 0;        ///< 1 = the recorder ended as it should
+  std::uint64_t lost_records = 0;  ///< records that were not written (disk full, buffers full)
+  std::uint64_t closed = 0;        ///< 1 = the recorder closed the file
 };
 static_assert(sizeof(FileHeader) == 64);
 
@@ -82,20 +82,20 @@ enum class Kind : std::uint16_t {
 /// In front of every record. `bytes` counts this head, the fixed part and the tail, and is a multiple of 8.
 struct Head {
   Kind kind = {};
-  std::uint16_t fixed = 0;  ///< bytes of the fixed part; what a later version appends to it is skipped
+  std::uint16_t fixed = 0;  ///< bytes of the fixed part; readers skip fields that a later version appends
   std::uint32_t bytes = 0;
 };
 static_assert(sizeof(Head) == 8);
 
-/// Text number `id`; the tail has its UTF-8 bytes, filled up with zeros.
+/// Text number `id`; the tail has its UTF-8 bytes, padded with zeros.
 struct String {
   static constexpr Kind kKind = Kind::kString;
   Text id = {};
   std::uint32_t length = 0;
 };
 
-/// Something about the run: "gpu", "driver", "cupti", "mode", "setting.NAME". Keys "command" and "env.NAME" only where
-/// the user asked for them.
+/// A property of the run, by key: "gpu", "driver", "cupti", "mode", "setting.NAME". The keys "command" and "env.NAME"
+/// are written only if the user asks for them.
 struct Info {
   static constexpr Kind kKind = Kind::kInfo;
   Text key = {};
@@ -128,7 +128,7 @@ struct Context {
 
 struct Stream {
   static constexpr Kind kKind = Kind::kStream;
-  std::uint64_t handle = 0;  ///< the CUstream, which is how a framework names it; 0 = not known, or the default stream
+  std::uint64_t handle = 0;  ///< the CUstream, which frameworks use as its id; 0 = not known, or the default stream
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
   std::int32_t priority = 0;
@@ -139,10 +139,10 @@ enum class MemoryOperation : std::uint8_t {
   kUnknown,
   kAlloc,
   kFree,
-  kExisting,  ///< found to be there although nobody saw it being allocated
+  kExisting,  ///< the memory exists, but its allocation was not seen
 };
 
-/// As CUPTI numbers them.
+/// The numbers are CUPTI's.
 enum class MemoryKind : std::uint8_t {
   kUnknown,
   kPageable,
@@ -156,7 +156,7 @@ enum class MemoryKind : std::uint8_t {
 
 enum class PoolKind : std::uint8_t { kNone, kLocal, kImported };
 
-/// Device memory that the driver gave or took back.
+/// An allocation or a free of memory by the driver.
 struct Memory {
   static constexpr Kind kKind = Kind::kMemory;
   std::int64_t time = 0;
@@ -165,10 +165,10 @@ struct Memory {
   std::uint64_t pool = 0;  ///< address of the memory pool; 0 = none
   std::uint32_t device = kNoId;
   std::uint32_t context = kNoId;
-  std::uint32_t stream = kNoId;  ///< of stream-ordered ones
+  std::uint32_t stream = kNoId;  ///< of a stream-ordered operation
   std::uint32_t correlation = 0;
   std::uint32_t thread = 0;
-  Text source = {};  ///< file name of the library that asked
+  Text source = {};  ///< file name of the library that called the driver
   Text name = {};
   MemoryOperation operation = {};
   MemoryKind memory = {};
@@ -193,7 +193,7 @@ struct MemoryPool {
   std::uint8_t reserved[6] = {};
 };
 
-/// As in PyTorch's TraceEntry.
+/// The actions of PyTorch's TraceEntry, and two for state from before the recording.
 enum class Action : std::uint8_t {
   kUnknown,
   kAlloc,
@@ -209,7 +209,7 @@ enum class Action : std::uint8_t {
   kSegmentExisting,  ///< a segment that was there when the recording began
 };
 
-/// What a framework says that a tensor is for.
+/// The role of a tensor, if the framework gives it.
 enum class Category : std::uint8_t {
   kUnknown,
   kParameter,
@@ -220,7 +220,7 @@ enum class Category : std::uint8_t {
   kInput,
 };
 
-/// What a framework's own allocator gave or took back: tensors, and the segments in which they lie.
+/// An allocation or a free by a framework's own allocator: of a tensor, or of a segment that contains tensors.
 struct FrameworkMemory {
   static constexpr Kind kKind = Kind::kFrameworkMemory;
   std::int64_t time = 0;
@@ -262,12 +262,12 @@ struct Vmm {
   std::uint8_t reserved[3] = {};
 };
 
-/// A kernel that ran. Start and end 0: the profiler lost its time.
+/// A kernel that ran. Start and end are 0 if the profiler lost its times.
 struct Kernel {
   static constexpr Kind kKind = Kind::kKernel;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::uint64_t graph_node = 0;  ///< 0 = of no graph
+  std::uint64_t graph_node = 0;  ///< 0 = not launched by a graph
   Text name = {};                ///< mangled
   std::uint32_t device = 0;
   std::uint32_t context = 0;
@@ -282,10 +282,10 @@ struct Kernel {
   std::uint32_t registers = 0;       ///< per thread
 };
 
-/// As CUPTI numbers them.
+/// The numbers are CUPTI's.
 enum class CopyKind : std::uint8_t { kUnknown, kHtoD, kDtoH, kHtoA, kAtoH, kAtoA, kAtoD, kDtoA, kDtoD, kHtoH, kPtoP };
 
-/// A copy that ran. The addresses are 0 where nobody saw them; those of a Launch of the same correlation do as well.
+/// A copy that ran. The addresses are 0 if they are not known; then the Launch of the same correlation has them.
 struct Copy {
   static constexpr Kind kKind = Kind::kCopy;
   std::int64_t start = 0;
@@ -313,7 +313,7 @@ struct Memset {
   std::int64_t end = 0;
   std::uint64_t size = 0;
   std::uint64_t graph_node = 0;
-  std::uint64_t address = 0;  ///< 0 = nobody saw it
+  std::uint64_t address = 0;  ///< 0 = not known
   std::uint32_t device = 0;
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
@@ -326,10 +326,10 @@ struct Memset {
 
 enum class Access : std::uint8_t { kUnknown, kRead, kWrite, kReadWrite, kTouch };
 
-/// How the recorder knows of a use, as traces/trace.hpp's Evidence.
+/// How the recorder knows a use; the same as Evidence in traces/trace.hpp.
 enum class Evidence : std::uint8_t { kUnknown, kSchema, kCopy, kConst, kInstrumented, kParameter, kInferred };
 
-/// One buffer that a launch or an op uses: any address inside of it.
+/// A buffer that a launch or an op uses, by an address inside it.
 struct BufferUse {
   std::uint64_t address = 0;
   std::uint64_t size = 0;       ///< bytes from there that are used; 0 = not known
@@ -339,11 +339,11 @@ struct BufferUse {
   Evidence evidence = {};
 };
 
-inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< there were more, or not all parameters could be read
-inline constexpr std::uint32_t kNotScanned = 2;      ///< nobody looked at the parameters
+inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< uses are missing: too many, or unreadable parameters
+inline constexpr std::uint32_t kNotScanned = 2;      ///< the parameters were not scanned
 
-/// What the host launched, as seen at the driver's call, with the buffers among its parameters; the tail has `uses` of
-/// them. Without correlation, but with a graph node, it says what that node uses each time the graph is launched.
+/// A launch by the host, recorded at the driver's call, with the buffers among its parameters; the tail has `uses` of
+/// them. A record without correlation, but with a graph node, has the uses of that node at each launch of the graph.
 struct Launch {
   static constexpr Kind kKind = Kind::kLaunch;
   std::int64_t start = 0;  ///< of the host's call
@@ -355,14 +355,14 @@ struct Launch {
   std::uint32_t stream = kNoId;
   std::uint32_t thread = 0;
   std::uint32_t graph = 0;
-  std::uint32_t unknown_pointers = 0;  ///< that looked like device memory and were in no known buffer
+  std::uint32_t unknown_pointers = 0;  ///< words that may be device addresses, but are in no known buffer
   std::uint32_t flags = 0;
   std::uint32_t uses = 0;
 };
 
 enum class Layer : std::uint8_t { kUnknown, kRuntime, kDriver, kInternal };
 
-/// A call of the host.
+/// A call of the CUDA runtime or driver by the host.
 struct Api {
   static constexpr Kind kKind = Kind::kApi;
   std::int64_t start = 0;
@@ -375,14 +375,14 @@ struct Api {
   std::uint8_t reserved[7] = {};
 };
 
-/// As CUPTI numbers them.
+/// The numbers are CUPTI's.
 enum class SyncKind : std::uint8_t { kUnknown, kEvent, kStreamWaitsEvent, kStream, kContext };
 
 struct Sync {
   static constexpr Kind kKind = Kind::kSync;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::uint64_t sync_id = 0;  ///< joins it with one record of a re-used event; 0 = not known
+  std::uint64_t sync_id = 0;  ///< that of the EventRecord it waits for, since events are reused; 0 = not known
   std::uint32_t context = kNoId;
   std::uint32_t stream = kNoId;
   std::uint32_t event = kNoId;
@@ -432,13 +432,13 @@ enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 /// What an operator does: it computes, copies to the host, brings bytes from the host, or the host waits for a value.
 enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
 
-/// An operator that a framework called, with the storages that it reads and writes; the tail has `uses` of them. What
-/// its thread launches between start and end belongs to it.
+/// An operator that a framework called, with the storages that it reads and writes; the tail has `uses` of them. It
+/// includes all launches of its thread between start and end.
 struct FrameworkOp {
   static constexpr Kind kKind = Kind::kFrameworkOp;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::uint64_t id = 0;        ///< as external correlation ids name it; 0 = they do not
+  std::uint64_t id = 0;        ///< its external correlation id; 0 = none
   std::uint64_t sequence = 0;  ///< autograd's sequence number; 0 = none
   Text name = {};
   Text schema = {};
@@ -452,15 +452,15 @@ struct FrameworkOp {
   std::int64_t estimate = 0;  ///< ns on the device of the file's info "times"; without such an info, nothing
 };
 
-/// A launch that happened under an id which the framework pushed.
+/// The external correlation id of a launch, which the framework set around it.
 struct External {
   static constexpr Kind kKind = Kind::kExternal;
   std::uint64_t id = 0;
   std::uint32_t correlation = 0;
-  std::uint32_t external_kind = 0;  ///< as CUPTI numbers them
+  std::uint32_t external_kind = 0;  ///< CUPTI's number
 };
 
-/// Time that the profiler itself cost.
+/// An interval that the profiler itself took.
 struct Overhead {
   static constexpr Kind kKind = Kind::kOverhead;
   std::int64_t start = 0;
@@ -475,8 +475,8 @@ enum class LossKind : std::uint8_t {
   kZeroTimestamps,
   kUnknownPointers,
   kUnmatchedFrees,
-  kDiskFull,     ///< records
-  kBuffersFull,  ///< records, since the disk was too slow
+  kDiskFull,     ///< records lost
+  kBuffersFull,  ///< records lost because the disk was too slow
   kUnscannedLaunches,
 };
 
@@ -488,7 +488,7 @@ struct Loss {
   std::uint8_t reserved[7] = {};
 };
 
-/// Records are copied as they lie in memory: no padding, and whole words.
+/// Whether a record can be copied byte by byte: it has no padding and is a multiple of eight bytes.
 template <class Record>
 inline constexpr bool kPlainRecord =
     std::is_trivially_copyable_v<Record>&& std::has_unique_object_representations_v<Record> && sizeof(Record) % 8 == 0;

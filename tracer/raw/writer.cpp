@@ -51,11 +51,11 @@ int write_all(int file, const void* bytes, std::size_t size) {
 
 }  // namespace
 
-/// Everything, so that a fork's child can leave it behind as it is.
+/// All state of the writer in one object, which the child of a fork leaves unchanged.
 struct Writer::State {
   std::mutex mutex;
   std::condition_variable work;  // for the writing thread
-  std::condition_variable idle;  // for those who wait for it
+  std::condition_variable idle;  // for threads that wait for the writing thread
   std::thread thread;
   WriterOptions options;
   int file = -1;
@@ -130,11 +130,11 @@ struct Writer::State {
     if (error == 0)
       written += static_cast<off_t>(sizeof header + header.stored);
     else
-      static_cast<void>(::ftruncate(file, written) + ::lseek(file, written, SEEK_SET));  // no half chunk
+      static_cast<void>(::ftruncate(file, written) + ::lseek(file, written, SEEK_SET));  // removes the incomplete chunk
     return error;
   }
 
-  /// In place: that needs no room on the disk.
+  /// Overwrites the counts in the header, which works on a full disk too.
   void write_counts(bool closed) {
     const std::uint64_t counts[2] = {lost, closed ? 1u : 0u};
     static_cast<void>(::pwrite(file, counts, sizeof counts, offsetof(FileHeader, lost_records)) + 0);
@@ -198,7 +198,7 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
     state->chunks.resize(options.chunks);
     for (Chunk& chunk : state->chunks) {
       chunk.bytes.reset(new char[options.chunk_bytes]);
-      std::memset(chunk.bytes.get(), 0, options.chunk_bytes);  // pages come now, not in the middle of a launch
+      std::memset(chunk.bytes.get(), 0, options.chunk_bytes);  // touches the pages now, not during a launch
       state->free.push_back(&chunk);
     }
     if (options.pack != nullptr) state->packed.reset(new char[options.chunk_bytes]);
@@ -212,7 +212,7 @@ int Writer::open(const char* path, FileHeader header, const WriterOptions& optio
     if (error == 0) {
       sigset_t all, before;
       sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's signals are for the job's threads
+      pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's threads handle the job's signals
       try {
         state->thread = std::thread{[running = state.get()] { running->run(); }};
       } catch (...) {
@@ -242,7 +242,7 @@ bool Writer::append(Kind kind, const void* record, std::size_t size, const void*
 
 Text Writer::text(std::string_view value) noexcept {
   if (state_ == nullptr || value.empty()) return Text::kEmpty;
-  constexpr std::size_t kMostText = 1 << 15;  // a mangled name may be this long; nothing better is
+  constexpr std::size_t kMostText = 1 << 15;  // bytes; long enough for mangled names
   value = value.substr(0, kMostText);
   try {
     const std::lock_guard lock{state_->mutex};
@@ -297,7 +297,7 @@ bool Writer::close(std::uint32_t most_ms) noexcept {
 void Writer::abandon() noexcept {
   if (state_ == nullptr) return;
   ::close(state_->file);
-  state_ = nullptr;  // left as it is: its mutex may be held and its thread does not exist here
+  state_ = nullptr;  // not released: its mutex may be locked, and its thread does not exist in the child
 }
 
 std::uint64_t Writer::lost() const noexcept {

@@ -1,5 +1,5 @@
-// Writing a raw capture file from inside the process that is recorded: cheap for its threads, harmless when the disk
-// fails, readable up to the last chunk when the process is killed.
+// Writing a raw capture file from inside the recorded process: fast for its threads, without an error for them if the
+// disk fails, and readable up to the last chunk if the process is killed.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace tidepool::raw {
 
-/// Packs a chunk: at most `capacity` bytes to `to`. @return how many, 0 = it did not get smaller.
+/// Packs a chunk into at most `capacity` bytes at `to`. @return their number; 0 = the chunk did not get smaller
 using Pack = std::size_t (*)(void* to, std::size_t capacity, const void* from, std::size_t bytes);
 
 struct WriterOptions {
   std::size_t chunk_bytes = std::size_t{1} << 20;
   std::size_t chunks = 8;              ///< buffers; while all of them wait for the disk, records are lost and counted
-  std::uint32_t flush_after_ms = 200;  ///< what was appended is on its way to the disk after this time at the latest
+  std::uint32_t flush_after_ms = 200;  ///< records are written after this time at the latest
   Pack pack = nullptr;                 ///< with Packing::kZstd; nullptr = plain
-  /// Called once, on the writer's thread, when the disk refuses: with errno. The job goes on, without recording.
+  /// Called once, on the writer's thread, with errno, if a write fails. The job runs on without recording.
   void (*on_failure)(int error) = nullptr;
 };
 
-/// One file, any number of threads. append() copies a record into a buffer that was touched before; one background
-/// thread, with all signals blocked, writes full buffers. No function throws.
+/// One file, written by any number of threads. append() copies a record into a buffer whose pages were touched before;
+/// one background thread, with all signals blocked, writes full buffers. No function throws.
 class Writer {
  public:
   Writer() = default;
@@ -34,17 +34,17 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   /// Creates the file, which must not exist yet, and starts the thread.
-  /// @param header  `realtime` and `monotonic_raw` are read here, at the moment that header.time stands for
+  /// @param header  with `time` read just now; `realtime` and `monotonic_raw` are set here
   /// @return 0 or errno
   int open(const char* path, FileHeader header, const WriterOptions& options = {}) noexcept;
 
-  /// @return whether the record was kept; what was not is counted in the header of the file
+  /// @return whether the record was kept; lost records are counted in the header of the file
   template <class Record>
   bool append(const Record& record) noexcept {
     static_assert(kPlainRecord<Record>);
     return append(Record::kKind, &record, sizeof record, nullptr, 0);
   }
-  /// A Launch or a FrameworkOp; its `uses` is set here.
+  /// For a Launch or a FrameworkOp; sets its `uses`.
   template <class Record>
   bool append(Record record, std::span<const BufferUse> uses) noexcept {
     static_assert(kPlainRecord<Record>);
@@ -52,20 +52,19 @@ class Writer {
     return append(Record::kKind, &record, sizeof record, uses.data(), uses.size_bytes());
   }
 
-  /// The number of a text; equal texts have one. kEmpty if there is no room for it.
+  /// The number of a text; equal texts have the same number. kEmpty if all buffers are full.
   Text text(std::string_view value) noexcept;
 
-  /// Waits until all that was appended before is written, at most so long. @return whether it is.
+  /// Waits until all records appended before are written, up to a time limit. @return whether they are written
   bool flush(std::uint32_t most_ms = 5000) noexcept;
-  /// Writes the rest and ends the file, in at most so long: if the disk does not answer, thread and buffers are left
-  /// behind. @return whether the file is complete.
+  /// Writes the other records and ends the file, within a time limit; if a write does not end, thread and buffers are
+  /// left running. @return whether the file is complete
   bool close(std::uint32_t most_ms = 5000) noexcept;
-  /// In the child of a fork, where the writing thread is not: forgets the file, which stays the parent's. open() may
-  /// follow.
+  /// For the child of a fork, which has no writing thread: leaves the file to the parent. open() may follow.
   void abandon() noexcept;
 
   bool is_open() const noexcept { return state_ != nullptr; }
-  /// Records that were not kept up to now.
+  /// The number of records lost so far.
   std::uint64_t lost() const noexcept;
 
  private:

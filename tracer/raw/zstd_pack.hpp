@@ -1,4 +1,4 @@
-// Chunks packed with zstd, where the recorder can link it.
+// Compression of chunks with zstd, for a recorder that is linked to it.
 #pragma once
 
 #include <zstd.h>
@@ -7,7 +7,7 @@
 
 namespace tidepool::raw {
 
-/// For WriterOptions::pack. The fastest level: it runs on the writer's thread, beside the job.
+/// For WriterOptions::pack. Uses zstd's fastest level, since it runs on the writer's thread during the job.
 inline std::size_t zstd_pack(void* to, std::size_t capacity, const void* from, std::size_t bytes) {
   const std::size_t size = ZSTD_compress(to, capacity, from, bytes, 1);
   return ZSTD_isError(size) ? 0 : size;
