@@ -15,8 +15,8 @@ namespace tidepool {
 /// The state in which an iteration begins. Two iterations that begin in equal states can be executed by the same
 /// actions, at the same times after their beginning.
 struct Boundary {
-  /// The location of each initial content: device, host, or under way. Reserved memory. The clocks of all lanes, counted
-  /// from the earliest stream; a clock before it counts as zero, since nothing begins earlier.
+  /// The location of each initial content: device, host, or under way. Reserved memory. The clocks of all lanes,
+  /// counted from the earliest stream; a clock before it counts as zero, since nothing begins earlier.
   std::vector<std::int64_t> state;
   /// Addresses. If only they differ, the same actions may still be possible at other addresses, if the pool agrees.
   std::vector<std::int64_t> places;

@@ -24,10 +24,10 @@ enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to
 /// full rates both ways, every copy takes exactly Link::time().
 ///
 /// The end of a copy is not known when it is added: a later copy the other way may slow it down. So simulated time
-/// advances only as far as somebody waits. Whoever waits for a copy begins no earlier than its end; with one stream, all
-/// copies added later begin no earlier either, so they cannot change an answer given before. With several streams, a
-/// copy may be added for a time that is past: data that moved then slows it, but it slows none of them. Amortised O(1)
-/// per copy, O(log n) for one in the past.
+/// advances only as far as somebody waits. Whoever waits for a copy begins no earlier than its end; with one stream,
+/// all copies added later begin no earlier either, so they cannot change an answer given before. With several streams,
+/// a copy may be added for a time that is past: data that moved then slows it, but it slows none of them. Amortised
+/// O(1) per copy, O(log n) for one in the past.
 class Links {
  public:
   /// @param keep_past  whether copies may be added for times that are past

@@ -67,7 +67,8 @@ class MemoryMap {
     });
   }
 
-  /// Calls visit(Bytes memory, Bytes size) for all memory that [address, address + size) is mapped to, in address order.
+  /// Calls visit(Bytes memory, Bytes size) for all memory that [address, address + size) is mapped to, in address
+  /// order.
   template <class Visit>
   void for_each_piece(Bytes address, Bytes size, Visit visit) const {
     Bytes from = address;

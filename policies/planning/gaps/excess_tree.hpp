@@ -12,9 +12,9 @@
 
 namespace tidepool {
 
-/// Live bytes by slot, as in LoadArea, compared with limits. Subtracted bytes never come back; so a slot below its limit
-/// is never looked at again, and slots that were never above it are left out. All operations are O(log slots), take()
-/// amortised over the slots.
+/// Live bytes by slot, as in LoadArea, compared with limits. Subtracted bytes never come back; so a slot below its
+/// limit is never looked at again, and slots that were never above it are left out. All operations are O(log slots),
+/// take() amortised over the slots.
 class ExcessTree {
  public:
   enum class Asked : std::uint8_t { kWhether, kHowMuch };

@@ -38,8 +38,8 @@ struct Gap {
 ///
 /// A buffer that exists before and after the step continues itself. A buffer that is born in the step and outlives it
 /// is paired with one of the same size that existed before and ends in the step: the first continues as the second in
-/// the next iteration. Pairs are made in the order of release and due op. Content that is overwritten without being read
-/// makes no gap; neither does the time after the last op. Versions that the assumptions pin are in no gap.
+/// the next iteration. Pairs are made in the order of release and due op. Content that is overwritten without being
+/// read makes no gap; neither does the time after the last op. Versions that the assumptions pin are in no gap.
 std::vector<Gap> find_gaps(const Trace& trace, Bytes least, const Assumptions& assume = {});
 
 /// The gaps of the run of `spec`. For repeated iterations: all of find_gaps(). For a step that is run once, a gap that

@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Gaps ranked by preference, found by their slots; each is open until it is closed. A segment tree whose nodes list the
-/// gaps that cover all of their slots. O(gaps log slots) memory.
+/// Gaps ranked by preference, found by their slots; each is open until it is closed. A segment tree whose nodes list
+/// the gaps that cover all of their slots. O(gaps log slots) memory.
 class OpenGaps {
  public:
   /// @param order  the gaps, preferred first

@@ -8,9 +8,9 @@
 
 namespace tidepool {
 
-/// For the slot that is furthest above its limit, picks the cheapest gap that contains it. Repeats until no slot is above
-/// its limit, or no gap contains the slot. Every pick is needed at a peak, so no copy is spent on slots that other picks
-/// relieve anyway.
+/// For the slot that is furthest above its limit, picks the cheapest gap that contains it. Repeats until no slot is
+/// above its limit, or no gap contains the slot. Every pick is needed at a peak, so no copy is spent on slots that
+/// other picks relieve anyway.
 ///
 /// Whole gaps free more bytes than needed. So gaps with waits are given up again, the dearest first, if the surplus,
 /// gaps without waits, or a cheaper set of gaps can replace them.

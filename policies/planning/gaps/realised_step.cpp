@@ -24,8 +24,8 @@ class Lane {
       busy_.push_back({end - time, end});
   }
 
-  /// By op: whether the lane was busy when the op started, and stayed busy until the start of some op that waited for it.
-  /// An interval across the begin of the iteration counts at its end too.
+  /// By op: whether the lane was busy when the op started, and stayed busy until the start of some op that waited for
+  /// it. An interval across the begin of the iteration counts at its end too.
   std::vector<bool> exposed(const StepCircle& circle, const std::vector<Nanos>& waited) const {
     std::vector<bool> exposed(circle.size());
     const auto op_from = [&](Nanos time) {

@@ -15,8 +15,8 @@ struct RealisedStep {
   /// The ops' start times, without their waits for swap-ins, which a better plan has in time. The load is that of a
   /// step without any plan.
   StepCircle circle;
-  /// By op: whether a copy issued before it belongs to an unbroken run of copies whose end an op waited for. More bytes in
-  /// such a run lengthen the step. To the host, and to the device.
+  /// By op: whether a copy issued before it belongs to an unbroken run of copies whose end an op waited for. More bytes
+  /// in such a run lengthen the step. To the host, and to the device.
   std::vector<bool> exposed_out, exposed_in;
 };
 

@@ -10,13 +10,13 @@
 
 namespace tidepool {
 
-/// When swap-outs are issued: at the gap's release, or when the lane is free. A free lane takes the finished buffer with
-/// the earliest release.
+/// When swap-outs are issued: at the gap's release, or when the lane is free. A free lane takes the finished buffer
+/// with the earliest release.
 enum class CopyOut : std::uint8_t { kAtRelease, kWhenFree };
 
-/// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. Its swap-out
-/// is issued at the release or, if `copy` is not 0, before that earlier op; the version stays on the device until the
-/// release.
+/// A gap that a plan uses. Its swap-in is issued before the op at position `issue`, release < issue <= due. Its
+/// swap-out is issued at the release or, if `copy` is not 0, before that earlier op; the version stays on the device
+/// until the release.
 struct PlannedGap {
   std::uint32_t gap = 0;
   std::uint32_t issue = 0;
@@ -25,10 +25,10 @@ struct PlannedGap {
 };
 
 /// Ours: swap-ins as late as possible, in the periodic steady state. Each swap-in ends when it is due or when the next
-/// one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs are assumed to take no
-/// time. Goes round the circle twice, so that swap-ins due early in the step find the lane as the end of the step leaves
-/// it. A slot whose load after the selection is above `limit` counts as full. In the order of due ops, last first.
-/// O(slots + gaps log gaps + slots of all copies).
+/// one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs are assumed to take
+/// no time. Goes round the circle twice, so that swap-ins due early in the step find the lane as the end of the step
+/// leaves it. A slot whose load after the selection is above `limit` counts as full. In the order of due ops, last
+/// first. O(slots + gaps log gaps + slots of all copies).
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 
@@ -37,9 +37,10 @@ std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>
                                 const std::vector<std::uint32_t>& selected);
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected);
 
-/// By slot: bytes that are on the device only because they are being copied. Swap-outs are as early, and swap-ins as late,
-/// as the lanes allow, in the periodic steady state, without a limit of memory. A selection whose load fits together with
-/// these bytes costs no time; whole slots are counted. Content that the host has already is not copied again.
+/// By slot: bytes that are on the device only because they are being copied. Swap-outs are as early, and swap-ins as
+/// late, as the lanes allow, in the periodic steady state, without a limit of memory. A selection whose load fits
+/// together with these bytes costs no time; whole slots are counted. Content that the host has already is not copied
+/// again.
 std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<Gap>& gaps,
                                    const std::vector<std::uint32_t>& selected, const Machine& machine, CopyOut copies);
 
@@ -57,8 +58,8 @@ void copy_when_free(const StepCircle& circle, const std::vector<Gap>& gaps, std:
                     const Machine& machine);
 
 /// AutoSwap's, as published ("stick to the limit"; arXiv 1903.06631, section 4.3, and its code): swap-outs follow
-/// each other from their releases on. Swap-ins end when due or when the next one begins, placed from the last one to the
-/// first; if the resulting load is above `limit` in a slot, the copy begins after that slot.
+/// each other from their releases on. Swap-ins end when due or when the next one begins, placed from the last one to
+/// the first; if the resulting load is above `limit` in a slot, the copy begins after that slot.
 std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const std::vector<Gap>& gaps,
                                                 const std::vector<std::uint32_t>& selected, const Machine& machine,
                                                 Bytes limit);

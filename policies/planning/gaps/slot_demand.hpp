@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// The sizes of a step's buffers, rounded up, with the number of buffers of each that are used and live at once. A class
-/// has the sizes above the slot of the previous class, up to its own slot.
+/// The sizes of a step's buffers, rounded up, with the number of buffers of each that are used and live at once. A
+/// class has the sizes above the slot of the previous class, up to its own slot.
 class SlotDemand {
  public:
   /// @param granule  sizes are multiples of it
