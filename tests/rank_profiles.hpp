@@ -1,4 +1,4 @@
-// Kineto files of ranks, made by hand: an all-reduce of 1 KiB that lasts until a common end, and a wait of the host for it.
+// Kineto files of ranks, made by hand: an all-reduce of 1 KiB with a common end, and a wait of the host for it.
 #pragma once
 
 #include <fmt/format.h>

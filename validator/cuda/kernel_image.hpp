@@ -1,5 +1,5 @@
-// The compiled kernels of kernels.cu: carried in the program, or in lib/tidepool/kernels.fatbin of an installation whose program
-// was built without nvcc.
+// The compiled kernels of kernels.cu: in the program, or in lib/tidepool/kernels.fatbin of an installation whose
+// program was built without nvcc.
 #pragma once
 
 #include <span>
