@@ -10,11 +10,11 @@ using namespace tidepool;
 
 namespace {
 
-/// What stands in backticks in the second column of tables in front of "What is not in".
+/// What stands in backticks in the second column of tables before "Systems that are not included".
 std::multiset<std::string> names_on_page() {
   std::multiset<std::string> names;
   std::ifstream page{std::string{TIDEPOOL_SOURCE_DIR} + "/notebooks/guide/systems.md"};
-  for (std::string line; std::getline(page, line) && line != "## What is not in";) {
+  for (std::string line; std::getline(page, line) && line != "## Systems that are not included";) {
     if (!line.starts_with("| ")) continue;
     const std::size_t first = line.find(" | "), second = line.find(" |", first + 3);
     for (std::size_t at = line.find('`', first); at < second; at = line.find('`', at)) {

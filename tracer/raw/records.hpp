@@ -94,8 +94,7 @@ struct String {
   std::uint32_t length = 0;
 };
 
-/// A property of the run, by key: "gpu", "driver", "cupti", "mode", "setting.NAME". The keys "command" and "env.NAME"
-/// are written only if the user asks for them.
+/// A property of the run, by key: "gpu", "driver", "mode", "setting.NAME"; if the user asks, "command", "env.NAME".
 struct Info {
   static constexpr Kind kKind = Kind::kInfo;
   Text key = {};
@@ -432,8 +431,7 @@ enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 /// What an operator does: it computes, copies to the host, brings bytes from the host, or the host waits for a value.
 enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
 
-/// An operator that a framework called, with the storages that it reads and writes; the tail has `uses` of them. It
-/// includes all launches of its thread between start and end.
+/// A framework's operator with all launches of its thread from start to end; the tail has the `uses` of storages.
 struct FrameworkOp {
   static constexpr Kind kKind = Kind::kFrameworkOp;
   std::int64_t start = 0;
