@@ -1,8 +1,10 @@
 """A Recorder in a job that knows nothing of it, and that must not notice it."""
 
+import atexit
 import functools
 import os
 import sys
+import time
 import weakref
 
 import torch
@@ -14,6 +16,15 @@ from .recorder import Recorder
 from .storages import Storages
 
 _guests = weakref.WeakSet()
+
+# A thread of PyTorch's backward pass holds the pass's modes until just after it. If Python has begun to end when it lets go of
+# them, PyTorch asks for the interpreter there and the process aborts: so at the end of a job such threads get this time first.
+_LET_GO_SECONDS = 0.1
+
+
+@functools.cache
+def _let_modes_go_at_exit():
+    atexit.register(time.sleep, _LET_GO_SECONDS)
 
 
 class Guest(Recorder):
@@ -43,6 +54,7 @@ class Guest(Recorder):
         super().__init__(models, optimizers, device=None)
 
     def __enter__(self):
+        _let_modes_go_at_exit()
         super().__enter__()
         self.entered = True
         _guests.add(self)
