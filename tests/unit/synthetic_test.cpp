@@ -88,10 +88,10 @@ TEST_CASE("a synthetic step that is too large to be counted is refused") {
   CHECK_THROWS_WITH(gpt_step({.layers = 1, .hidden = kMost, .heads = 10, .sequence = kMost, .batch = kMost}),
                     "the sizes add up to more than 2305843009213693952");
 
-  constexpr Bytes kHalf{std::int64_t{1} << 60};
+  constexpr Bytes kPart{std::int64_t{1} << 60};
   StepWriter write{{.flops_per_us = 1'000, .memory_rate = BytesPerSecond{1'000'000'000}}, "test"};  // 1 each ns
-  const BufferId first = write.existing(kHalf, BufferKind::kParameter);
-  const BufferId second = write.alloc(kHalf);
+  const BufferId first = write.existing(kPart, BufferKind::kParameter);
+  const BufferId second = write.alloc(kPart);
   CHECK_THROWS_WITH(write.alloc(1_B), "the sizes add up to more than 2305843009213693952");
   CHECK_THROWS_WITH(write.op("copy", 0, {reads(first), writes(second)}),
                     "op 'copy' takes 2305843009213693952 ns or longer");
