@@ -104,9 +104,10 @@ class Follower {
 
   bool is_kept(std::size_t op) const { return std::binary_search(result_.kept.begin(), result_.kept.end(), op); }
 
-  /// What is kept and freed before the call runs again ends there.
+  /// What is kept and freed before the call runs again ends there. A workspace is no output, so it is not kept.
   void find_kept_end(BufferId buffer) {
     const StepUses::Life& life = uses_.of(buffer);
+    if (trace_.buffer(buffer).kind == BufferKind::kWorkspace) return;
     if (!is_kept(next_op(trace_, life.alloc)) || life.free == StepUses::kNowhere || life.free > result_.again) return;
     result_.kept_ends.push_back({buffer, std::min(life.free, call().behind - 1)});
   }

@@ -19,11 +19,12 @@ struct Group {
   bool random = false, unfit = false;
 };
 
-/// Bytes that the op at a position makes; adds to `unfit` whether somebody changes them in place.
+/// Bytes of the outputs of the op at a position; adds to `unfit` whether somebody changes them in place.
 Bytes made_by(const Trace& trace, const StepUses& uses, std::size_t position, bool& unfit) {
   Bytes made;
   for (std::size_t i = allocations_for(trace, position); i < position; ++i) {
     const BufferId buffer{trace.steps()[i].id};
+    if (trace.buffer(buffer).kind == BufferKind::kWorkspace) continue;
     made += trace.buffer(buffer).size;
     for (const StepUses::At& at : uses.of(buffer).uses) unfit = unfit || (at.writes && at.position != position);
   }

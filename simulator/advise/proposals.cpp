@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kCheckpoints = 3;               // choices of modules that are shown
 constexpr std::size_t kSelective = 2;                 // sets of operators that are shown
 constexpr int kBudgetParts = 20;                      // budgets are tried in steps of 1/20
-constexpr std::size_t kOffloads = 2;                  // the same
+constexpr std::size_t kOffloads = 2;                  // choices of modules that are shown
 constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // what is smaller costs a copy's latency and gives nothing
 
 double ratio(Nanos time, Nanos base) {

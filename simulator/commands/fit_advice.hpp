@@ -1,4 +1,4 @@
-// What to do about a job that does not fit: changes of its script, or what to record to get them.
+// Advice for a job that does not fit: changes of its script, or the recording that such advice needs.
 #pragma once
 
 #include <optional>

@@ -52,9 +52,7 @@ TEST_CASE("a script that is changed as advised peaks where the advice says, and 
     const std::string code = folder.file(kind + ".py");
     std::ofstream{code} << change.at("code").get<std::string>();
     const double peak = dry_peak(python, folder.file(kind + ".tide"), code);
-    const double error = change.at("peak_bytes").get<double>() / peak - 1;
-    CHECK(error > -0.02);
-    CHECK(error < (kind == "selective-checkpoint" ? 0.07 : 0.02));  // 10 MiB of these blocks end earlier in PyTorch
+    CHECK(std::abs(change.at("peak_bytes").get<double>() / peak - 1) < 0.02);
     CHECK(gradients(python, code, folder) == before);
   }
 }

@@ -47,16 +47,22 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is kept and not needed ends where the second run comes to its end in forward") {
+TEST_CASE(
+    "what is kept and not needed ends where the second run comes to its end in forward; a workspace is not kept") {
   TraceBuilder build;
   const auto made = [&] { return build.alloc({.size = 10_B, .kind = BufferKind::kActivation}); };
-  const auto run = [&](const char* name, Phase phase, BufferId read, BufferId written) {
+  const auto run = [&](const char* name, Phase phase, BufferId read, BufferId written, BufferId workspace = {}) {
     const Op op{.name = build.text(name), .module = build.text("m"), .phase = phase, .duration = 10_us};
-    build.run(op, {{read, Access::kRead, Evidence::kSchema}, {written, Access::kWrite, Evidence::kSchema}});
+    std::vector<TraceBuilder::Touch> touches{{read, Access::kRead, Evidence::kSchema},
+                                             {written, Access::kWrite, Evidence::kSchema}};
+    if (workspace.valid()) touches.push_back({workspace, Access::kWrite, Evidence::kInferred});
+    build.run(op, touches);
   };
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
   const BufferId a = made();
-  run("mm", Phase::kForward, x, a);
+  const BufferId workspace = build.alloc({.size = 10_B, .kind = BufferKind::kWorkspace});
+  run("mm", Phase::kForward, x, a, workspace);
+  build.free(workspace);
   const BufferId b = made();
   run("exp", Phase::kForward, a, b);  // saves b
   build.free(a);
@@ -72,12 +78,13 @@ TEST_CASE("what is kept and not needed ends where the second run comes to its en
   const CheckpointedCall call = checkpointed_call(trace, uses, module_calls(trace).at(0), {"mm"}).value();
   REQUIRE(call.kept_ends.size() == 1);
   CHECK(call.kept_ends[0].buffer == a);
-  // a (1) is there from op 0 on, until exp has run again and made b (2) again. The sum, which saves b, does not run again.
+  // a (1) is there from op 0 on, until exp has run again and made b (3) again. The sum, which saves b, does not run again.
+  // The workspace of mm (2) ends with it, and is not made again.
   std::string order;
   for (const ChangedStep& each : checkpointed_steps(trace, {&call}))
     if (each.kind != StepKind::kAlloc)
       order += (each.kind == StepKind::kRun ? "run " : "free ") + std::to_string(each.id) + (each.again ? "' " : " ");
-  CHECK(order == "run 0 run 1 run 2 free 2 free 3 run 1' free 1 run 3 free 2' free 4 ");
+  CHECK(order == "run 0 free 2 run 1 run 2 free 3 free 4 run 1' free 1 run 3 free 3' free 5 ");
 }
 
 TEST_CASE("operators to keep come by time for a byte, random ones together, without those that are changed in place") {

@@ -1,4 +1,4 @@
-// What versions count on the cost of classes to be at least.
+// The least costs of classes that versions count on.
 #pragma once
 
 #include <algorithm>

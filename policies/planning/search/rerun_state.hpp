@@ -1,4 +1,4 @@
-// What choices for values of a step come to: which ops run again, and the memory of it.
+// The schedule that choices for the values of a step lead to: the ops that run again, and the memory in use.
 #pragma once
 
 #include <cstdint>
