@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "traces/builder.hpp"
+#include "traces/copied.hpp"
 
 namespace tidepool {
 namespace {
@@ -115,12 +115,7 @@ Trace checkpointed_trace(const Trace& trace, const std::vector<const Checkpointe
   std::vector<const CheckpointedCall*> owner(first.size());
   for (const CheckpointedCall* call : calls)
     for (const CheckpointedCall::End& end : call->again_ends) owner[end.buffer.index()] = call;
-  const auto spec = [&](std::size_t i) {
-    Buffer copy = trace.buffers()[i];
-    copy.name = builder.text(trace.text(copy.name));
-    copy.born_before = copy.outlives = false;
-    return copy;
-  };
+  const auto spec = [&](std::size_t i) { return copied(builder, trace, BufferId{i}); };
   for (std::size_t i = 0; i < first.size(); ++i)
     if (trace.buffers()[i].born_before) first[i] = builder.existing(spec(i));
   const auto live = [&](BufferId id) { return id.valid() && builder.live(id); };
@@ -128,10 +123,7 @@ Trace checkpointed_trace(const Trace& trace, const std::vector<const Checkpointe
     if (step.kind == StepKind::kAlloc) (step.again ? second : first)[step.id] = builder.alloc(spec(step.id));
     if (step.kind == StepKind::kFree) builder.free((step.again ? second : first)[step.id]);
     if (step.kind != StepKind::kRun) continue;
-    Op op = trace.op(OpId{step.id});
-    op.start = op.launch = Nanos{-1};
-    op.name = builder.text(trace.text(op.name));
-    op.module = builder.text(trace.text(op.module));
+    const Op op = copied(builder, trace, OpId{step.id});
     std::vector<TraceBuilder::Touch> touches;
     for (const Use& use : trace.uses(OpId{step.id})) {
       const std::size_t i = buffer_of(trace, use).index();

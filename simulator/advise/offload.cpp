@@ -6,7 +6,7 @@
 
 #include "simulator/advise/module_calls.hpp"
 #include "simulator/advise/step_uses.hpp"
-#include "traces/builder.hpp"
+#include "traces/copied.hpp"
 
 namespace tidepool {
 namespace {
@@ -20,12 +20,7 @@ std::string_view module_at(const Trace& trace, std::size_t position) {
 Trace with_copies(const Trace& trace, const std::vector<SavedTensor>& saved, const std::vector<std::size_t>& end,
                   const Machine& machine) {
   TraceBuilder builder{trace.data().streams};
-  const auto spec = [&](std::size_t i) {
-    Buffer copy = trace.buffers()[i];
-    copy.name = builder.text(trace.text(copy.name));
-    copy.born_before = copy.outlives = false;
-    return copy;
-  };
+  const auto spec = [&](std::size_t i) { return copied(builder, trace, BufferId{i}); };
   std::multimap<std::size_t, const SavedTensor*> out, back, done;
   std::multimap<std::size_t, std::size_t> ends;
   for (const SavedTensor& each : saved) {
@@ -58,10 +53,6 @@ Trace with_copies(const Trace& trace, const std::vector<SavedTensor>& saved, con
     if (step.kind == StepKind::kAlloc) held[step.id] = builder.alloc(spec(step.id));
     if (step.kind == StepKind::kFree && end[step.id] == StepUses::kNowhere) builder.free(held[step.id]);
     if (step.kind == StepKind::kRun) {
-      Op op = trace.op(OpId{step.id});
-      op.start = op.launch = Nanos{-1};
-      op.name = builder.text(trace.text(op.name));
-      op.module = builder.text(trace.text(op.module));
       std::vector<TraceBuilder::Touch> touches;
       for (const Use& use : trace.uses(OpId{step.id})) {
         const std::size_t buffer = buffer_of(trace, use).index();
@@ -69,7 +60,7 @@ Trace with_copies(const Trace& trace, const std::vector<SavedTensor>& saved, con
         if (builder.live(used) || use.evidence != Evidence::kParameter)
           touches.push_back({used, use.access, use.evidence});
       }
-      builder.run(op, touches);
+      builder.run(copied(builder, trace, OpId{step.id}), touches);
     }
     for (auto [at, stop] = out.equal_range(i); at != stop; ++at) copy(*at->second, i, true);
     for (auto [at, stop] = ends.equal_range(i); at != stop; ++at) builder.free(held[at->second]);

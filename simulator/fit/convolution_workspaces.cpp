@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/builder.hpp"
+#include "traces/copied.hpp"
 
 namespace tidepool {
 namespace {
@@ -34,12 +34,7 @@ Bytes workspace(const Trace& trace, OpId op) {
 std::optional<ConvolutionWorkspaces> with_convolution_workspaces(const Trace& trace) {
   TraceBuilder builder{trace.data().streams};
   std::vector<BufferId> now(trace.buffers().size());
-  const auto spec = [&](std::size_t id) {
-    Buffer buffer = trace.buffers()[id];
-    buffer.name = builder.text(trace.text(buffer.name));
-    buffer.born_before = buffer.outlives = false;
-    return buffer;
-  };
+  const auto spec = [&](std::size_t id) { return copied(builder, trace, BufferId{id}); };
   for (std::size_t id = 0; id < now.size(); ++id)
     if (trace.buffers()[id].born_before) now[id] = builder.existing(spec(id));
   Bytes largest;

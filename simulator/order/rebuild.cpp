@@ -1,5 +1,7 @@
 #include "simulator/order/rebuild.hpp"
 
+#include "traces/copied.hpp"
+
 namespace tidepool {
 
 Rebuild::Rebuild(const Trace& trace)
@@ -11,23 +13,13 @@ Rebuild::Rebuild(const Trace& trace)
   builder_.losses() = trace.data().losses;
   builder_.only_given_outputs();
   for (std::size_t i = 0; i < trace.buffers().size(); ++i)
-    if (trace.buffers()[i].born_before) buffers_[i] = builder_.existing(spec_of(BufferId{i}));
+    if (trace.buffers()[i].born_before) buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
 }
 
-Buffer Rebuild::spec_of(BufferId old) {
-  Buffer spec = trace_.buffer(old);
-  spec.name = builder_.text(trace_.text(spec.name));
-  spec.outlives = false;
-  return spec;
-}
-
-void Rebuild::alloc(BufferId buffer) { buffers_[buffer.index()] = builder_.alloc(spec_of(buffer)); }
+void Rebuild::alloc(BufferId buffer) { buffers_[buffer.index()] = builder_.alloc(copied(builder_, trace_, buffer)); }
 
 void Rebuild::run(OpId op, std::span<const Use> uses, Nanos duration) {
-  Op spec = trace_.op(op);
-  spec.name = builder_.text(trace_.text(spec.name));
-  spec.module = builder_.text(trace_.text(spec.module));
-  spec.start = spec.launch = Nanos{-1};
+  Op spec = copied(builder_, trace_, op);
   spec.duration = duration;
   std::vector<TraceBuilder::Touch> touches;
   for (const Use& use : uses) {

@@ -28,7 +28,6 @@ class Rebuild {
 
  private:
   BufferId buffer_of(BufferId old) const { return buffers_[old.index()]; }
-  Buffer spec_of(BufferId old);
 
   const Trace& trace_;
   TraceBuilder builder_;

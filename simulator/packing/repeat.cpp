@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/builder.hpp"
+#include "traces/copied.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -19,12 +19,7 @@ Trace repeat_lifetimes(const Trace& trace, int times) {
                     static_cast<std::int64_t>(times) * static_cast<std::int64_t>(buffers.size()), kMost)};
   TraceBuilder builder{trace.data().streams};
   std::vector<BufferId> now(buffers.size());
-  const auto spec = [&](std::size_t id) {
-    Buffer buffer = buffers[id];
-    buffer.name = builder.text(trace.text(buffer.name));
-    buffer.born_before = buffer.outlives = false;
-    return buffer;
-  };
+  const auto spec = [&](std::size_t id) { return copied(builder, trace, BufferId{id}); };
   for (int i = 0; i < times; ++i) {
     builder.mark(MarkKind::kIteration, std::to_string(i));
     for (std::size_t id = 0; id < buffers.size(); ++id) {
