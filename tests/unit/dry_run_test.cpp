@@ -9,6 +9,7 @@
 #include "tracer/raw/reader.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/summary.hpp"
 
 namespace tidepool {
 namespace {
@@ -107,6 +108,36 @@ TEST_CASE("a program on the stand-in can fork while another thread launches") {
   CHECK(result.code == 0);
 }
 
+TEST_CASE("of a dry run, the iterations that are asked for are kept, as far as the job had them") {
+  const ScratchFolder folder;
+  const std::string trace = folder.file("run.tide");
+  const auto recorded = [&](const std::vector<std::string>& options) {
+    std::filesystem::remove_all(folder.file("run.raw"));
+    std::vector<std::string> words{"record", "--dry", "--capacity", "1GiB", "-o", trace};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const char* const word : {"--", TIDEPOOL_DRY_JOB}) words.emplace_back(word);
+    return run_program(words);
+  };
+  // The job multiplies matrices twice, and launches other kernels before.
+  const ProgramResult both = recorded({"--iteration-kernel", "Sgemm", "--iterations", "2"});
+  CHECK(both.code == 0);
+  CHECK(summarize(load_trace(trace)).iterations == 2);
+  const ProgramResult second = recorded({"--iteration-kernel", "Sgemm", "--skip", "1"});
+  CHECK(second.code == 0);
+  CHECK(summarize(load_trace(trace)).kernels == 1);
+  const ProgramResult few = recorded({"--iteration-kernel", "Sgemm", "--skip", "1", "--iterations", "3"});
+  CHECK(few.code == 1);
+  CHECK_THAT(few.err, ContainsSubstring("\ntidepool: 1 of 3 iterations are recorded: the job had no more\n"));
+  CHECK(summarize(load_trace(trace)).kernels == 1);
+  const ProgramResult none = recorded({"--iteration-kernel", "Sgemm", "--skip", "2"});
+  CHECK(none.code == 1);
+  CHECK_THAT(none.err, ContainsSubstring("\ntidepool: the job had 2 iterations; expected more, or a --skip below 2\n"));
+  const ProgramResult unmarked = recorded({"--iterations", "1"});
+  CHECK(unmarked.code == 1);
+  CHECK_THAT(unmarked.err, ContainsSubstring("\ntidepool: no iterations were found in the job; expected "
+                                             "--iteration-kernel to say where one begins\n"));
+}
+
 TEST_CASE("the trace of a dry run says that its times are estimates") {
   const ScratchFolder folder;
   const DryJob job = run_job(folder);
@@ -135,6 +166,8 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
   CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
   CHECK(refused({"--signal", "USR1"}) ==
         "tidepool: --signal: a dry run records all that the job does; expected it without --dry\n");
+  CHECK(refused({"--iteration-range", "step"}) ==
+        "tidepool: --iteration-range: a dry run sees no NVTX ranges; expected --iteration-kernel\n");
   CHECK(refused({"--times", "a100-40gb"}) ==
         "tidepool: --times: what PyTorch's hook records is priced; expected --torch too\n");
   CHECK(refused({"--times", "a100-40gb", "--torch", "--kernels"}) ==

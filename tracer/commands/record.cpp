@@ -164,37 +164,35 @@ std::string nothing_recorded(const Recorded& recorded, const Arguments& argument
   return "";
 }
 
-/// What a recording lacks, compared with the command's options, as a sentence; empty if it lacks nothing.
-std::string broken_promise(const Recorded& recorded, const Arguments& arguments) {
+/// What a trace lacks, compared with the command's options, as a sentence; empty if it lacks nothing.
+std::string broken_promise(const Recorded& recorded, std::size_t iterations, const Arguments& arguments) {
   if (records_torch(arguments) && !recorded.hooked)
     return fmt::format("{}; the trace has no operators, modules and roles from PyTorch", kNoHook);
   if (records_torch(arguments) && !recorded.steps)
     return "no step of a PyTorch optimizer was recorded; the trace has no operators, modules and roles from PyTorch";
-  if (recorded.steps && arguments.iterations && recorded.whole_steps < *arguments.iterations)
-    return fmt::format("{} of {} iterations are recorded: the job had no more", recorded.whole_steps,
-                       *arguments.iterations);
+  const std::size_t whole = recorded.steps ? recorded.whole_steps : iterations;
+  if ((recorded.steps || arguments.is_dry) && arguments.iterations && whole < *arguments.iterations)
+    return fmt::format("{} of {} iterations are recorded: the job had no more", whole, *arguments.iterations);
   return "";
 }
 
-/// Of a dry run without PyTorch's hook, those of the iterations found in it that are asked for.
-/// @throws InputError  "the job had 3 iterations, of which 3 are skipped; expected a smaller --skip"
+/// Of a dry run without PyTorch's hook, those of the iterations found in it that are asked for, as far as there are.
+/// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
 Trace iterations_asked_for(Trace trace, const Arguments& arguments) {
   if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return trace;
   const std::size_t count = complete_iterations(trace), skip = arguments.skip.value_or(0);
-  const std::size_t wanted = arguments.iterations.value_or(count - std::min(skip, count));
+  if (count == 0) refuse("no iterations were found in the job; expected --iteration-kernel to say where one begins");
   if (skip >= count)
-    refuse("the job had {} iteration{}, of which {} are skipped; expected a smaller --skip", count,
-           count == 1 ? "" : "s", std::min(skip, count));
-  if (skip + wanted > count)
-    refuse("the job had {} iteration{}; expected {}, or a smaller --iterations", count, count == 1 ? "" : "s",
-           skip + wanted);
-  return iterations(trace, skip, wanted);
+    refuse("the job had {} iteration{}; expected more, or a --skip below {}", count, count == 1 ? "" : "s", count);
+  return iterations(trace, skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip));
 }
 
 /// @throws InputError  if options exclude each other
 void require_sense(const Arguments& arguments) {
   if (arguments.is_dry && !arguments.signal.empty())
     refuse("--signal: a dry run records all that the job does; expected it without --dry");
+  if (arguments.is_dry && !arguments.iteration_range.empty())
+    refuse("--iteration-range: a dry run sees no NVTX ranges; expected --iteration-kernel");
   if (!arguments.times.empty() && !records_torch(arguments))
     refuse("--times: what PyTorch's hook records is priced; expected --torch too");
   if (!arguments.times.empty() && arguments.kernels)
@@ -234,7 +232,7 @@ int record(const Arguments& arguments) {
     fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output.string(), sum.kernels,
                sum.copies, sum.buffers, sum.iterations, sum.iterations == 1 ? "" : "s");
     for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output.string(), line);
-    if (const std::string broken = broken_promise(recorded, arguments); !broken.empty()) {
+    if (const std::string broken = broken_promise(recorded, sum.iterations, arguments); !broken.empty()) {
       fmt::print(stderr, "tidepool: {}\n", broken);
       if (result == 0) result = 1;
     }

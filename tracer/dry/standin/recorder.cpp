@@ -68,6 +68,8 @@ raw::Writer* Recorder::writer() {
 void Recorder::open(const std::string& folder) {
   raw::FileHeader header;
   process_ = getpid();
+  const char* const kernel = std::getenv(cupti::variable::kIterationKernel);
+  if (kernel != nullptr && std::getenv(cupti::variable::kTorch) == nullptr) iteration_kernel_ = kernel;
   header.process = static_cast<std::uint32_t>(process_);
   header.source = raw::Source::kInterposer;
   header.clock = raw::Clock::kMonotonicRaw;
@@ -130,6 +132,11 @@ void Recorder::introduce(const Stream& stream) {
 }
 
 raw::Text Recorder::text(std::string_view value) { return writer_.text(value); }
+
+bool Recorder::begins_iteration(const Stream& stream, const Work& work) const {
+  return work.kind == Work::Kind::kKernel && !stream.replaying && !iteration_kernel_.empty() &&
+         work.name.find(iteration_kernel_) != std::string_view::npos;
+}
 
 void Recorder::memory_record(raw::MemoryOperation operation, std::uint64_t address, std::uint64_t bytes) {
   if (writer() == nullptr) return;
@@ -292,6 +299,15 @@ void Recorder::ran(Stream& stream, const Work& work) {
   introduce(stream);
   const std::uint32_t correlation = ++last_correlation_, number = static_cast<std::uint32_t>(stream.id);
 
+  if (begins_iteration(stream, work)) {
+    raw::Range mark;
+    mark.time = issued;
+    mark.name = text(work.name);
+    mark.thread = thread_id();
+    mark.action = raw::RangeAction::kMark;
+    mark.meaning = raw::Meaning::kIteration;
+    writer_.append(mark);
+  }
   raw::Launch launch;
   launch.start = issued;
   launch.end = now();

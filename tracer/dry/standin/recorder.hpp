@@ -89,6 +89,8 @@ class Recorder {
   void open(const std::string& folder);
   void introduce(const Stream& stream);
   raw::Text text(std::string_view value);
+  /// Whether the job's options say that an iteration begins with this kernel; where it is replayed from a graph, none does.
+  bool begins_iteration(const Stream& stream, const Work& work) const;
   /// Bytes of the buffers used, each once.
   std::uint64_t bytes_used(const std::vector<raw::BufferUse>& uses) const;
   std::uint64_t estimate(const std::vector<raw::BufferUse>& uses, double flops, double peak_flops) const;
@@ -100,6 +102,7 @@ class Recorder {
   cupti::LiveRanges buffers_;
   std::vector<std::uint64_t> introduced_;  ///< streams that the file knows
   raw::Writer writer_;
+  std::string iteration_kernel_;  ///< part of the name of a kernel that begins an iteration; empty: none does
   bool tried_ = false;
   pid_t process_ = 0;  ///< whose file it is
   std::atomic<std::uint32_t> last_correlation_{0};
