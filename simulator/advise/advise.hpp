@@ -13,14 +13,14 @@ namespace tidepool {
 /// One change.
 struct Change {
   std::string kind;                         ///< checkpoint, selective-checkpoint, offload, budget, allocator or plan
-  std::vector<std::string> modules = {};    ///< of budget, allocator and plan none
+  std::vector<std::string> modules = {};    ///< empty for budget, allocator and plan
   std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< of an offload: to the host in a step, and as much back
   std::optional<Bytes> reserved = {};       ///< of a setting of the allocator: most that it reserves
-  std::optional<Nanos> bound = {};  ///< no plan that may do the same (run again, copy) is faster at this capacity
+  std::optional<Nanos> bound = {};  ///< no plan with the same freedom (run again, copy) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model).
@@ -44,22 +44,22 @@ struct AdvisedStep {
 /// Of several iterations the first with the largest peak among those that have modules and train.
 AdvisedStep step_to_advise(Trace trace);
 
-/// What the commands of a plan name.
+/// The words by which the commands of a plan name their inputs.
 struct PlanWords {
   std::string trace;    ///< file
   std::string machine;  ///< name or file
 };
 
-/// Kinds of changes that advise() tries.
+/// All kinds of changes that advise() knows.
 const std::vector<std::string>& kinds_of_changes();
 
-/// What is tried.
+/// The part of all changes that is tried.
 struct AdviceOptions {
   std::vector<std::string> kinds;     ///< of kinds_of_changes()
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
 };
 
-/// @param words  as the user gave them
+/// @param words  the file and the machine as the user gave them
 /// @param spec   pool, capacity and machine; `policy` is not looked at
 /// @throws InputError  what the step lacks and how it is recorded
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);

@@ -20,7 +20,7 @@ namespace tidepool {
 /// What its forward makes and would keep for backward is freed in forward, as soon as nothing there uses it. The first
 /// backward op that needs anything of the forward runs the call again, up to the last op that saves something; what is
 /// made then lives as long as backward needs it. The call's inputs live until backward has left the module. Selective
-/// checkpointing keeps all that some operators make, whether backward needs it or not, until the second run has come to it.
+/// checkpointing keeps all outputs of some operators, also those that backward does not need, until the second run.
 struct CheckpointedCall {
   /// The end of a buffer: behind the step at this position.
   struct End {
@@ -43,10 +43,10 @@ struct CheckpointedCall {
 /// Operators whose outputs selective checkpointing keeps, as in "aten::mm".
 using KeptOperators = std::set<std::string, std::less<>>;
 
-/// "aten::mm" of "aten::mm.out": what an operator is called without what is split off or its overload.
+/// The name of an operator without its overload and without the number of a part: "aten::mm" of "aten::mm.out".
 std::string_view operator_of(std::string_view op);
 
-/// Nothing: checkpointing the call changes what is computed, as it or what follows writes to its inputs, or saves nothing.
+/// @return  nothing if the call saves nothing, or if its inputs are written later, so that a second run would differ
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
                                                   const KeptOperators& kept = {});
 

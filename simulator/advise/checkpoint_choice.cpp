@@ -57,7 +57,7 @@ CheckpointChoice CheckpointSearch::evaluate(const Set& set) const {
   return choice;
 }
 
-/// The set with a module more, in place of those that lie in it.
+/// The set with one more module, in place of those that lie in it.
 CheckpointSearch::Set CheckpointSearch::with(const Set& set, std::size_t module) const {
   Set more;
   for (const std::size_t i : set)
@@ -66,7 +66,7 @@ CheckpointSearch::Set CheckpointSearch::with(const Set& set, std::size_t module)
   return more;
 }
 
-/// Bytes that a module more takes away at a position.
+/// Bytes by which one more module lowers the memory at a position.
 Bytes CheckpointSearch::relief(const Set& set, std::size_t module, std::size_t position) const {
   const auto away = [&](std::size_t i) {
     Bytes bytes;
@@ -109,7 +109,7 @@ CheckpointSearch::Set CheckpointSearch::grow(Set set, Bytes capacity) const {
   }
 }
 
-/// Takes away what is not needed, the most expensive first. What does not fit may not get larger.
+/// Takes away modules that are not needed, the most expensive first. The peak of a set that does not fit may not grow.
 CheckpointSearch::Set CheckpointSearch::prune(Set set, Bytes capacity) const {
   const Bytes limit = std::max(capacity, evaluate(set).peak);
   Set order = set;

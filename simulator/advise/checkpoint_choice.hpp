@@ -26,10 +26,10 @@ class CheckpointSearch {
 
   bool has_modules() const { return !modules_.empty(); }
 
-  /// Choices that fit the capacity, the one that runs least again first: what is found by adding, module by module, the
-  /// one that relieves the peak at least cost, and by taking away what is not needed; and, of modules whose paths differ
-  /// in numbers only or that are equally deep, the first so many or every second. Without any that fits, the one with the least peak; empty if
-  /// none lowers the peak. Each step of the search costs a dozen simulations, O(steps) each.
+  /// Choices that fit the capacity, the one that runs least again first. A greedy search adds, one by one, the module
+  /// that relieves the peak at the least cost, and then takes away what is not needed. Families of modules (see
+  /// module_families()) are tried as a whole: the fewest first ones that fit, and every second one. Without any that
+  /// fits, the one with the least peak; empty if none lowers it. Each step of the search is a dozen simulations of O(steps).
   std::vector<CheckpointChoice> choices(Bytes capacity) const;
 
  private:

@@ -51,7 +51,7 @@ class Changer {
     for (const CheckpointedCall* call : calls_) {
       for (const std::size_t op : call->kept)
         for (std::size_t i = allocations_for(trace_, op); i < op; ++i) kept_[trace_.steps()[i].id] = true;
-      for (const CheckpointedCall::End& one : call->kept_ends)  // behind what runs again it ends with the module
+      for (const CheckpointedCall::End& one : call->kept_ends)  // it ends with the module, behind what runs again
         end[one.buffer.index()] = one.position < call->again_stop ? StepUses::kNowhere : call->left;
     }
     for (const CheckpointedCall* call : calls_)

@@ -35,7 +35,7 @@ std::size_t allocations_for(const Trace& trace, std::size_t position);
 /// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several
 /// micro-batches are several passes. What is run again in the backward pass is checkpointed already and left out; so are
 /// containers, which are never called themselves (where the recording does not name them, all modules whose ops lie in
-/// numbered ones); so is a module that no named parameter's path begins like, as a loss that is no part of the model.
+/// numbered ones); so is a module outside of the model, as a loss: no named parameter's path begins as its path does.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// What all kinds are asked.
+/// The question that proposals of every kind answer.
 struct Question {
   const Trace& step;
   const RunSpec& spec;

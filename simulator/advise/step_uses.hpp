@@ -26,7 +26,7 @@ class StepUses {
   };
   struct Life {
     std::size_t alloc, free;  ///< positions of its steps; kNowhere: none
-    std::vector<At> uses;     ///< what is a chance find beside uses that the framework knows is left out
+    std::vector<At> uses;     ///< without addresses found by chance beside the uses that the framework told
   };
   static constexpr std::size_t kNowhere = SIZE_MAX;
 

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kLeap = 8;  // a line through two small batches does not know what a large one does
+constexpr std::int64_t kLeap = 8;  // a line through two small batches may not hold for a large one
 
 /// Where the line through two trials meets the capacity.
 std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {

@@ -25,8 +25,8 @@ struct LargestBatch {
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
 
-/// Looks for the largest batch size in [1, most] that fits, taking it that all smaller ones do. Memory grows with the
-/// batch almost in proportion, so that each next trial is where the line through two of those before meets `capacity`,
+/// Looks for the largest batch size in [1, most] that fits; it assumes that all smaller ones fit. Memory grows with the
+/// batch almost in proportion, so that each next trial is where the line through two earlier ones meets `capacity`,
 /// but at most eight times as large as what fits. The answer is proved by trials: it fits, and one more does not, unless
 /// it is `most`, or a trial that says nothing ends the search: its job failed, or takes far less than a smaller batch.
 /// @param attempt  records the job with a batch size

@@ -35,7 +35,7 @@ class BestLayout {
   BestLayout(const Instance& instance, const PackingLimits& limits);
 
   void offer(std::vector<Bytes> offsets);
-  /// There is one, and nothing better can come (the load is reached) or the time is up.
+  /// Whether to stop: there is a layout, and either it reaches the load, so that none is lower, or the time is up.
   bool done() const { return height_ && (*height_ == load_ || end_.reached()); }
   /// At least one layout was offered.
   Layout take() { return judged(instance_, std::move(offsets_), limits_); }

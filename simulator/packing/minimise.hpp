@@ -17,8 +17,8 @@ inline constexpr int kDefaultEffort = 250;
 /// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends
 /// without a layout and without being cut short proves that there is none of its height. Where an eighth
 /// of the search has not settled the height, other planners are asked, and it goes on below the lowest layout of all.
-/// It is anytime: the best layout so far is valid. A height that is enough is what is looked for where the bound is
-/// lower.
+/// It can be stopped at any time: the best layout so far is valid. Where a height is given as enough, nothing lower is
+/// looked for.
 /// @param effort  without a time limit: where to stop, in millions of sections looked at; the millions are larger in
 ///                large instances, by a quarter of the sum of sections that the items live in
 /// @param others  planners whose layouts the answer is never higher than, unless the time is up before all have been

@@ -22,7 +22,7 @@ struct Occupant {
   bool operator==(const Occupant&) const = default;
 };
 
-/// The least that could have gone so that a request fits.
+/// The fewest bytes whose removal makes room for a request.
 struct Eviction {
   std::vector<BufferId> buffers;  ///< empty: no set that may go makes enough room
   Bytes held;                     ///< of their places

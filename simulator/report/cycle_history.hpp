@@ -1,4 +1,4 @@
-// The part of a run that repeats, for people to look at.
+// The part of a run that repeats, cut out of its history to be shown.
 #pragma once
 
 #include "simulator/report/history.hpp"

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{};
 
-/// Lets a timeline run and notes what it does.
+/// Runs a timeline and notes each run, copy and stay.
 class Historian {
  public:
   Historian(const Trace& trace, const RunSpec& spec)
