@@ -11,8 +11,8 @@
 #include "simulator/fit/fit.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/run.hpp"
+#include "traces/error.hpp"
 #include "traces/iteration.hpp"
-#include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
@@ -25,7 +25,7 @@ struct Kind {
   std::vector<Change> (*propose)(const Question&);
 };
 constexpr std::array kKinds{Kind{"checkpoint", checkpoints}, Kind{"selective-checkpoint", selective_checkpoints},
-                            Kind{"offload", offloads}, Kind{"budget", budgets}};
+                            Kind{"offload", offloads}, Kind{"budget", budgets}, Kind{"batch", batches}};
 
 bool has_modules(const Trace& trace) {
   return std::any_of(trace.ops().begin(), trace.ops().end(),
@@ -103,13 +103,17 @@ AdvisedStep step_to_advise(Trace trace) {
   return found ? std::move(*found) : AdvisedStep{std::move(trace)};
 }
 
+std::string missing_for_advice(const Trace& step) {
+  if (!has_modules(step))
+    return "no forward op has a module, so nothing can be said of modules; expected a training step as recorded by "
+           "`tidepool record --torch` or `record --dry --torch`";
+  if (!has_training(step))
+    return "no backward op is recorded; expected a whole training step, forward, backward and optimizer";
+  return "";
+}
+
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried) {
-  if (!has_modules(step.trace))
-    refuse(
-        "no forward op has a module, so nothing can be said of modules; expected a training step as recorded by "
-        "`tidepool record --torch` or `record --dry --torch`");
-  if (!has_training(step.trace))
-    refuse("no backward op is recorded; expected a whole training step, forward, backward and optimizer");
+  if (const std::string missing = missing_for_advice(step.trace); !missing.empty()) throw InputError{missing};
   Advice advice{.base_peak = step.trace.ideal_peak(), .changes = {}};
   const auto is_tried = [&](const char* kind) {
     return std::find(tried.kinds.begin(), tried.kinds.end(), kind) != tried.kinds.end();
@@ -131,8 +135,7 @@ Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& sp
   if ((is_tried("selective-checkpoint") || is_tried("budget")) && !has_operators(step.trace))
     advice.notes.push_back(
         "selective-checkpoint and budget were not tried: the trace has kernels in the place of operators; expected one "
-        "of "
-        "`record --torch`, on a GPU or dry without --kernels");
+        "of `record --torch`, on a GPU or dry without --kernels");
   return advice;
 }
 

@@ -12,19 +12,20 @@ namespace tidepool {
 
 /// One change.
 struct Change {
-  std::string kind;                         ///< checkpoint, selective-checkpoint, offload, budget, allocator or plan
-  std::vector<std::string> modules = {};    ///< empty for budget, allocator and plan
+  std::string kind;                         ///< one of kinds_of_changes()
+  std::vector<std::string> modules = {};    ///< empty for batch, budget, allocator and plan
   std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< of an offload: to the host in a step, and as much back
+  int parts = 0;                            ///< of a batch: micro-batches
   std::optional<Bytes> reserved = {};       ///< of a setting of the allocator: most that it reserves
   std::optional<Nanos> bound = {};  ///< no plan with the same freedom (run again, copy) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model).
-  bool is_python() const { return kind != "plan" && kind != "allocator"; }
+  bool is_python() const { return kind != "plan" && kind != "allocator" && kind != "batch"; }
 };
 
 struct Advice {
@@ -59,9 +60,12 @@ struct AdviceOptions {
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
 };
 
+/// What a step lacks to be advised on, and how it is recorded; empty if it lacks nothing.
+std::string missing_for_advice(const Trace& step);
+
 /// @param words  the file and the machine as the user gave them
 /// @param spec   pool, capacity and machine; `policy` is not looked at
-/// @throws InputError  what the step lacks and how it is recorded
+/// @throws InputError  missing_for_advice()
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried);
 
 }  // namespace tidepool

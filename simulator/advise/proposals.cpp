@@ -8,6 +8,7 @@
 
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/advise/kept_operators.hpp"
+#include "simulator/advise/micro_batches.hpp"
 #include "simulator/advise/offload_choice.hpp"
 #include "simulator/advise/python_code.hpp"
 #include "simulator/bounds/bound.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kCheckpoints = 3;               // choices of modules that are shown
 constexpr std::size_t kSelective = 2;                 // sets of operators that are shown
 constexpr int kBudgetParts = 20;                      // budgets are tried in steps of 1/20
+constexpr int kMostParts = 64;                        // of a batch
 constexpr std::size_t kOffloads = 2;                  // choices of modules that are shown
 constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // what is smaller costs a copy's latency and gives nothing
 
@@ -149,6 +151,24 @@ std::vector<Change> offloads(const Question& question) {
     changes.push_back(judged(std::move(change), question, time, {.swap = true}));
   }
   return changes;
+}
+
+std::vector<Change> batches(const Question& question) {
+  std::optional<Change> best;
+  for (int parts = 2; parts <= kMostParts && !(best && best->fits); parts *= 2) {
+    const std::optional<Trace> changed = with_micro_batches(question.step, parts);
+    if (!changed) break;
+    const Bytes peak = changed->ideal_peak();
+    if (peak >= (best ? best->peak : question.step.ideal_peak())) break;
+    const Nanos time = baseline_time(*changed, question.spec.machine.launch);
+    best = Change{.kind = "batch",
+                  .code = micro_batch_code(parts),
+                  .peak = peak,
+                  .overhead_ratio = ratio(time, question.base),
+                  .parts = parts,
+                  .fits = peak <= question.spec.capacity};
+  }
+  return best ? std::vector{std::move(*best)} : std::vector<Change>{};
 }
 
 }  // namespace tidepool

@@ -35,5 +35,7 @@ std::vector<Change> selective_checkpoints(const Question& question);
 /// steps of 0.05, that fits; else the one with the least peak. Of a step whose ops are operators; else none.
 std::vector<Change> budgets(const Question& question);
 std::vector<Change> offloads(const Question& question);
+/// The fewest micro-batches, a power of two, that fit; else those with the least peak. No bound is known for them.
+std::vector<Change> batches(const Question& question);
 
 }  // namespace tidepool

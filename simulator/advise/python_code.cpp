@@ -106,4 +106,28 @@ def offloaded(module, forward, *args, **kwargs):
 )";
 }
 
+std::string micro_batch_code(int parts) {
+  return fmt::format(R"(PARTS = {}
+
+
+def micro_batches(batch):
+    """PARTS equal pieces, along the first dimension, of a tensor or of a tuple, list or dict of tensors."""
+    if hasattr(batch, "items"):
+        return [dict(zip(batch, piece)) for piece in zip(*map(micro_batches, batch.values()))]
+    if isinstance(batch, (tuple, list)):
+        return list(zip(*map(micro_batches, batch)))
+    if len(batch) % PARTS:
+        raise ValueError(f"a batch of {{len(batch)}} has no {{PARTS}} equal pieces")
+    return batch.chunk(PARTS)
+
+
+# The mean loss over the batch and its gradients stay the same:
+#     for inputs, labels in micro_batches((inputs, labels)):
+#         (loss_of(model(inputs), labels) / PARTS).backward()
+#     optimizer.step()
+# Layers that normalise over the batch, as BatchNorm, see one piece at a time.
+)",
+                     parts);
+}
+
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Python files with apply(model), which changes a model as advised.
+// Python files that change a job as advised: most have apply(model), which changes a model.
 #pragma once
 
 #include <string>
@@ -19,5 +19,8 @@ std::string budget_code(double budget);
 
 /// Keeps on the host what modules save for backward, but for parameters, buffers and tensors smaller than `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least);
+
+/// micro_batches(batch), which cuts what a step is given, and the loop for it.
+std::string micro_batch_code(int parts);
 
 }  // namespace tidepool

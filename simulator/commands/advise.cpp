@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "simulator/advise/advice_json.hpp"
 #include "simulator/explain/instant.hpp"
 #include "simulator/options.hpp"
 #include "simulator/sweep/frontier.hpp"
@@ -48,21 +49,8 @@ void print_json(const Arguments& arguments, const AdvisedStep& step, const RunSp
               {"iteration", step.iteration ? Json(*step.iteration) : Json(nullptr)},
               {"machine", spec.machine.name},
               {"pool", spec.pool.text},
-              {"capacity_bytes", spec.capacity.count()},
-              {"base_peak_bytes", advice.base_peak.count()},
-              {"changes", Json::array()}};
-  for (const Change& change : advice.changes) {
-    Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
-             {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
-    if (!change.operators.empty()) one["operators"] = change.operators;
-    if (change.copied > Bytes{}) one["copied_bytes"] = change.copied.count();
-    if (change.reserved) one["reserved_bytes"] = change.reserved->count();
-    one["bound_ns"] = change.bound ? Json(change.bound->count()) : Json(nullptr);
-    one["gap"] = change.gap ? Json(*change.gap) : Json(nullptr);
-    object["changes"].push_back(std::move(one));
-  }
-  if (advice.reserved) object["reserved_bytes"] = advice.reserved->count();
-  object["notes"] = advice.notes;
+              {"capacity_bytes", spec.capacity.count()}};
+  object.update(to_json(advice));
   fmt::print("{}\n", json_text(object));
 }
 
@@ -89,11 +77,13 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                                  : "nothing does it; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
-    fmt::print("\n{}. {}{}\n   peak {} ({}), time {:+.2f} %", i + 1, change.kind,
+    fmt::print("\n{}. {}{}{}\n   peak {} ({}), time {}{:+.2f} %", i + 1, change.kind,
                change.modules.empty()
                    ? ""
                    : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
-               to_text(change.peak), fraction_text(change.peak, advice.base_peak), (change.overhead_ratio - 1) * 100);
+               change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "", to_text(change.peak),
+               fraction_text(change.peak, advice.base_peak), change.parts > 0 ? "at least " : "",
+               (change.overhead_ratio - 1) * 100);
     if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
     if (change.bound)

@@ -44,7 +44,7 @@ TEST_CASE("a script that is changed as advised peaks where the advice says, and 
   const std::string trace = folder.file("run.tide");
   CHECK(dry_peak(python, trace, "") > 0);
   const double before = gradients(python, "", folder);
-  for (const std::string kind : {"checkpoint", "selective-checkpoint", "offload"}) {
+  for (const std::string kind : {"checkpoint", "selective-checkpoint", "offload", "batch"}) {
     INFO(kind);
     const Json said = Json::parse(run_program({"advise", trace, "--capacity", "0.8x", "--kinds", kind, "--json"}).out);
     REQUIRE_FALSE(said.at("changes").empty());
@@ -53,6 +53,9 @@ TEST_CASE("a script that is changed as advised peaks where the advice says, and 
     std::ofstream{code} << change.at("code").get<std::string>();
     const double peak = dry_peak(python, folder.file(kind + ".tide"), code);
     CHECK(std::abs(change.at("peak_bytes").get<double>() / peak - 1) < 0.02);
-    CHECK(gradients(python, code, folder) == before);
+    if (kind == "batch")
+      CHECK_THAT(gradients(python, code, folder), Catch::Matchers::WithinRel(before, 1e-4));  // sums in another order
+    else
+      CHECK(gradients(python, code, folder) == before);
   }
 }

@@ -20,13 +20,17 @@ def main():
     device = sys.argv[1]
     torch.manual_seed(1)
     model = nn.Sequential(*[Block() for _ in range(6)], nn.Linear(256, 16)).to(device)
-    if len(sys.argv) > 2:
-        runpy.run_path(sys.argv[2])["apply"](model)
+    change = runpy.run_path(sys.argv[2]) if len(sys.argv) > 2 else {}
+    if "apply" in change:
+        change["apply"](model)
+    micro_batches = change.get("micro_batches", lambda batch: [batch])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     inputs, labels = torch.randn(1024, 256).to(device), torch.randint(0, 16, (1024,)).to(device)
     for _ in range(3):
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(inputs), labels).backward()
+        pieces = micro_batches((inputs, labels))
+        for part, target in pieces:
+            (nn.functional.cross_entropy(model(part), target) / len(pieces)).backward()
         optimizer.step()
     if device == "cuda":
         print("peak", torch.cuda.max_memory_allocated())

@@ -7,7 +7,7 @@
 Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind (with
 --all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak
 (torch.cuda.max_memory_allocated) is compared with the advice. Six models are trained by a loop of this file, of which the
-first step, before the optimizer has its state, does not count. Four are scripts of their own in advise_scripts/, as users of
+first step, before the optimizer has its state, does not count, and which can cut its batch. Four are scripts of their own in advise_scripts/, as users of
 transformers' Trainer, timm, Lightning, and peft with accelerate write them. PYTHON has PyTorch for CUDA and these libraries;
 no GPU is needed. Ends with 1 if a difference is above --tolerance. FOLDER, which has to be empty, keeps recordings and code.
 """
@@ -28,7 +28,7 @@ def gpt2(torch):
 
     model = GPT2LMHeadModel(GPT2Config(n_layer=8, n_embd=512, n_head=8, use_cache=False))
     tokens = torch.randint(0, 50257, (4, 512))
-    return model, lambda: model(input_ids=tokens, labels=tokens).loss
+    return model, tokens, lambda piece: model(input_ids=piece, labels=piece).loss
 
 
 def llama(torch):
@@ -40,13 +40,13 @@ def llama(torch):
     lora = LoraConfig(r=8, target_modules=["q_proj", "v_proj"], lora_dropout=0.1)
     model = get_peft_model(model, lora)
     tokens = torch.randint(0, 8000, (4, 512))
-    return model, lambda: model(input_ids=tokens, labels=tokens).loss
+    return model, tokens, lambda piece: model(input_ids=piece, labels=piece).loss
 
 
 def images(torch, model, batch, side):
     model = model.cuda()
     inputs, labels = torch.randn(batch, 3, side, side), torch.randint(0, 10, (batch,))
-    return model, lambda: torch.nn.functional.cross_entropy(model(inputs), labels)
+    return model, (inputs, labels), lambda piece: torch.nn.functional.cross_entropy(model(piece[0]), piece[1])
 
 
 def resnet50(torch):
@@ -80,7 +80,7 @@ def encoder(torch):
 
     model = Tagger()
     tokens = torch.randint(0, 4000, (8, 256))
-    return model, lambda: nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    return model, tokens, lambda piece: nn.functional.cross_entropy(model(piece).flatten(0, 1), piece.flatten())
 
 
 def cnn(torch):
@@ -108,19 +108,24 @@ def train(name, change):
     import torch
 
     with torch.device("cuda"):
-        model, loss = MODELS[name][0](torch)
+        model, batch, loss = MODELS[name][0](torch)
     model.train()
+    pieces = [batch]
     if change:
         spec = importlib.util.spec_from_file_location("change", change)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        module.apply(model)
+        if hasattr(module, "apply"):
+            module.apply(model)
+        if hasattr(module, "micro_batches"):
+            pieces = module.micro_batches(batch)
     optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad])
     for step in range(STEPS):
         if step == 1:
             torch.cuda.reset_peak_memory_stats()
         optimizer.zero_grad()
-        loss().backward()
+        for piece in pieces:
+            (loss(piece) / len(pieces)).backward()
         optimizer.step()
     print("peak", torch.cuda.max_memory_allocated())
 
@@ -138,8 +143,9 @@ def record(arguments, name, trace, change=None):
     return int(peaks[0])
 
 
-def advise(arguments, trace, capacity):
-    command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--kinds", arguments.kinds, "--json"]
+def advise(arguments, name, trace, capacity):
+    kinds = [kind for kind in arguments.kinds.split(",") if kind != "batch" or name in MODELS]
+    command = [arguments.program, "advise", str(trace), "--capacity", capacity, "--kinds", ",".join(kinds), "--json"]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode > 1:
         raise SystemExit(f"{trace}: {ran.stderr}")
@@ -160,6 +166,8 @@ def wanted(changes, every):
 
 def text_of(change):
     modules = change["modules"]
+    if not modules:
+        return f"{change['kind']} in {change['parts']} parts"
     listed = modules[0] if len(modules) == 1 else f"{len(modules)}: {modules[0]} to {modules[-1]}"
     kept = ", ".join(f"`{name}`" for name in change.get("operators", []))
     return f"{change['kind']} `{listed}`" + (f", keeping {kept}" if kept else "")
@@ -170,7 +178,7 @@ def rows_of(arguments, name, folder):
     trace, tried = folder / f"{name}.tide", set()
     peak = record(arguments, name, trace)
     for capacity in arguments.capacity.split(","):
-        said = advise(arguments, trace, capacity)
+        said = advise(arguments, name, trace, capacity)
         if said["base_peak_bytes"] != peak:
             print(f"{name}, {capacity}: PyTorch's peak is {peak}, the trace's {said['base_peak_bytes']}", file=sys.stderr)
         for change in wanted(said["changes"], arguments.all):

@@ -1,0 +1,99 @@
+// Steps whose batch is cut into micro-batches, in closed form.
+#include <string>
+#include <vector>
+
+#include "simulator/advise/micro_batches.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+namespace tidepool {
+namespace {
+
+/// One linear module with a cast of its parameter, its backward pass as often as told, and one step of an optimizer.
+struct Linear {
+  TraceBuilder build{};
+
+  BufferId alloc(std::int64_t size, BufferKind kind, const char* name = "") {
+    return build.alloc({.size = Bytes{size}, .name = build.text(name), .kind = kind});
+  }
+  void run(const char* name, Phase phase, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes,
+           Access access = Access::kWrite) {
+    const Op op{.name = build.text(name), .module = build.text("m"), .phase = phase, .duration = 12_us};
+    std::vector<TraceBuilder::Touch> touches;
+    for (const BufferId read : reads) touches.push_back({read, Access::kRead, Evidence::kSchema});
+    for (const BufferId written : writes) touches.push_back({written, access, Evidence::kSchema});
+    build.run(op, touches);
+  }
+
+  Trace trace(int passes) {
+    using enum BufferKind;
+    const BufferId weight = build.existing({.size = 4000_B, .name = build.text("m.weight"), .kind = kParameter});
+    const BufferId batch = build.existing({.size = 8000_B, .kind = kInput});
+    BufferId gradient, loss;
+    for (int i = 0; i < passes; ++i) {
+      const BufferId cast = alloc(2000, kActivation);
+      run("to", Phase::kForward, {weight}, {cast});
+      const BufferId made = alloc(6000, kActivation);
+      run("mm", Phase::kForward, {batch, cast}, {made});
+      loss = alloc(4, kActivation);
+      run("sum", Phase::kForward, {made}, {loss});
+      const BufferId upper = alloc(6000, kGradient);
+      run("expand", Phase::kBackward, {loss}, {upper});
+      const BufferId sums = alloc(1000, kWorkspace);
+      run("sum", Phase::kBackward, {upper}, {sums});
+      build.free(sums);
+      const BufferId half = alloc(2000, kGradient), fixed = alloc(800, kWorkspace);
+      run("mm", Phase::kBackward, {upper, batch}, {half});
+      for (const BufferId end : {fixed, upper}) build.free(end);
+      gradient = alloc(4000, kGradient, "m.weight.grad");
+      run("to", Phase::kBackward, {half}, {gradient});
+      for (const BufferId end : {half, made, cast}) build.free(end);
+    }
+    run("sgd", Phase::kOptimizer, {gradient}, {weight}, Access::kReadWrite);
+    build.free(gradient);
+    build.free(loss);
+    return build.finish();
+  }
+};
+
+std::string program_of(const Trace& trace) {
+  std::string text;
+  for (const Step& step : trace.steps()) {
+    if (step.kind == StepKind::kRun) text += trace.text(trace.op(OpId{step.id}).name);
+    if (step.kind == StepKind::kAlloc) text += "+" + std::to_string(trace.buffer(BufferId{step.id}).size.count());
+    if (step.kind == StepKind::kFree) text += "-" + std::to_string(trace.buffer(BufferId{step.id}).size.count());
+    text += " ";
+  }
+  return text;
+}
+
+TEST_CASE("in micro-batches what the batch makes is cut, and gradients of parameters add up") {
+  const Trace step = Linear{}.trace(1);
+  CHECK(step.ideal_peak() == Bytes{4000 + 8000 + 2000 + 6000 + 4 + 6000 + 2000 + 800});
+  const Trace changed = with_micro_batches(step, 2).value();
+  const std::string first = "+2000 to +3000 mm +4 sum ", second = "+2000 to +3000 mm +4 sum -4 ",
+                    backward = "+3000 expand +500 sum -500 +2000 +800 mm -800 -3000 +4000 to ",
+                    end = "-2000 -3000 -2000 ";
+  CHECK(program_of(changed) ==
+        first + backward + end + second + backward + "aten::add_ -4000 " + end + "sgd -4000 -4 ");
+  // The weight, the batch and the sum of gradients, with the second part's cast, activation, loss and both gradients.
+  CHECK(changed.ideal_peak() == Bytes{4000 + 8000 + 4000 + 2000 + 3000 + 4 + 2000 + 4000});
+  // Casts of the weight take as long as before; an addition moves 12,000 B where the optimizer moves as much in 12 us.
+  Nanos total;
+  for (const Op& op : changed.ops()) total += op.duration;
+  CHECK(total == Nanos{2 * (12'000 + 6 * 6'000) + 12'000 + 12'000});
+  CHECK(with_micro_batches(step, 1).value().ideal_peak() == step.ideal_peak());
+}
+
+TEST_CASE("a step that is in micro-batches already, or has no backward pass, is not cut") {
+  CHECK_FALSE(with_micro_batches(Linear{}.trace(2), 2));
+  Linear forward;
+  const BufferId weight = forward.build.existing({.size = 4000_B, .kind = BufferKind::kParameter});
+  const BufferId made = forward.alloc(6000, BufferKind::kActivation);
+  forward.run("mm", Phase::kForward, {weight}, {made});
+  forward.build.free(made);
+  CHECK_FALSE(with_micro_batches(forward.build.finish(), 2));
+}
+
+}  // namespace
+}  // namespace tidepool
