@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 
+#include "simulator/advise/advise.hpp"
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/decisions/explained_run.hpp"
+#include "simulator/explain/instant.hpp"
 #include "simulator/launch/process.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/report/page.hpp"
@@ -89,6 +91,20 @@ ReportedRun run_one(const NamedTrace& trace, const Grid& grid, std::size_t index
   return run;
 }
 
+/// For the first run that has less memory than the step's tensors take, if any, of a step that can be advised on. Plans are
+/// left out: the runs are some.
+std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportContent& content) {
+  const auto run = std::find_if(content.runs.begin(), content.runs.end(), [&](const ReportedRun& one) {
+    return one.spec.capacity < content.ideal_peak && one.spec.assume.name.empty();
+  });
+  if (run == content.runs.end() || !is_of_one_device(trace.trace)) return {};
+  const AdvisedStep step = step_to_advise(trace.trace);
+  if (!missing_for_advice(step.trace).empty()) return {};
+  const PlanWords words{.trace = trace.name, .machine = run->spec.machine.name};
+  return ReportedAdvice{run->spec.capacity,
+                        advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
+}
+
 int run(const Arguments& arguments) {
   ReportContent content;
   content.command = command_of(arguments);
@@ -115,6 +131,7 @@ int run(const Arguments& arguments) {
     content.ideal_peak = grid.ideal_peak();
     BoundCache bounds;
     for (std::size_t i = 0; i < grid.size(); ++i) content.runs.push_back(run_one(*trace, grid, i, bounds));
+    content.advice = advice_for(*trace, content);
   }
   const std::string page = report_page(content);
   write_file(arguments.output, page);

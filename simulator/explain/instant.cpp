@@ -82,6 +82,11 @@ std::pair<std::size_t, std::size_t> iteration_of(const Trace& trace, std::size_t
 
 }  // namespace
 
+bool is_of_one_device(const Trace& trace) {
+  return std::all_of(trace.buffers().begin(), trace.buffers().end(),
+                     [&](const Buffer& buffer) { return buffer.device == trace.buffers().front().device; });
+}
+
 void require_one_device(const Trace& trace, std::string_view purpose) {
   if (trace.buffers().empty()) refuse("the trace has no buffers; expected at least one");
   std::set<std::uint16_t> devices;

@@ -27,6 +27,9 @@ struct Instant {
   std::vector<LiveBuffer> buffers;  ///< largest first, then by id
 };
 
+/// Whether all buffers are on the same device.
+bool is_of_one_device(const Trace& trace);
+
 /// Refuses traces without buffers, and those whose devices' memory would be added up.
 /// @param purpose  what would be done with one device
 /// @throws InputError  "the trace is of 2 devices; expected one, as `explain` shows one"

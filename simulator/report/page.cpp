@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "simulator/advise/advice_json.hpp"
 #include "simulator/decisions/decision_text.hpp"
 #include "simulator/machine/machine_file.hpp"
 #include "simulator/report/assets.hpp"
@@ -165,6 +166,11 @@ std::string report_page(const ReportContent& content) {
   for (const ReportedRun& run : content.runs) json["runs"].push_back(describe(content, run, blocks));
   json["frontiers"] = Json::array();
   for (const Frontier& frontier : content.frontiers) json["frontiers"].push_back(describe(frontier));
+
+  if (content.advice) {
+    json["advice"] = to_json(content.advice->advice);
+    json["advice"]["capacity_bytes"] = content.advice->capacity.count();
+  }
 
   std::string page{report_asset("report.html")};
   fill_in(page, "/*STYLE*/", report_asset("report.css"));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/advise/advise.hpp"
 #include "simulator/bounds/bound.hpp"
 #include "simulator/report/autopsy.hpp"
 #include "simulator/report/history.hpp"
@@ -25,12 +26,19 @@ struct ReportedRun {
   KeptDecisions decisions;         ///< of the iterations that are shown
 };
 
+/// Advice on the trace's step, for a capacity.
+struct ReportedAdvice {
+  Bytes capacity;
+  Advice advice;
+};
+
 struct ReportContent {
   std::string command;                ///< that made it
   const NamedTrace* trace = nullptr;  ///< none: there are only frontiers
   Bytes ideal_peak;                   ///< of the trace under the assumptions of the runs
   std::vector<ReportedRun> runs;
   std::vector<Frontier> frontiers;
+  std::optional<ReportedAdvice> advice = {};
 };
 
 /// The page, which says the same for the same content.

@@ -98,6 +98,16 @@ class Report(unittest.TestCase):
         self.assertIn("out of memory", told)
         self.assertIn(self.rows[0]["message"], told)
 
+    def test_opens_on_the_verdict_and_the_advice(self):
+        sections = self.page.run("[...document.querySelectorAll('main > section')].map(section => section.id)")
+        self.assertEqual(sections[0], "advice")
+        first = json.loads(tidepool("advise", SAMPLE, "--capacity", f"{self.rows[0]['capacity_bytes']}B", "--plans", "none",
+                                    "--json"))["changes"][0]
+        told = self.text("#advice")
+        self.assertIn(f"The step does not fit into {bytes_text(self.rows[0]['capacity_bytes'])} as it is. ", told)
+        self.assertIn(f"{bytes_text(first['peak_bytes'])} at the peak", told)
+        self.assertIn(first["code"].splitlines()[0], self.page.run("document.querySelector('#advice pre').textContent"))
+
     def test_begins_with_the_time_that_overheads_are_over(self):
         lead = self.page.run("""(() => {
           const recorded = content.trace.duration_ns;
