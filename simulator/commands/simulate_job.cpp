@@ -7,6 +7,7 @@
 
 #include "simulator/commands/sweep_run.hpp"
 #include "simulator/options.hpp"
+#include "simulator/ranks/job_plans.hpp"
 #include "simulator/ranks/job_run.hpp"
 #include "traces/lines.hpp"
 #include "traces/refuse.hpp"
@@ -45,17 +46,37 @@ OwnTime parse_own_time(const std::optional<std::string>& text) {
   refuse("--of: '{}'; expected all, ops or host", excerpt(*text));
 }
 
-void refuse_grid_options(const GridText& grid) {
-  std::string given;
-  for_each_text(grid, [&](const char* name, const std::string& text) {
-    if (given.empty() && text != kNotGiven) given = name;
-  });
-  if (grid.first) given = "first";
-  if (grid.count_search) given = "count-search";
-  for (char& c : given)
-    if (c == '_') c = '-';
-  if (!given.empty())
-    refuse("--{}: a job runs as recorded, without policy or limit; expected the trace of one rank", given);
+/// Whether an option of a run was given, so that the ranks run policies.
+bool asks_for_plans(const GridText& grid) {
+  bool given = grid.first;
+  for_each_text(grid, [&](const char*, const std::string& text) { given = given || text != kNotGiven; });
+  return given;
+}
+
+void refuse_repeated(const GridText& grid) {
+  const auto refuse_option = [](const char* name) {
+    refuse("--{}: the ranks of a job run one step alone; expected the trace of one rank", name);
+  };
+  if (grid.assume != kNotGiven) refuse_option("assume");
+  if (grid.iterations != kNotGiven) refuse_option("iterations");
+  if (grid.count_search) refuse_option("count-search");
+}
+
+int run_plans(const LoadedJob& job, const std::string& path, GridText grid, std::size_t threads, bool json) {
+  grid.first = true;
+  const auto spec_of = [&](const Trace& trace) {
+    const Grid runs{grid, trace};
+    if (runs.size() != 1)
+      refuse("the lists ask for {} runs; expected one, of which each rank has its part", runs.size());
+    return runs.at(0);
+  };
+  spec_of(job.traces.front());  // refuses wrong words before anything is planned
+  const JobPlans plans = plan_job(job, path, spec_of, threads);
+  if (json)
+    fmt::print("{}\n", plans_json(path, plans));
+  else
+    print_plans(job, path, plans);
+  return 0;
 }
 
 }  // namespace
@@ -98,7 +119,13 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
 }
 
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
-  refuse_grid_options(grid);
+  refuse_repeated(grid);
+  const bool plans = asks_for_plans(grid);
+  for (const auto& [name, value] : {std::pair{"--scale", &text.scale},
+                                    {"--rank", &text.ranks},
+                                    {"--of", &text.of},
+                                    {"--collectives", &text.collectives}})
+    if (plans && *value) refuse("{}: of a job without policy and limit; expected it without options of a run", name);
   const JobChange change{.ranks = parse_ranks(text.ranks),
                          .factor = parse_scale(text.scale),
                          .what = parse_own_time(text.of),
@@ -108,6 +135,7 @@ int simulate_job_file(const std::string& path, const GridText& grid, const JobTe
   if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
+  if (plans) return run_plans(job, path, with_defaults(grid), threads, json);
   const JobResult result = run_job(job, path, change, threads);
   if (json)
     fmt::print("{}\n", job_json(job, path, result));

@@ -16,7 +16,7 @@ struct JobText {
 };
 
 /// Sets every text to one that no command line can give. Afterwards, the options that the user gives can be told from
-/// those left out: a job refuses them, even with their defaults.
+/// those left out, even if they have their defaults: with one of them, the ranks of a job run policies.
 void forget_defaults(GridText& grid);
 GridText with_defaults(GridText grid);
 
@@ -26,7 +26,8 @@ void declare_job_options(const CommandLine& app, JobText& text);
 void refuse_job_options(const JobText& text, const std::string& trace);
 
 /// @return  the exit code
-/// @throws InputError  "--policy: a job runs as recorded, without policy or limit; expected the trace of one rank"
+/// Without an option of a run, the job runs as recorded; with one, its ranks run policies.
+/// @throws InputError  "--iterations: the ranks of a job run one step alone; expected the trace of one rank"
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json);
 
 }  // namespace tidepool

@@ -3,25 +3,15 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/iteration_watch.hpp"
+#include "simulator/engine/op_ends.hpp"
 #include "simulator/engine/timeline.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {
 namespace {
 
-/// What existed before the step gets places of no size, which are in nobody's way.
-void begin_unhindered(const Trace& trace, Timeline& timeline, bool first) {
-  for (std::size_t i = 0; i < trace.buffers().size(); ++i)
-    if (const Buffer& buffer = trace.buffers()[i]; buffer.born_before && (first || !buffer.outlives))
-      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{i}).value(), Bytes{}, Bytes{}});
-}
-
-void run_unhindered(const Trace& trace, Timeline& timeline) {
-  for (const Step& step : trace.steps())
-    if (step.kind == StepKind::kRun)
-      timeline.apply({Verb::kRun, OpId{step.id}, step.id, {}, {}});
-    else if (step.kind == StepKind::kAlloc)
-      timeline.apply({Verb::kAlloc, OpId{}, trace.first_version(BufferId{step.id}).value(), Bytes{}, Bytes{}});
+void carry_out(Timeline& timeline, const std::vector<Action>& actions) {
+  for (const Action& action : actions) timeline.apply(action);
 }
 
 }  // namespace
@@ -36,8 +26,8 @@ Nanos baseline_time(const Trace& trace, Nanos launch) {
   Machine machine;
   machine.launch = launch;
   Timeline timeline{trace, machine, {}, states};
-  begin_unhindered(trace, timeline, true);
-  run_unhindered(trace, timeline);
+  carry_out(timeline, unhindered_begin(trace, true));
+  carry_out(timeline, unhindered_step(trace));
   return timeline.totals().makespan;
 }
 
@@ -48,14 +38,14 @@ Nanos baseline_time(const Trace& trace, const RunSpec& spec) {
   Machine machine;
   machine.launch = launch;
   Timeline timeline{trace, machine, {}, states};
-  begin_unhindered(trace, timeline, true);
+  carry_out(timeline, unhindered_begin(trace, true));
   std::vector<Boundary> boundaries{timeline.boundary()};
   std::vector<Totals> iterations;
   for (std::uint32_t i = 1;; ++i) {
-    run_unhindered(trace, timeline);
+    carry_out(timeline, unhindered_step(trace));
     iterations.push_back(timeline.totals());
     timeline.apply({Verb::kNext, OpId{}, i, {}, {}});
-    begin_unhindered(trace, timeline, false);
+    carry_out(timeline, unhindered_begin(trace, false));
     boundaries.push_back(timeline.boundary());
     int cycle = cycle_of(boundaries, iterations);
     if (cycle == 0 && static_cast<int>(i) < spec.iterations && IterationWatch::proceed(static_cast<int>(i))) continue;

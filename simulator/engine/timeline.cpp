@@ -194,6 +194,10 @@ void Timeline::run(OpId id) {
   if (slows_kernels_ && copies_matter)
     end = links_.end_of_kernel(start, op.duration, machine_.d2h.slowdown_ppm, machine_.h2d.slowdown_ppm);
   totals_.slowdown += end - start - op.duration;
+  if (held_ops_ != nullptr) {
+    (*held_ops_)[id.index()].alone = end;
+    end = std::max(end, (*held_ops_)[id.index()].until);
+  }
   stream = end;
   if (op.kind == OpKind::kHostWait) host_ = std::max(host_, end);
   if (!op_end_.empty()) op_end_[id.index()] = end;

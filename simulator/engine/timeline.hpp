@@ -30,9 +30,17 @@ namespace tidepool {
 /// O(log n) for places whose last use is still under way.
 class Timeline {
  public:
+  /// An op that ends no earlier than others on other devices let it.
+  struct Held {
+    Nanos until;  ///< its end is no earlier
+    Nanos alone;  ///< set when it runs: its end without that
+  };
+
   Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
 
   void apply(const Action& action);
+  /// By op; must outlive the timeline. For a rank of a job, before the first action.
+  void hold(std::vector<Held>& ops) { held_ops_ = &ops; }
 
   /// Time at which the stream of an op is free (of all streams for no op).
   Nanos now(OpId before) const { return before.valid() ? streams_[trace_.op(before).stream.index()] : latest(); }
@@ -104,6 +112,7 @@ class Timeline {
   HostPool host_pool_;
   StorageTier storage_;
   Links links_;
+  std::vector<Held>* held_ops_ = nullptr;
   const bool slows_kernels_;         // copies do
   const bool disturbed_;             // times of copies are found by links_: see needs_links()
   std::vector<UnderWay> under_way_;  // by version; empty unless disturbed_

@@ -72,7 +72,7 @@ TEST_CASE("a job that does not fit gets the best change of each kind") {
   std::vector<std::string> kinds;
   for (const Json& change : advice.at("changes")) kinds.push_back(change.at("kind"));
   std::sort(kinds.begin(), kinds.end());
-  CHECK(kinds == std::vector<std::string>{"budget", "checkpoint", "offload", "selective-checkpoint"});
+  CHECK(kinds == std::vector<std::string>{"batch", "budget", "checkpoint", "offload", "selective-checkpoint"});
   CHECK(advice.at("commands").size() == 1);
   const ProgramResult result = run_program({"fit", job, "--device", "t4"});
   CHECK_THAT(result.out, ContainsSubstring("alive at the peak, time +1.4 %; not enough\n"));

@@ -63,10 +63,13 @@ TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
     CHECK(result.code == 2);
     return result.err;
   };
-  CHECK(complaint({"--policy", "lru"}) ==
-        "tidepool: --policy: a job runs as recorded, without policy or limit; expected the trace of one rank\n");
-  CHECK(complaint({"--machine", "a100-pcie4"}) ==  // the default
-        "tidepool: --machine: a job runs as recorded, without policy or limit; expected the trace of one rank\n");
+  CHECK(complaint({"--iterations", "20"}) ==
+        "tidepool: --iterations: the ranks of a job run one step alone; expected the trace of one rank\n");
+  CHECK(complaint({"--machine", "a100-pcie4", "--scale", "2"}) ==  // the default
+        "tidepool: --scale: of a job without policy and limit; expected it without options of a run\n");
+  CHECK(complaint({"--policy", "none,tide"}) ==
+        "tidepool: the lists ask for 2 runs; expected one, of which each rank has its part\n");
+  CHECK_THAT(complaint({"--policy", "lrux"}), ContainsSubstring("no policy named 'lrux'"));
   CHECK(complaint({"--rank", "1"}) == "tidepool: --rank: applies to --scale, which is not given; expected both\n");
   CHECK(complaint({"--rank", "2", "--scale", "2"}) == "tidepool: --rank: 2; expected ranks of the job, 0 to 1\n");
   CHECK(complaint({"--rank", "x"}) == "tidepool: --rank: 'x' is no rank; expected whole numbers, as in 0,3\n");

@@ -1,8 +1,6 @@
 // Simulation of jobs: collectives as rendezvous, the critical path over ranks, who waits for whom.
 #include "simulator/ranks/rendezvous.hpp"
 
-#include <random>
-
 #include "simulator/ranks/job_path.hpp"
 #include "tests/catch.hpp"
 #include "tests/job_case.hpp"
@@ -10,6 +8,7 @@
 
 using namespace tidepool;
 using tests::job_of;
+using tests::random_job;
 using tests::rank_of;
 using tests::refusal;
 
@@ -23,40 +22,6 @@ JobTimes run(const LoadedJob& job, std::size_t threads = 1) {
 LoadedJob two_ranks() {
   return job_of({rank_of({10_us, 0_us, 5_us, 0_us, 20_us, 0_us}), rank_of({4_us, 0_us, 15_us, 0_us, 1_us, 0_us})},
                 {2_us, 3_us, 4_us}, {0_us, 3_us});
-}
-
-/// Ranks with ops on two streams, launches, host waits and collectives of random groups, all in one order.
-LoadedJob random_job(std::uint32_t seed) {
-  std::mt19937 random{seed};
-  const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most + 1)); };
-  const std::size_t ranks = 2 + random() % 4;
-  std::vector<TraceBuilder> builders(ranks, TraceBuilder{{"0", "1"}});
-  std::vector<Nanos> hosts(ranks);
-  Job job;
-  job.groups = {{"all", {}}, {"pair", {0, ranks - 1}}};
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    job.groups[0].ranks.push_back(rank);
-    job.ranks.push_back({"", "", Nanos{draw(50)}});
-  }
-  const auto add = [&](std::size_t rank, OpKind kind, std::size_t stream) {
-    hosts[rank] += Nanos{draw(20)};
-    builders[rank].run({.stream = StreamId{stream}, .kind = kind, .launch = hosts[rank], .duration = Nanos{draw(30)}},
-                       {});
-    const OpId op = builders[rank].last_op();
-    if (op.index() > 2 && draw(3) == 0) builders[rank].order(OpId{op.index() - 2}, op);
-    return op;
-  };
-  for (int i = 0; i < 12; ++i) {
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (int k = 0; k < 4; ++k) add(rank, draw(5) == 0 ? OpKind::kHostWait : OpKind::kKernel, random() % 2);
-    JobCollective collective{.name = "all_reduce", .group = random() % 2, .cost = Nanos{draw(10)}};
-    for (const std::size_t rank : job.groups[collective.group].ranks)
-      collective.ops.push_back(add(rank, OpKind::kCollective, 1));
-    job.collectives.push_back(collective);
-  }
-  LoadedJob loaded{.job = std::move(job), .traces = {}};
-  for (TraceBuilder& builder : builders) loaded.traces.push_back(builder.finish());
-  return loaded;
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// When the ops of a step end.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "simulator/engine/timeline.hpp"
+#include "simulator/machine/machine.hpp"
+#include "simulator/plan.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The actions in front of a step that nothing hinders: what existed before gets places of no size, which are in
+/// nobody's way. @param first  whether it is the first of several iterations; later ones keep what outlives the step
+std::vector<Action> unhindered_begin(const Trace& trace, bool first);
+
+/// The actions of a step that nothing hinders.
+std::vector<Action> unhindered_step(const Trace& trace);
+
+/// The end of the first run of each op, by op. The actions are of one iteration and can be carried out.
+/// @param held  by op, see Timeline::hold()
+std::vector<Nanos> op_ends(const Trace& trace, const Machine& machine, std::span<const Action> actions,
+                           std::vector<Timeline::Held>& held);
+
+}  // namespace tidepool

@@ -1,0 +1,173 @@
+#include "simulator/ranks/job_plans.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/engine/op_ends.hpp"
+#include "simulator/run.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+/// The actions of one rank's step, executed with collectives that end when the job says.
+class Follower {
+ public:
+  /// @param start  of the rank's trace in the job
+  Follower(const RankTrace& step, const std::vector<Nanos>& costs, Nanos start)
+      : step_{step},
+        start_{start},
+        costs_{costs_of(step, costs)},
+        alone_{step.with(costs_)},
+        held_(alone_.ops().size()) {}
+
+  void follow(const Machine& machine, std::vector<Action> actions) {
+    machine_ = machine;
+    actions_ = std::move(actions);
+    held_.assign(held_.size(), {});
+  }
+
+  /// @param ends  of the job's collectives, as far as they are known: lower bounds
+  void run(const std::vector<Nanos>& ends) {
+    for (const RankTrace::Meeting& meeting : step_.meetings())
+      held_[meeting.op.index()].until = ends[meeting.collective] - start_;
+    ends_ = op_ends(alone_, machine_, actions_, held_);
+  }
+  void put_ends(std::vector<Nanos>& ends) const {
+    for (const RankTrace::Meeting& meeting : step_.meetings())
+      ends[meeting.collective] = std::max(ends[meeting.collective], start_ + ends_[meeting.op.index()]);
+  }
+
+  /// The step whose collectives take no time but their own.
+  const Trace& alone() const { return alone_; }
+  /// The step in which the waits of the last run are part of its collectives.
+  Trace with_waits() const {
+    std::vector<Nanos> moving = costs_;
+    for (std::size_t i = 0; i < moving.size(); ++i) moving[i] += wait(i);
+    return step_.with(moving);
+  }
+  Nanos waits() const {
+    Nanos sum;
+    for (std::size_t i = 0; i < costs_.size(); ++i) sum += wait(i);
+    return sum;
+  }
+  Nanos start() const { return start_; }
+  Nanos end() const { return start_ + (ends_.empty() ? Nanos{} : *std::max_element(ends_.begin(), ends_.end())); }
+
+ private:
+  static std::vector<Nanos> costs_of(const RankTrace& step, const std::vector<Nanos>& costs) {
+    std::vector<Nanos> own;
+    for (const RankTrace::Meeting& meeting : step.meetings()) own.push_back(costs[meeting.collective]);
+    return own;
+  }
+  Nanos wait(std::size_t meeting) const {
+    const std::size_t op = step_.meetings()[meeting].op.index();
+    return ends_[op] - held_[op].alone;
+  }
+
+  RankTrace step_;
+  Nanos start_;
+  std::vector<Nanos> costs_;  // by meeting
+  Trace alone_;
+  Machine machine_;
+  std::vector<Action> actions_;
+  std::vector<Timeline::Held> held_;  // by op
+  std::vector<Nanos> ends_;           // by op, of the last run
+};
+
+/// Calls work(rank) for all ranks on some threads. @throws what a call has thrown
+template <class Work>
+void for_each_rank(std::size_t ranks, std::size_t threads, const Work& work) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto take = [&] {
+    for (std::size_t rank = next++; rank < ranks; rank = next++) try {
+        work(rank);
+      } catch (...) {
+        const std::lock_guard lock{mutex};
+        failure = std::current_exception();
+      }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min(threads, ranks); ++i) others.emplace_back(take);
+    take();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Runs all ranks until every collective ends for all of them together. The ends grow from round to round. A round settles
+/// at least the first collective that was not settled, so there are at most as many rounds as collectives, and one.
+void meet(std::vector<Follower>& ranks, std::size_t collectives, std::size_t threads) {
+  std::vector<Nanos> ends(collectives), before;
+  do {
+    before = ends;
+    for_each_rank(ranks.size(), threads, [&](std::size_t rank) { ranks[rank].run(before); });
+    for (const Follower& rank : ranks) rank.put_ends(ends);
+  } while (ends != before);
+}
+
+Nanos end_of(const std::vector<Follower>& ranks) {
+  Nanos end;
+  for (const Follower& rank : ranks) end = std::max(end, rank.end());
+  return end;
+}
+
+/// The bound on the rank's step with its waits taken for free time; none if no plan exists.
+std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
+  const std::optional<Bound> bound = BoundCache{}.find(rank.alone(), spec);
+  if (bound && !bound->feasible) return {};
+  return rank.start() + (bound ? bound->makespan : Nanos{});
+}
+
+}  // namespace
+
+JobPlans plan_job(const LoadedJob& job, const std::string& path, const SpecOfRank& spec, std::size_t threads) {
+  const std::vector<RankProgram> programs = rank_programs(job, path);
+  const std::vector<Nanos> costs = recorded_costs(job.job);
+  const JobTimes recorded = simulate_job(job, path, programs, costs, threads);
+  std::vector<Follower> ranks;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (job.traces[i].buffers().empty())
+      refuse("{}: rank {}: the trace has no buffers; expected a recording of memory", path, i);
+    Follower& rank =
+        ranks.emplace_back(RankTrace{job.traces[i], programs[i], recorded.ranks[i]}, costs, programs[i].start);
+    std::vector<Action> actions = unhindered_begin(job.traces[i], true);
+    for (const Action& action : unhindered_step(job.traces[i])) actions.push_back(action);
+    rank.follow({}, std::move(actions));
+  }
+  meet(ranks, costs.size(), threads);
+  JobPlans plans{.ranks = std::vector<RankPlan>(ranks.size()), .baseline = end_of(ranks), .bound = end_of(ranks)};
+  std::vector<std::optional<Nanos>> bounds(ranks.size());
+  for_each_rank(ranks.size(), threads, [&](std::size_t i) {
+    RankPlan& plan = plans.ranks[i];
+    const Trace step = ranks[i].with_waits();
+    plan.spec = spec(step);
+    plan.spec.machine.launch = Nanos{};
+    plan.ideal_peak = step.ideal_peak();
+    plan.waited = ranks[i].waits();
+    plan.result = simulate(step, plan.spec, true);
+    bounds[i] = bound_of(ranks[i], plan.spec);
+    ranks[i].follow(plan.spec.machine, plan.result.realised.actions);
+  });
+  for (const std::optional<Nanos>& bound : bounds)
+    plans.bound = bound && plans.bound ? std::optional{std::max(*plans.bound, *bound)} : std::nullopt;
+  if (std::any_of(plans.ranks.begin(), plans.ranks.end(),
+                  [](const RankPlan& plan) { return plan.result.outcome != Outcome::kOk; }))
+    return plans;
+  meet(ranks, costs.size(), threads);
+  plans.makespan = end_of(ranks);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    plans.ranks[i].waits = ranks[i].waits();
+    plans.ranks[i].ends = ranks[i].end();
+  }
+  return plans;
+}
+
+}  // namespace tidepool

@@ -1,0 +1,48 @@
+// A job whose ranks follow plans: each rank runs its policy in its own memory, and may copy and compute again while it
+// waits for others.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/ranks/rank_trace.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
+
+namespace tidepool {
+
+/// One rank with its plan.
+struct RankPlan {
+  RunSpec spec;
+  Bytes ideal_peak;
+  Result result;  ///< of its step with the waits of the job without limits; `totals` are of that step
+  Nanos waited;   ///< in collectives, of the job without limits
+  Nanos waits;    ///< of the job with plans, where all ranks have one
+  Nanos ends;     ///< the rank's last op, of the job with plans
+};
+
+struct JobPlans {
+  std::vector<RankPlan> ranks;
+  Nanos baseline;                      ///< makespan of the job without limits
+  std::optional<Nanos> makespan = {};  ///< of the job with plans; none: a rank has none
+  /// No plans of this kind let the job end earlier: its makespan without limits, and of each rank the bound on its own
+  /// step with all waits taken for free time. None: no plan exists for some rank.
+  std::optional<Nanos> bound;
+};
+
+/// The setting of a rank's run. Launches are left out of its machine: the recorded time of the host is in the trace.
+using SpecOfRank = std::function<RunSpec(const Trace&)>;
+
+/// Simulates the job without limits, makes a plan for each rank in which the waits are time for copies and for running
+/// ops again, and then runs all plans together: a rank that is late in a collective lets the others wait. Each rank has
+/// the machine's links to the host for itself. One step alone, which begins with all state on the device unless a policy
+/// puts it on the host. Results are the same for any number of threads.
+/// @throws InputError  "job.json: rank 2: the trace has no buffers; ..."
+JobPlans plan_job(const LoadedJob& job, const std::string& path, const SpecOfRank& spec, std::size_t threads);
+
+void print_plans(const LoadedJob& job, const std::string& path, const JobPlans& plans);
+std::string plans_json(const std::string& path, const JobPlans& plans);
+
+}  // namespace tidepool

@@ -1,0 +1,114 @@
+// Jobs whose ranks follow plans: what a rank does while it waits for others costs the job nothing.
+#include "simulator/ranks/job_plans.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/job_case.hpp"
+#include "tests/refusal.hpp"
+
+using namespace tidepool;
+using tests::job_of;
+using tests::refusal;
+
+namespace {
+
+/// 100 B move in 5 us each way.
+Machine slow_link() {
+  Machine machine;
+  machine.name = "slow";
+  machine.capacity = 1000_B;
+  machine.h2d = machine.d2h = {.rate = BytesPerSecond{20'000'000}, .latency = 0_us};
+  return machine;
+}
+
+/// 10 us make a, 10 us use b, then a collective, then 10 us read a. Both are 100 B.
+Trace keeping_rank() {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{a, Access::kWrite, Evidence::kSchema}});
+  const BufferId b = build.alloc({.size = 100_B, .kind = BufferKind::kActivation});
+  build.run({.duration = 10_us}, {{b, Access::kWrite, Evidence::kSchema}});
+  build.free(b);
+  build.run({.kind = OpKind::kCollective}, {});
+  build.run({.duration = 10_us}, {{a, Access::kRead, Evidence::kSchema}});
+  build.free(a);
+  return build.finish();
+}
+
+/// Works for so long, and has a small buffer.
+Trace other_rank(Nanos before) {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 8_B});
+  build.run({.duration = before}, {{a, Access::kWrite, Evidence::kSchema}});
+  build.run({.kind = OpKind::kCollective}, {});
+  build.free(a);
+  return build.finish();
+}
+
+JobPlans planned(Nanos other, const char* policy, Bytes capacity, std::size_t threads = 1) {
+  const LoadedJob job = job_of({keeping_rank(), other_rank(other)}, {2_us}, {0_us, 0_us});
+  const auto spec = [&](const Trace&) {
+    return RunSpec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = slow_link()};
+  };
+  return plan_job(job, "job.json", spec, threads);
+}
+
+}  // namespace
+
+TEST_CASE("a rank that waits for another one copies meanwhile, at no cost for the job") {
+  // The collective ends at 40 + 2 us. The rank arrives at 25 instead of 20 us, and has a back at 30.
+  const JobPlans plans = planned(40_us, "tide(with=swap)", 150_B);
+  CHECK(plans.baseline == 52_us);
+  CHECK(plans.makespan == 52_us);
+  CHECK(plans.bound == 52_us);
+  CHECK(plans.ranks[0].result.totals.swap_out == 100_B);
+  CHECK(plans.ranks[0].waited == 20_us);
+  CHECK(plans.ranks[0].waits == 15_us);
+  CHECK(plans.ranks[1].waited == 0_us);
+  CHECK(plans.ranks[1].ends == 42_us);
+}
+
+TEST_CASE("a rank that is late because of its plan lets the others wait") {
+  // The other one waits for the first from 12 us on: to 25 in the place of 20. The first goes on when a is back, at 30.
+  const JobPlans plans = planned(12_us, "tide(with=swap)", 150_B);
+  CHECK(plans.baseline == 32_us);
+  CHECK(plans.makespan == 40_us);
+  CHECK(plans.ranks[1].waited == 8_us);
+  CHECK(plans.ranks[1].waits == 13_us);
+  CHECK(plans.ranks[1].ends == 27_us);
+  REQUIRE(plans.bound);
+  CHECK(*plans.bound > 32_us);
+  CHECK(*plans.bound <= 40_us);
+}
+
+TEST_CASE("a job has no time with plans if a rank has none, and no bound if none exists") {
+  const JobPlans plans = planned(12_us, "tide(with=swap)", 90_B);
+  CHECK(plans.ranks[0].result.outcome != Outcome::kOk);
+  CHECK(plans.ranks[1].result.outcome == Outcome::kOk);
+  CHECK_FALSE(plans.makespan);
+  CHECK_FALSE(plans.bound);
+  CHECK(plans.baseline == 32_us);
+}
+
+TEST_CASE("without policies and limits a job takes as long as it is simulated, on any number of threads") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const LoadedJob job = tests::random_job(seed);
+    const std::vector<RankProgram> programs = rank_programs(job, "job.json");
+    const JobTimes times = simulate_job(job, "job.json", programs, recorded_costs(job.job), 1);
+    const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
+    const JobPlans plans = plan_job(job, "job.json", spec, 1);
+    CHECK(plans.baseline == times.makespan);
+    CHECK(plans.makespan == times.makespan);
+    CHECK(plans.bound == times.makespan);
+    CHECK(plans_json("job.json", plan_job(job, "job.json", spec, 3)) == plans_json("job.json", plans));
+  }
+}
+
+TEST_CASE("a rank without buffers has no plan") {
+  const LoadedJob job = job_of({tests::rank_of({10_us, 0_us}), tests::rank_of({10_us, 0_us})}, {2_us}, {0_us, 0_us});
+  CHECK(refusal([&] {
+          plan_job(
+              job, "job.json", [](const Trace&) { return RunSpec{}; }, 1);
+        }) == "job.json: rank 0: the trace has no buffers; expected a recording of memory");
+}
