@@ -49,7 +49,7 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   const ScratchFolder folder;
   const std::string path = folder.file("gpu.json");
   setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
-  setenv("TIDEPOOL_STANDIN", "seed=3", 1);
+  setenv("TIDEPOOL_STANDIN", "seed=3,tick=1000", 1);
   const ProgramResult result = run_program({"calibrate", "--largest", "4MiB", "--samples", "3", "-o", path});
   const Machine machine = find_machine(path);
   setenv("TIDEPOOL_STANDIN", "maps=0", 1);
@@ -60,6 +60,7 @@ TEST_CASE("calibrate finds the numbers that a device has") {
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("d2h duplex                                     100.0 %"));
+  CHECK_THAT(result.out, ContainsSubstring("step of the device's timer                        1 us"));
   CHECK(machine.name == "stand-in");
   CHECK(machine.capacity == 16_GiB);
   CHECK(machine.h2d.rate == BytesPerSecond{12'000'000'000});

@@ -1,5 +1,5 @@
 // A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU: device memory is host memory, kernels
-// are functions, and streams are queues that go on only when somebody asks how far they are, in an order that is as
+// are those of kernels.cu, and streams are queues that go on only when somebody asks how far they are, in an order that is as
 // unkind as events allow. What nobody waits for really happens too late or too early.
 //
 // TIDEPOOL_STANDIN, read by cuInit, says what it is like, as in "seed=3,memory=1048576":
@@ -11,7 +11,7 @@
 //   die      the n-th command given fails, and all that follow, from 1
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
-//   gap      ns before each kernel
+//   gap      ns before each kernel; tick: ns between two values of the global timer
 #include "validator/cuda/driver.hpp"
 
 #include <algorithm>
@@ -30,8 +30,8 @@
 #include <vector>
 
 #include "tests/standin/answers.hpp"
+#include "tests/standin/kernels.hpp"
 #include "validator/cuda/kernels.hpp"
-#include "validator/execution/mix.hpp"
 
 namespace tidepool::cuda {
 
@@ -48,11 +48,12 @@ struct EventTag {
 };
 struct FunctionTag {
   std::string name;
+  Binder binder = {};
 };
 
 namespace {
 
-constexpr Status kInvalid = 1, kInvalidDevice = 101;
+constexpr Status kInvalid = 1, kInvalidDevice = 101, kNotFound = 500;
 constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, whichever way
 constexpr double kWordsPerNanosecond = 125;                    // of a kernel that clears
 
@@ -84,7 +85,7 @@ namespace {
 
 struct Settings {
   std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
-  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, gap = 0;
+  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, gap = 0, tick = 1;
 };
 
 struct World {
@@ -178,95 +179,15 @@ Status move(StreamTag* stream, void* to, const void* from, std::size_t size) {
   });
 }
 
-std::uint64_t* words_of(const Span& span) { return reinterpret_cast<std::uint64_t*>(span.words); }
-
-void read(const Work& work, const Span* spans, Found* found) {
-  for (std::uint32_t i = work.first; i < work.first + work.reads; ++i)
-    for (std::uint64_t at = 0; at < spans[i].covered; ++at) {
-      const std::uint64_t value = words_of(spans[i])[at];
-      found[i].sum += part_of_wrong(value, at);
-      if (value == word_of(spans[i].number, at % spans[i].count)) continue;
-      ++found[i].wrong;
-      found[i].first = std::min(found[i].first, at);
-    }
-}
-
-void note(const Work& work, const Span* spans, Found* found) {
-  for (std::uint32_t i = work.first; i < work.first + work.reads; ++i)
-    if (found[i].wrong != 0) found[i].value = words_of(spans[i])[found[i].first];
-}
-
-void write(const Work& work, const Span* spans, const Found* found) {
-  std::uint64_t content = work.seed;
-  for (std::uint32_t i = work.first; i < work.first + work.reads; ++i)
-    content = mix(content, found[i].wrong == 0 ? spans[i].number : found[i].sum);
-  for (std::uint32_t i = work.first + work.reads; i < work.first + work.reads + work.writes; ++i) {
-    const std::uint64_t number = work.is_fill != 0 ? spans[i].number : output_content(content, spans[i].number);
-    for (std::uint64_t at = 0; at < spans[i].covered; ++at)
-      words_of(spans[i])[at] = word_of(number, at % spans[i].count);
-  }
-}
-
-void fold(const Span& span) {
-  for (std::uint64_t at = 0; at < span.count; ++at) {
-    std::uint64_t& value = words_of(span)[at];
-    for (std::uint64_t again = at + span.count; again < span.covered; again += span.count)
-      if (words_of(span)[again] != value) value = mix(value, words_of(span)[again]);
-  }
-}
-
-/// The argument of a kernel by its number.
-template <class T>
-T argument(void** arguments, std::size_t number) {
-  T value;
-  std::memcpy(&value, arguments[number], sizeof(T));
-  return value;
-}
-
-std::function<void(double&)> kernel(const std::string& name, void** given) {
-  if (name == "tidepool_spin") {
-    auto* const stamp = argument<Stamp*>(given, 0) + argument<unsigned>(given, 1);
-    const auto previous = argument<unsigned>(given, 2);
-    const auto duration = argument<std::uint64_t>(given, 3);
-    const Stamp* const before = previous == kNoStep ? nullptr : argument<Stamp*>(given, 0) + previous;
-    return [=](double& now) {
-      stamp->begin = before != nullptr ? before->end : static_cast<std::uint64_t>(now);
-      now = std::max(now, (before != nullptr ? static_cast<double>(before->end) : now) + static_cast<double>(duration));
-      stamp->end = static_cast<std::uint64_t>(now);
-    };
-  }
-  if (name == "tidepool_multiply") return [](double& now) { now += 1000; };
-  if (name == "tidepool_clear" || name == "tidepool_fold" || name == "tidepool_repeat") {
-    const Span* const span = argument<const Span*>(given, 0) + argument<unsigned>(given, 1);
-    return [=](double& now) {
-      if (name == "tidepool_clear") {
-        std::fill_n(words_of(*span), span->covered, kCleared);
-        now += static_cast<double>(span->covered) / kWordsPerNanosecond;
-      }
-      if (name == "tidepool_fold") fold(*span);
-      for (std::uint64_t at = span->count; name == "tidepool_repeat" && at < span->covered; ++at)
-        words_of(*span)[at] = words_of(*span)[at % span->count];
-    };
-  }
-  const auto* const works = argument<const Work*>(given, 0);
-  const auto* const spans = argument<const Span*>(given, 1);
-  auto* const found = argument<Found*>(given, 2);
-  if (name == "tidepool_note") {
-    const auto step = argument<unsigned>(given, 3);
-    return [=](double&) { note(works[step], spans, found); };
-  }
-  auto* const stamps = argument<Stamp*>(given, 3);
-  const auto step = argument<unsigned>(given, 4);
-  if (name == "tidepool_read")
-    return [=](double& now) {
-      stamps[step].begin = static_cast<std::uint64_t>(now);
-      read(works[step], spans, found);
-    };
-  return [=](double& now) {  // tidepool_write
-    write(works[step], spans, found);
-    now += static_cast<double>(works[step].duration);
-    stamps[step].end = static_cast<std::uint64_t>(now);
-  };
+/// ns that a kernel takes for its memory, beside what its code takes.
+double memory_time(const std::string& name, void** arguments) {
+  if (name == "tidepool_multiply") return 1000;
+  if (name != "tidepool_clear") return 0;
+  const Span* span = nullptr;
+  unsigned index = 0;
+  std::memcpy(&span, arguments[0], sizeof span);
+  std::memcpy(&index, arguments[1], sizeof index);
+  return static_cast<double>(span[index].covered) / kWordsPerNanosecond;
 }
 
 Status take(void** memory, std::size_t size, std::uint64_t& used, std::uint64_t most) {
@@ -306,7 +227,7 @@ Status cuInit(unsigned) {
       {"seed", &Settings::seed},       {"memory", &Settings::memory}, {"pinned", &Settings::pinned},
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
       {"die", &Settings::die},         {"maps", &Settings::maps},     {"submit", &Settings::submit},
-      {"upload", &Settings::upload},   {"gap", &Settings::gap}};
+      {"upload", &Settings::upload},   {"gap", &Settings::gap},       {"tick", &Settings::tick}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));
@@ -385,17 +306,24 @@ Status cuModuleLoadData(Module* module, const void*) {
 }
 Status cuModuleUnload(Module) { return kSuccess; }
 Status cuModuleGetFunction(Function* function, Module, const char* name) {
+  const Binder binder = find_kernel(name);
+  if (!binder) return kNotFound;
   FunctionTag& made = world().functions[name];
-  made.name = name;
+  made = {name, binder};
   *function = &made;
   return kSuccess;
 }
-Status cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                      Stream stream, void** arguments, void**) {
-  const auto gap = static_cast<double>(world().settings.gap);
-  return give_work(stream, [gap, work = kernel(function->name, arguments)](double& now) {
+Status cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                      unsigned, Stream stream, void** arguments, void**) {
+  const Settings& settings = world().settings;
+  const auto gap = static_cast<double>(settings.gap);
+  // The blocks that multiply all do the same.
+  const LaunchSize size{function->name == "tidepool_multiply" ? 1U : blocks, threads, settings.tick};
+  const double work = memory_time(function->name, arguments);
+  return give_work(stream, [gap, work, size, kernel = function->binder(arguments)](double& now) {
     now += gap;
-    work(now);
+    kernel(size, now);
+    now += work;
   });
 }
 Status cuStreamCreate(Stream* stream, unsigned) {

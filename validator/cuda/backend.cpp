@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "validator/cuda/kernels.hpp"
+#include "validator/cuda/spins.hpp"
 
 namespace tidepool::cuda {
 namespace {
@@ -60,8 +61,8 @@ class Run {
     }
     for (std::uint32_t i = 0; i < program.events; ++i) events_.push_back(make_event(gpu, false));
     submitted_.resize(program.lanes.count());
-    spun_.resize(program.lanes.count(), kNoStep);
     if (!options.timed) return;
+    spins_.emplace(gpu, program, device_stamps_.get());
     for (const DeviceStep& step : program.steps)
       if (is_copy(step.kind))
         for (std::size_t j = 0; j < 2; ++j) copy_events_.push_back(make_event(gpu, true));
@@ -83,7 +84,7 @@ class Run {
       driver_(driver_.graph_upload, exec, first);
       driver_(driver_.event_record, end_.get(), first);
       if (!wait_for(gpu_, end_.get(), patience_)) return false;
-      spin(first, static_cast<unsigned>(program_.steps.size()), kNoStep, kSubmission);
+      if (options_.timed) spins_->spin(first, start_stamp(), kSubmission);
       stamp_begin();
       driver_(driver_.graph_launch, exec, first);
     } else {
@@ -166,13 +167,6 @@ class Run {
       driver_(driver_.copy_out_now, static_cast<void*>(values.data()), from.get(), values.size() * sizeof(T));
   }
 
-  template <class... Args>
-  void launch(Function kernel, unsigned blocks, unsigned threads, Stream stream, Args... args) {
-    std::array<void*, sizeof...(Args)> pointers{&args...};
-    driver_(driver_.launch, kernel, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream, pointers.data(),
-            static_cast<void**>(nullptr));
-  }
-
   unsigned blocks_for(std::size_t first, std::size_t count) const {
     std::size_t most = 1;
     for (std::size_t i = first; i < first + count; ++i) most = std::max(most, program_.stretches[i].covered);
@@ -180,14 +174,12 @@ class Run {
     return static_cast<unsigned>(std::min<std::size_t>(wanted, gpu_.processors() * 2));
   }
 
-  void spin(Stream stream, unsigned stamp, unsigned previous, std::uint64_t duration) {
-    launch(spin_, 1, 1, stream, device_stamps_.get(), stamp, previous, duration);
-  }
+  std::uint32_t start_stamp() const { return static_cast<std::uint32_t>(program_.steps.size()); }
 
   /// A point in time that events and stamps of kernels share.
   void stamp_begin() {
     driver_(driver_.event_record, begin_.get(), streams_[0].get());
-    spin(streams_[0].get(), static_cast<unsigned>(program_.steps.size()), kNoStep, 0);
+    if (options_.timed) spins_->stamp(streams_[0].get(), start_stamp());
   }
 
   /// Submits all commands. They begin after an event on the first stream, and end before another one.
@@ -205,6 +197,7 @@ class Run {
       driver_(driver_.event_record, ends_[i].get(), streams_[i].get());
       driver_(driver_.stream_wait, first, ends_[i].get(), 0U);
     }
+    if (options_.timed) spins_->join(first);
     return true;
   }
 
@@ -221,36 +214,31 @@ class Run {
     const Stream stream = streams_[command.stream].get();
     switch (command.kind) {
       case DeviceCommandKind::kWait:
-        spun_[command.stream] = kNoStep;
         return driver_(driver_.stream_wait, stream, events_[command.number].get(), 0U);
       case DeviceCommandKind::kRecord:
         return driver_(driver_.event_record, events_[command.number].get(), stream);
       case DeviceCommandKind::kStep:
-        return submit(command.number, stream, spun_[command.stream]);
+        return submit(command.number, stream);
     }
   }
 
-  /// @param spun  the step that spins directly before this one on the stream
-  void submit(std::uint32_t number, Stream stream, std::uint32_t& spun) {
-    const unsigned previous = std::exchange(spun, kNoStep);
+  void submit(std::uint32_t number, Stream stream) {
     const DeviceStep& step = program_.steps[number];
     const Address works = device_works_.get(), spans = device_spans_.get(), found = device_found_.get(),
                   stamps = device_stamps_.get();
     const auto read = [&] {
-      launch(read_, blocks_for(step.first, step.reads), kThreads, stream, works, spans, found, stamps, number);
-      if (step.reads > 0) launch(note_, 1, 32, stream, works, spans, found, number);
+      launch(gpu_, read_, blocks_for(step.first, step.reads), kThreads, stream, works, spans, found, stamps, number);
+      if (step.reads > 0) launch(gpu_, note_, 1, 32, stream, works, spans, found, number);
     };
     const auto write = [&] {
-      launch(write_, blocks_for(step.first + step.reads, step.writes), kThreads, stream, works, spans, found, stamps,
-             number);
+      launch(gpu_, write_, blocks_for(step.first + step.reads, step.writes), kThreads, stream, works, spans, found,
+             stamps, number);
     };
     switch (step.kind) {
       case TaskKind::kRun:
-        if (options_.timed) {
-          spun = number;
-          return spin(stream, number, previous,
-                      static_cast<std::uint64_t>(std::max(trace_.op(step.op).duration, Nanos{}).count()));
-        }
+        if (options_.timed)
+          return spins_->spin_op(stream, number,
+                                 static_cast<std::uint64_t>(std::max(trace_.op(step.op).duration, Nanos{}).count()));
         read();
         return write();
       case TaskKind::kFill:
@@ -258,11 +246,13 @@ class Run {
       case TaskKind::kCheck:
         return read();
       case TaskKind::kClear:
-        return launch(clear_, blocks_for(step.first, 1), kThreads, stream, spans, step.first);
+        return launch(gpu_, clear_, blocks_for(step.first, 1), kThreads, stream, spans, step.first);
       case TaskKind::kCopy:
       case TaskKind::kSwapOut:
       case TaskKind::kSwapIn:
-        return copy(step, stream);
+        copy(step, stream);
+        if (options_.timed) spins_->after_copy(stream, step, number);
+        return;
     }
   }
 
@@ -271,7 +261,7 @@ class Run {
     const std::uint64_t source = address(from), target = address(to);
     const std::size_t size = from.count * kWord;
     if (from.covered > from.count && !options_.timed)
-      launch(fold_, blocks_for(step.first, 1), kThreads, stream, device_spans_.get(), step.first);
+      launch(gpu_, fold_, blocks_for(step.first, 1), kThreads, stream, device_spans_.get(), step.first);
     record_copy(stream);
     if (size == 0) {
     } else if (from.on_host) {
@@ -283,7 +273,7 @@ class Run {
     }
     record_copy(stream);
     if (to.covered > to.count && !options_.timed)
-      launch(repeat_, blocks_for(step.first + 1, 1), kThreads, stream, device_spans_.get(), step.first + 1);
+      launch(gpu_, repeat_, blocks_for(step.first + 1, 1), kThreads, stream, device_spans_.get(), step.first + 1);
   }
 
   void record_copy(Stream stream) {
@@ -372,8 +362,7 @@ class Run {
   const Owned<Address> device_works_, device_spans_, device_found_, device_stamps_;
   const Function read_ = gpu_.kernel("tidepool_read"), note_ = gpu_.kernel("tidepool_note"),
                  write_ = gpu_.kernel("tidepool_write"), clear_ = gpu_.kernel("tidepool_clear"),
-                 fold_ = gpu_.kernel("tidepool_fold"), repeat_ = gpu_.kernel("tidepool_repeat"),
-                 spin_ = gpu_.kernel("tidepool_spin");
+                 fold_ = gpu_.kernel("tidepool_fold"), repeat_ = gpu_.kernel("tidepool_repeat");
   std::vector<Owned<Stream>> streams_;  ///< by lane
   std::vector<Owned<Event>> events_, copy_events_;
   std::vector<Owned<Event>> ends_;  ///< by stream
@@ -381,7 +370,7 @@ class Run {
   const Owned<Event> begin_ = make_event(gpu_, true), end_ = make_event(gpu_, true);
   std::optional<Owned<GraphExec>> graph_;
   std::vector<std::size_t> submitted_;  ///< by stream
-  std::vector<std::uint32_t> spun_;     ///< by stream: the step that spins, if it came last
+  std::optional<Spins> spins_;          ///< in a timed run
   std::size_t given_ = 0, next_copy_event_ = 0;
 };
 

@@ -97,6 +97,7 @@ class Bench {
                           .both = [this](Bytes bytes, int count) { return copy_both(bytes, count); }};
     measure_links(probe, options_, calibration);
     measure_memory(calibration);
+    measure_timer(calibration);
     measure_slowdown(calibration);
     measure_host(calibration);
     measure_allocator(calibration);
@@ -126,16 +127,10 @@ class Bench {
     throw Error{0, fmt::format("the device has not answered for {}", to_text(kPatience))};
   }
 
-  template <class... Args>
-  void launch(Function kernel, unsigned blocks, unsigned threads, Stream stream, Args... args) {
-    std::array<void*, sizeof...(Args)> pointers{&args...};
-    driver_(driver_.launch, kernel, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream, pointers.data(),
-            static_cast<void**>(nullptr));
-  }
   /// Writes `largest` bytes, limited by the memory's rate.
-  void write_all(Stream stream) { launch(clear_, gpu_.processors() * 8, kThreads, stream, span_.get(), 0U); }
+  void write_all(Stream stream) { launch(gpu_, clear_, gpu_.processors() * 8, kThreads, stream, span_.get(), 0U); }
   void spin(Stream stream, Nanos duration = {}) {
-    launch(spin_, 1, 1, stream, stamp_.get(), 0U, kNoStep, static_cast<std::uint64_t>(duration.count()));
+    launch(gpu_, spin_, 1, 1, stream, stamp_.get(), 0U, Address{}, 0U, static_cast<std::uint64_t>(duration.count()));
   }
 
   /// Time on the device of the commands that `work` submits to the first stream. A kernel keeps the device busy until
@@ -192,7 +187,20 @@ class Bench {
     const unsigned blocks = gpu_.processors() * 8;
     figure(calibration, "fp32 arithmetic without tensor cores", "flop/s", [&] {
       const double flops = 2.0 * 8 * kRounds * blocks * kThreads;  // 8 multiply-adds in each round
-      return rate(flops, timed([&] { launch(multiply_, blocks, kThreads, streams_[0].get(), stamp_.get(), kRounds); }));
+      return rate(flops,
+                  timed([&] { launch(gpu_, multiply_, blocks, kThreads, streams_[0].get(), stamp_.get(), kRounds); }));
+    });
+  }
+
+  /// Ops of timed runs begin and end at values of this timer.
+  void measure_timer(Calibration& calibration) {
+    figure(calibration, "step of the device's timer", "ns", [&] {
+      launch(gpu_, tick_, 1, 1, streams_[0].get(), stamp_.get());
+      record(end_[0], streams_[0]);
+      wait(end_[0]);
+      Stamp stamp{};
+      driver_(driver_.copy_out_now, static_cast<void*>(&stamp), stamp_.get(), sizeof(stamp));
+      return static_cast<double>(stamp.end);
     });
   }
 
@@ -310,7 +318,7 @@ class Bench {
   const Owned<Address> device_, span_, stamp_;
   const Owned<void*> pinned_;
   const Function clear_ = gpu_.kernel("tidepool_clear"), spin_ = gpu_.kernel("tidepool_spin"),
-                 multiply_ = gpu_.kernel("tidepool_multiply");
+                 multiply_ = gpu_.kernel("tidepool_multiply"), tick_ = gpu_.kernel("tidepool_tick");
   const std::array<Owned<Stream>, 2> streams_{make_stream(gpu_), make_stream(gpu_)};
   const std::array<Owned<Event>, 2> begin_{make_event(gpu_, true), make_event(gpu_, true)};
   const std::array<Owned<Event>, 2> end_{make_event(gpu_, true), make_event(gpu_, true)};

@@ -1,6 +1,7 @@
 // One GPU: its memory, streams, events and kernels, each released by its owner.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -74,6 +75,14 @@ Owned<Address> allocate(const Gpu& gpu, Bytes size, const char* what);
 /// Pinned memory of the host, which kernels can reach at the same address.
 /// @throws Error  "the host has no 12 GiB of pinned memory for copies: cuMemHostAlloc: ..."
 Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size);
+
+/// Launches a kernel with these arguments.
+template <class... Args>
+void launch(const Gpu& gpu, Function kernel, unsigned blocks, unsigned threads, Stream stream, Args... args) {
+  std::array<void*, sizeof...(Args)> pointers{&args...};
+  gpu.driver()(gpu.driver().launch, kernel, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream, pointers.data(),
+               static_cast<void**>(nullptr));
+}
 
 /// Polls an event. @return  whether it has happened; false if it has not after `patience` of wall time
 /// @throws Error  if the device has failed

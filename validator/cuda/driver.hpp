@@ -12,13 +12,20 @@ namespace tidepool::cuda {
 // is installed.
 using Status = int;
 using Device = int;
-using Context = struct ContextTag*;
-using Module = struct ModuleTag*;
-using Function = struct FunctionTag*;
-using Stream = struct StreamTag*;
-using Event = struct EventTag*;
-using Graph = struct GraphTag*;
-using GraphExec = struct GraphExecTag*;
+struct ContextTag;
+struct ModuleTag;
+struct FunctionTag;
+struct StreamTag;  // the trace's streams have a tag of this name in the enclosing namespace
+struct EventTag;
+struct GraphTag;
+struct GraphExecTag;
+using Context = ContextTag*;
+using Module = ModuleTag*;
+using Function = FunctionTag*;
+using Stream = StreamTag*;
+using Event = EventTag*;
+using Graph = GraphTag*;
+using GraphExec = GraphExecTag*;
 using Address = unsigned long long;
 using PhysicalMemory = unsigned long long;
 

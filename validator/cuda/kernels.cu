@@ -12,9 +12,13 @@ namespace {
 using Word = unsigned long long;
 
 __device__ Word now() {
+#ifdef __CUDACC__
   Word time = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
   return time;
+#else
+  return global_timer();  // of the stand-in in tests/standin
+#endif
 }
 
 __device__ Word thread_number() { return Word{blockIdx.x} * blockDim.x + threadIdx.x; }
@@ -119,20 +123,40 @@ extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
     words[at] = words[at % span.count];
 }
 
-/// Takes time and does nothing else, in runs without content. Its time counts from the end of step `previous`, if there
-/// is one: the pause before a kernel that directly follows another is not part of either's duration.
-extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, unsigned previous, Word duration) {
-  const Word begin = previous == tidepool::cuda::kNoStep ? now() : stamps[previous].end;
+/// Takes time and does nothing else, in runs without content. Its time counts from the latest end of `count` steps, whose
+/// numbers are in `before`, or from now if there are none: the pause before a kernel is no part of its duration. It ends
+/// at the next tick of the timer; what follows counts from when it was to end, so that these differences do not add up.
+extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, const unsigned* before, unsigned count,
+                                         Word duration) {
+  Word begin = count == 0 ? now() : 0;
+  for (unsigned i = 0; i < count; ++i)
+    if (const Word end = stamps[before[i]].end; end > begin) begin = end;
+  const Word end = begin + duration, first = now();
+  const bool late = static_cast<long long>(first - end) >= 0;
   stamps[step].begin = begin;
-  spin_until(begin + duration);
-  stamps[step].end = now();
+  stamps[step].end = late ? first : end;
+  spin_until(end);
+}
+
+/// The least time between two values of the global timer that follow each other, of 64: the end of the stamp.
+extern "C" __global__ void tidepool_tick(Stamp* stamp) {
+  Word last = now(), least = ~Word{0};
+  for (int ticks = 0; ticks < 64;) {
+    const Word time = now();
+    if (time == last) continue;
+    if (time - last < least) least = time - last;
+    last = time;
+    ++ticks;
+  }
+  stamp->begin = 0;
+  stamp->end = least;
 }
 
 /// Eight chains of multiply-adds in each thread. The result is written, so that the compiler does not remove the
 /// computation.
 extern "C" __global__ void tidepool_multiply(Stamp* stamps, unsigned rounds) {
   float sums[8];
-  for (int i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);
+  for (unsigned i = 0; i < 8; ++i) sums[i] = static_cast<float>(threadIdx.x + i);
   for (unsigned round = 0; round < rounds; ++round)
     for (int i = 0; i < 8; ++i) sums[i] = sums[i] * 0.999F + 0.001F;
   float total = 0;

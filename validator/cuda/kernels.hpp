@@ -5,9 +5,6 @@
 
 namespace tidepool::cuda {
 
-/// The number of no step.
-constexpr unsigned kNoStep = ~0U;
-
 /// A range of words and its content.
 struct Span {
   std::uint64_t words;    ///< address of the first word
