@@ -71,6 +71,37 @@ TEST_CASE("run says in one sentence which promise was not kept, and ends with 1"
         "tidepool: out of memory: the job used 2 KiB; --enforce limits it to 1 KiB\n");
 }
 
+TEST_CASE("run says the peaks of PyTorch's allocator where the job has one, and judges by its tensors") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 512_B});
+  const VersionId version = build.run({.duration = 1_us}, {{a, Access::kWrite, Evidence::kSchema}})[0];
+  const Trace trace = build.finish();
+  PlanFile file{trace.hash(), {}, {}, tests::PlanWriter{trace}.alloc(version, 0_B).run(OpId{0}).plan()};
+  file.spec.capacity = 1_KiB;
+  const ScratchFolder folder;
+  write_file(folder.file("a.jsonl"), to_jsonl(trace));
+  write_plan(folder.file("a.plan"), file);
+  write_file(folder.file("report"),
+             R"({"iterations":5,"deviations":0,"measured":3,"counts":{},"lost":[],"each":[],"left_out":{},)"
+             R"("peak_bytes":1024,"allocated_peak_bytes":1536,"reserved_peak_bytes":2097152})");
+  std::vector<std::string> command{"run",
+                                   "--plan",
+                                   folder.file("a.plan"),
+                                   "--trace",
+                                   folder.file("a.jsonl"),
+                                   "--",
+                                   "sh",
+                                   "-c",
+                                   "cp " + folder.file("report") + " $TIDEPOOL_LIVE_REPORT"};
+  const ProgramResult said = run_program(command);
+  CHECK(said.code == 0);
+  CHECK_THAT(said.err, ContainsSubstring("measured peak       1 KiB\nallocator's peak    1.5 KiB\nreserved peak       "
+                                         "2 MiB\n"));
+  command.insert(command.begin() + 1, "--json");
+  CHECK_THAT(run_program(command).out, ContainsSubstring(R"("allocated_peak_bytes": 1536,)") ||
+                                           ContainsSubstring(R"("allocated_peak_bytes":1536,)"));
+}
+
 TEST_CASE("run passes on a command's exit status, and says if the plan was not carried out") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 512_B});

@@ -79,8 +79,9 @@ Json to_json(const Arguments& arguments, const std::optional<PlanFile>& file, in
   if (!report.is_object()) return json;
   if (report.contains("time_ns")) json["measured_ns"] = report["time_ns"];
   if (report.contains("peak_bytes")) json["measured_peak_bytes"] = report["peak_bytes"];
-  for (const char* key : {"between_peak_bytes", "iterations", "measured", "deviations", "gave_up", "stopped", "counts",
-                          "left_out", "out_of_memory_bytes", "lost", "allocator"})
+  for (const char* key :
+       {"between_peak_bytes", "allocated_peak_bytes", "reserved_peak_bytes", "iterations", "measured", "deviations",
+        "gave_up", "stopped", "counts", "left_out", "out_of_memory_bytes", "lost", "allocator"})
     if (report.contains(key)) json[key] = report[key];
   return json;
 }
@@ -110,6 +111,8 @@ void print(const Json& json) {
   quantity("predicted peak", "predicted_peak_bytes", Bytes{});
   quantity("measured peak", "measured_peak_bytes", Bytes{});
   quantity("peak between steps", "between_peak_bytes", Bytes{});
+  quantity("allocator's peak", "allocated_peak_bytes", Bytes{});
+  quantity("reserved peak", "reserved_peak_bytes", Bytes{});
   for (const char* list : {"counts", "allocator"})
     if (json.contains(list)) counts(json[list]);
   if (json.contains("lost") && !json["lost"].empty()) row("first deviation", deviation(json));

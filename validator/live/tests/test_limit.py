@@ -42,10 +42,68 @@ class Limit(unittest.TestCase):
         gpu.where = torch.device("cuda", 0)
         properties = types.SimpleNamespace(total_memory=8 << 30)
         with mock.patch("torch.cuda.get_device_properties", return_value=properties), \
-                mock.patch("torch.cuda.set_per_process_memory_fraction") as fraction:
+                mock.patch("torch.cuda.set_per_process_memory_fraction") as fraction, \
+                mock.patch("torch.cuda.empty_cache") as empty:
             self.assertTrue(gpu.limit(2 << 30))
             self.assertTrue(gpu.limit(9 << 30))
         self.assertEqual([call.args[0] for call in fraction.call_args_list], [0.25, 1.0])
+        self.assertEqual(empty.call_count, 2)  # what is reserved by then may be more
+
+
+class AllocatorsDevice(HostDevice):
+    """The CPU with an allocator whose peaks are a script, one for each time that they are read."""
+
+    def __init__(self, peaks):
+        super().__init__()
+        self.scripted, self.started = list(peaks), 0
+
+    def start_peaks(self):
+        self.started += 1
+
+    def peaks(self):
+        return {"allocated_peak_bytes": self.scripted.pop(0), "reserved_peak_bytes": 1 << 20}
+
+
+class Peaks(unittest.TestCase):
+    def report(self, device, steps):
+        planned = Planned("mlp", "dtr", "0.6x")
+        self.addCleanup(planned.close)
+        network, optimizer, step = models.make("mlp")
+        step()
+        follower = Follower(planned.program, network, optimizer, device)
+        with follower:
+            for _ in range(steps):
+                step()
+        return follower.report.content()
+
+    def test_the_peaks_of_the_allocator_are_those_of_the_measured_iterations(self):
+        device = AllocatorsDevice([700, 900, 800])
+        report = self.report(device, 5)
+        self.assertEqual(device.started, 1)  # when the second iteration had shown what outlives a step
+        self.assertEqual(report["measured"], 3)
+        self.assertEqual((report["allocated_peak_bytes"], report["reserved_peak_bytes"]), (900, 1 << 20))
+
+    def test_a_device_without_such_an_allocator_reports_none(self):
+        self.assertNotIn("allocated_peak_bytes", self.report(HostDevice(), 5))
+
+    def test_on_a_gpu_they_are_pytorchs_and_count_from_an_empty_cache(self):
+        gpu = object.__new__(CudaDevice)
+        gpu.where = torch.device("cuda", 0)
+        stats = {"allocated_bytes": {"all": {"peak": 5}}, "reserved_bytes": {"all": {"peak": 7}}}
+        with mock.patch("torch.cuda.memory.memory_stats_as_nested_dict", return_value=stats), \
+                mock.patch("torch.cuda.reset_peak_memory_stats") as reset, mock.patch("torch.cuda.empty_cache") as empty:
+            gpu.start_peaks()
+            self.assertEqual(gpu.peaks(), {"allocated_peak_bytes": 5, "reserved_peak_bytes": 7})
+        self.assertEqual((reset.call_count, empty.call_count), (1, 1))
+
+    def test_a_pluggable_allocator_has_no_peaks(self):
+        gpu = object.__new__(CudaDevice)
+        gpu.where = torch.device("cuda", 0)
+        error = RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats")
+        with mock.patch("torch.cuda.memory.memory_stats_as_nested_dict", side_effect=error), \
+                mock.patch("torch.cuda.reset_peak_memory_stats", side_effect=error):
+            gpu.start_peaks()
+            self.assertEqual(gpu.peaks(), {})
 
 
 if __name__ == "__main__":

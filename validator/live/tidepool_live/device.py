@@ -48,6 +48,13 @@ class HostDevice:
         """Limits the memory of the process to `size` bytes. Returns whether that is possible: not on the CPU."""
         return False
 
+    def start_peaks(self):
+        """Peaks of PyTorch's allocator count from now on."""
+
+    def peaks(self):
+        """The peaks of PyTorch's allocator in bytes, by key of the report; {} if it keeps none."""
+        return {}
+
     def clock(self):
         return None  # ops end before the host continues: the host's clock is exact
 
@@ -84,9 +91,24 @@ class CudaDevice:
         torch.cuda.set_rng_state(state, self.where)
 
     def limit(self, size):
+        torch.cuda.empty_cache()  # what was reserved before may be more than the limit
         total = torch.cuda.get_device_properties(self.where).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), self.where)
         return True
+
+    def start_peaks(self):
+        torch.cuda.empty_cache()  # what iterations without the plan reserved is no part of its peak
+        try:
+            torch.cuda.reset_peak_memory_stats(self.where)
+        except RuntimeError:  # a pluggable allocator has no statistics
+            pass
+
+    def peaks(self):
+        try:
+            stats = torch.cuda.memory.memory_stats_as_nested_dict(self.where)
+        except RuntimeError:
+            return {}
+        return {f"{key}_peak_bytes": stats[f"{key}_bytes"]["all"]["peak"] for key in ("allocated", "reserved")}
 
     def clock(self):
         event = torch.cuda.Event(enable_timing=True)

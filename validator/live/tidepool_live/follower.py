@@ -412,6 +412,7 @@ class Follower(Guest):
         self._actions.settle(spared=names)
         self._contents.rename(names)
         self.report.finish(self._meter, self._copies.clock(), self._contents)
+        self.report.count_peaks(self._copies)
         self._strange = 0
         self._before, self._issued = dict(self._numbers), 0
         self._between = 0

@@ -19,6 +19,7 @@ class Report:
         self._counts, self._left_out = collections.Counter(), collections.Counter()
         self._each = []  # the first iterations
         self._times, self._peak, self._between_peak = [], 0, 0  # of all steady iterations: ns, bytes
+        self._allocator_peaks, self._peaks_started = collections.Counter(), False
         self._count = self._learnt = 0
         self._pending = collections.deque()  # times not yet read from the device: entry, number, two events
         self._lost = []
@@ -73,6 +74,16 @@ class Report:
         self._started, self._clock, self._before = now, clock, (out, back)
         meter.start()
 
+    def count_peaks(self, device):
+        """The peaks of PyTorch's allocator in steady iterations and between them; called when a step has ended."""
+        if not self.steady:
+            return
+        if not self._peaks_started:
+            device.start_peaks()
+            self._peaks_started = True
+            return
+        self._allocator_peaks |= collections.Counter(device.peaks())  # the larger of both
+
     def _settle(self):
         entry, number, before, after = self._pending.popleft()
         after.synchronize()
@@ -83,6 +94,7 @@ class Report:
     def lost(self, index, expected, saw):
         self._disturbed = True
         self._started = self._clock = None
+        self._peaks_started = False
         self._lost_count += 1
         if len(self._lost) < KEPT:
             self._lost.append({"op": index, "expected": expected, "saw": saw})
@@ -114,6 +126,7 @@ class Report:
         if self._times:
             content["time_ns"] = round(statistics.median(self._times))
             content["peak_bytes"] = self._peak
+        content.update(self._allocator_peaks)
         if self._between_peak:
             content["between_peak_bytes"] = self._between_peak
         if self._stopped is not None:
