@@ -181,6 +181,19 @@ class OwnHistory(unittest.TestCase):
         addresses = [line.split("'address': ")[1].split(",")[0] for line in file.lines]
         self.assertEqual(addresses, ["1", "2", "3"])
 
+    def test_times_are_those_of_the_recording_however_the_clocks_drift(self):
+        # The clock since 1970 runs 1.001 times as fast, and is set back by an hour in the end.
+        readings = [(1_000_000_000, 500), (1_001_001_000, 1_000_500), (1_002_002_000, 2_000_500), (0, 3_000_500)]
+        file = Lines()
+        with mock.patch("tidepool_torch.history._read_clocks", lambda: readings.pop(0)):
+            history = History(lambda: file)
+            for times in ((1_000_000, 1_000_500), (1_001_500,), (0,)):
+                for time_us in times:
+                    self.entries.append({"action": "alloc", "size": 512, "stream": 0, "time_us": time_us, "addr": 1})
+                history.write()
+        times = [int(line.split("'time': ")[1].split(",")[0]) for line in file.lines]
+        self.assertEqual(times, [500, 500_000, 1_499_001, 3_000_500])
+
     def test_a_history_that_the_script_has_on_stays_on_when_the_recording_ends(self):
         history = History(lambda: Lines())
         torch.cuda.memory._record_memory_history()

@@ -24,7 +24,7 @@ class History:
 
     def __init__(self, file):
         self._file = file
-        self._offset = now() - time.time_ns()  # times are microseconds since 1970
+        self._reading = _read_clocks()
         self._asked = False  # by the script
         self._memory = torch.cuda.memory
         self._record, self._snapshot = self._memory._record_memory_history, self._memory._snapshot
@@ -41,11 +41,12 @@ class History:
             self._record(context=None)
 
     def _write(self):
+        before, self._reading = self._reading, _read_clocks()
         for device, entries in enumerate(self._snapshot()["device_traces"]):
             for entry in entries:
                 if entry["action"] in _ACTIONS:
                     address = entry["addr"] if "addr" in entry else entry.get("device_free", 0)  # of an oom
-                    self._file().write(kind="framework_memory", time=entry["time_us"] * 1000 + self._offset,
+                    self._file().write(kind="framework_memory", time=_common(entry["time_us"] * 1000, before, self._reading),
                                        action=entry["action"], address=address, size=entry["size"],
                                        stream=entry["stream"], device=device)
 
@@ -76,6 +77,20 @@ class History:
         if not self._asked:
             snapshot["device_traces"] = [[] for _ in snapshot["device_traces"]]
         return snapshot
+
+
+def _read_clocks():
+    """Time since 1970, as the history has it, and that of the recording; ns."""
+    return time.time_ns(), now()
+
+
+def _common(realtime, before, after):
+    """A time since 1970 on the recording's clock. The clocks do not run at the same speed, so that the time lies on the
+    line through the readings before and after it."""
+    passed = after[0] - before[0]
+    if passed <= 0:  # somebody has set the clock back
+        return realtime - after[0] + after[1]
+    return before[1] + (realtime - before[0]) * (after[1] - before[1]) // passed
 
 
 def _like(function, method):
