@@ -1,8 +1,13 @@
 #include "validator/live/planned_allocator.hpp"
 
+#include <dlfcn.h>
+#include <sys/types.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
@@ -209,4 +214,18 @@ TEST_CASE("threads that ask for anything at any time never share a byte") {
   const PlannedAllocator::Report report = allocator.report();
   CHECK(report.places.planned + report.places.fallback + report.outside == 4 * 3000);
   CHECK(report.unknown_frees == 0);
+}
+
+TEST_CASE("a request that cannot be served is an error for PyTorch, which would use the address 0") {
+  setenv("TIDEPOOL_LAYOUT_DEVICE", "none", 1);  // so that there is no source of memory
+  const std::string path = std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("python/libtidepool_allocator.so");
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  const auto alloc = reinterpret_cast<void* (*)(ssize_t, int, void*)>(dlsym(library, "tidepool_alloc"));
+  REQUIRE(alloc != nullptr);
+  CHECK(alloc(0, 0, nullptr) == nullptr);
+  CHECK_THROWS_WITH(alloc(4096, 0, nullptr),
+                    "CUDA out of memory: tidepool's allocator has no 4 KiB left in its layout, and the device has none "
+                    "outside of it: {}");
+  unsetenv("TIDEPOOL_LAYOUT_DEVICE");
 }

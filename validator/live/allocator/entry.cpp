@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "traces/error.hpp"
@@ -78,13 +79,16 @@ class Service {
 
 #define TIDEPOOL_EXPORT extern "C" __attribute__((visibility("default")))
 
-/// The functions that CUDAPluggableAllocator requires; streams are CUDA's handles.
+/// The functions that CUDAPluggableAllocator requires; streams are CUDA's handles. PyTorch makes tensors at the address
+/// that it is given, also at 0, and gives what is thrown here to the script as a RuntimeError.
+/// @throws std::runtime_error  "CUDA out of memory: ..."
 TIDEPOOL_EXPORT void* tidepool_alloc(ssize_t size, int device, void* stream) {
-  try {
-    return Service::instance().allocate(Bytes{size}, device, stream);
-  } catch (const std::exception&) {  // no host memory for the allocator's lists
-    return nullptr;
-  }
+  void* const memory = Service::instance().allocate(Bytes{size}, device, stream);
+  if (memory == nullptr && size > 0)
+    throw std::runtime_error{
+        "CUDA out of memory: tidepool's allocator has no " + to_text(Bytes{size}) +
+        " left in its layout, and the device has none outside of it: " + Service::instance().report()};
+  return memory;
 }
 
 TIDEPOOL_EXPORT void tidepool_free(void* memory, ssize_t, int, void*) { Service::instance().free(memory); }

@@ -4,10 +4,12 @@ import ctypes
 import json
 import os
 import random
+import subprocess
+import sys
 import tempfile
 import unittest
 
-from support import PROGRAM, models, tidepool
+from support import HERE, PROGRAM, models, tidepool
 
 import tidepool_torch
 from tidepool_live.allocator import load
@@ -63,6 +65,20 @@ class Allocator(unittest.TestCase):
         self.assertEqual((served.damaged, report["failed"], report["unknown_frees"], report["outside"]), (0, 0, 0, 0))
         self.assertEqual(report["planned"] + report["fallback"], served.asked)
         self.assertGreater(report["planned"], 0.98 * served.asked)
+
+
+class Benchmark(unittest.TestCase):
+    def test_cudnns_choice_by_trial_stays_off_and_the_script_is_told_once(self):
+        script = ("import torch; from tidepool_live.allocator import keep_benchmark_off; keep_benchmark_off()\n"
+                  "torch.backends.cudnn.benchmark = True\n"
+                  "print(torch.backends.cudnn.benchmark)\n"
+                  "with torch.backends.cudnn.flags(benchmark=True): print(torch.backends.cudnn.benchmark)\n")
+        packages = os.pathsep.join(os.path.join(HERE, folder) for folder in ("..", "../../../tracer/torch"))
+        done = subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": packages}, capture_output=True,
+                              text=True)
+        self.assertEqual((done.stdout, done.returncode), ("False\nFalse\n", 0), done.stderr)
+        self.assertEqual(done.stderr, "tidepool_live: torch.backends.cudnn.benchmark stays off: PyTorch cannot ask a pluggable "
+                                      "allocator for its largest free block\n")
 
 
 if __name__ == "__main__":

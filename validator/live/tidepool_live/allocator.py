@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import sys
 
 import torch
 
@@ -24,11 +25,30 @@ class LayoutAllocator:
             address = ctypes.cast(self._library.tidepool_record_stream, ctypes.c_void_p).value
             allocator.allocator().set_record_stream_fn(address)
         torch.cuda.memory.change_current_allocator(allocator)
+        keep_benchmark_off()
 
     def report(self):
         if self._library is None or os.getpid() != self._pid:
             return {}
         return {"allocator": json.loads(self._library.tidepool_report())}
+
+
+def keep_benchmark_off():
+    """cuDNN's choice by trial asks the allocator for its largest free block (cacheInfo), which PyTorch refuses for pluggable
+    allocators. A script that switches it on is told so, and goes on without it."""
+    set_benchmark = torch._C._set_cudnn_benchmark
+    set_benchmark(False)
+    told = []
+
+    def keep(on):
+        if on and not told:
+            told.append(True)
+            print("tidepool_live: torch.backends.cudnn.benchmark stays off: PyTorch cannot ask a pluggable allocator for its "
+                  "largest free block", file=sys.stderr, flush=True)
+        set_benchmark(False)
+
+    torch._C._set_cudnn_benchmark = keep  # for torch.backends.cudnn.flags
+    type(torch.backends.cudnn).benchmark = torch.backends.ContextProp(torch._C._get_cudnn_benchmark, keep)
 
 
 def load(path):
