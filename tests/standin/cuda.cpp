@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,8 +54,14 @@ CUgraph capture;             // of the one stream that may capture
 CUgraphExec destroyed_exec;  // whose address the next one gets
 std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
 std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
-thread_local std::uint32_t outer = 0, current = 0;
-thread_local std::uint64_t outer_storage = 0;
+thread_local std::uint32_t current = 0;
+thread_local unsigned delay_ms = 0;
+
+struct RuntimeCall {
+  std::uint32_t correlation;
+  std::uint64_t storage;
+};
+thread_local std::vector<RuntimeCall> runtime_calls;  // that the thread is in
 
 /// Handles live as long as the process; nothing tells when the last use of one was.
 template <class Handle>
@@ -72,7 +80,18 @@ std::uint64_t now() {
 }
 
 CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
-std::uint32_t correlation() { return outer != 0 ? outer : current; }
+std::uint32_t correlation() {
+  static const std::string which = standin::fault("correlation");
+  if (runtime_calls.empty() || which == "driver") return current;
+  return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
+}
+
+/// Handles of launches are kernels in place of functions, which calls about functions refuse in one of two ways.
+CUresult refusal_of_kernels() {
+  static const std::string fault = standin::fault("kernel-handles");
+  if (fault.empty()) return CUDA_SUCCESS;
+  return fault == "value" ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+}
 
 template <class Record>
 void emit(const Record& record) {
@@ -102,6 +121,7 @@ CUresult call(const char* name, Params params, Body body) {
   const std::uint32_t id = ++correlations;
   tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_ENTER, name, &params, &result, &storage, id);
   current = id;
+  if (delay_ms != 0) std::this_thread::sleep_for(std::chrono::milliseconds{std::exchange(delay_ms, 0U)});
   result = body();
   tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_EXIT, name, &params, &result, &storage, id);
   return result;
@@ -238,11 +258,14 @@ CUdeviceptr standin_hidden_alloc(std::size_t bytes) {
 }
 
 void standin_runtime(const char* name, bool enter) {
-  if (enter) outer = ++correlations;
-  tell(CUPTI_CB_DOMAIN_RUNTIME_API, enter ? CUPTI_API_ENTER : CUPTI_API_EXIT, name, nullptr, nullptr, &outer_storage,
-       outer);
-  if (!enter) outer = 0;
+  if (enter) runtime_calls.push_back({++correlations, 0});
+  RuntimeCall& call = runtime_calls.back();
+  tell(CUPTI_CB_DOMAIN_RUNTIME_API, enter ? CUPTI_API_ENTER : CUPTI_API_EXIT, name, nullptr, nullptr, &call.storage,
+       call.correlation);
+  if (!enter) runtime_calls.pop_back();
 }
+
+void standin_delay(unsigned milliseconds) { delay_ms = milliseconds; }
 
 std::uint64_t standin_graph_node_id(CUgraphNode node) { return node->id; }
 
@@ -264,6 +287,7 @@ CUresult cuDriverGetVersion(int* version) {
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction function) {
+  if (refusal_of_kernels() != CUDA_SUCCESS) return CUDA_ERROR_INVALID_HANDLE;
   *name = function->name.c_str();
   return CUDA_SUCCESS;
 }
@@ -271,8 +295,23 @@ CUresult cuFuncGetName(const char** name, CUfunction function) {
 CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
   static const bool unable = !standin::fault("no-layout").empty();
   if (unable) return CUDA_ERROR_NOT_SUPPORTED;
+  if (refusal_of_kernels() != CUDA_SUCCESS) return refusal_of_kernels();
   if (index >= function->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   std::tie(*offset, *size) = function->parameters[index];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  if (refusal_of_kernels() == CUDA_SUCCESS) return CUDA_ERROR_INVALID_HANDLE;
+  *name = reinterpret_cast<CUfunction>(kernel)->name.c_str();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (refusal_of_kernels() == CUDA_SUCCESS) return CUDA_ERROR_INVALID_HANDLE;
+  const auto& parameters = reinterpret_cast<CUfunction>(kernel)->parameters;
+  if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  std::tie(*offset, *size) = parameters[index];
   return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,8 @@
 //   alloc a 4096 | free a | alloc-async a 4096 s1 | free-async a s1 | map v 4096 | unmap v | hidden a 4096
 //   stream s1 | event e | record e s1 | wait e s1
 //   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
-//   launch-packed add ... | launch-ex add ... | runtime-launch add ...
+//   launch-packed add ... | launch-ex add ... | runtime-launch add ... | nested-launch add ...
+//   delay 50                                   ms that the thread's next call takes
 //   tensor-map t a
 //   copy to from 64 | copy-in to 64 | copy-out from 64 | set to 16
 //   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x
@@ -125,9 +126,11 @@ CUresult launch(Words words) {
     config.hStream = stream;
     return cuLaunchKernelEx(&config, kernel.handle, arguments.values.data(), nullptr);
   }
-  const bool runtime = words[0] == "runtime-launch";
+  const bool nested = words[0] == "nested-launch", runtime = nested || words[0] == "runtime-launch";
   if (runtime) standin_runtime("cudaLaunchKernel_v7000", true);
+  if (nested) standin_runtime("__cudaLaunchKernel_v13000", true);
   const CUresult result = cuLaunchKernel(kernel.handle, 2, 1, 1, 32, 1, 1, 0, stream, arguments.values.data(), nullptr);
+  if (nested) standin_runtime("__cudaLaunchKernel_v13000", false);
   if (runtime) standin_runtime("cudaLaunchKernel_v7000", false);
   return result;
 }
@@ -234,6 +237,8 @@ bool processes(const Words& words) {
     int status = 0;
     waitpid(child, &status, 0);
     if (status != 0) fail("the child failed");
+  } else if (verb == "delay") {
+    standin_delay(static_cast<unsigned>(std::stoul(words.at(1))));
   } else if (verb == "hang") {
     pause();
   } else if (verb == "push") {

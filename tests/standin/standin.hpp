@@ -48,7 +48,8 @@ inline constexpr const char* kDriverCalls[] = {
     "cuCtxSynchronize",
     "cuGraphExecKernelNodeSetParams_v2",
 };
-inline constexpr const char* kRuntimeCalls[] = {"invalid", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020"};
+inline constexpr const char* kRuntimeCalls[] = {"invalid", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020",
+                                                "__cudaLaunchKernel_v13000"};
 
 /// Records as later versions of CUPTI extend them.
 struct MemoryRecord {
@@ -96,7 +97,10 @@ void standin_attach(const standin::Tool* tool);
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
 /// Memory that no callback and no record tells of: allocated before the recorder came.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);
-/// The thread is inside a call of the runtime, or leaves it; driver calls between have its correlation id.
+/// The thread is inside a call of the runtime, or leaves it; calls may be nested. What driver calls between launch has
+/// the id of the outermost one, or as the fault "correlation" says: inner, of the nested one; driver, of their own.
 void standin_runtime(const char* name, bool enter);
+/// The next call of the driver by this thread takes so long.
+void standin_delay(unsigned milliseconds);
 std::uint64_t standin_graph_node_id(CUgraphNode node);
 }

@@ -53,6 +53,16 @@ TEST_CASE("a missing CUPTI is said with what to do, and the job runs") {
         "TIDEPOOL_CUPTI\n");
 }
 
+TEST_CASE("the CUPTI of a toolkit is found where no program has loaded one") {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder.file("cuda/extras/CUPTI/lib64"));
+  std::filesystem::create_symlink(TIDEPOOL_STANDIN_CUPTI, folder.file("cuda/extras/CUPTI/lib64/libcupti.so"));
+  const auto job = run_job(folder, kKernels + kStep, "TIDEPOOL_CUPTI= CUDA_HOME=" + folder.file("cuda"));
+  CHECK(job.err.empty());
+  REQUIRE(job.logs.size() == 1);
+  CHECK(job.log().kernels.size() == 1);
+}
+
 TEST_CASE("a driver that lets only administrators profile is explained") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=privileges");

@@ -4,6 +4,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/standin/job.hpp"
+#include "tracer/lower/lower.hpp"
 
 using namespace tidepool;
 using tests::recorder_is_built;
@@ -78,6 +79,62 @@ TEST_CASE("all ways of launching are seen, and those through the runtime have it
   const auto inside = uses_of(log, log.kernels.back().correlation);
   CHECK(same(inside.at(0), address(log, 0) + 8, raw::Access::kTouch, raw::Evidence::kParameter, 0));
   CHECK(inside.at(0).offset == 8);
+}
+
+TEST_CASE("what was launched leads to its launch by the id of any call around it") {
+  for (const std::string which : {"outer", "inner", "driver"}) {
+    INFO(which);
+    const ScratchFolder folder;
+    const auto job =
+        run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nnested-launch add a b 1\nruntime-launch add b a 1\n",
+                "STANDIN_FAULTS=correlation=" + which);
+    const raw::Log& log = job.log();
+    REQUIRE(log.launches.size() == 2);
+    const raw::Launch &nested = log.launches[0].record, &plain = log.launches[1].record;
+    CHECK(nested.inner_correlation == nested.correlation + 1);
+    CHECK(nested.driver_correlation == nested.correlation + 2);
+    CHECK(plain.inner_correlation == 0);
+    CHECK(plain.driver_correlation == plain.correlation + 1);
+    const Trace trace = lower(job.logs);
+    REQUIRE(trace.ops().size() == 2);
+    CHECK(trace.data().uses.size() == 4);
+    CHECK(!trace.data().meta.contains("launches_not_seen"));
+  }
+}
+
+TEST_CASE("what was launched by a call that was not seen is counted") {
+  const ScratchFolder folder;
+  auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\nlaunch add b a 1\n");
+  job.logs.at(0).kernels.at(1).correlation += 1000;
+  CHECK(lower(job.logs).data().meta.at("launches_not_seen") == "1 of 2 kernels, copies and memsets");
+}
+
+TEST_CASE("a kernel that is launched by its CUkernel is described, however the calls for functions refuse it") {
+  for (const std::string refusal : {"handle", "value"}) {
+    INFO(refusal);
+    const ScratchFolder folder;
+    const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 8192\nlaunch add a b+512 7\n",
+                             "STANDIN_FAULTS=kernel-handles=" + refusal);
+    const raw::Log& log = job.log();
+    REQUIRE(log.kernels.size() == 1);
+    const auto uses = uses_of(log, log.kernels[0].correlation);
+    REQUIRE(uses.size() == 2);
+    CHECK(same(uses[0], address(log, 0), raw::Access::kRead, raw::Evidence::kConst, 0));
+    CHECK(info(log, "parameters") == "0 by cuFuncGetParamInfo, 1 by cuKernelGetParamInfo, 0 by neither");
+  }
+  const ScratchFolder folder;
+  const auto neither = run_job(folder, kKernels + "alloc a 4096\nlaunch add a a 7\n", "STANDIN_FAULTS=no-layout");
+  CHECK(info(neither.log(), "parameters") ==
+        "0 by cuFuncGetParamInfo, 0 by cuKernelGetParamInfo, 1 by neither (801, 400)");
+}
+
+TEST_CASE("a CUPTI that tells its version only once it is used is asked again") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, "stream s1\nevent e\nrecord e s1\n", "STANDIN_FAULTS=late-version");
+  CHECK(info(job.log(), "cupti") == "26");
+  CHECK(!info(job.log(), "cupti_headers").empty());
+  REQUIRE(job.log().event_records.size() == 1);
+  CHECK(job.log().event_records[0].sync_id == 1);
 }
 
 TEST_CASE("copies and memsets say exactly what they read and write") {
@@ -247,6 +304,35 @@ TEST_CASE("the recorder keeps the iterations that were asked for, and detaches b
   });
   CHECK(iterations == 3);  // two beginnings, and the end of the second
   CHECK(log.header.closed == 1);
+}
+
+TEST_CASE("the recorder does not detach in a nested call, nor while another thread is in a call") {
+  const std::string window =
+      kKernels + "alloc a 4096\nalloc b 4096\npush iteration\nlaunch add a b 1\npop\npush iteration\n";
+  const std::string settings = "TIDEPOOL_ITERATIONS=1 TIDEPOOL_FLUSH_LIMIT_MS=500 STANDIN_VERBOSE=1";
+  std::string slow = "threads 2\n", nested = "repeat 100\ndelay 5\nnested-launch add a b 1\nagain\n";
+  for (int i = 0; i < 20; ++i) slow += "delay 40\nlaunch add a b 1\n";
+  slow += "join\n";
+  for (const std::string& calls : {slow, nested}) {
+    const ScratchFolder folder;
+    const tests::Gate detached = tests::gate_until_said(folder, "finalized");
+    const auto job = run_job(folder, window + calls + detached.line() + "launch add a b 1\n", settings, {detached});
+    CHECK(job.code == 0);
+    CHECK(job.err == "standin: finalized\n");
+  }
+}
+
+TEST_CASE("CUPTI stays in the job that is not to be left by it, and records nothing more") {
+  const ScratchFolder folder;
+  const auto job =
+      run_job(folder,
+              kKernels + "alloc a 4096\nalloc b 4096\npush iteration\nlaunch add a b 1\npop\npush iteration\n" +
+                  "repeat 100\ndelay 5\nlaunch add a b 1\nagain\n",
+              "TIDEPOOL_ITERATIONS=1 TIDEPOOL_FLUSH_LIMIT_MS=500 TIDEPOOL_DETACH=0 STANDIN_VERBOSE=1");
+  CHECK(job.code == 0);
+  CHECK(job.err.empty());
+  CHECK(job.log().kernels.size() == 1);
+  CHECK(job.log().header.closed == 1);
 }
 
 TEST_CASE("a kernel's name marks iterations where the program has no ranges") {

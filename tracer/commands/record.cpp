@@ -39,7 +39,7 @@ struct Arguments {
   std::optional<std::uint64_t> skip, iterations;
   dry::DryRun dry{.device = "h100-80gb", .capacity = ""};
   bool is_dry = false, kernels = false, keep_raw = false, wait = false, device_buffers = false, torch = false,
-       no_gpu = false;
+       no_gpu = false, detach = true;
   std::vector<std::string> command;
 };
 
@@ -128,6 +128,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
   if (arguments.wait) set[variable::kWait] = "1";
   if (arguments.device_buffers) set[variable::kDeviceBuffers] = "1";
+  if (!arguments.detach) set[variable::kDetach] = "0";
   if (!arguments.framework.empty()) set.merge(framework_environment(arguments.framework));
   if (records_torch(arguments)) {
     set[variable::kTorch] = "1";
@@ -289,6 +290,8 @@ const RegisterCommand kRegistered{
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");
+       app.add_flag("!--no-detach", arguments->detach,
+                    "when the recording has ended, CUPTI stays in the job, which it slows down, instead of leaving it");
        app.add_option("--library", arguments->library, "the libtidepool_inject.so to use");
        app.add_option("command", arguments->command, "the job, behind --").required();
        return [arguments] { return record(*arguments); };

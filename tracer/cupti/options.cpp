@@ -34,7 +34,7 @@ RecorderOptions options_from_environment() {
   options.iteration_range = text(variable::kIterationRange, options.iteration_range);
   options.iteration_kernel = text(variable::kIterationKernel);
   options.torch = std::getenv(variable::kTorch) != nullptr;
-  int wait = 0, device_buffers = 0, resolve = 1;
+  int wait = 0, device_buffers = 0, resolve = 1, detach = 1;
   read(variable::kSkip, options.skip, options.problem);
   read(variable::kIterations, options.iterations, options.problem);
   read(variable::kSignal, options.signal, options.problem);
@@ -42,9 +42,11 @@ RecorderOptions options_from_environment() {
   read(variable::kWait, wait, options.problem);
   read(variable::kDeviceBuffers, device_buffers, options.problem);
   read(variable::kResolve, resolve, options.problem);
+  read(variable::kDetach, detach, options.problem);
   options.wait = wait != 0;
   options.device_buffers = device_buffers != 0;
   options.resolve = resolve != 0;
+  options.detach = detach != 0;
   return options;
 }
 

@@ -18,6 +18,7 @@ inline constexpr const char* kSignal = "TIDEPOOL_SIGNAL";
 inline constexpr const char* kWait = "TIDEPOOL_WAIT";
 inline constexpr const char* kDeviceBuffers = "TIDEPOOL_DEVICE_BUFFERS";
 inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
+inline constexpr const char* kDetach = "TIDEPOOL_DETACH";
 inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
 inline constexpr const char* kTimes = "TIDEPOOL_TIMES";         ///< a device: PyTorch's hook prices operators for it
 inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch's hook, which records beside this one
@@ -34,6 +35,7 @@ struct RecorderOptions {
   bool wait = false;                          ///< nothing is recorded before the first signal
   bool device_buffers = false;                ///< CUPTI may keep its buffers in device memory
   bool resolve = true;                        ///< ask the driver about the memory of unknown pointers
+  bool detach = true;                         ///< CUPTI leaves the process when the recording has ended
   std::uint32_t flush_limit_ms = 5000;        ///< the longest wait for CUPTI at the end of the job
   std::string problem;                        ///< message about a wrong variable, whose default is used; or ""
 };

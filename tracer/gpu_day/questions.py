@@ -66,13 +66,43 @@ def duplicates(machine):
 
 def correlations(machine):
     file = raw_records.read_folder(machine.folder / "plain.raw")[0]
-    launched = {launch.correlation: launch for launch in file["launch"]}
+    by = {"outermost": {launch.correlation: launch for launch in file["launch"]},
+          "nested": {launch.inner_correlation: launch for launch in file["launch"] if launch.inner_correlation},
+          "driver": {launch.driver_correlation: launch for launch in file["launch"] if launch.driver_correlation}}
+    launched = by["driver"] | by["nested"] | by["outermost"]
     kernels = [kernel for kernel in file["kernel"] if kernel.graph_node == 0]
-    matched = sum(kernel.correlation in launched for kernel in kernels)
+    matched = ", ".join(f"{sum(kernel.correlation in ids for kernel in kernels)} {name}" for name, ids in by.items())
+    missed = sum(kernel.correlation not in launched for kernel in kernels)
     flags = sum(launched[k.correlation].flags & 2 != 0 for k in kernels if k.correlation in launched)
     uses = [launched[k.correlation].uses for k in kernels if k.correlation in launched]
-    return (f"{matched} of {len(kernels)} kernels have a launch of their id; {flags} of these could not be looked at; "
+    return (f"of {len(kernels)} kernels, the id is that of a call: {matched}; {missed} of none; {flags} could not be looked at; "
             f"{statistics.mean(uses or [0]):.1f} uses each; {sum(k.start == 0 for k in kernels)} kernels without times")
+
+
+def handles(machine):
+    return "parameters: " + raw_records.read_folder(machine.folder / "plain.raw")[0]["info"].get("parameters", "not said")
+
+
+def versions(machine):
+    info = raw_records.read_folder(machine.folder / "plain.raw")[0]["info"]
+    return (f"CUPTI {info.get('cupti')} of {info.get('cupti_library')}, driver {info.get('driver')}; built with the headers of "
+            f"CUPTI {info.get('cupti_headers')} and CUDA {info.get('driver_headers')}")
+
+
+def clocks(machine):
+    readings = [c for file in raw_records.read_folder(machine.folder / "plain.raw") for c in file["clock"]]
+    offsets = [c.monotonic_raw - c.time for c in readings]
+    return f"{len(readings)} readings; the offset of CUPTI's clock changes by {max(offsets) - min(offsets)} ns at most"
+
+
+def pinned(machine):
+    import torch
+
+    asked = 5 << 20
+    block = torch.empty(asked, dtype=torch.uint8, pin_memory=True)
+    held = torch.cuda.host_memory_stats().get("allocated_bytes.current", 0)
+    del block
+    return f"{asked} bytes asked for, {held} held: {'yes' if held > asked else 'no'}"
 
 
 def cost(machine):
@@ -123,6 +153,10 @@ QUESTIONS = {
     "Which libraries allocate?": who_allocates,
     "Are memory records doubled, once for each context?": duplicates,
     "Do driver callbacks and kernel records share ids?": correlations,
+    "Which call describes the parameters of what is launched?": handles,
+    "Which versions meet?": versions,
+    "Do the clocks of CUPTI and the host drift?": clocks,
+    "Does PyTorch round pinned memory up?": pinned,
     "What does looking at 10,000 launches cost?": cost,
     "Do CUPTI's buffers leave the device's memory alone?": device_memory,
     "Do kernels of graphs lead to their parameters?": graphs,

@@ -10,8 +10,8 @@ _FORMS = {  # kind: name, fields, struct
         "<q3Q7I4B"),
     10: ("vmm", "time address size handle offset device correlation thread operation", "<q4Q3IB3x"),
     11: ("kernel", "start end graph_node name device context stream correlation graph", "<2qQ6I44x"),
-    14: ("launch", "start end function graph_node correlation context stream thread graph unknown_pointers flags uses",
-         "<2q2Q8I"),
+    14: ("launch", "start end function graph_node correlation context stream thread graph unknown_pointers flags uses "
+         "inner_correlation driver_correlation", "<2q2Q10I"),
     22: ("loss", "time count loss", "<qQB7x"),
 }
 _TYPES = {kind: namedtuple(name, fields) for kind, (name, fields, _) in _FORMS.items()}
@@ -35,7 +35,7 @@ def read(path):
 
 def _read_chunk(data, at, end, found):
     while at + 8 <= end:
-        kind, _, size = struct.unpack_from("<2HI", data, at)
+        kind, fixed, size = struct.unpack_from("<2HI", data, at)
         if kind == 1:
             number, length = struct.unpack_from("<2I", data, at + 8)
             found["text"][number] = data[at + 16:at + 16 + length].decode(errors="replace")
@@ -44,7 +44,8 @@ def _read_chunk(data, at, end, found):
             found["info"][found["text"].get(key)] = found["text"].get(value)
         elif kind in _FORMS:
             name, _, form = _FORMS[kind]
-            found[name].append(_TYPES[kind]._make(struct.unpack_from(form, data, at + 8)))
+            record = data[at + 8:at + 8 + fixed].ljust(struct.calcsize(form), b"\0")  # older ones have fewer fields
+            found[name].append(_TYPES[kind]._make(struct.unpack_from(form, record)))
         at += max(size, 8)
 
 

@@ -55,7 +55,7 @@ void Recorder::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_Callba
   try {
     if (Thread& thread = this_thread(); thread.session != recorder.session_) {
       thread.session = recorder.session_;
-      thread.outer_correlation = 0;
+      thread.outer_correlation = thread.inner_correlation = thread.depth = 0;
     }
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       recorder.on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -68,17 +68,41 @@ void Recorder::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_Callba
   }
 }
 
+void Recorder::entered(Thread& thread, std::uint32_t correlation) {
+  last_correlation_ = correlation;
+  if (thread.depth++ == 0) ++threads_inside_;
+}
+
+bool Recorder::left(Thread& thread) {
+  if (thread.depth == 0) return false;  // the call began before the recording
+  if (--thread.depth != 0) return false;
+  // cuptiFinalize is possible at the end of a call while no thread is in another one.
+  const bool alone = --threads_inside_ == 0;
+  if (!alone || !detach_wanted_ || !detach_wanted_.exchange(false)) return false;
+  cupti_.unsubscribe(subscriber_);
+  cupti_.finalize();
+  const std::lock_guard lock{control_mutex_};
+  detached_ = true;
+  control_changed_.notify_all();
+  return true;
+}
+
 void Recorder::on_runtime(const CUpti_CallbackData& data) {
-  last_correlation_ = data.correlationId;
-  std::uint32_t& outer = this_thread().outer_correlation;
-  if (data.callbackSite == CUPTI_API_ENTER && outer == 0) outer = data.correlationId;
-  if (data.callbackSite == CUPTI_API_EXIT && outer == data.correlationId) outer = 0;
+  Thread& thread = this_thread();
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    entered(thread, data.correlationId);
+    (thread.outer_correlation == 0 ? thread.outer_correlation : thread.inner_correlation) = data.correlationId;
+    return;
+  }
+  if (data.correlationId == thread.outer_correlation) thread.outer_correlation = thread.inner_correlation = 0;
+  if (data.correlationId == thread.inner_correlation) thread.inner_correlation = 0;
+  left(thread);
 }
 
 void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
   Thread& thread = this_thread();
   if (data.callbackSite == CUPTI_API_ENTER) {
-    last_correlation_ = data.correlationId;
+    entered(thread, data.correlationId);
     thread.created_nodes.clear();
     if (data.correlationData != nullptr) *data.correlationData = static_cast<std::uint64_t>(now());
     // Before the driver can allocate the same addresses again.
@@ -87,19 +111,11 @@ void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
       memory_.remove_within(as<cuMemUnmap_params>(data).ptr, as<cuMemUnmap_params>(data).size);
     return;
   }
-  if (detach_wanted_ && detach_wanted_.exchange(false)) {
-    // The end of a call, with no record outstanding: cuptiFinalize is possible here.
-    cupti_.unsubscribe(subscriber_);
-    cupti_.finalize();
-    const std::lock_guard lock{control_mutex_};
-    detached_ = true;
-    control_changed_.notify_all();
-    return;
-  }
   if (started_ && succeeded(data))
     on_driver_exit(call, data,
                    data.correlationData == nullptr ? now() : static_cast<std::int64_t>(*data.correlationData));
   thread.created_nodes.clear();
+  left(thread);
 }
 
 void Recorder::on_driver_exit(DriverCall call, const CUpti_CallbackData& data, std::int64_t begin) {

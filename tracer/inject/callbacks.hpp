@@ -11,8 +11,10 @@
 namespace tidepool::inject {
 
 struct Thread {
-  std::uint32_t session = 0;  ///< the recording in which outer_correlation was set; it is invalid in any other
+  std::uint32_t session = 0;  ///< the recording in which the next three were set; they are invalid in any other
   std::uint32_t outer_correlation = 0;     ///< of the runtime call that the thread is in; 0 = none
+  std::uint32_t inner_correlation = 0;     ///< of a runtime call inside that one; 0 = none
+  std::uint32_t depth = 0;                 ///< calls with callbacks that the thread is in
   std::vector<CUgraphNode> created_nodes;  ///< by the driver call that the thread is in, if a graph captures the call
   cupti::ParameterScan scan;               ///< a member, so that its memory is reused
 };

@@ -132,6 +132,10 @@ void Recorder::on_launch(DriverCall call, const CUpti_CallbackData& data, std::i
   launch.end = now();
   launch.function = found.function;
   launch.correlation = correlation;
+  if (thread.outer_correlation != 0) {
+    launch.inner_correlation = thread.inner_correlation;
+    launch.driver_correlation = data.correlationId;
+  }
   launch.context = data.contextUid;
   launch.thread = thread_id();
   launch.unknown_pointers = found.unknown_pointers;

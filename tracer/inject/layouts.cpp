@@ -7,31 +7,57 @@ namespace {
 
 constexpr std::size_t kMostParameters = 4096;  // the parameter buffer has at most 32,764 bytes
 
-/// Asks for parameters 0, 1, ... up to the last. @return whether the driver knows the function
+struct Layout {
+  cupti::KernelLayout parameters;
+  CUresult end = CUDA_ERROR_NOT_FOUND;  ///< the answer for the first parameter that there is not
+
+  /// The driver answers so behind the last parameter, but for some handles of the other kind, too.
+  bool known() const { return end == CUDA_ERROR_INVALID_VALUE; }
+};
+
+/// Asks for parameters 0, 1, ... up to the last.
 template <class Function, class Handle>
-bool read_layout(Function* ask, Handle handle, cupti::KernelLayout& layout) {
-  if (ask == nullptr) return false;
-  for (std::size_t i = 0; i < kMostParameters; ++i) {
+Layout read_layout(Function* ask, Handle handle) {
+  Layout layout;
+  for (std::size_t i = 0; ask != nullptr && i < kMostParameters; ++i) {
     std::size_t offset = 0, size = 0;
-    const CUresult result = ask(handle, i, &offset, &size);
-    if (result == CUDA_ERROR_INVALID_VALUE) return true;
-    if (result != CUDA_SUCCESS) break;
-    layout.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
+    layout.end = ask(handle, i, &offset, &size);
+    if (layout.end != CUDA_SUCCESS) break;
+    layout.parameters.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
   }
-  layout.clear();
-  return false;
+  if (!layout.known()) layout.parameters.clear();
+  return layout;
 }
 
-std::shared_ptr<KernelInfo> ask(const DriverLibrary& driver, CUfunction function) {
+/// Launches take a CUkernel as a CUfunction; the calls that describe a function may not.
+std::shared_ptr<KernelInfo> ask(const DriverLibrary& driver, CUfunction function,
+                                std::pair<CUresult, CUresult>& refusals) {
   auto info = std::make_shared<KernelInfo>();
   const auto kernel = reinterpret_cast<CUkernel>(function);
-  info->known = read_layout(driver.function_parameter, function, info->layout) ||
-                read_layout(driver.kernel_parameter, kernel, info->layout);
   const char* name = nullptr;
-  if (driver.function_name == nullptr || driver.function_name(&name, function) != CUDA_SUCCESS)
+  const bool has_name = driver.function_name != nullptr && driver.function_name(&name, function) == CUDA_SUCCESS;
+  if (!has_name)
     if (driver.kernel_name == nullptr || driver.kernel_name(&name, kernel) != CUDA_SUCCESS) name = nullptr;
   if (name != nullptr) info->name = name;
-  cupti::apply_types(info->layout, cupti::parameter_types(info->name));
+  const std::vector<cupti::ParameterType> types = cupti::parameter_types(info->name);
+
+  const Layout as_function = read_layout(driver.function_parameter, function);
+  info->handle = HandleKind::kFunction;
+  info->known = as_function.known();
+  info->layout = as_function.parameters;
+  if (info->layout.empty() && (!info->known || !has_name || !types.empty())) {
+    const Layout as_kernel = read_layout(driver.kernel_parameter, kernel);
+    if (as_kernel.known() && (!info->known || !as_kernel.parameters.empty())) {
+      info->handle = HandleKind::kKernel;
+      info->known = true;
+      info->layout = as_kernel.parameters;
+    }
+    if (!info->known) {
+      info->handle = HandleKind::kNeither;
+      refusals = {as_function.end, as_kernel.end};
+    }
+  }
+  cupti::apply_types(info->layout, types);
   info->torch = cupti::TorchKernel::recognise(info->name, info->layout);
   return info;
 }
@@ -43,10 +69,22 @@ std::shared_ptr<const KernelInfo> Layouts::of(const DriverLibrary& driver, CUfun
     const std::shared_lock lock{mutex_};
     if (const auto found = known_.find(function); found != known_.end()) return found->second;
   }
-  const auto info = ask(driver, function);
+  std::pair<CUresult, CUresult> refusals{CUDA_SUCCESS, CUDA_SUCCESS};
+  const auto info = ask(driver, function, refusals);
   info->begins_iteration = !marker_.empty() && info->name.find(marker_) != std::string::npos;
   const std::unique_lock lock{mutex_};
-  return known_.try_emplace(function, info).first->second;
+  const auto [entry, added] = known_.try_emplace(function, info);
+  if (added) ++counts_[static_cast<std::size_t>(info->handle)];
+  if (info->handle == HandleKind::kNeither) refusals_ = refusals;
+  return entry->second;
+}
+
+std::string Layouts::summary() const {
+  const std::shared_lock lock{mutex_};
+  std::string text = std::to_string(counts_[0]) + " by cuFuncGetParamInfo, " + std::to_string(counts_[1]) +
+                     " by cuKernelGetParamInfo, " + std::to_string(counts_[2]) + " by neither";
+  if (counts_[2] > 0) text += " (" + std::to_string(refusals_.first) + ", " + std::to_string(refusals_.second) + ")";
+  return text;
 }
 
 void Layouts::forget() {

@@ -1,6 +1,8 @@
 // The parameters of each kernel; the driver is asked once for each.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,12 +17,16 @@
 
 namespace tidepool::inject {
 
+/// What the driver knows the handle of a launch as.
+enum class HandleKind : std::uint8_t { kFunction, kKernel, kNeither };
+
 struct KernelInfo {
   std::string name;  ///< mangled; "" if the driver does not have it
   cupti::KernelLayout layout;
   std::optional<cupti::TorchKernel> torch;  ///< if its parameters follow a convention of PyTorch
-  bool known = false;                       ///< the driver gave the layout, which may be empty
-  bool begins_iteration = false;            ///< its name contains the text that marks iterations
+  HandleKind handle = HandleKind::kNeither;
+  bool known = false;             ///< the driver gave the layout, which may be empty
+  bool begins_iteration = false;  ///< its name contains the text that marks iterations
 };
 
 /// Kernels by function, valid until their module is unloaded. Shared by the job's threads.
@@ -32,11 +38,16 @@ class Layouts {
   std::shared_ptr<const KernelInfo> of(const DriverLibrary& driver, CUfunction function);
   /// A module was unloaded: the driver may use its handles for other functions.
   void forget();
+  /// "12 by cuFuncGetParamInfo, 3 by cuKernelGetParamInfo, 1 by neither (400, 1)": of all kernels so far, with the last
+  /// answers of both calls about a kernel that neither knew.
+  std::string summary() const;
 
  private:
   const std::string marker_;
-  std::shared_mutex mutex_;
+  mutable std::shared_mutex mutex_;
   std::unordered_map<CUfunction, std::shared_ptr<const KernelInfo>> known_;
+  std::array<std::size_t, 3> counts_{};  ///< by HandleKind
+  std::pair<CUresult, CUresult> refusals_{CUDA_SUCCESS, CUDA_SUCCESS};
 };
 
 }  // namespace tidepool::inject

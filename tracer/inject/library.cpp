@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 namespace tidepool::inject {
 namespace {
@@ -43,6 +45,20 @@ struct Symbols {
   }
 };
 
+/// Where libcupti may be that no program has loaded. Programs other than PyTorch do not load it themselves, and the
+/// loader does not look into a toolkit's folder for it.
+std::vector<std::string> candidates() {
+  std::vector<std::string> found;
+  const auto add_toolkit = [&](const std::string& folder) {
+    for (const char* inside : {"/extras/CUPTI/lib64/libcupti.so", "/lib64/libcupti.so"})
+      found.push_back(folder + inside);
+  };
+  if (const char* const home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0') add_toolkit(home);
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) found.emplace_back(name);
+  add_toolkit("/usr/local/cuda");
+  return found;
+}
+
 std::string last_error() {
   const char* const text = dlerror();
   return text == nullptr ? "unknown error" : text;
@@ -59,13 +75,14 @@ std::string CuptiLibrary::load(const char* named) {
   } else if (path = mapped("libcupti.so"); !path.empty()) {
     library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   }
-  if (library == nullptr)
-    for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      path = name;
-      if (library != nullptr) break;
-    }
-  if (library == nullptr) return last_error();
+  std::string reason;
+  for (const std::string& candidate : candidates()) {
+    if (library != nullptr) break;
+    path = candidate;
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr && (reason.empty() || path.find('/') == std::string::npos)) reason = last_error();
+  }
+  if (library == nullptr) return reason;
 
   Symbols symbols{library};
   symbols.required("cuptiGetVersion", get_version);
@@ -91,8 +108,12 @@ std::string CuptiLibrary::load(const char* named) {
   symbols.optional("cuptiActivityEnableAllSyncRecords", all_sync_records);
   symbols.optional("cuptiActivityEnableAllocationSource", allocation_source);
   if (!symbols.missing.empty()) return path + " has no " + symbols.missing;
-  get_version(&version);
+  ask_version();
   return {};
+}
+
+void CuptiLibrary::ask_version() {
+  if (get_version(&version) != CUPTI_SUCCESS) version = 0;
 }
 
 std::string DriverLibrary::load() {

@@ -20,8 +20,8 @@ struct SubscriberParams {
 
 /// Functions of libcupti. Optional ones may be nullptr; the others are set if load() succeeds.
 struct CuptiLibrary {
-  std::string path;  ///< of the library
-  std::uint32_t version = 0;
+  std::string path;           ///< of the library
+  std::uint32_t version = 0;  ///< 0 = not known
 
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiSubscribe) subscribe = nullptr;
@@ -48,9 +48,12 @@ struct CuptiLibrary {
   CUptiResult (*allocation_source)(std::uint8_t) = nullptr;  ///< optional
 
   /// Loads the library: the named file, else the copy that the process has mapped already (two different copies in a
-  /// process crash), else the file that the loader finds by name.
+  /// process crash), else that of the toolkit in CUDA_HOME, else the file that the loader finds by name, else that of
+  /// the toolkit in /usr/local/cuda.
   /// @return "", or the reason of a failure for a message
   std::string load(const char* named);
+  /// Sets `version`; 0 if CUPTI does not tell it.
+  void ask_version();
 };
 
 struct DriverLibrary {

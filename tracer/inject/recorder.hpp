@@ -17,6 +17,7 @@
 #include "tracer/cupti/driver_calls.hpp"
 #include "tracer/cupti/iteration_window.hpp"
 #include "tracer/cupti/options.hpp"
+#include "tracer/inject/callbacks.hpp"
 #include "tracer/inject/known_memory.hpp"
 #include "tracer/inject/layouts.hpp"
 #include "tracer/inject/library.hpp"
@@ -27,8 +28,8 @@ namespace tidepool::inject {
 /// One recorder for the process, never destroyed: threads of the job may call it until the process ends.
 ///
 /// CUPTI is started in cuInit, and later by a control thread. Only the control thread stops it, so that a CUPTI that
-/// hangs does not block the job. When the recording has ended, cuptiFinalize is called inside the next callback, while
-/// no other thread is in CUPTI, because an attached profiler would continue to slow the job down.
+/// hangs does not block the job. When the recording has ended, cuptiFinalize is called at the end of a call of the job
+/// while no other thread is in one, because an attached profiler would continue to slow the job down.
 class Recorder {
  public:
   static Recorder& instance();
@@ -57,6 +58,8 @@ class Recorder {
   bool start();
   void stop();
   void detach();
+  /// @return  whether a callback has called cuptiFinalize
+  bool finalize();
   void set_callbacks(bool on);
   void set_attributes();
   void read_clocks();
@@ -69,6 +72,9 @@ class Recorder {
 
   // callbacks.cpp.
   static void CUPTIAPI on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  void entered(Thread& thread, std::uint32_t correlation);
+  /// Detaches if that is wanted and this was the last thread in a call. @return whether CUPTI is detached now
+  bool left(Thread& thread);
   void on_runtime(const CUpti_CallbackData& data);
   void on_driver(cupti::DriverCall call, const CUpti_CallbackData& data);
   void on_driver_exit(cupti::DriverCall call, const CUpti_CallbackData& data, std::int64_t begin);
@@ -128,7 +134,8 @@ class Recorder {
   std::unordered_map<CUgraphNode, Node> nodes_;
 
   std::atomic<std::uint32_t> last_correlation_{0};
-  std::atomic<std::uint32_t> session_{0};  ///< counts starts
+  std::atomic<std::uint32_t> session_{0};        ///< counts starts
+  std::atomic<std::int32_t> threads_inside_{0};  ///< threads in calls with callbacks, since the last start
   std::atomic<bool> started_{false}, dead_{false}, detach_wanted_{false};
 
   std::thread control_;

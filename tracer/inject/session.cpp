@@ -94,7 +94,9 @@ bool Recorder::load() {
   driver_.version(&driver);
   output_.info("mode", "cupti");
   output_.info("driver", std::to_string(driver));
-  output_.info("cupti", std::to_string(cupti_.version));
+  output_.info("cupti_library", cupti_.path);
+  output_.info("cupti_headers", std::to_string(CUPTI_API_VERSION));
+  output_.info("driver_headers", std::to_string(CUDA_VERSION));
   for (CUpti_CallbackId id = 0; id < kMostCallbacks; ++id) {
     const char* name = nullptr;
     if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || name == nullptr) {
@@ -187,6 +189,9 @@ bool Recorder::start() {
     if (kind != kKinds.front() && cupti_.enable(kind) != CUPTI_SUCCESS)
       output_.info("setting.not_recorded", "activity kind " + std::to_string(static_cast<int>(kind)));
   if (cupti_.flush_period != nullptr) cupti_.flush_period(kFlushPeriodMs);
+  if (cupti_.version == 0) cupti_.ask_version();  // some versions answer only when the driver has been initialised
+  output_.info("cupti", cupti_.version == 0 ? "unknown" : std::to_string(cupti_.version));
+  threads_inside_ = 0;
   ++session_;
   started_ = true;
   set_callbacks(true);
@@ -204,23 +209,30 @@ void Recorder::stop() {
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   count_dropped();
   read_clocks();
+  output_.info("parameters", layouts_.summary());
 }
 
 void Recorder::detach() {
   if (subscriber_ == nullptr) return;
+  if (options_.detach && finalize()) {
+    subscriber_ = nullptr;
+    return;
+  }
+  // CUPTI stays loaded, but nothing is enabled.
+  set_callbacks(false);
+  cupti_.unsubscribe(subscriber_);
+  subscriber_ = nullptr;
+}
+
+bool Recorder::finalize() {
   std::unique_lock lock{control_mutex_};
   detached_ = false;
   detach_wanted_ = true;
   control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
-  // The job made no call of the driver: CUPTI stays loaded, but nothing is enabled.
-  if (!detached_ && detach_wanted_.exchange(false)) {
-    lock.unlock();  // CUPTI may hang, and the job's end waits for this mutex
-    set_callbacks(false);
-    cupti_.unsubscribe(subscriber_);
-  } else if (!detached_) {
-    control_changed_.wait(lock, [this] { return detached_; });  // a callback is detaching now
-  }
-  subscriber_ = nullptr;
+  if (detached_) return true;
+  if (detach_wanted_.exchange(false)) return false;           // the job made no call, or was in one all the time
+  control_changed_.wait(lock, [this] { return detached_; });  // a callback is detaching now
+  return true;
 }
 
 void Recorder::read_clocks() { output_.append(raw::ClockReading{now(), realtime(), monotonic_raw()}); }

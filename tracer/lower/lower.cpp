@@ -167,6 +167,10 @@ class Assembly {
     }
     const HostLaunch* const host = process.launch(record.correlation);
     if (host != nullptr) op.launch = host->time;
+    if (!file.log.launches.empty() && record.graph_node == 0) {
+      ++launched_;
+      not_seen_ += host == nullptr;
+    }
     const HostLaunch* looked_at = host;
     if (record.graph_node != 0)
       if (const auto node = process.graph_nodes.find(record.graph_node); node != process.graph_nodes.end())
@@ -246,6 +250,8 @@ class Assembly {
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
     if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
     if (outside_ > Nanos{}) meta["outside_operators"] = to_text(outside_);
+    if (not_seen_ > 0)
+      meta["launches_not_seen"] = fmt::format("{} of {} kernels, copies and memsets", not_seen_, launched_);
     if (unread_ > 0)
       meta["lacks"] = fmt::format("what {} of {} launches use: their parameters were not read", unread_, launches_);
     if (gpus.size() == 1 && !gpus.begin()->empty()) meta["device"] = *gpus.begin();
@@ -257,6 +263,7 @@ class Assembly {
 
   GpuTimeline timeline_;
   std::size_t launches_ = 0, unread_ = 0;
+  std::size_t launched_ = 0, not_seen_ = 0;  // of what ran beside graphs: all, and those whose launch was not recorded
   Nanos overhead_, outside_;
   LoweredOps ops_;
   bool operators_ = false;  // are the ops

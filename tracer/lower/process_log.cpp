@@ -81,10 +81,13 @@ void ProcessLog::index() {
     for (const raw::WithUses<raw::Launch>& launch : file.log.launches) {
       const raw::Launch& record = launch.record;
       const HostLaunch found{file.clock.common(record.start), record.thread, &launch, &file.log};
-      if (record.correlation != 0)
+      if (record.correlation != 0) {
         launches[record.correlation] = found;
-      else if (record.graph_node != 0)
+        for (const std::uint32_t inside : {record.inner_correlation, record.driver_correlation})
+          if (inside != 0) launches.try_emplace(inside, found);
+      } else if (record.graph_node != 0) {
         graph_nodes[record.graph_node] = found;
+      }
     }
 }
 

@@ -85,6 +85,7 @@ void fields(Launch& r, F&& f) {
   f("start", r.start), f("end", r.end), f("function", r.function), f("graph_node", r.graph_node);
   f("correlation", r.correlation), f("context", r.context), f("stream", r.stream), f("thread", r.thread);
   f("graph", r.graph), f("unknown_pointers", r.unknown_pointers), f("flags", r.flags);
+  f("inner_correlation", r.inner_correlation), f("driver_correlation", r.driver_correlation);
 }
 template <class F>
 void fields(Api& r, F&& f) {
