@@ -137,6 +137,17 @@ TEST_CASE("a CUPTI that tells its version only once it is used is asked again") 
   CHECK(job.log().event_records[0].sync_id == 1);
 }
 
+TEST_CASE("what CUPTI itself takes is recorded, and its numbers of threads are not taken for the job's") {
+  const ScratchFolder folder;
+  const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\n");
+  const raw::Log& log = job.log();
+  REQUIRE(!log.overheads.empty());
+  CHECK(log.text(log.overheads[0].name) == "buffer flush");
+  CHECK(log.overheads[0].end == log.overheads[0].start + 1000);
+  CHECK(log.overheads[0].thread == 0);
+  CHECK(log.launches.at(0).record.thread == log.header.process);  // the job's only thread
+}
+
 TEST_CASE("copies and memsets say exactly what they read and write") {
   const ScratchFolder folder;
   const auto job =

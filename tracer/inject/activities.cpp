@@ -257,8 +257,7 @@ void Recorder::on_activity(const CUpti_Activity& record) {
       raw::Overhead overhead;
       overhead.start = time_of(from.start);
       overhead.end = time_of(from.end);
-      overhead.name = output_.text(overhead_name(from.overheadKind));
-      if (from.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD) overhead.thread = from.objectId.pt.threadId;
+      overhead.name = output_.text(overhead_name(from.overheadKind));  // its thread has a number of CUPTI's own
       return output_.append(overhead);
     }
     default:
