@@ -1,5 +1,5 @@
 // Version of the stand-in for a driver, and the texts of its failures.
-#include "tests/standin/answers.hpp"
+#include "tests/standin/world.hpp"
 
 namespace tidepool::cuda {
 
@@ -10,14 +10,37 @@ Status cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 Status cuGetErrorName(Status status, const char** name) {
-  *name = status == kErrorOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : status == kLaunchFailed   ? "CUDA_ERROR_LAUNCH_FAILED"
-          : status == kUnjoined       ? "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"
-                                      : nullptr;
+  switch (status) {
+    case kInvalid:
+      *name = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case kErrorOutOfMemory:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case kInvalidContext:
+      *name = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case kInvalidHandle:
+      *name = "CUDA_ERROR_INVALID_HANDLE";
+      break;
+    case kIllegalAddress:
+      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      break;
+    case kLaunchFailed:
+      *name = "CUDA_ERROR_LAUNCH_FAILED";
+      break;
+    case kCaptureUnjoined:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_UNJOINED";
+      break;
+    default:
+      *name = nullptr;
+  }
   return kSuccess;
 }
 Status cuGetErrorString(Status status, const char** text) {
-  *text = status == kErrorOutOfMemory ? "out of memory" : "unspecified launch failure";
+  *text = status == kErrorOutOfMemory ? "out of memory"
+          : status == kLaunchFailed   ? "unspecified launch failure"
+                                      : "refused by the stand-in";
   return kSuccess;
 }
 

@@ -1,6 +1,8 @@
-// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU: device memory is host memory, kernels
-// are those of kernels.cu, and streams are queues that go on only when somebody asks how far they are, in an order that is as
-// unkind as events allow. What nobody waits for really happens too late or too early.
+// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU: device memory is memory that only the
+// stand-in can reach, kernels are those of kernels.cu, and streams are queues that go on only when somebody asks how far
+// they are, in an order that is as unkind as events allow. What nobody waits for really happens too late or too early.
+// It refuses what NVIDIA's refuses: handles that nobody has or that were given back, threads without a context, ranges
+// beyond an allocation, what a capture does not allow.
 //
 // TIDEPOOL_STANDIN, read by cuInit, says what it is like, as in "seed=3,memory=1048576":
 //   seed     which stream goes on: each seed has one that is always first, or always last
@@ -12,214 +14,79 @@
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
 //   gap      ns before each kernel; tick: ns between two values of the global timer
-#include "validator/cuda/driver.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
-#include <memory>
-#include <random>
-#include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "tests/standin/answers.hpp"
-#include "tests/standin/kernels.hpp"
-#include "validator/cuda/kernels.hpp"
+#include "tests/standin/memory.hpp"
+#include "tests/standin/ranges.hpp"
+#include "tests/standin/world.hpp"
 
 namespace tidepool::cuda {
-
-struct ContextTag {};
-struct ModuleTag {};
-/// One record of an event. What waits for it does not care whether the event is recorded again.
-struct Record {
-  bool happened = false;
-  double when = 0;  ///< ns
-};
-struct EventTag {
-  bool timed = false;
-  std::shared_ptr<Record> latest = {};
-};
-struct FunctionTag {
-  std::string name;
-  Binder binder = {};
-};
-
 namespace {
 
-constexpr Status kInvalid = 1, kInvalidDevice = 101, kNotFound = 500;
 constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, whichever way
-constexpr double kWordsPerNanosecond = 125;                    // of a kernel that clears
 
-struct Item {
-  std::shared_ptr<Record> record = {}, wait = {};
-  bool timed = false;  ///< the record keeps the time
-  std::function<void(double& now)> work = {};
-  double given = 0;  ///< ns at which the host had given it
-};
-
-}  // namespace
-
-struct StreamTag {
-  std::deque<Item> items;
-  double now = 0;  ///< ns at which all that has been done was done
-  std::size_t number = 0;
-};
-
-struct GraphTag {
-  std::vector<std::pair<StreamTag*, Item>> items;
-};
-struct GraphExecTag {
-  GraphTag graph;
-  EventTag before;  ///< what its stream had been given when it was launched
-  bool uploaded = false;
-};
-
-namespace {
-
-struct Settings {
-  std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
-  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, gap = 0, tick = 1;
-};
-
-struct World {
-  Settings settings;
-  std::vector<StreamTag*> streams;
-  std::vector<StreamTag*> lost;  ///< nobody has given them back
-  std::set<EventTag*> events;
-  std::mt19937_64 random;
-  std::uint64_t used = 0, pinned = 0, waits = 0, given = 0;
-  std::map<void*, std::uint64_t> sizes;
-  std::map<std::string, FunctionTag> functions;
-  GraphTag* capture = nullptr;
-  std::set<StreamTag*> captured;         ///< streams that take part
-  std::set<StreamTag*> unjoined;         ///< ... that have done something that the first has not waited for
-  std::map<Record*, StreamTag*> forked;  ///< by whom, in the capture
-  bool dead = false, launching = false;
-  double host = 0;  ///< ns, where submission takes time
-};
-
-/// Never ends, so that what a device that hangs has not given back is still known at exit.
-World& world() {
-  static World* const made = new World;
-  return *made;
-}
-
-bool runnable(const StreamTag& stream) {
-  if (stream.items.empty() || stream.number + 1 == world().settings.hang) return false;
-  const Item& item = stream.items.front();
-  return item.wait == nullptr || item.wait->happened;
-}
-
-void do_first(StreamTag& stream) {
-  const Item item = std::move(stream.items.front());
-  stream.items.pop_front();
-  stream.now = std::max(stream.now, item.given);
-  if (item.work) item.work(stream.now);
-  if (item.wait != nullptr) stream.now = std::max(stream.now, item.wait->when);
-  if (item.record == nullptr) return;
-  *item.record = {true, stream.now};
-}
-
-/// Lets one stream that can go on do so. Half of the seeds have one that goes on whenever it can, half one that goes on
-/// only when no other can; among the others chance decides.
-bool go_on() {
-  World& w = world();
-  std::vector<StreamTag*> ready;
-  for (StreamTag* stream : w.streams)
-    if (runnable(*stream)) ready.push_back(stream);
-  if (ready.empty()) return false;
-  StreamTag* const chosen = w.streams[w.settings.seed / 2 % w.streams.size()];
-  const auto found = std::find(ready.begin(), ready.end(), chosen);
-  const bool first = w.settings.seed % 2 == 0;
-  if (found != ready.end() && first) return do_first(*chosen), true;
-  if (found != ready.end() && ready.size() > 1) ready.erase(found);
-  do_first(*ready[w.random() % ready.size()]);
-  return true;
-}
-
-Status give(StreamTag* stream, Item item) {
-  World& w = world();
-  if (w.dead || (w.settings.die != 0 && ++w.given >= w.settings.die)) {
-    w.dead = true;
-    return kLaunchFailed;
-  }
-  if (w.capture != nullptr && w.captured.contains(stream)) {
-    if (item.record == nullptr || item.timed) w.unjoined.insert(stream);
-    w.capture->items.emplace_back(stream, std::move(item));
-    return kSuccess;
-  }
-  if (w.settings.submit != 0) {
-    if (!w.launching) w.host += static_cast<double>(w.settings.submit);
-    item.given = w.host;
-  }
-  stream->items.push_back(std::move(item));
-  return kSuccess;
-}
+ContextTag the_context;
+thread_local Context current = nullptr;
 
 Status answer(bool done) {
-  if (world().dead) return kLaunchFailed;
+  if (world().failure != kSuccess) return world().failure;
   return done ? kSuccess : kErrorNotReady;
 }
 
-Status give_work(StreamTag* stream, std::function<void(double&)> work) {
-  return give(stream, Item{.record = {}, .wait = {}, .timed = false, .work = std::move(work)});
-}
+bool is_host_memory(const void* memory) { return !is_device_address(reinterpret_cast<std::uint64_t>(memory)); }
 
 Status move(StreamTag* stream, void* to, const void* from, std::size_t size) {
-  return give_work(stream, [=](double& now) {
-    std::memcpy(to, from, size);
-    now += kLatency + static_cast<double>(size) / kBytesPerNanosecond;
-  });
+  return give(stream, Item{.work = [=](double& now) {
+                std::memcpy(to, from, size);
+                now += kLatency + static_cast<double>(size) / kBytesPerNanosecond;
+                return kSuccess;
+              }});
 }
 
-/// ns that a kernel takes for its memory, beside what its code takes.
-double memory_time(const std::string& name, void** arguments) {
-  if (name == "tidepool_multiply") return 1000;
-  if (name != "tidepool_clear") return 0;
-  const Span* span = nullptr;
-  unsigned index = 0;
-  std::memcpy(&span, arguments[0], sizeof span);
-  std::memcpy(&index, arguments[1], sizeof index);
-  return static_cast<double>(span[index].covered) / kWordsPerNanosecond;
+/// A copy between memory that a stream reaches by itself: of the device, or pinned.
+Status move_async(StreamTag* stream, std::uint64_t to, bool to_device, std::uint64_t from, bool from_device,
+                  std::size_t size) {
+  if (const Status status = ready(stream); status != kSuccess) return status;
+  const auto reaches = [&](std::uint64_t address, bool device) {
+    return device ? is_device_memory(address, size) : is_pinned_memory(address, size);
+  };
+  if (!reaches(to, to_device) || !reaches(from, from_device)) return kInvalid;
+  return move(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
 }
 
-Status take(void** memory, std::size_t size, std::uint64_t& used, std::uint64_t most) {
-  if (used + size > most) return kErrorOutOfMemory;
-  *memory = std::calloc(size + 1, 1);
-  if (*memory == nullptr) return kErrorOutOfMemory;
-  used += size;
-  world().sizes[*memory] = size;
-  return kSuccess;
-}
-
-Status give_back(void* memory, std::uint64_t& used) {
-  const auto found = world().sizes.find(memory);
-  if (found == world().sizes.end()) return kInvalid;
-  used -= found->second;
-  world().sizes.erase(found);
-  std::free(memory);
-  return kSuccess;
-}
-
-Status record(EventTag* event, StreamTag* stream) {
+Status record(EventTag* event, StreamTag* stream, bool external) {
+  if (const Status status = ready(event, stream); status != kSuccess) return status;
   World& w = world();
+  const bool captured = w.capture != nullptr && w.capture->streams.contains(stream);
+  if (external && !captured) return kInvalid;
   event->latest = std::make_shared<Record>();
-  if (w.capture != nullptr && w.captured.contains(stream) && !event->timed) w.forked[event->latest.get()] = stream;
-  return give(stream, Item{.record = event->latest, .wait = {}, .timed = event->timed, .work = {}});
+  event->captured = captured && !external;
+  if (event->captured) w.capture->forked[event->latest.get()] = stream;
+  return give(stream, Item{.record = event->latest, .external = external});
 }
+
+bool is_captured(StreamTag* stream) { return world().capture != nullptr && world().capture->streams.contains(stream); }
 
 }  // namespace
 
+Status ready() {
+  if (!world().initialized) return kNotInitialized;
+  if (current == nullptr || world().retained == 0) return kInvalidContext;
+  return world().failure;
+}
+
 extern "C" {
 
-Status cuInit(unsigned) {
+Status cuInit(unsigned flags) {
+  if (flags != 0) return kInvalid;
   World& w = world();
   w.settings = {};
   std::istringstream text{std::getenv("TIDEPOOL_STANDIN") != nullptr ? std::getenv("TIDEPOOL_STANDIN") : ""};
@@ -235,18 +102,20 @@ Status cuInit(unsigned) {
   w.random.seed(w.settings.seed);
   w.lost.insert(w.lost.end(), w.streams.begin(), w.streams.end());
   w.streams.clear();
+  w.capture.reset();
   w.waits = w.given = 0;
-  w.dead = false;
+  w.failure = kSuccess;
+  w.initialized = true;
   return kSuccess;
 }
 
 Status cuDeviceGetCount(int* count) {
   *count = static_cast<int>(world().settings.devices);
-  return kSuccess;
+  return world().initialized ? kSuccess : kNotInitialized;
 }
 Status cuDeviceGet(Device* device, int index) {
   *device = index;
-  return index < static_cast<int>(world().settings.devices) ? kSuccess : kInvalidDevice;
+  return index >= 0 && index < static_cast<int>(world().settings.devices) ? kSuccess : kInvalidDevice;
 }
 Status cuDeviceGetName(char* name, int size, Device) {
   std::strncpy(name, "stand-in", static_cast<std::size_t>(size));
@@ -260,52 +129,60 @@ Status cuDeviceGetAttribute(int* value, int attribute, Device) {
   return kSuccess;
 }
 Status cuDevicePrimaryCtxRetain(Context* context, Device) {
-  static ContextTag made;
-  *context = &made;
+  if (!world().initialized) return kNotInitialized;
+  ++world().retained;
+  *context = &the_context;
   return kSuccess;
 }
-Status cuDevicePrimaryCtxRelease_v2(Device) { return kSuccess; }
-Status cuCtxSetCurrent(Context) { return kSuccess; }
-Status cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  *total = world().settings.memory;
-  *free = *total - world().used;
+Status cuDevicePrimaryCtxRelease_v2(Device) {
+  if (world().retained == 0) return kInvalidContext;
+  --world().retained;
   return kSuccess;
 }
-Status cuMemAlloc_v2(Address* address, std::size_t size) {
-  void* memory = nullptr;
-  const Status status = take(&memory, size, world().used, world().settings.memory);
-  *address = reinterpret_cast<Address>(memory);
-  return status;
+Status cuCtxSetCurrent(Context context) {
+  if (context != nullptr && (context != &the_context || world().retained == 0)) return kInvalidContext;
+  current = context;
+  return kSuccess;
 }
-Status cuMemFree_v2(Address address) { return give_back(reinterpret_cast<void*>(address), world().used); }
-Status cuMemHostAlloc(void** memory, std::size_t size, unsigned) {
-  return take(memory, size, world().pinned, world().settings.pinned);
-}
-Status cuMemFreeHost(void* memory) { return give_back(memory, world().pinned); }
 Status cuMemcpyHtoD_v2(Address to, const void* from, std::size_t size) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if (!is_device_memory(to, size) || !is_host_memory(from)) return kInvalid;
+  const DeviceAccess access;
   std::memcpy(reinterpret_cast<void*>(to), from, size);
   return kSuccess;
 }
 Status cuMemcpyDtoH_v2(void* to, Address from, std::size_t size) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if (!is_device_memory(from, size) || !is_host_memory(to)) return kInvalid;
+  const DeviceAccess access;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);
   return kSuccess;
 }
 Status cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t size, Stream stream) {
-  return move(stream, reinterpret_cast<void*>(to), from, size);
+  return move_async(stream, to, true, reinterpret_cast<std::uint64_t>(from), false, size);
 }
 Status cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t size, Stream stream) {
-  return move(stream, to, reinterpret_cast<const void*>(from), size);
+  return move_async(stream, reinterpret_cast<std::uint64_t>(to), false, from, true, size);
 }
 Status cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t size, Stream stream) {
-  return move(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+  return move_async(stream, to, true, from, true, size);
 }
-Status cuModuleLoadData(Module* module, const void*) {
+Status cuModuleLoadData(Module* module, const void* image) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if (image == nullptr) return kInvalid;
   static ModuleTag made;
+  ++world().modules;
   *module = &made;
   return kSuccess;
 }
-Status cuModuleUnload(Module) { return kSuccess; }
+Status cuModuleUnload(Module) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if (world().modules == 0) return kInvalidHandle;
+  --world().modules;
+  return kSuccess;
+}
 Status cuModuleGetFunction(Function* function, Module, const char* name) {
+  if (const Status status = ready(); status != kSuccess) return status;
   const Binder binder = find_kernel(name);
   if (!binder) return kNotFound;
   FunctionTag& made = world().functions[name];
@@ -313,112 +190,103 @@ Status cuModuleGetFunction(Function* function, Module, const char* name) {
   *function = &made;
   return kSuccess;
 }
-Status cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                      unsigned, Stream stream, void** arguments, void**) {
+Status cuLaunchKernel(Function function, unsigned blocks, unsigned more_blocks, unsigned still_more, unsigned threads,
+                      unsigned more_threads, unsigned yet_more, unsigned shared, Stream stream, void** arguments,
+                      void** extra) {
+  if (const Status status = ready(function, stream); status != kSuccess) return status;
+  const bool flat = more_blocks == 1 && still_more == 1 && more_threads == 1 && yet_more == 1;
+  if (!flat || blocks == 0 || threads == 0 || threads > 1024 || shared != 0 || arguments == nullptr || extra != nullptr)
+    return kInvalid;
   const Settings& settings = world().settings;
   const auto gap = static_cast<double>(settings.gap);
   // The blocks that multiply all do the same.
   const LaunchSize size{function->name == "tidepool_multiply" ? 1U : blocks, threads, settings.tick};
   const double work = memory_time(function->name, arguments);
-  return give_work(stream, [gap, work, size, kernel = function->binder(arguments)](double& now) {
-    now += gap;
-    kernel(size, now);
-    now += work;
-  });
+  return give(stream, Item{.work = [gap, work, size, kernel = function->binder(arguments),
+                                    allowed = range_check(function->name, arguments)](double& now) {
+                if (!allowed()) return kIllegalAddress;
+                now += gap;
+                try {
+                  kernel(size, now);
+                } catch (const std::runtime_error&) {
+                  return kLaunchFailed;
+                }
+                now += work;
+                return kSuccess;
+              }});
 }
-Status cuStreamCreate(Stream* stream, unsigned) {
+Status cuStreamCreate(Stream* stream, unsigned flags) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if (flags > kStreamNonBlocking) return kInvalid;
   *stream = new StreamTag{.items = {}, .number = world().streams.size()};
   world().streams.push_back(*stream);
   return kSuccess;
 }
+/// What the stream has been given is still done.
 Status cuStreamDestroy_v2(Stream stream) {
+  if (const Status status = ready(stream); status != kSuccess) return status;
+  if (is_captured(stream)) return kCaptureUnsupported;
+  go_on_to_the_end();
   std::erase(world().streams, stream);
   delete stream;
   return kSuccess;
 }
 Status cuStreamQuery(Stream stream) {
+  if (const Status status = ready(stream); status != kSuccess) return status;
+  if (is_captured(stream)) return kCaptureUnsupported;
+  const DeviceAccess access;
   for (int i = 0; i < 64 && !stream->items.empty() && go_on(); ++i) continue;
   return answer(stream->items.empty());
 }
-Status cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+Status cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
+  if (const Status status = ready(stream, event); status != kSuccess) return status;
+  if (flags != 0) return kInvalid;
   World& w = world();
   if (++w.waits == w.settings.lose) return kSuccess;
   if (event->latest == nullptr) return kSuccess;
-  if (w.capture != nullptr) {
-    const auto forked = w.forked.find(event->latest.get());
-    if (forked == w.forked.end()) return kInvalid;
-    w.captured.insert(stream);
-    const StreamTag* const first = w.capture->items.empty() ? stream : w.capture->items.front().first;
-    if (stream == first) w.unjoined.erase(forked->second);
+  const auto forked =
+      w.capture == nullptr ? decltype(w.capture->forked.end()){} : w.capture->forked.find(event->latest.get());
+  if (w.capture != nullptr && forked != w.capture->forked.end()) {
+    w.capture->streams.insert(stream);
+    if (stream == w.capture->first) w.capture->unjoined.erase(forked->second);
+  } else if (is_captured(stream)) {
+    return kCaptureIsolation;  // what happened outside of the capture is no part of the graph
+  } else if (event->captured) {
+    return kInvalid;  // the capture that it was part of is over
   }
-  return give(stream, Item{.record = {}, .wait = event->latest, .timed = false, .work = {}});
+  return give(stream, Item{.wait = event->latest});
 }
 Status cuEventCreate(Event* event, unsigned flags) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  if ((flags & ~kEventNoTiming) != 0) return kInvalid;
   *event = new EventTag{.timed = (flags & kEventNoTiming) == 0};
   world().events.insert(*event);
   return kSuccess;
 }
 Status cuEventDestroy_v2(Event event) {
+  if (const Status status = ready(event); status != kSuccess) return status;
   world().events.erase(event);
   delete event;
   return kSuccess;
 }
-Status cuEventRecord(Event event, Stream stream) { return record(event, stream); }
-Status cuEventRecordWithFlags(Event event, Stream stream, unsigned) { return record(event, stream); }
+Status cuEventRecord(Event event, Stream stream) { return record(event, stream, false); }
+Status cuEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
+  return record(event, stream, flags == kEventRecordExternal);
+}
 Status cuEventQuery(Event event) {
+  if (const Status status = ready(event); status != kSuccess) return status;
+  if (event->captured) return kCapturedEvent;
+  const DeviceAccess access;
   for (int i = 0; i < 64 && event->latest != nullptr && !event->latest->happened && go_on(); ++i) continue;
   if (event->latest != nullptr && event->latest->happened) world().host = std::max(world().host, event->latest->when);
   return answer(event->latest == nullptr || event->latest->happened);
 }
 Status cuEventElapsedTime(float* milliseconds, Event from, Event to) {
-  if (!from->timed || !to->timed || !from->latest || !to->latest || !from->latest->happened || !to->latest->happened)
-    return kInvalid;
+  if (const Status status = ready(from, to); status != kSuccess) return status;
+  if (!from->timed || !to->timed || !from->latest || !to->latest) return kInvalidHandle;
+  if (from->captured || to->captured) return kCapturedEvent;
+  if (!from->latest->happened || !to->latest->happened) return kErrorNotReady;
   *milliseconds = static_cast<float>((to->latest->when - from->latest->when) / 1e6);
-  return kSuccess;
-}
-Status cuStreamBeginCapture_v2(Stream stream, int) {
-  World& w = world();
-  w.capture = new GraphTag;
-  w.captured = {stream};
-  w.forked.clear(), w.unjoined.clear();
-  return kSuccess;
-}
-Status cuStreamEndCapture(Stream stream, Graph* graph) {
-  World& w = world();
-  *graph = std::exchange(w.capture, nullptr);
-  w.unjoined.erase(stream);
-  return w.unjoined.empty() ? kSuccess : kUnjoined;
-}
-Status cuGraphInstantiateWithFlags(GraphExec* made, Graph graph, unsigned long long) {
-  *made = new GraphExecTag{*graph, {}};
-  return kSuccess;
-}
-Status cuGraphUpload(GraphExec exec, Stream) {
-  exec->uploaded = true;
-  return kSuccess;
-}
-/// A graph is launched once, so that its records need not be made anew. All of it waits for what its stream has been
-/// given before.
-Status cuGraphLaunch(GraphExec exec, Stream stream) {
-  World& w = world();
-  if (!std::exchange(exec->uploaded, true) && w.settings.upload != 0)
-    give_work(stream, [upload = static_cast<double>(w.settings.upload)](double& now) { now += upload; });
-  record(&exec->before, stream);
-  w.launching = true;
-  std::set<StreamTag*> begun{stream};
-  for (auto& [to, item] : exec->graph.items) {
-    if (begun.insert(to).second) give(to, Item{.record = {}, .wait = exec->before.latest, .timed = false, .work = {}});
-    give(to, item);
-  }
-  w.launching = false;
-  return answer(true);
-}
-Status cuGraphDestroy(Graph graph) {
-  delete graph;
-  return kSuccess;
-}
-Status cuGraphExecDestroy(GraphExec exec) {
-  delete exec;
   return kSuccess;
 }
 

@@ -1,0 +1,27 @@
+// Memory of the stand-in's device and pinned memory of the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "validator/cuda/driver.hpp"
+
+namespace tidepool::cuda {
+
+/// While one lives, device memory can be read and written; otherwise only its addresses exist, as for a host.
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+  DeviceAccess(const DeviceAccess&) = delete;
+  DeviceAccess& operator=(const DeviceAccess&) = delete;
+};
+
+/// Whether [address, address + size) is within one allocation of the device that has not been freed.
+bool is_device_memory(std::uint64_t address, std::uint64_t size);
+/// The same of the host's pinned memory.
+bool is_pinned_memory(std::uint64_t address, std::uint64_t size);
+/// Whether it is in the device's addresses, allocated or not.
+bool is_device_address(std::uint64_t address);
+
+}  // namespace tidepool::cuda

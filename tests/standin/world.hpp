@@ -1,0 +1,123 @@
+// What the stand-in for a driver knows: its settings, and every handle that somebody has.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/standin/kernels.hpp"
+#include "validator/cuda/driver.hpp"
+
+namespace tidepool::cuda {
+
+inline constexpr Status kInvalid = 1, kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201,
+                        kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kLaunchFailed = 719,
+                        kCaptureUnsupported = 900, kCaptureUnmatched = 903, kCaptureUnjoined = 904,
+                        kCaptureIsolation = 905, kCapturedEvent = 907;
+
+struct ContextTag {};
+struct ModuleTag {};
+
+/// One record of an event. What waits for it does not care whether the event is recorded again.
+struct Record {
+  bool happened = false;
+  double when = 0;  ///< ns
+};
+struct EventTag {
+  bool timed = false;
+  bool captured = false;  ///< the latest record is a dependency within a graph, and no point in time
+  std::shared_ptr<Record> latest = {};
+};
+struct FunctionTag {
+  std::string name;
+  Binder binder = {};
+};
+
+struct Item {
+  std::shared_ptr<Record> record = {}, wait = {};
+  bool external = false;  ///< the record of an event that a graph records whenever it runs
+  std::function<Status(double& now)> work = {};
+  double given = 0;  ///< ns at which the host had given it
+};
+struct StreamTag {
+  std::deque<Item> items;
+  double now = 0;  ///< ns at which all that has been done was done
+  std::size_t number = 0;
+};
+struct GraphTag {
+  std::vector<std::pair<StreamTag*, Item>> items;
+};
+struct GraphExecTag {
+  GraphTag graph;
+  EventTag before;  ///< what its stream had been given when it was launched
+  bool uploaded = false;
+};
+
+struct Settings {
+  std::uint64_t seed = 0, memory = std::uint64_t{1} << 34, pinned = std::uint64_t{1} << 34, devices = 1;
+  std::uint64_t lose = 0, hang = 0, die = 0, maps = 1, submit = 0, upload = 0, gap = 0, tick = 1;
+};
+
+/// The capture that is under way.
+struct Capture {
+  StreamTag* first = nullptr;
+  std::unique_ptr<GraphTag> graph;
+  std::set<StreamTag*> streams;          ///< that take part
+  std::set<StreamTag*> unjoined;         ///< ... that have done something that the first has not waited for
+  std::map<Record*, StreamTag*> forked;  ///< by whom
+};
+
+struct World {
+  Settings settings;
+  bool initialized = false, launching = false;
+  std::size_t retained = 0;         ///< times that somebody holds the context
+  Status failure = kSuccess;        ///< of the device: all later calls answer it
+  std::vector<StreamTag*> streams;  ///< in the order in which they were made
+  std::vector<StreamTag*> lost;     ///< of devices before, which nobody has given back
+  std::set<EventTag*> events;
+  std::set<GraphTag*> graphs;
+  std::set<GraphExecTag*> execs;
+  std::map<std::string, FunctionTag> functions;
+  std::size_t modules = 0;
+  std::mt19937_64 random;
+  std::uint64_t waits = 0, given = 0;
+  std::unique_ptr<Capture> capture;
+  double host = 0;  ///< ns, where submission takes time
+};
+
+/// Never ends, so that what a device that hangs has not given back is still known at exit.
+World& world();
+
+/// Success if this thread may call the driver: it is initialised, a context is current, and the device has not failed.
+Status ready();
+/// The same, and the handles are those of something that has not been given back.
+template <class... Handles>
+Status ready(Handles... handles);
+
+bool known(StreamTag* stream);
+bool known(EventTag* event);
+bool known(GraphTag* graph);
+bool known(GraphExecTag* exec);
+bool known(FunctionTag* function);
+
+template <class... Handles>
+Status ready(Handles... handles) {
+  if (const Status status = ready(); status != kSuccess) return status;
+  return (known(handles) && ...) ? kSuccess : kInvalidHandle;
+}
+
+/// A command for a stream, or for the capture that it takes part in.
+Status give(StreamTag* stream, Item item);
+/// Lets one stream that can go on do so. @return false if none can
+bool go_on();
+/// Until none can.
+void go_on_to_the_end();
+
+}  // namespace tidepool::cuda
