@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,6 +51,14 @@ inline constexpr Bytes kMapPage{std::int64_t{2} << 20};
 /// Offset in a model without addresses (the ideal pool).
 inline constexpr Bytes kNoAddress{-1};
 
+/// Order in which a plan runs the ops of a step, in place of the recorded one.
+struct StepOrder {
+  std::string rule;                ///< the rule that made it, for people
+  bool apart = false;              ///< an op on lists of tensors is one op for each tensor, see split_foreach()
+  std::vector<std::uint32_t> ops;  ///< ops of the recorded step, after this division, in the order in which they run
+  bool operator==(const StepOrder&) const = default;
+};
+
 /// Actions in issue order. A realised plan is total: every run, every offset, every copy.
 ///
 /// A run of an op reads the places of its inputs and writes its outputs. There are three cases for an output. It has an
@@ -61,6 +70,8 @@ struct Plan {
   std::vector<Action> actions;
   /// Times and counts of the plan are means over this many iterations, the last ones. Earlier ones are the lead-in.
   int cycle = 1;
+  /// None: the recorded order. Otherwise actions name ops and versions of OrderedStep::trace().
+  std::optional<StepOrder> order = {};
   bool operator==(const Plan&) const = default;
 };
 

@@ -8,9 +8,11 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "simulator/order/ordered_step.hpp"
 #include "traces/content.hpp"
 #include "traces/error.hpp"
 #include "traces/json_text.hpp"
@@ -33,7 +35,8 @@ std::span<const std::string_view> words<Verb>() {
 
 namespace {
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kFormat = 1, kFormatWithOrder = 2;
+constexpr std::size_t kMostOrdered = 100'000'000;  // ops of an order
 constexpr std::size_t kFirstBytes = 4096;
 constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
 
@@ -194,9 +197,19 @@ Totals read_totals(JsonFields& fields) {
   return totals;
 }
 
+/// Ops as runs of successive ones: the first op and their number.
+nlohmann::ordered_json to_json(const StepOrder& order) {
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (std::size_t first = 0, last = 0; first < order.ops.size(); first = last) {
+    for (last = first + 1; last < order.ops.size() && order.ops[last] == order.ops[last - 1] + 1;) ++last;
+    runs.push_back({order.ops[first], last - first});
+  }
+  return {{"rule", order.rule}, {"lists_apart", order.apart}, {"ops", std::move(runs)}};
+}
+
 nlohmann::ordered_json header(const PlanFile& file) {
   const RunSpec& spec = file.spec;
-  nlohmann::ordered_json json{{"tidepool_plan", kFormat},
+  nlohmann::ordered_json json{{"tidepool_plan", file.plan.order ? kFormatWithOrder : kFormat},
                               {"version", TIDEPOOL_VERSION},
                               {"trace_hash", file.trace_hash},
                               {"pool", spec.pool.text},
@@ -209,6 +222,7 @@ nlohmann::ordered_json header(const PlanFile& file) {
   if (spec.iterations != 1) json["iterations"] = spec.iterations;
   if (spec.steady) json["steady"] = true;
   if (file.plan.cycle != 1) json["cycle_iterations"] = file.plan.cycle;
+  if (file.plan.order) json["order"] = to_json(*file.plan.order);
   json["predicted"] = to_json(file.predicted);
   json["actions"] = file.plan.actions.size();
   return json;
@@ -234,10 +248,24 @@ std::uint64_t read_seed(std::string_view text) {
   return seed;
 }
 
+StepOrder read_order(JsonFields& fields) {
+  constexpr std::int64_t kLastOp = std::numeric_limits<std::uint32_t>::max() - 1;
+  StepOrder order{.rule = std::string{fields.text("rule", "")}, .apart = fields.flag("lists_apart", false), .ops = {}};
+  fields.each_row("ops", [&](const JsonRow& row) {
+    const std::int64_t first = row.integer(0, 0, kLastOp), count = row.integer(1, 1, kLastOp - first + 1);
+    if (order.ops.size() + static_cast<std::size_t>(count) > kMostOrdered)
+      throw InputError{fmt::format("'ops' of the order are more than {}", kMostOrdered)};
+    for (std::int64_t i = 0; i < count; ++i) order.ops.push_back(static_cast<std::uint32_t>(first + i));
+  });
+  return order;
+}
+
 /// @return  how many actions follow
 std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) {
-  if (const std::int64_t format = fields.required_integer("tidepool_plan"); format != kFormat)
-    throw InputError{fmt::format("plan format {}; this tidepool reads format {}", format, kFormat)};
+  const std::int64_t format = fields.required_integer("tidepool_plan");
+  if (format != kFormat && format != kFormatWithOrder)
+    throw InputError{
+        fmt::format("plan format {}; this tidepool reads formats {} and {}", format, kFormat, kFormatWithOrder)};
   fields.text("version", "");
   file.trace_hash = fields.text("trace_hash", "");
   if (trace != nullptr && file.trace_hash != trace->hash())
@@ -255,6 +283,8 @@ std::size_t read_header(JsonFields& fields, const Trace* trace, PlanFile& file) 
   spec.iterations = static_cast<int>(fields.integer("iterations", 1, 1, std::numeric_limits<int>::max()));
   spec.steady = fields.flag("steady", false);
   file.plan.cycle = static_cast<int>(fields.integer("cycle_iterations", 1, 1, std::numeric_limits<int>::max()));
+  if (format == kFormatWithOrder)
+    fields.nested("order", [&](JsonFields& inner) { file.plan.order = read_order(inner); });
   fields.nested("predicted", [&](JsonFields& inner) { file.predicted = read_totals(inner); });
   return static_cast<std::size_t>(fields.required_integer("actions"));
 }
@@ -284,6 +314,15 @@ Action read_action(JsonFields& fields, const Trace* trace) {
   action.size = Bytes{place ? fields.required_integer("size_bytes", 0, kFarthest)
                             : fields.integer("size_bytes", 0, 0, kFarthest)};
   return action;
+}
+
+/// The step that the plan names. @throws InputError  if its order is not one of the trace's
+const PlannedStep& planned(const Trace& trace, const Plan& plan, std::optional<PlannedStep>& step) {
+  try {
+    return step.emplace(trace, plan);
+  } catch (const PlanError& error) {
+    throw InputError{error.what()};
+  }
 }
 
 }  // namespace
@@ -324,9 +363,11 @@ PlanFile parse_plan(const Input& input, const Trace* trace) {
   PlanFile file;
   std::size_t expected = 0;
   bool begun = false;
+  std::optional<PlannedStep> step;
   for_each_json_line(input, [&](JsonFields& fields) {
     if (!begun) {
       expected = read_header(fields, trace, file);
+      if (trace != nullptr) trace = &planned(*trace, file.plan, step).trace();
       begun = true;
     } else if (file.plan.actions.size() == expected) {
       throw InputError{fmt::format("one action more than the {} that the first line says", expected)};

@@ -14,6 +14,8 @@
 
 namespace tidepool {
 
+class OrderedStep;
+
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
 ///               also lose what the program neither reads again nor hands on
@@ -25,6 +27,10 @@ namespace tidepool {
 class Policy {
  public:
   virtual ~Policy() = default;
+
+  /// Another order for the ops of the step; null: the recorded one. Asked once, before plan(). The run, plan() included,
+  /// is then that of the step in this order; of a chain of policies, the first such order counts.
+  virtual std::shared_ptr<const OrderedStep> reorder(const Trace&, const RunSpec&) { return {}; }
 
   /// Offline: a draft made once before the run, sorted by `before`, and followed in every iteration. What it leaves out
   /// happens on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the

@@ -14,7 +14,7 @@
 
 namespace tidepool {
 
-enum class PolicyKind : std::uint8_t { kNone, kPool, kSwap, kRemat, kHybrid };
+enum class PolicyKind : std::uint8_t { kNone, kPool, kSwap, kRemat, kHybrid, kOrder };
 
 struct PoolInfo {
   std::string name;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "simulator/decisions/explained_run.hpp"
 #include "simulator/engine/driver.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
 #include "traces/error.hpp"
 
@@ -31,12 +33,19 @@ Chain make_chain(const RunSpec& spec) {
   return chain;
 }
 
-Result drive(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies, bool may_swap,
-             bool keep_plan, std::optional<Nanos> matters_to, const OnDecision& tell,
+/// The step in the order that the first policy of the chain with one asks for; null: the recorded order.
+std::shared_ptr<const OrderedStep> reordered(const Chain& chain, const Trace& trace, const RunSpec& spec) {
+  for (const std::unique_ptr<Policy>& policy : chain.policies)
+    if (std::shared_ptr<const OrderedStep> step = policy->reorder(trace, spec)) return step;
+  return {};
+}
+
+Result drive(const Trace& trace, const RunSpec& spec, Nanos baseline, std::vector<std::unique_ptr<Policy>> policies,
+             bool may_swap, bool keep_plan, std::optional<Nanos> matters_to, const OnDecision& tell,
              std::optional<Shortage>& shortage) {
   const PoolInfo& info = find_pool(spec.pool.name);
   const std::unique_ptr<Pool> pool = info.make(Options{info.name, info.options, spec.pool.options, spec.seed});
-  Driver driver{trace, spec, baseline_time(trace, spec), *pool, policies, may_swap, keep_plan, matters_to, tell};
+  Driver driver{trace, spec, baseline, *pool, policies, may_swap, keep_plan, matters_to, tell};
   Result result = driver.run();
   shortage = driver.shortage();
   return result;
@@ -50,20 +59,34 @@ Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan) {
 
 Result simulate_explained(const Trace& trace, const RunSpec& spec, bool keep_plan, const OnDecision& tell) {
   Chain chain = make_chain(spec);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::shared_ptr<const OrderedStep> step = reordered(chain, trace, spec);
+  if (step && tell)
+    throw InputError{
+        fmt::format("'{}' puts ops into another order, and decisions name ops of that; expected the step "
+                    "that 'tidepool order -o' writes",
+                    spec.policy.text)};
+  const std::chrono::nanoseconds search = std::chrono::steady_clock::now() - begin;
   std::optional<Shortage> unused;
-  return drive(trace, spec, std::move(chain.policies), chain.may_swap, keep_plan, {}, tell, unused);
+  Result result = drive(step ? step->trace() : trace, spec, baseline_time(trace, spec), std::move(chain.policies),
+                        chain.may_swap, keep_plan, {}, tell, unused);
+  if (!step) return result;
+  result.plan_time += Nanos{search.count()};
+  if (keep_plan) result.realised.order = step->order();
+  return result;
 }
 
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
                       bool may_swap, bool keep_plan, std::optional<Nanos> matters_to) {
   std::optional<Shortage> unused;
-  return drive(trace, spec, std::move(policies), may_swap, keep_plan, matters_to, {}, unused);
+  return drive(trace, spec, baseline_time(trace, spec), std::move(policies), may_swap, keep_plan, matters_to, {},
+               unused);
 }
 
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec) {
   Chain chain = make_chain(spec);
   std::optional<Shortage> shortage;
-  drive(trace, spec, std::move(chain.policies), chain.may_swap, false, {}, {}, shortage);
+  drive(trace, spec, baseline_time(trace, spec), std::move(chain.policies), chain.may_swap, false, {}, {}, shortage);
   return shortage;
 }
 

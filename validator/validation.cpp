@@ -9,6 +9,7 @@
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/plan_costs.hpp"
 #include "simulator/engine/plan_executor.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "traces/error.hpp"
 #include "validator/alignment.hpp"
 #include "validator/cuda/backend.hpp"
@@ -65,7 +66,8 @@ class Validator::Cuda final : public Backend {
     DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
     if (options_.arena && !timed) options.aim = *options_.arena;  // copies that are timed move all their bytes
     const DeviceProgram program = program_of(trace, file.plan, options);
-    return cuda::run_program(gpu_, trace, file.plan, program,
+    const PlannedStep step{trace, file.plan};
+    return cuda::run_program(gpu_, step.trace(), file.plan, program,
                              {.timed = timed, .graph = options_.graph, .memory = &*memory_});
   }
 
@@ -199,7 +201,8 @@ Validation Validator::validate(const Trace& trace, const PlanFile& file) const {
       return result;
     }
     if (!result.timed.empty())
-      result.comparison = compare_times(trace, file.spec.machine, result.predicted, median_run(result.timed));
+      result.comparison = compare_times(PlannedStep{trace, file.plan}.trace(), file.spec.machine, result.predicted,
+                                        median_run(result.timed));
   } catch (const PlanError& error) {
     result.outcome = "error";
     result.message = error.what();

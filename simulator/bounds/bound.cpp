@@ -4,6 +4,9 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/order/foreach.hpp"
+#include "simulator/order/ordered_step.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -31,9 +34,12 @@ std::vector<const BoundInfo*> all_bounds() {
   return all;
 }
 
-std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
+namespace {
+
+std::vector<Bound> bounds_of(const BoundQuery& query, BoundEffort effort) {
   std::vector<Bound> found;
   for (const BoundInfo* info : all_bounds()) {
+    if (query.order && !info->order) continue;
     if ((query.swap && !info->swap) || (query.remat && !info->remat)) continue;
     if (query.steady && !info->steady) continue;
     if (!info->quick && effort == BoundEffort::kQuick) continue;
@@ -42,10 +48,29 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
     bound->name = info->name;
     if (!bound->feasible) bound->limited_by = Resource::kMemory;
     if (bound->with.empty()) bound->with = with_text(info->swap, info->remat);
+    if (query.order) bound->with = bound->with.empty() ? "order" : "order," + bound->with;
     found.push_back(std::move(*bound));
   }
   std::sort(found.begin(), found.end(), worse);
   return found;
+}
+
+}  // namespace
+
+std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort) {
+  if (!query.order) return bounds_of(query, effort);
+  const bool reorders = can_be_reordered(query.trace) && query.assume.name.empty();
+  const Trace divided = reorders ? split_foreach(query.trace) : query.trace;
+  return bounds_of({.trace = divided,
+                    .machine = query.machine,
+                    .capacity = query.capacity,
+                    .swap = query.swap,
+                    .remat = query.remat,
+                    .assume = query.assume,
+                    .iterations = query.iterations,
+                    .steady = query.steady,
+                    .order = reorders},
+                   effort);
 }
 
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort) {
@@ -54,9 +79,11 @@ std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort) {
   return std::move(found.back());
 }
 
-std::string with_text(bool swap, bool remat) {
-  if (swap && remat) return "swap,remat";
-  return swap ? "swap" : remat ? "remat" : "";
+std::string with_text(bool swap, bool remat, bool order) {
+  std::string text = order ? "order" : "";
+  for (const auto& [may, word] : {std::pair{swap, "swap"}, std::pair{remat, "remat"}})
+    if (may) text += (text.empty() ? "" : ",") + std::string{word};
+  return text;
 }
 
 }  // namespace tidepool

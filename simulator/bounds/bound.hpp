@@ -14,7 +14,7 @@
 namespace tidepool {
 
 /// What a bound is asked about: every plan that replay() accepts for this trace at this capacity, that runs the ops of
-/// the program for the first time in the order of the trace, and that does besides only what is said here.
+/// the program for the first time in the order of the trace (unless `order`), and that does besides only what is said here.
 struct BoundQuery {
   const Trace& trace;
   const Machine& machine;
@@ -24,12 +24,14 @@ struct BoundQuery {
   Assumptions assume = {};
   int iterations = 1;   ///< the bound is on the time of the last one
   bool steady = false;  ///< instead it is on the mean time of an iteration when the step is repeated for ever
+  /// Plans may also put the ops into another order that OrderedStep accepts, with ops on lists divided or whole.
+  bool order = false;
 };
 
 /// A certified answer: no plan that the query admits ends earlier than `makespan`, or no plan exists at all.
 struct Bound {
   std::string name = {};  ///< of the bound that says so
-  std::string with = {};  ///< what the plans may do that it holds for: "", "swap", "remat" or "swap,remat"
+  std::string with = {};  ///< what the plans may do that it holds for, as with_text() says
   bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
   Nanos makespan = {};
   std::string proof = {};  ///< one line for people: why
@@ -47,6 +49,7 @@ struct BoundInfo {
   /// Milliseconds where the trace has 10^4 ops: computed for every run. Others are computed by `tidepool bound` only.
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; others are not asked
+  bool order = false;   ///< it holds for every order of the ops; others are not asked where plans may change the order
   /// Nothing: it has nothing to say about this query. `with` may be left empty: then it holds for all that it says.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
@@ -68,7 +71,7 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 /// The best of them. Nothing: none has anything to say.
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = BoundEffort::kQuick);
 
-/// "swap,remat" and the like.
-std::string with_text(bool swap, bool remat);
+/// "swap,remat" and the like, with "order" in front if plans may change the order.
+std::string with_text(bool swap, bool remat, bool order = false);
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// What one policy of a chain restricts itself to: "swap", "remat", or "" for whatever its kind does.
+/// What one policy of a chain restricts itself to, as in "order+swap"; "" for whatever its kind does.
 std::string restriction(const PolicyInfo& info, const Spec& spec) {
   const auto has_with = std::any_of(info.options.begin(), info.options.end(),
                                     [](const OptionInfo& option) { return option.name == "with"; });
@@ -19,7 +19,7 @@ std::string restriction(const PolicyInfo& info, const Spec& spec) {
 }
 
 struct Allowed {
-  bool swap = false, remat = false;
+  bool swap = false, remat = false, order = false;
 };
 
 Allowed allowed(const PolicyChain& chain) {
@@ -27,8 +27,11 @@ Allowed allowed(const PolicyChain& chain) {
   for (const Spec& one : chain.policies) {
     const PolicyInfo& info = find_policy(one.name);
     const std::string only = restriction(info, one);
-    all.swap |= (info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid) && only != "remat";
-    all.remat |= (info.kind == PolicyKind::kRemat || info.kind == PolicyKind::kHybrid) && only != "swap";
+    const auto names = [&](const char* word) { return only.find(word) != std::string::npos; };
+    const auto may = [&](const char* word) { return only.empty() || names(word); };
+    all.swap |= (info.kind == PolicyKind::kSwap || info.kind == PolicyKind::kHybrid) && may("swap");
+    all.remat |= (info.kind == PolicyKind::kRemat || info.kind == PolicyKind::kHybrid) && may("remat");
+    all.order |= info.kind == PolicyKind::kOrder || names("order");
   }
   return all;
 }
@@ -36,12 +39,12 @@ Allowed allowed(const PolicyChain& chain) {
 }  // namespace
 
 std::string allowed_by(const PolicyChain& policy) {
-  const auto [swap, remat] = allowed(policy);
-  return with_text(swap, remat);
+  const auto [swap, remat, order] = allowed(policy);
+  return with_text(swap, remat, order);
 }
 
 BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
-  const auto [swap, remat] = allowed(spec.policy);
+  const auto [swap, remat, order] = allowed(spec.policy);
   return {.trace = trace,
           .machine = spec.machine,
           .capacity = spec.capacity,
@@ -49,7 +52,8 @@ BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
           .remat = remat,
           .assume = spec.assume,
           .iterations = spec.steady ? 1 : spec.iterations,
-          .steady = spec.steady};
+          .steady = spec.steady,
+          .order = order};
 }
 
 std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {
@@ -57,7 +61,7 @@ std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {
   // What swaps cost is the machine's; nothing else is.
   const std::string key = fmt::format(
       "{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), query.swap ? machine_file(spec.machine) : "", spec.capacity.count(),
-      with_text(query.swap, query.remat), spec.assume.name, query.iterations, query.steady);
+      with_text(query.swap, query.remat, query.order), spec.assume.name, query.iterations, query.steady);
   std::promise<std::optional<Bound>> promise;
   std::shared_future<std::optional<Bound>> known;
   {

@@ -12,8 +12,7 @@
 
 namespace tidepool {
 
-/// What a chain of policies may do: "", "swap", "remat" or "swap,remat". A policy with an option "with" whose value is
-/// swap or remat does only that.
+/// What a chain of policies may do, as with_text() says. A policy with an option "with" does only what its value names.
 /// @throws InputError  for an unknown policy or option
 std::string allowed_by(const PolicyChain& policy);
 

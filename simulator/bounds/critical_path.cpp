@@ -51,6 +51,7 @@ const RegisterBound kRegistered{
     {.name = "critical-path",
      .summary = "the step without any limit: the longest chain of ops that wait for each other",
      .steady = true,
+     .order = true,
      .compute = critical_path}};
 
 }  // namespace

@@ -50,7 +50,7 @@ std::string name_of(const Trace& trace, OpId op) {
   return fmt::format("op {} ({})", op.value(), trace.text(trace.op(op).name));
 }
 
-/// For plans that swap.
+/// For plans that swap, and for plans in any order.
 std::optional<Bound> largest_working_set(const BoundQuery& query) {
   const Trace& trace = query.trace;
   const std::vector<Bytes> beside = pinned_beside(trace, query.assume);
@@ -72,6 +72,7 @@ std::optional<Bound> largest_without_swaps(const BoundQuery& query) {
   for (const Buffer& buffer : trace.buffers())
     if (buffer.born_before) before += buffer.size;
   if (before > query.capacity) return too_large("what existed before the step", before);
+  if (query.order) return largest_working_set(query);
   const RecomputeModel model{trace, query.assume, StreamId{0}};
   const std::vector<Bytes> taken = irreplaceable_bytes(model);
   const auto largest = std::max_element(taken.begin(), taken.end());
@@ -93,6 +94,7 @@ std::optional<Bound> feasibility(const BoundQuery& query) {
 const RegisterBound kRegistered{{.name = "working-set",
                                  .summary = "no plan exists below the largest working set of an op",
                                  .steady = true,
+                                 .order = true,
                                  .compute = feasibility}};
 
 std::optional<Bound> keep_all(const BoundQuery& query) {

@@ -38,9 +38,9 @@ void print_json(const Arguments& arguments, const Trace& trace, Bytes ideal_peak
                                 {"assume", query.assume.name},
                                 {"iterations", query.iterations},
                                 {"steady", query.steady},
-                                {"with", with_text(query.swap, query.remat)},
-                                {"ideal_peak_bytes", ideal_peak.count()},
-                                {"free_from_bytes", free_from.count()}};
+                                {"with", with_text(query.swap, query.remat, query.order)},
+                                {"ideal_peak_bytes", ideal_peak.count()}};
+  if (!query.order) object["free_from_bytes"] = free_from.count();
   if (query.capacity != kNoLimit) object["capacity_bytes"] = query.capacity.count();
   object["feasible"] = bounds.empty() || bounds.back().feasible;
   object["bounds"] = nlohmann::ordered_json::array();
@@ -72,7 +72,7 @@ void print_table(const BoundQuery& query, Bytes ideal_peak, Nanos free, const st
 
 int run(const Arguments& arguments) {
   const Trace trace = load_trace(arguments.trace);
-  const PlanFreedom freedom = parse_with(arguments.with);
+  const PlanFreedom freedom = parse_with(arguments.with, true);
   const Grid grid{arguments.grid, trace};
   const int iterations = parse_iterations(arguments.iterations);
   const std::vector<Nanos> ends = earliest_ends(trace);
@@ -81,10 +81,10 @@ int run(const Arguments& arguments) {
   Bytes free_from;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const RunSpec spec = grid.at(i);
-    const BoundQuery query{trace,         spec.machine, spec.capacity, freedom.swap,
-                           freedom.remat, spec.assume,  iterations,    arguments.steady};
+    const BoundQuery query{trace,       spec.machine, spec.capacity,    freedom.swap, freedom.remat,
+                           spec.assume, iterations,   arguments.steady, freedom.order};
     const bool new_machine = machine != spec.machine;
-    if (new_machine) free_from = least_free_capacity(query);
+    if (new_machine && !freedom.order) free_from = least_free_capacity(query);
     machine = spec.machine;
     const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kAll);
     if (arguments.json) {
@@ -93,10 +93,11 @@ int run(const Arguments& arguments) {
     }
     if (i == 0)
       fmt::print("{}: no plan {} is faster{}, best last; {} without any limit, peak {}\n", arguments.trace,
-                 freedom.swap || freedom.remat ? fmt::format("with {}", arguments.with) : "that keeps everything",
+                 freedom.swap || freedom.remat || freedom.order ? fmt::format("with {}", arguments.with)
+                                                                : "that keeps everything",
                  arguments.steady ? " on the average of many iterations" : "", to_text(free),
                  to_text(grid.ideal_peak()));
-    if (new_machine)
+    if (new_machine && !freedom.order)
       fmt::print("{}: free of overhead in no less than {} ({} the peak)\n", machine->name, to_text(free_from),
                  fraction_text(free_from, grid.ideal_peak()));
     print_table(query, grid.ideal_peak(), free, bounds);
@@ -117,7 +118,8 @@ const RegisterCommand kRegistered{
            .required();
        app.add_option("--machine", arguments->grid.machine, "NAME (tidepool machines lists them) or a machine file")
            .capture_default_str();
-       app.add_option("--with", arguments->with, "what plans may do: swap, remat, swap,remat or none")
+       app.add_option("--with", arguments->with,
+                      "what plans may do: some of order, swap and remat, as in swap,remat, or none")
            .capture_default_str();
        app.add_option("--assume", arguments->grid.assume,
                       "what one paper's own simulator assumed: checkmate, moccasin or simrd");

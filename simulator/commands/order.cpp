@@ -7,15 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "simulator/order/alive.hpp"
 #include "simulator/order/foreach.hpp"
-#include "simulator/order/list_scheduling.hpp"
 #include "simulator/order/search.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/file/writer.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
-#include "traces/nearest.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
@@ -81,14 +80,13 @@ void print_table(const std::string& name, const Reordering& found) {
   fmt::print("  pairs of ops that keep their order: {}\n", kept.empty() ? "none" : kept);
 }
 
-OpOrder order_by(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies) {
-  if (rule == "lowest") return lowest_peak_order(lifetimes, dependencies);
-  if (rule == "recorded") return recorded_order(lifetimes);
-  if (rule == "least") return least_growth_order(lifetimes, dependencies);
-  if (rule == "eager") return eager_order(lifetimes, dependencies);
-  if (rule == "latest") return latest_order(lifetimes, dependencies);
-  throw InputError{
-      fmt::format("--rule: {}", unknown_name("rule", rule, {"eager", "latest", "least", "lowest", "recorded"}))};
+/// The order by the rule that was asked for.
+OpOrder order_asked(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies) {
+  try {
+    return order_by(rule, lifetimes, dependencies);
+  } catch (const InputError& error) {
+    throw error.at("--rule");
+  }
 }
 
 int run(const Arguments& arguments) {
@@ -110,8 +108,8 @@ int run(const Arguments& arguments) {
                          apart,
                          dependencies,
                          recorded_order(lifetimes).peak,
-                         order_by(arguments.rule, lifetimes, dependencies),
-                         peak_bound(lifetimes)};
+                         order_asked(arguments.rule, lifetimes, dependencies),
+                         alive_bound(lifetimes, dependencies)};
   if (!arguments.output.empty())
     write_file(arguments.output, to_trace_file(lifetimes.in_order(found.best.ops, found.best.rule)));
   arguments.json ? print_json(found) : print_table(arguments.trace, found);

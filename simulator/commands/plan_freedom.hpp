@@ -12,21 +12,24 @@ namespace tidepool {
 
 /// Actions that plans may take besides running each op of the program once.
 struct PlanFreedom {
-  bool swap = false, remat = false;
+  bool swap = false, remat = false, order = false;
 };
 
-/// Reads "swap,remat", either of them, or "none".
+/// Reads "swap,remat", either of them, or "none"; with `may_order`, also "order" beside any of them.
 /// @throws InputError  "--with: 'offload' is not what plans may do; expected swap, remat, swap,remat or none"
-inline PlanFreedom parse_with(const std::string& text) {
+inline PlanFreedom parse_with(const std::string& text, bool may_order = false) {
   PlanFreedom freedom;
   for (const std::string& word : split_list(text)) {
     if (word == "swap")
       freedom.swap = true;
     else if (word == "remat")
       freedom.remat = true;
+    else if (word == "order" && may_order)
+      freedom.order = true;
     else if (text != "none")
-      throw InputError{
-          fmt::format("--with: '{}' is not what plans may do; expected swap, remat, swap,remat or none", word)};
+      throw InputError{fmt::format(
+          "--with: '{}' is not what plans may do; expected {}", word,
+          may_order ? "some of order, swap and remat, as in order,swap, or none" : "swap, remat, swap,remat or none")};
   }
   return freedom;
 }

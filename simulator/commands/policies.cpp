@@ -35,6 +35,8 @@ std::string to_text(PolicyKind kind) {
       return "remat";
     case PolicyKind::kHybrid:
       return "hybrid";
+    case PolicyKind::kOrder:
+      return "order";
   }
   return "unknown";
 }

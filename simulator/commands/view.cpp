@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "simulator/commands/grid_options.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/sweep/result_row.hpp"
@@ -39,8 +40,9 @@ int run(const Arguments& arguments) {
     fmt::print("{} of {} after {}; the step takes {}\n", result.cycle.settled ? "a cycle" : "the last",
                result.cycle.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", result.cycle.iterations),
                result.cycle.lead_in, to_text(result.totals.makespan));
-  const History history = last_iterations(history_of(trace, spec, result.realised), result.cycle.iterations);
-  fmt::print("\n{}", view_text(trace, history, spec.capacity,
+  const PlannedStep step{trace, result.realised};
+  const History history = last_iterations(history_of(step.trace(), spec, result.realised), result.cycle.iterations);
+  fmt::print("\n{}", view_text(step.trace(), history, spec.capacity,
                                {.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()}));
   for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
   return 0;

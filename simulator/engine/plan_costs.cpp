@@ -4,12 +4,14 @@
 
 #include "simulator/engine/boundary.hpp"
 #include "simulator/engine/confirmation.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "simulator/run.hpp"
 
 namespace tidepool {
 
 std::vector<Totals> costs_of_iterations(const Trace& trace, const RunSpec& spec, const Plan& plan) {
-  Replay replay{trace, spec};
+  const PlannedStep step{trace, plan};
+  Replay replay{step.trace(), spec};
   replay.apply(plan.actions);
   return replay.finish();
 }

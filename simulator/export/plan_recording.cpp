@@ -7,6 +7,7 @@
 
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/timeline.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "traces/error.hpp"
 #include "traces/export/exporter.hpp"
 
@@ -218,6 +219,9 @@ const RegisterRecordingSource kPlans{
 
 }  // namespace
 
-Recording recording_of(const Trace& trace, const PlanFile& file) { return PlanRecorder{trace, file}.run(); }
+Recording recording_of(const Trace& trace, const PlanFile& file) {
+  const PlannedStep step{trace, file.plan};
+  return PlanRecorder{step.trace(), file}.run();
+}
 
 }  // namespace tidepool

@@ -8,9 +8,6 @@ namespace {
 
 using Ops = std::vector<std::uint32_t>;
 
-/// The most orders that move_ops() tries.
-constexpr int kMostMoves = 20'000;
-
 /// Moves all of `group`, positions in `order`, in front of position `to` (or behind it), keeping their order.
 Ops moved(const Ops& order, const std::vector<bool>& in_group, std::size_t to, bool behind) {
   Ops result, group;
@@ -39,8 +36,8 @@ std::vector<bool> closure(std::uint32_t op, const Ops& order, std::size_t first,
 
 }  // namespace
 
-OpOrder move_ops(OpOrder order, const Lifetimes& lifetimes, const Dependencies& dependencies) {
-  int left = kMostMoves;
+OpOrder move_ops(OpOrder order, const Lifetimes& lifetimes, const Dependencies& dependencies, int most) {
+  int left = most;
   const auto try_move = [&](const std::vector<bool>& group, std::size_t at, bool behind) {
     --left;
     Ops ops = moved(order.ops, group, at, behind);

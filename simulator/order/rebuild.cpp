@@ -4,7 +4,7 @@
 
 namespace tidepool {
 
-Rebuild::Rebuild(const Trace& trace)
+Rebuild::Rebuild(const Trace& trace, const std::vector<bool>& left_out)
     : trace_{trace},
       builder_{trace.data().streams},
       buffers_(trace.buffers().size()),
@@ -13,7 +13,8 @@ Rebuild::Rebuild(const Trace& trace)
   builder_.losses() = trace.data().losses;
   builder_.only_given_outputs();
   for (std::size_t i = 0; i < trace.buffers().size(); ++i)
-    if (trace.buffers()[i].born_before) buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
+    if (trace.buffers()[i].born_before && (left_out.empty() || !left_out[i]))
+      buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
 }
 
 void Rebuild::alloc(BufferId buffer) { buffers_[buffer.index()] = builder_.alloc(copied(builder_, trace_, buffer)); }
@@ -33,10 +34,12 @@ void Rebuild::run(OpId op, std::span<const Use> uses, Nanos duration) {
     if (uses[i].out.valid()) versions_[uses[i].out.index()] = made[i];
 }
 
-Trace Rebuild::finish() {
+Trace Rebuild::finish(Outputs outputs) {
   for (const VersionId old : trace_.outputs()) {
+    const BufferId buffer = buffer_of(trace_.version(old).buffer);
+    if (outputs == Outputs::kAlive && !(buffer.valid() && builder_.live(buffer))) continue;
     const VersionId made = versions_[old.index()];
-    builder_.output(made.valid() ? made : builder_.content(buffer_of(trace_.version(old).buffer)));
+    builder_.output(made.valid() ? made : builder_.content(buffer));
   }
   return builder_.finish();
 }

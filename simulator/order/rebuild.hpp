@@ -1,6 +1,7 @@
 // Copy of the ops of a trace into a new trace, in another order.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -14,7 +15,11 @@ namespace tidepool {
 /// Appends buffers and ops of a trace to a new one. Ops may come in any order in which they read the same versions.
 class Rebuild {
  public:
-  explicit Rebuild(const Trace& trace);
+  /// Outputs of the new trace: all of the old one, or those whose buffers have not been freed.
+  enum class Outputs : std::uint8_t { kAll, kAlive };
+
+  /// @param left_out  by buffer: it existed before the step, nothing uses it, and the new trace is without it; empty: none
+  explicit Rebuild(const Trace& trace, const std::vector<bool>& left_out = {});
 
   void alloc(BufferId buffer);
   void free(BufferId buffer) { builder_.free(buffer_of(buffer)); }
@@ -23,8 +28,8 @@ class Rebuild {
   /// Runs a part of `op`: some of its uses, for a duration.
   void run(OpId op, std::span<const Use> uses, Nanos duration);
   std::map<std::string, std::string>& meta() { return builder_.meta(); }
-  /// Ends the trace; its outputs are those of the old one.
-  Trace finish();
+  /// Ends the trace.
+  Trace finish(Outputs outputs = Outputs::kAll);
 
  private:
   BufferId buffer_of(BufferId old) const { return buffers_[old.index()]; }

@@ -1,12 +1,21 @@
 // Search for an order with a low peak.
 #pragma once
 
+#include <string>
+
 #include "simulator/order/dependencies.hpp"
+#include "simulator/order/moves.hpp"
 #include "simulator/order/op_order.hpp"
 
 namespace tidepool {
 
 /// The best order found by list scheduling, moves and, for few ops, exact search.
-OpOrder lowest_peak_order(const Lifetimes& lifetimes, const Dependencies& dependencies);
+/// @param most_moves  as for move_ops(); the exact search visits ten times as many sets of ops
+OpOrder lowest_peak_order(const Lifetimes& lifetimes, const Dependencies& dependencies, int most_moves = kMostMoves);
+
+/// The order by one of the rules "recorded", "least", "eager", "latest" and "lowest", the last with that many moves.
+/// @throws InputError  "no rule named 'last', did you mean 'least'?; known: ..."
+OpOrder order_by(const std::string& rule, const Lifetimes& lifetimes, const Dependencies& dependencies,
+                 int most_moves = kMostMoves);
 
 }  // namespace tidepool

@@ -98,6 +98,7 @@ struct History {
 };
 
 /// Follows `plan`, which simulate() has realised (complete, or up to where the run ended). O(actions log n).
+/// @param trace  PlannedStep::trace() of the plan
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
 }  // namespace tidepool

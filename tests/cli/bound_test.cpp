@@ -73,7 +73,8 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
   const ProgramResult with = run_program({"bound", trace, "--capacity", "0.5x", "--with", "swap,recompute"});
   CHECK(with.code == 2);
   CHECK(with.err ==
-        "tidepool: --with: 'recompute' is not what plans may do; expected swap, remat, swap,remat or none\n");
+        "tidepool: --with: 'recompute' is not what plans may do; expected some of order, swap and remat, as "
+        "in order,swap, or none\n");
   CHECK(run_program({"bound", trace}).code == 2);
   const ProgramResult capacity = run_program({"bound", trace, "--capacity", "half"});
   CHECK(capacity.code == 2);

@@ -42,7 +42,7 @@ TEST_CASE("tidepool order says what splitting, freeing and reordering do to the 
                                        "  an op for each tensor of a list, 185 ops     5.908 GiB\n"
                                        "  each buffer freed after its last use         5.908 GiB\n"
                                        "  in another order (moved)                      5.43 GiB      -8.1 %\n"
-                                       "  no order needs less than                     3.364 GiB     -43.1 %\n"
+                                       "  no order needs less than                     5.421 GiB      -8.2 %\n"
                                        "  pairs of ops that keep their order: data 229, overwrite 48, random 1\n"));
 }
 
@@ -54,6 +54,54 @@ TEST_CASE("a plan for the new order keeps every byte on real memory") {
               .code == 0);
   const Json validated = json_of({"validate", plan, "--trace", step, "--backend", "host", "--json"});
   CHECK(validated.at("corrupt_bytes") == 0);
+}
+
+TEST_CASE("a plan for the recorded trace brings its order with it") {
+  const ScratchFolder folder;
+  const std::string plan = folder.file("step.plan");
+  const Json run = json_of({"simulate", kSamples + "vgg16.tide", "--policy", "order-peak", "--pool", "ideal",
+                            "--capacity", "0.93x", "--first", "--plan-out", plan, "--json"});
+  CHECK(run.at("outcome") == "ok");
+  CHECK(run.at("overhead_ratio") == 1.0);
+  CHECK(run.at("peak_bytes") < 0.93 * run.at("ideal_peak_bytes").get<double>());
+  const Json validated = json_of({"validate", plan, "--trace", kSamples + "vgg16.tide", "--detail", "--json"});
+  CHECK(validated.at("corrupt_bytes") == 0);
+  CHECK(validated.at("order") == "eager");
+  CHECK(validated.at("measured_peak_bytes") == run.at("peak_bytes"));
+  CHECK_THAT(run_program({"validate", plan, "--trace", kSamples + "vgg16.tide"}).out,
+             ContainsSubstring("order-peak on ideal, " + std::to_string(validated.at("actions").get<int>()) +
+                               " actions, ops in another order (eager)\n"));
+
+  const ProgramResult other = run_program({"validate", plan, "--trace", kSamples + "unet.tide"});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, ContainsSubstring("step.plan:1: made for trace "));
+  const ProgramResult live = run_program({"run", "--plan", plan, "--trace", kSamples + "vgg16.tide", "--", "true"});
+  CHECK(live.code == 2);
+  CHECK_THAT(live.err, Catch::Matchers::EndsWith("step.plan: runs the ops in another order (eager); expected a plan in "
+                                                 "the order of the job\n"));
+}
+
+TEST_CASE("runs in another order are viewed, and not explained") {
+  const std::vector<std::string> run{
+      kSamples + "vgg16.tide", "--policy", "order-peak", "--pool", "ideal", "--capacity", "0.93x", "--first"};
+  std::vector<std::string> view{"view"}, explain{"simulate"};
+  view.insert(view.end(), run.begin(), run.end());
+  explain.insert(explain.end(), run.begin(), run.end());
+  explain.emplace_back("--explain");
+  CHECK(run_program(view).code == 0);
+  const ProgramResult explained = run_program(explain);
+  CHECK(explained.code == 1);
+  CHECK_THAT(explained.out, ContainsSubstring("error: 'order-peak' puts ops into another order, and decisions name ops "
+                                              "of that; expected the step that 'tidepool order -o' writes\n"));
+}
+
+TEST_CASE("tidepool bound has bounds for every order") {
+  const Json any = json_of({"bound", kSamples + "vgg16.tide", "--capacity", "0.9x", "--with", "order", "--json"});
+  CHECK(any.at("with") == "order");
+  CHECK(any.at("feasible") == false);  // no order needs less than 0.918 of the recorded peak
+  CHECK(any.at("bounds").back().at("name") == "order-load");
+  const Json more = json_of({"bound", kSamples + "vgg16.tide", "--capacity", "0.92x", "--with", "order", "--json"});
+  CHECK(more.at("feasible") == true);
 }
 
 TEST_CASE("what cannot be reordered is refused") {

@@ -23,7 +23,8 @@ TEST_CASE("tidepool policies --json lists every pool and policy with its options
     CHECK_FALSE(entry.at("summary").get<std::string>().empty());
     CHECK_FALSE(entry.at("paper").get<std::string>().empty());
     const std::string kind = entry.at("kind");
-    CHECK((kind == "pool" || kind == "swap" || kind == "remat" || kind == "hybrid" || kind == "none"));
+    CHECK(
+        (kind == "pool" || kind == "swap" || kind == "remat" || kind == "hybrid" || kind == "order" || kind == "none"));
     for (const Json& option : entry.at("options"))
       for (const char* key : {"name", "default", "unit", "meaning"}) CHECK(option.at(key).is_string());
   }

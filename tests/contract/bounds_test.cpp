@@ -35,7 +35,8 @@ class Judge {
     const Result result = simulate(trace_, spec);
     if (result.outcome != Outcome::kOk) return 0;
     const BoundQuery query = query_of(trace_, spec);
-    const auto [found, is_new] = known_.try_emplace({with_text(query.swap, query.remat), spec.capacity.count()});
+    const auto [found, is_new] =
+        known_.try_emplace({with_text(query.swap, query.remat, query.order), spec.capacity.count()});
     if (is_new) found->second = compute_bounds(query, effort);
     int strong = 0;
     for (const Bound& bound : found->second) {

@@ -139,7 +139,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
           const std::optional<Nanos> time = time_of(trace, spec);
           if (!time) continue;
           const BoundQuery query = query_of(trace, spec);
-          const auto [bounds, is_new] = known.try_emplace(with_text(query.swap, query.remat));
+          const auto [bounds, is_new] = known.try_emplace(with_text(query.swap, query.remat, query.order));
           if (is_new) bounds->second = compute_bounds(query, BoundEffort::kAll);
           for (const Bound& bound : bounds->second) {
             INFO(fmt::format("seed {} machine {} at {} %, {}: {} says {} ({})", seed, m, percent, policy, bound.name,

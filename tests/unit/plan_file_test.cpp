@@ -126,8 +126,8 @@ TEST_CASE("a wrong plan file is refused with its line") {
   CHECK(refusal("") == "run.plan: is empty; expected a plan");
   CHECK_THAT(refusal("not a plan"), ContainsSubstring("run.plan:1: not JSON ("));
   CHECK(refusal("{}") == "run.plan:1: no 'tidepool_plan'; it is required");
-  CHECK(replaced("\"tidepool_plan\":1", "\"tidepool_plan\":2") ==
-        "run.plan:1: plan format 2; this tidepool reads format 1");
+  CHECK(replaced("\"tidepool_plan\":1", "\"tidepool_plan\":3") ==
+        "run.plan:1: plan format 3; this tidepool reads formats 1 and 2");
   CHECK(replaced(trace.hash(), "0123456789abcdef") ==
         "run.plan:1: made for trace 0123456789abcdef; expected the trace given, " + trace.hash());
   CHECK(replaced("\"seed\":\"18446744073709551615\"", "\"seed\":\"18446744073709551616\"") ==

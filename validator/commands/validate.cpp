@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "simulator/order/ordered_step.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
 #include "traces/command.hpp"
@@ -26,7 +27,7 @@ struct Arguments {
 
 struct Subject {
   const Arguments& arguments;
-  const Trace& trace;
+  const Trace& trace;  ///< PlannedStep::trace() of the plan
   const PlanFile& file;
   const Validation& result;
 };
@@ -138,6 +139,7 @@ Json to_json(const Subject& subject) {
   }
   json["predicted_peak_bytes"] = file.predicted.peak.count();
   json["actions"] = file.plan.actions.size();
+  if (file.plan.order) json["order"] = file.plan.order->rule;
   if (const ExecutionReport* const run = result.checked ? &*result.checked : shown(result)) {
     json["measured_peak_bytes"] = run->peak.count();
     json["read_bytes"] = run->read.count();
@@ -194,7 +196,8 @@ void print(const Subject& subject) {
   if (!result.message.empty()) print_row("because", result.message);
   if (!result.device.empty()) print_row("device", result.device);
   print_row("plan",
-            fmt::format("{} on {}, {} actions", file.spec.policy.text, file.spec.pool.text, file.plan.actions.size()));
+            fmt::format("{} on {}, {} actions{}", file.spec.policy.text, file.spec.pool.text, file.plan.actions.size(),
+                        file.plan.order ? fmt::format(", ops in another order ({})", file.plan.order->rule) : ""));
   print_row("predicted time", fmt::format("{} on {}", to_text(result.predicted.makespan), file.spec.machine.name));
   if (result.comparison) print_comparison(subject);
   print_row("predicted peak", to_text(file.predicted.peak));
@@ -220,7 +223,8 @@ int run(const Arguments& arguments) {
     for (MeasuredRun& run : runs) run.run_key = run_key(trace, file.spec);
     results->insert(runs);
   }
-  const Subject subject{arguments, trace, file, result};
+  const PlannedStep step{trace, file.plan};
+  const Subject subject{arguments, step.trace(), file, result};
   if (arguments.json)
     fmt::print("{}\n", json_text(to_json(subject)));
   else

@@ -143,8 +143,9 @@ class Run {
       const Expected& expected = *program_.expected[step.iteration];
       const bool fill = step.kind == TaskKind::kFill;
       for (std::uint32_t i = 0; i < step.reads + step.writes; ++i) {
-        const VersionId version = program_.stretches[step.first + i].version;
-        spans[step.first + i].number = i < step.reads || fill ? expected.content[version.index()] : version.value();
+        const WordRange& range = program_.stretches[step.first + i];
+        spans[step.first + i].number =
+            i < step.reads || fill ? expected.content[range.version.index()] : range.recorded.value();
       }
       const Nanos duration = step.kind == TaskKind::kRun ? trace_.op(step.op).duration : Nanos{};
       works.push_back({step.first, step.reads, step.writes, fill, step.seed,

@@ -24,7 +24,8 @@ struct RunOptions {
 /// content, that work does not disturb the timing.
 /// A refusal or failure of the device is an outcome with the failed call, not an exception, and every wait ends.
 /// After kStuck, and after kDeviceError, the device cannot be used any more.
-/// @param program  made from `trace` and `plan`
+/// @param trace    PlannedStep::trace() of the plan
+/// @param program  made from the plan
 /// @throws PlanError  for a program that touches memory that it does not have
 ExecutionReport run_program(const Gpu& gpu, const Trace& trace, const Plan& plan, const DeviceProgram& program,
                             const RunOptions& options);

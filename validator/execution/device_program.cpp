@@ -52,13 +52,14 @@ class Packed {
 
 class Builder final : public Backend {
  public:
-  Builder(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options)
-      : trace_{trace},
+  Builder(const PlannedStep& step, const Plan& plan, const DeviceProgramOptions& options)
+      : trace_{step.trace()},
+        reference_{step},
         content_{options.content},
-        scale_{trace, plan, options.aim, options.least_unit},
-        launches_{trace},
-        program_{.lanes = {static_cast<std::uint32_t>(trace.data().streams.size())},
-                 .expected = {std::make_shared<Expected>(Expected::first(trace))},
+        scale_{trace_, plan, options.aim, options.least_unit},
+        launches_{reference_.recorded()},
+        program_{.lanes = {static_cast<std::uint32_t>(trace_.data().streams.size())},
+                 .expected = {std::make_shared<Expected>(reference_.first())},
                  .unit = scale_.unit()},
         host_{program_.lanes.count()},
         unaddressed_{program_.lanes.count()},
@@ -97,7 +98,7 @@ class Builder final : public Backend {
   }
 
   void next_iteration() override {
-    program_.expected.push_back(std::make_shared<Expected>(program_.expected.back()->next(trace_)));
+    program_.expected.push_back(std::make_shared<Expected>(reference_.next(*program_.expected.back())));
     launches_.next_iteration();
   }
 
@@ -154,7 +155,7 @@ class Builder final : public Backend {
 
   void add_step(const Task& task) {
     DeviceStep step{.kind = task.kind, .lane = task.lane, .action = task.action, .op = task.op};
-    step.seed = task.kind == TaskKind::kRun ? launches_.seed(task.op) : 0;
+    step.seed = task.kind == TaskKind::kRun ? launches_.seed(reference_.op(task.op)) : 0;
     step.iteration = static_cast<std::uint32_t>(program_.expected.size() - 1);
     step.first = static_cast<std::uint32_t>(program_.stretches.size());
     step.reads = static_cast<std::uint32_t>(task.reads.size());
@@ -168,9 +169,11 @@ class Builder final : public Backend {
   /// @param whole  all words of the place, not only those of the content
   WordRange stretch(const Operand& operand, bool whole) const {
     const Bytes size = trace_.size(operand.version);
-    if (size == Bytes{}) return {.version = operand.version};
+    const VersionId recorded = reference_.version(operand.version);
+    if (size == Bytes{}) return {.version = operand.version, .recorded = recorded};
     const Memory& memory = memory_[operand.place];
-    WordRange made{.on_host = memory.on_host, .count = scale_.words(size), .version = operand.version};
+    WordRange made{
+        .on_host = memory.on_host, .count = scale_.words(size), .version = operand.version, .recorded = recorded};
     if (memory.offset == kNoAddress) {
       made.word = static_cast<std::size_t>(memory.own.first.count() / kWordBytes) + (memory.on_host ? 0 : kUnaddressed);
       made.covered = made.count;
@@ -211,6 +214,7 @@ class Builder final : public Backend {
   }
 
   const Trace& trace_;
+  const Reference reference_;
   const bool content_;
   const Scale scale_;
   Launches launches_;
@@ -226,9 +230,10 @@ class Builder final : public Backend {
 }  // namespace
 
 DeviceProgram make_program(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options) {
-  require_known(trace, plan);
-  Builder builder{trace, plan, options};
-  const Bytes peak = execute(trace, plan, {options.copy_on_write, options.content}, builder);
+  const PlannedStep step{trace, plan};
+  require_known(step.trace(), plan);
+  Builder builder{step, plan, options};
+  const Bytes peak = execute(step.trace(), plan, {options.copy_on_write, options.content}, builder);
   return builder.finish(peak);
 }
 

@@ -64,6 +64,24 @@ void Expected::run_program(const Trace& trace) {
   }
 }
 
+Expected Reference::first() const { return executed(Expected::first(recorded_)); }
+
+Expected Reference::next(const Expected& before) const {
+  if (ordered_ == nullptr) return before.next(recorded_);
+  Expected recorded{std::vector<std::uint64_t>(recorded_.versions().size()), before.draws, before.iteration};
+  for (std::size_t i = 0; i < before.content.size(); ++i)
+    if (const VersionId v = version(VersionId{i}); v.valid()) recorded.content[v.index()] = before.content[i];
+  return executed(recorded.next(recorded_));
+}
+
+Expected Reference::executed(const Expected& recorded) const {
+  if (ordered_ == nullptr) return recorded;
+  Expected made{std::vector<std::uint64_t>(executed_.versions().size()), recorded.draws, recorded.iteration};
+  for (std::size_t i = 0; i < made.content.size(); ++i)
+    if (const VersionId v = version(VersionId{i}); v.valid()) made.content[i] = recorded.content[v.index()];
+  return made;
+}
+
 std::vector<VersionId> last_versions(const Trace& trace) {
   std::vector<VersionId> last(trace.buffers().size());
   for (std::size_t i = 0; i < trace.versions().size(); ++i)

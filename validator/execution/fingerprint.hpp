@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "simulator/order/ordered_step.hpp"
 #include "traces/trace.hpp"
 #include "validator/execution/mix.hpp"
 
@@ -46,6 +47,31 @@ struct Expected {
 
  private:
   void run_program(const Trace& trace);
+};
+
+/// The program whose bytes a plan must compute: the recorded one, also for a plan in another order. Ops and versions of
+/// the plan's step make the content of those of the recorded step that they are.
+class Reference {
+ public:
+  explicit Reference(const PlannedStep& step)
+      : executed_{step.trace()},
+        ordered_{step.ordered()},
+        recorded_{ordered_ != nullptr ? ordered_->recorded() : executed_} {}
+
+  const Trace& recorded() const { return recorded_; }
+  OpId op(OpId op) const { return ordered_ != nullptr ? ordered_->recorded_op(op) : op; }
+  /// None for a version that no op uses.
+  VersionId version(VersionId v) const { return ordered_ != nullptr ? ordered_->recorded_version(v) : v; }
+  /// Expected contents by version of the plan's step.
+  Expected first() const;
+  Expected next(const Expected& before) const;
+
+ private:
+  Expected executed(const Expected& recorded) const;
+
+  const Trace& executed_;
+  const OrderedStep* ordered_;
+  const Trace& recorded_;
 };
 
 /// The version that each buffer holds when the step ends, by buffer.

@@ -46,15 +46,16 @@ struct LaneLog {
 
 class HostBackend final : public Backend {
  public:
-  HostBackend(const Trace& trace, const Plan& plan, const HostOptions& options)
-      : trace_{trace},
+  HostBackend(const PlannedStep& step, const Plan& plan, const HostOptions& options)
+      : trace_{step.trace()},
+        reference_{step},
         plan_{plan},
         options_{options},
-        lanes_{static_cast<std::uint32_t>(trace.data().streams.size())},
-        scale_{trace, plan, options.arena},
+        lanes_{static_cast<std::uint32_t>(trace_.data().streams.size())},
+        scale_{trace_, plan, options.arena},
         arena_{zero_words(scale_.arena_words())},
-        expected_{std::make_shared<Expected>(Expected::first(trace))},
-        launches_{trace},
+        expected_{std::make_shared<Expected>(reference_.first())},
+        launches_{reference_.recorded()},
         logs_(lanes_.count()),
         start_{Clock::now()} {
     if (options.threads) threads_.emplace(lanes_.count(), options.patience);
@@ -80,7 +81,7 @@ class HostBackend final : public Backend {
     Job job{task.kind, task.lane, task.action, task.op, 0, {}, {}, expected_};
     for (const Operand& operand : task.reads) job.reads.push_back(bind(operand));
     for (const Operand& operand : task.writes) job.writes.push_back(bind(operand));
-    if (task.kind == TaskKind::kRun) job.seed = launches_.seed(task.op, options_.faults.redraw);
+    if (task.kind == TaskKind::kRun) job.seed = launches_.seed(reference_.op(task.op), options_.faults.redraw);
     if (!threads_) return perform(job);
     std::vector<Wait> waits(task.waits.begin(), task.waits.end());
     std::erase_if(waits, [&](Wait wait) { return ignored(wait.lane); });
@@ -90,7 +91,7 @@ class HostBackend final : public Backend {
   }
 
   void next_iteration() override {
-    expected_ = std::make_shared<Expected>(expected_->next(trace_));
+    expected_ = std::make_shared<Expected>(reference_.next(*expected_));
     launches_.next_iteration();
   }
 
@@ -188,7 +189,7 @@ class HostBackend final : public Backend {
     for (const Bound& input : job.reads) found.push_back(compare(job, input, log));
     const std::uint64_t content = op_content(job.seed, found);
     for (const Bound& output : job.writes) {
-      fill_words(output.content, output_content(content, output.version.value()));
+      fill_words(output.content, output_content(content, reference_.version(output.version).value()));
       add_capped(log.bytes, trace_.size(output.version));
     }
   }
@@ -245,6 +246,7 @@ class HostBackend final : public Backend {
   }
 
   const Trace& trace_;
+  const Reference reference_;
   const Plan& plan_;
   const HostOptions& options_;
   const LaneTable lanes_;
@@ -262,9 +264,10 @@ class HostBackend final : public Backend {
 }  // namespace
 
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options) {
-  require_known(trace, plan);
-  HostBackend backend{trace, plan, options};
-  const Bytes peak = execute(trace, plan, {options.copy_on_write}, backend);
+  const PlannedStep step{trace, plan};
+  require_known(step.trace(), plan);
+  HostBackend backend{step, plan, options};
+  const Bytes peak = execute(step.trace(), plan, {options.copy_on_write}, backend);
   return backend.finish(peak);
 }
 

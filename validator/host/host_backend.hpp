@@ -30,7 +30,8 @@ using HostOutcome = ExecutionOutcome;
 
 /// Executes `plan`. An op compares every word of its inputs with the expected content and writes outputs whose words
 /// depend on the words that it read; in-place updates replace the bytes at their place; places that end are cleared. At
-/// the end, every output of the trace is compared, on the device or on the host.
+/// the end, every output of the trace is compared, on the device or on the host. The expected content is that of the
+/// recorded order, also if the plan has an order of its own.
 /// @throws PlanError   for a plan that no memory could execute, naming the action
 /// @throws InputError  for a plan that has more pieces than `arena` has words
 HostReport execute_on_host(const Trace& trace, const Plan& plan, const HostOptions& options = {});

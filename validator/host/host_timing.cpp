@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "simulator/order/ordered_step.hpp"
 #include "validator/execution/execute.hpp"
 #include "validator/execution/time_comparison.hpp"
 #include "validator/host/clock.hpp"
@@ -150,9 +151,10 @@ class TimedHost final : public Backend {
 }  // namespace
 
 ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options) {
-  require_known(trace, plan);
-  TimedHost backend{trace, plan, options};
-  return backend.finish(execute(trace, plan, {options.copy_on_write, false}, backend));
+  const PlannedStep step{trace, plan};
+  require_known(step.trace(), plan);
+  TimedHost backend{step.trace(), plan, options};
+  return backend.finish(execute(step.trace(), plan, {options.copy_on_write, false}, backend));
 }
 
 }  // namespace tidepool

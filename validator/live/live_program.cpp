@@ -172,6 +172,9 @@ class Lowering {
 }  // namespace
 
 std::string live_program(const Trace& trace, const PlanFile& file, const std::string& plan_name) {
+  if (file.plan.order)
+    throw InputError{fmt::format("{}: runs the ops in another order ({}); expected a plan in the order of the job",
+                                 plan_name, file.plan.order->rule)};
   return Lowering{trace, file, plan_name}.text();
 }
 

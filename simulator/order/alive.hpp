@@ -1,0 +1,42 @@
+// What must be alive while an op runs, in every order of a step's ops.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/order/dependencies.hpp"
+#include "simulator/order/lifetimes.hpp"
+
+namespace tidepool {
+
+/// A set of small numbers for each op.
+class OpSets {
+ public:
+  OpSets(std::size_t ops, std::size_t numbers) : words_{(numbers + 63) / 64}, bits_(ops * words_) {}
+  void add(std::size_t op, std::size_t number) { bits_[op * words_ + number / 64] |= std::uint64_t{1} << number % 64; }
+  bool has(std::size_t op, std::size_t number) const {
+    return (bits_[op * words_ + number / 64] >> number % 64 & 1) != 0;
+  }
+  /// Adds the numbers of another op.
+  void add_all(std::size_t op, std::size_t other) {
+    for (std::size_t i = 0; i < words_; ++i) bits_[op * words_ + i] |= bits_[other * words_ + i];
+  }
+
+ private:
+  std::size_t words_;
+  std::vector<std::uint64_t> bits_;
+};
+
+/// The most ops of a step that reachable_ops() is called for: its sets then take 100 MB together.
+inline constexpr std::size_t kMostReached = 20'000;
+
+/// By op: the ops that run before it (or after it) in every order, itself left out.
+/// @param edges  Dependencies::before, or Dependencies::after with `forward` false
+OpSets reachable_ops(const std::vector<std::vector<std::uint32_t>>& edges, bool forward);
+
+/// A lower bound on the peak of every order, if nothing is dropped or copied to the host: while an op runs, a buffer is
+/// alive that the op needs, or that an earlier and a later op need, where earlier and later hold in every order.
+/// O(ops * (dependencies + buffers)).
+Bytes alive_bound(const Lifetimes& lifetimes, const Dependencies& dependencies);
+
+}  // namespace tidepool

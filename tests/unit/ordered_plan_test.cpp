@@ -1,0 +1,238 @@
+// Plans that run the ops of a step in another order: files, execution, refusals, policies and bounds.
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "simulator/bounds/bound_cache.hpp"
+#include "simulator/optimum/optimum.hpp"
+#include "simulator/order/ordered_step.hpp"
+#include "simulator/plan_file.hpp"
+#include "simulator/registry.hpp"
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/effort.hpp"
+#include "tests/known_uses.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+#include "traces/error.hpp"
+#include "validator/execution/device_program.hpp"
+#include "validator/host/host_backend.hpp"
+
+using namespace tidepool;
+using tidepool::tests::kOptimised;
+
+namespace {
+
+constexpr Evidence kSchema = Evidence::kSchema;
+
+/// Two gradients of 50, made one after the other, and an update of each weight (10) at the end. Recorded, 120 bytes are
+/// alive at once; 70 if each update comes as soon as its gradient is there.
+Trace two_updates() {
+  TraceBuilder build;
+  const BufferId weight[] = {build.existing({.size = 10_B}), build.existing({.size = 10_B})};
+  BufferId gradient[2];
+  for (int i = 0; i < 2; ++i) {
+    gradient[i] = build.alloc({.size = 50_B});
+    build.run({.name = build.text("backward"), .duration = 100_ns}, {{gradient[i], Access::kWrite, kSchema}});
+  }
+  for (int i = 0; i < 2; ++i)
+    build.run({.name = build.text("update"), .duration = 10_ns},
+              {{weight[i], Access::kReadWrite, kSchema}, {gradient[i], Access::kRead, kSchema}});
+  for (const BufferId each : gradient) build.free(each);
+  return build.finish();
+}
+
+const std::vector<std::uint32_t> kEager{0, 2, 1, 3};
+
+RunSpec in_70_bytes(const std::string& policy) {
+  return {.pool = "ideal", .policy = policy, .capacity = 70_B, .machine = tests::uneven()};
+}
+
+std::string refusal(const Trace& trace, const StepOrder& order) {
+  try {
+    const OrderedStep step{trace, order};
+  } catch (const PlanError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool reads_the_recorded_bytes(const Trace& trace, const Plan& plan) {
+  const HostReport report = execute_on_host(trace, plan, {.threads = false, .arena = 1_MiB});
+  UNSCOPED_INFO(report.message);
+  return report.outcome == HostOutcome::kOk && report.corrupt == 0_B;
+}
+
+}  // namespace
+
+TEST_CASE("a plan may run ops in another order, and costs no time for it") {
+  const Trace trace = two_updates();
+  CHECK(simulate(trace, in_70_bytes("none")).outcome == Outcome::kOutOfMemory);
+  const RunSpec spec = in_70_bytes("order-peak");
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.makespan == result.baseline);
+  CHECK(result.totals.peak == 70_B);
+  REQUIRE(result.realised.order);
+  CHECK(result.realised.order->ops == kEager);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  CHECK(reads_the_recorded_bytes(trace, result.realised));
+  require_sound(make_program(trace, result.realised, {}));
+}
+
+TEST_CASE("with the memory for the recorded order, it stays") {
+  RunSpec spec = in_70_bytes("order-peak");
+  spec.capacity = 120_B;
+  CHECK_FALSE(simulate(two_updates(), spec, true).realised.order);
+}
+
+TEST_CASE("the policies after order-peak plan the step in its order") {
+  RunSpec spec = in_70_bytes("order-peak(rule=eager)+lru-swap");
+  spec.capacity = 65_B;
+  spec.overhead_limit.reset();
+  const Trace trace = two_updates();
+  const Result result = simulate(trace, spec, true);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(result.totals.swap_out >= 10_B);  // a weight
+  REQUIRE(result.realised.order);
+  CHECK(replay(trace, spec, result.realised) == result.totals);
+  CHECK(reads_the_recorded_bytes(trace, result.realised));
+}
+
+TEST_CASE("a file of a plan says which order it needs, and gives it back") {
+  const Trace trace = two_updates();
+  const RunSpec spec = in_70_bytes("order-peak");
+  const Result result = simulate(trace, spec, true);
+  const PlanFile file{trace.hash(), spec, result.totals, result.realised};
+  const std::string text = plan_text(file);
+  CHECK(text.starts_with("{\"tidepool_plan\":2,"));
+  CHECK_THAT(text, ContainsSubstring("\"order\":{\"rule\":\"eager\",\"lists_apart\":true,"
+                                     "\"ops\":[[0,1],[2,1],[1,1],[3,1]]}"));
+  CHECK(parse_plan(Input{"run.plan", text}, &trace).plan == result.realised);
+  CHECK(parse_plan(Input{"run.plan", text}).plan == result.realised);
+
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), from.size(), to);
+    try {
+      parse_plan(Input{"run.plan", wrong}, &trace);
+    } catch (const InputError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  CHECK(refused(trace.hash(), "0123456789abcdef") ==
+        "run.plan:1: made for trace 0123456789abcdef; expected the trace given, " + trace.hash());
+  CHECK(refused("[2,1],[1,1]", "[1,1]") == "run.plan:1: order: 3 ops; expected each of the step's 4 once");
+  CHECK(refused("[0,1],[2,1]", "[2,1],[0,1]") ==
+        "run.plan:1: order: op 2 before op 0; expected op 0 first: op 2 depends on it");
+  CHECK(refused("[3,1]", "[3,0]") == "run.plan:1: 'ops' is 0; expected 1 to 4294967292");
+}
+
+TEST_CASE("only orders of all ops that keep their dependencies are accepted") {
+  const Trace trace = two_updates();
+  CHECK(refusal(trace, {"", false, kEager}).empty());
+  CHECK(refusal(trace, {"", false, {0, 1, 2, 2}}) == "order: 4 ops; expected each of the step's 4 once");
+  CHECK(refusal(trace, {"", false, {0, 1, 2, 4}}) == "order: 4 ops; expected each of the step's 4 once");
+  CHECK(refusal(trace, {"", false, {3, 0, 1, 2}}) ==
+        "order: op 3 before op 1; expected op 1 first: op 3 depends on it");
+  TraceBuilder build{{"0", "1"}};
+  build.run({.name = build.text("op")}, {});
+  CHECK(refusal(build.finish(), {"", false, {0}}) ==
+        "order: 2 streams; expected a step of one: what orders ops of different streams is not all recorded");
+}
+
+TEST_CASE("every policy that reorders keeps the bytes of the recorded order, also over iterations") {
+  int reordered = 0, ended = 0;
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 150 : 20); ++seed) {
+    const std::optional<Trace> trace = tests::step_of_known_uses(seed, 12);
+    if (!trace) continue;
+    BoundCache bounds;
+    for (const char* policy : {"order-peak(effort=100)", "order-peak(rule=least)+lru-swap", "order-peak+dtr"})
+      for (const int percent : {60, 80, 95})
+        for (const int iterations : {1, 3}) {
+          INFO("seed " << seed << " " << policy << " at " << percent << " %, " << iterations << " iterations");
+          const RunSpec spec{.pool = seed % 2 == 0 ? "ideal" : "best-fit",
+                             .policy = policy,
+                             .capacity = trace->ideal_peak() * percent / 100,
+                             .machine = tests::uneven(),
+                             .iterations = iterations};
+          const Result result = simulate(*trace, spec, true);
+          REQUIRE(result.outcome != Outcome::kError);
+          const std::optional<Bound> bound = bounds.find(*trace, spec);
+          if (result.outcome != Outcome::kOk) continue;
+          ++ended;
+          reordered += result.realised.order ? 1 : 0;
+          CHECK(replay(*trace, spec, result.realised) == result.totals);
+          CHECK(reads_the_recorded_bytes(*trace, result.realised));
+          if (bound) CHECK(bound->feasible);
+          if (bound) CHECK(bound->makespan <= result.totals.makespan);
+        }
+  }
+  CHECK(ended > (kOptimised ? 500 : 50));
+  CHECK(reordered > (kOptimised ? 100 : 10));
+}
+
+TEST_CASE("bounds for any order are at most the optimum of every order") {
+  int infeasible = 0;
+  for (std::uint64_t seed = 1; seed <= (kOptimised ? 80 : 8); ++seed) {
+    const std::optional<Trace> trace = tests::step_of_known_uses(seed, 5);
+    if (!trace) continue;
+    std::vector<std::uint32_t> order(trace->ops().size());
+    std::iota(order.begin(), order.end(), 0u);
+    const Machine machine = tests::byte_per_nano();
+    for (const int percent : {45, 65, 85})
+      for (const auto& [swap, remat] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+        const Bytes capacity = trace->ideal_peak() * percent / 100;
+        std::optional<Nanos> best;
+        std::vector<std::uint32_t> next = order;
+        do {
+          std::optional<OrderedStep> step;
+          try {
+            step.emplace(*trace, StepOrder{"", false, next});
+          } catch (const PlanError&) {
+            continue;
+          }
+          const Optimum found = find_optimum({step->trace(), machine, capacity, swap, remat, false, 50'000});
+          if (found.feasible && (!best || found.makespan < *best)) best = found.makespan;
+        } while (std::next_permutation(next.begin(), next.end()));
+        BoundQuery query{.trace = *trace, .machine = machine, .capacity = capacity, .swap = swap, .remat = remat};
+        query.order = true;
+        for (const Bound& bound : compute_bounds(query, BoundEffort::kAll)) {
+          INFO("seed " << seed << " at " << percent << " %: " << bound.name << " with " << bound.with << ": "
+                       << bound.proof);
+          CHECK(bound.with.starts_with("order"));
+          infeasible += bound.feasible ? 0 : 1;
+          if (!best) continue;
+          CHECK(bound.feasible);
+          CHECK(bound.makespan <= *best);
+        }
+      }
+  }
+  CHECK(infeasible > 10);
+}
+
+TEST_CASE("content that is used before and after an op in every order is copied out before it and in after it") {
+  // a (100) is made first and read last; between them, each op reads what the one before it has made.
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 10_B}), c = build.alloc({.size = 100_B}),
+                 d = build.alloc({.size = 10_B});
+  const Op op{.name = build.text("op"), .duration = 10_ns};
+  build.run(op, {{a, Access::kWrite, kSchema}});
+  build.run(op, {{a, Access::kRead, kSchema}, {b, Access::kWrite, kSchema}});
+  build.run(op, {{b, Access::kRead, kSchema}, {c, Access::kWrite, kSchema}, {d, Access::kWrite, kSchema}});
+  build.run(op, {{d, Access::kRead, kSchema}, {a, Access::kRead, kSchema}});
+  for (const BufferId each : {a, b, c, d}) build.free(each);
+  const Trace trace = build.finish();
+  const Machine machine = tests::byte_per_nano();
+  const auto best = [&](Bytes capacity, bool swap) {
+    return *best_bound(
+        {.trace = trace, .machine = machine, .capacity = capacity, .swap = swap, .assume = {}, .order = true});
+  };
+  CHECK(best(215_B, true).makespan == 40_ns);  // 5 bytes take less time than the ops before and after op 2
+  // Op 2 uses 120 bytes, and 90 of the 220 that exist are away: out in 90 ns before it, in within 90 ns after it.
+  CHECK(best(130_B, true).name == "order-swap");
+  CHECK(best(130_B, true).makespan == 90_ns + 10_ns + 90_ns);
+  CHECK_FALSE(best(219_B, false).feasible);
+  CHECK(best(220_B, false).feasible);
+}
