@@ -19,6 +19,7 @@
 #include "policies/planning/search/improve.hpp"
 #include "policies/planning/search/improve_placed.hpp"
 #include "policies/planning/search/limit_search.hpp"
+#include "policies/planning/search/order_candidates.hpp"
 #include "policies/planning/search/placement.hpp"
 #include "policies/planning/search/rivals.hpp"
 #include "policies/planning/search/run_places.hpp"
@@ -43,8 +44,8 @@ namespace {
 ///      looked for below which they do, with plans made anew. Then the best is changed as in 2, but what sticks out of
 ///      the capacity counts. What the pool itself would make of each plan is tried, too; with with=swap, also of plans
 ///      for less memory.
-///   4. Compare: every other registered policy runs as well, unless a bound says that its kind cannot win; if one does,
-///      it answers. So tide is never worse than any of them in its setting.
+///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
+///      kind cannot win; if one does, it answers. So tide is never worse than any of them in its setting.
 ///   5. With robust=r: what was found, and what 1 to 3 find for links slower by r, is executed again as planned in
 ///      scenarios around the setting (see scenarios_around); what loses the least in its worst scenario answers, though
 ///      another may be faster where everything is as fast as it should be.
@@ -67,6 +68,8 @@ namespace {
 /// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers, unless
 /// robust ones are wanted.
 ///
+/// With with=order+..., all of that for the recorded order and for the best of others: never worse than without.
+///
 /// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
 /// twice as many with robust=, fewer where the step has more ops.
 class Tide final : public AnsweringPlanner {
@@ -75,8 +78,9 @@ class Tide final : public AnsweringPlanner {
       : effort_{std::llround(options.number("effort"))},
         least_{options.bytes("least")},
         seed_{options.seed()},
-        swaps_{options.word("with") != "remat"},
-        recomputes_{options.word("with") != "swap"},
+        swaps_{may(options, "swap")},
+        recomputes_{may(options, "remat")},
+        reorders_{may(options, "order")},
         fold_{options.flag("fold")},
         exact_{options.flag("exact")},
         robust_{options.number("robust")} {
@@ -84,13 +88,26 @@ class Tide final : public AnsweringPlanner {
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
   }
 
+  /// The order of the fastest plan: the recorded one, or of order_candidates() those whose quick plans are the fastest.
+  std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
+    if (!reorders_) return {};
+    found_ = best_of_all(trace, spec);
+    if (found_->loses_nothing()) return {};
+    const auto look = [&](const Trace& step) {
+      const std::int64_t full = std::exchange(effort_, std::min(effort_, std::max<std::int64_t>(effort_ / 10, 20)));
+      Result result = find(step, spec, false).result;
+      effort_ = full;
+      return result;
+    };
+    const auto improves = [&](const Trace& step) {
+      Best other = best_of_all(step, spec);
+      return better(other.result, found_->result) ? (found_ = std::move(other), true) : false;
+    };
+    return best_order(order_candidates(trace, spec, static_cast<int>(kMovesOfTry * effort_)), look, improves);
+  }
+
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
-    Best best = find(trace, spec, effort_ >= kEffortForRivals);
-    if (robust_ > 0 && best.result.outcome == Outcome::kOk && best.result.totals.eviction_count > 0)
-      best.answer = most_robust(best, trace, spec);
-    if (exact_ && robust_ == 0)
-      if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, swaps_, recomputes_, best.result))
-        best.answer = {std::move(exact->make), spec.overhead_limit};
+    const Best best = found_ ? *std::exchange(found_, std::nullopt) : best_of_all(trace, spec);
     RunSpec setting = spec;
     setting.overhead_limit = best.answer.overhead_limit;
     return answer_with(best.answer.make, trace, setting);
@@ -100,9 +117,9 @@ class Tide final : public AnsweringPlanner {
 
  private:
   static constexpr std::int64_t kMostOps = 3'000'000, kMostOpsOfCopies = 10'000'000, kMostOpsSelected = 2'400'000;
-  static constexpr std::int64_t kEffortForRivals = 50;
+  static constexpr std::int64_t kEffortForRivals = 50, kMovesOfTry = 33;
   static constexpr int kRounds = 5, kLimits = 8;
-  static constexpr std::size_t kFew = 12;  // drafts that are looked at again where robust ones are wanted
+  static constexpr std::size_t kFew = 12;  // drafts looked at again for robust ones
 
   /// What makes a plan once more, and the limit of the run that it was judged in.
   struct Answer {
@@ -123,6 +140,18 @@ class Tide final : public AnsweringPlanner {
     }
     bool loses_nothing() const { return result.outcome == Outcome::kOk && result.totals.makespan <= result.baseline; }
   };
+
+  Best best_of_all(const Trace& trace, const RunSpec& spec) {
+    Best best = find(trace, spec, effort_ >= kEffortForRivals);
+    if (robust_ > 0 && best.result.outcome == Outcome::kOk && best.result.totals.eviction_count > 0)
+      best.answer = most_robust(best, trace, spec);
+    if (exact_ && robust_ == 0)
+      if (std::optional<ExactAnswer> exact = exact_answer(trace, spec, swaps_, recomputes_, best.result)) {
+        best.result = exact->result;
+        best.answer = {std::move(exact->make), spec.overhead_limit};
+      }
+    return best;
+  }
 
   /// The plan that takes the least time.
   /// @param compares  with the other policies
@@ -173,17 +202,12 @@ class Tide final : public AnsweringPlanner {
     return *chosen;
   }
 
-  OnDemand room_maker() const {
-    return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
+  static bool may(const Options& options, std::string_view what) {
+    return options.word("with").find(what) != std::string::npos;
   }
 
-  /// What copies are planned with: links as they are while data moves both ways.
-  static Machine while_both_are_busy(Machine machine) {
-    for (Link* const link : {&machine.h2d, &machine.d2h}) {
-      *link = at_rate(std::move(*link), link->duplex_ppm);
-      link->latency += machine.submit;
-    }
-    return machine;
+  OnDemand room_maker() const {
+    return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
   }
 
   /// Plans that lose more than this are not worth waiting for.
@@ -208,8 +232,7 @@ class Tide final : public AnsweringPlanner {
     return recomputes_ ? kMostOps / simulated : std::min(kMostOpsOfCopies / simulated, kMostOpsSelected / planned);
   }
 
-  /// What is dropped when it is dead: all that is, if it is in the way somewhere; nothing where a paper's assumptions
-  /// hold.
+  /// What is dropped when it is dead: all that is, if it is in the way; nothing where a paper's assumptions hold.
   static std::vector<DeadContent> dead_content(const Trace& trace, const RunSpec& spec) {
     if (!spec.assume.name.empty() || trace.ops().empty()) return {};
     std::vector<DeadContent> dead = find_dead_content(trace);
@@ -240,7 +263,7 @@ class Tide final : public AnsweringPlanner {
     const Reruns reruns{trace, gaps};
     const std::vector<Nanos> costs =
         recomputes_ ? reruns.costs() : std::vector<Nanos>(gaps.size(), Reruns::kImpossible);
-    const Machine machine = while_both_are_busy(spec.machine);
+    const Machine machine = with_busy_links(spec.machine);
     Planning planning{trace, circle, gaps, reruns, machine, spec.capacity, recomputes_};
     const std::int64_t tries = std::min(wanted_tries(), std::max<std::int64_t>(most_tries(trace, spec), 32));
     const std::optional<Bytes> granule = granule_of(spec.pool);
@@ -449,8 +472,9 @@ class Tide final : public AnsweringPlanner {
   std::int64_t effort_;
   Bytes least_;
   std::uint64_t seed_;
-  bool swaps_, recomputes_, fold_, exact_;
+  bool swaps_, recomputes_, reorders_, fold_, exact_;
   double robust_;
+  std::optional<Best> found_;  // by reorder(), for plan()
   std::int64_t judged_ = 0;
 };
 
@@ -460,7 +484,8 @@ const RegisterPolicy kRegistered{
      .summary =
          "plans what is kept, copied and recomputed, and where; judged by simulation, never worse than the others",
      .paper = "ours",
-     .options = {{"with", "swap+remat", "swap|remat|swap+remat", "what it may do"},
+     .options = {{"with", "swap+remat", "swap|remat|swap+remat|order+swap|order+remat|order+swap+remat",
+                  "what it may do; with order, it also tries other orders of the ops"},
                  {"effort", "600", "number",
                   "plans to simulate, fewer where the step has more ops; from 50 on other policies as well"},
                  {"least", "64KiB", "bytes", "smaller buffers stay"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policies/planning/gaps/excess_tree.hpp"
+#include "simulator/sweep/robustness.hpp"
 
 namespace tidepool {
 namespace {
@@ -189,6 +190,14 @@ CopyOut copies_of(const GapPlan& plan) {
   const bool early =
       std::any_of(plan.copied.begin(), plan.copied.end(), [](const PlannedGap& each) { return each.copy != 0; });
   return early ? CopyOut::kWhenFree : CopyOut::kAtRelease;
+}
+
+Machine with_busy_links(Machine machine) {
+  for (Link* const link : {&machine.h2d, &machine.d2h}) {
+    *link = at_rate(std::move(*link), link->duplex_ppm);
+    link->latency += machine.submit;
+  }
+  return machine;
 }
 
 }  // namespace tidepool

@@ -73,4 +73,7 @@ void try_with_less(Trials& trials, const Planning& planning, const std::vector<N
 MixedSelection selection_of(const GapPlan& plan);
 CopyOut copies_of(const GapPlan& plan);
 
+/// The machine that copies are planned for: links as they are while data moves both ways.
+Machine with_busy_links(Machine machine);
+
 }  // namespace tidepool

@@ -1,0 +1,26 @@
+// Orders of a step that a planner may try.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "simulator/order/ordered_step.hpp"
+#include "simulator/result.hpp"
+#include "simulator/run_spec.hpp"
+#include "traces/trace.hpp"
+
+namespace tidepool {
+
+/// The step in the orders of the rules `eager`, `lowest`, `least` and `latest`, without those that run the ops as an
+/// earlier one does. Empty for what cannot be reordered, and under a paper's assumptions.
+/// @param moves  as for lowest_peak_order()
+std::vector<std::shared_ptr<const OrderedStep>> order_candidates(const Trace& trace, const RunSpec& spec, int moves);
+
+/// The last of the steps for which `improves` says so. They are asked in the order of their results by `look`, the best
+/// first, and no more than two of them.
+std::shared_ptr<const OrderedStep> best_order(std::vector<std::shared_ptr<const OrderedStep>> steps,
+                                              const std::function<Result(const Trace&)>& look,
+                                              const std::function<bool(const Trace&)>& improves);
+
+}  // namespace tidepool
