@@ -24,8 +24,12 @@ struct Kind {
   const char* name;
   std::vector<Change> (*propose)(const Question&);
 };
-constexpr std::array kKinds{Kind{"checkpoint", checkpoints}, Kind{"selective-checkpoint", selective_checkpoints},
-                            Kind{"offload", offloads}, Kind{"budget", budgets}, Kind{"batch", batches}};
+constexpr std::array kKinds{Kind{"checkpoint", checkpoints},
+                            Kind{"selective-checkpoint", selective_checkpoints},
+                            Kind{"early-updates", early_updates},
+                            Kind{"offload", offloads},
+                            Kind{"budget", budgets},
+                            Kind{"batch", batches}};
 
 bool has_modules(const Trace& trace) {
   return std::any_of(trace.ops().begin(), trace.ops().end(),

@@ -13,7 +13,7 @@ namespace tidepool {
 /// One change.
 struct Change {
   std::string kind;                         ///< one of kinds_of_changes()
-  std::vector<std::string> modules = {};    ///< empty for batch, budget, allocator and plan
+  std::vector<std::string> modules = {};    ///< none of a change of the whole step
   std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
@@ -24,7 +24,7 @@ struct Change {
   std::optional<Nanos> bound = {};  ///< no plan with the same freedom (run again, copy) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
-  /// Whether `code` is a Python file with apply(model).
+  /// Whether `code` is a Python file with apply(model), or with apply(model, optimizer) for early updates.
   bool is_python() const { return kind != "plan" && kind != "allocator" && kind != "batch"; }
 };
 

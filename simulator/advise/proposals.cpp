@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulator/advise/checkpoint_choice.hpp"
+#include "simulator/advise/early_updates.hpp"
 #include "simulator/advise/kept_operators.hpp"
 #include "simulator/advise/micro_batches.hpp"
 #include "simulator/advise/offload_choice.hpp"
@@ -60,7 +61,8 @@ Change judged(Change change, const Question& question, Nanos time, Mechanism mec
                                                  .remat = mechanism.remat,
                                                  .assume = {},
                                                  .iterations = 1,
-                                                 .steady = spec.steady});
+                                                 .steady = spec.steady,
+                                                 .order = mechanism.order});
   if (!bound || !bound->feasible || bound->makespan <= Nanos{}) return change;
   change.bound = bound->makespan;
   change.gap = ratio(time, bound->makespan) - 1;
@@ -169,6 +171,14 @@ std::vector<Change> batches(const Question& question) {
                   .fits = peak <= question.spec.capacity};
   }
   return best ? std::vector{std::move(*best)} : std::vector<Change>{};
+}
+
+std::vector<Change> early_updates(const Question& question) {
+  const std::optional<EarlyUpdates> changed = update_early(question.step);
+  if (!changed || changed->trace.ideal_peak() >= question.step.ideal_peak()) return {};
+  Change change{.kind = "early-updates", .code = early_update_code(), .peak = changed->trace.ideal_peak()};
+  const Nanos time = baseline_time(changed->trace, question.spec.machine.launch);
+  return {judged(std::move(change), question, time, {.order = true})};
 }
 
 }  // namespace tidepool

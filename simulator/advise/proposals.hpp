@@ -16,7 +16,7 @@ struct Question {
 
 /// A change that a plan of its kind may be no faster than its bound.
 struct Mechanism {
-  bool swap = false, remat = false;
+  bool swap = false, remat = false, order = false;
 };
 
 /// Whether the ops are PyTorch's operators; in a dry recording they are kernels.
@@ -37,5 +37,7 @@ std::vector<Change> budgets(const Question& question);
 std::vector<Change> offloads(const Question& question);
 /// The fewest micro-batches, a power of two, that fit; else those with the least peak. No bound is known for them.
 std::vector<Change> batches(const Question& question);
+/// Updates in backward, if they lower the peak.
+std::vector<Change> early_updates(const Question& question);
 
 }  // namespace tidepool

@@ -75,6 +75,30 @@ def apply(model):
                      budget);
 }
 
+std::string early_update_code() {
+  return R"(import copy
+
+
+def apply(model, optimizer):
+    """Updates each parameter in backward, as soon as its gradient is complete, and frees the gradient."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if parameter.requires_grad:
+                parameter.register_post_accumulate_grad_hook(update_of(optimizer, group))
+
+
+def update_of(optimizer, group):
+    own = copy.copy(optimizer)  # it shares the state of all parameters
+
+    def update(parameter):
+        own.param_groups = [{**group, "params": [parameter]}]  # with the learning rate as it is now
+        own.step()
+        parameter.grad = None
+
+    return update
+)";
+}
+
 std::string offload_code(const std::vector<std::string>& modules, Bytes least) {
   return R"(import functools
 

@@ -17,6 +17,9 @@ std::string selective_code(const std::vector<std::string>& modules, const std::v
 /// Compiles the model with a budget of activation memory, 0 to 1.
 std::string budget_code(double budget);
 
+/// Updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
+std::string early_update_code();
+
 /// Keeps on the host what modules save for backward, but for parameters, buffers and tensors smaller than `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least);
 

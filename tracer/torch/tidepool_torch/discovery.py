@@ -3,15 +3,14 @@
 import gc
 import os
 
+import torch
 from torch.nn import Module
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(models, optimizer) each time the optimizer that steps first has stepped, in this process only.
-
-    models  the outermost modules that exist then, those with parameters of the optimizer first
-    """
+    """Calls stepped(optimizer) each time the optimizer that steps first has stepped, in this process only. A step within a
+    backward pass, of an optimizer that a gradient's hook calls, is a part of that pass."""
 
     def __init__(self, stepped):
         self._stepped_hook = stepped
@@ -28,10 +27,14 @@ class Discovery:
         return os.getpid() == self._pid
 
     def _stepped(self, optimizer, _args, _kwargs):
-        if not self.in_process() or self._optimizer not in (None, optimizer):
+        if not self.in_process() or self._optimizer not in (None, optimizer) or _in_backward():
             return
         self._optimizer = optimizer
         self._stepped_hook(optimizer)
+
+
+def _in_backward():
+    return torch._C._current_graph_task_id() != -1
 
 
 def outermost_modules(optimizer):

@@ -1,0 +1,178 @@
+#include "simulator/advise/early_updates.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "simulator/advise/step_uses.hpp"
+#include "simulator/order/foreach.hpp"
+#include "simulator/order/rebuild.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::uint32_t kNone = ~0u;
+
+bool writes(const Use& use) { return use.out.valid() && use.access != Access::kView; }
+
+/// Sets of ops that grow together.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
+  std::uint32_t of(std::uint32_t op) {
+    while (parent_[op] != op) op = parent_[op] = parent_[parent_[op]];
+    return op;
+  }
+  void join(std::uint32_t a, std::uint32_t b) { parent_[of(a)] = of(b); }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+/// One update: the steps of its ops and of the buffers that only they use, as recorded.
+struct Update {
+  std::vector<Step> steps;
+  std::vector<BufferId> gradients;    ///< freed behind it
+  std::uint32_t last_before = kNone;  ///< it runs behind this op
+};
+
+class Mover {
+ public:
+  explicit Mover(const Trace& trace)
+      : trace_{trace}, groups_{trace.ops().size()}, users_(trace.buffers().size()), changes_(trace.buffers().size()) {
+    for (std::uint32_t op = 0; op < trace.ops().size(); ++op)
+      for (const Use& use : trace.uses(OpId{op})) {
+        std::vector<std::uint32_t>& users = users_[buffer_of(trace, use).index()];
+        if (users.empty() || users.back() != op) users.push_back(op);
+        if (writes(use)) changes_[buffer_of(trace, use).index()] = true;
+      }
+    for (std::size_t buffer = 0; buffer < users_.size(); ++buffer) {
+      if (!changes_[buffer]) continue;
+      std::uint32_t last = kNone;
+      for (const std::uint32_t op : users_[buffer]) {
+        if (!updates(op)) continue;
+        if (last != kNone) groups_.join(op, last);
+        last = op;
+      }
+    }
+    find_updates();
+  }
+
+  std::optional<EarlyUpdates> move() {
+    if (behind_.empty() || !each_on_its_own()) return std::nullopt;
+    std::vector<bool> left_out(trace_.buffers().size());
+    for (std::size_t i = 0; i < left_out.size(); ++i) {
+      const Buffer& buffer = trace_.buffers()[i];
+      left_out[i] = buffer.born_before && !buffer.outlives && buffer.kind == BufferKind::kGradient && users_[i].empty();
+    }
+    Rebuild to{trace_, left_out};
+    std::vector<bool> freed = left_out;
+    std::size_t moved = 0;
+    for (const Step& step : trace_.steps()) {
+      if (step.kind == StepKind::kForget || moved_with(step) != nullptr) continue;
+      if (step.kind == StepKind::kFree && freed[step.id]) continue;
+      apply(step, to);
+      if (step.kind != StepKind::kRun) continue;
+      const auto [first, last] = behind_.equal_range(step.id);
+      for (auto each = first; each != last; ++each, ++moved) {
+        for (const Step& own : each->second->steps) apply(own, to);
+        for (const BufferId gradient : each->second->gradients) to.free(gradient), freed[gradient.index()] = true;
+      }
+    }
+    return EarlyUpdates{to.finish(Rebuild::Outputs::kAlive), moved};
+  }
+
+ private:
+  /// Whether a hook can do it: every update reads one gradient and leaves it as it is. Where one needs several, or
+  /// changes one, the script clips or scales gradients between backward and the optimizer's step.
+  bool each_on_its_own() {
+    std::map<std::uint32_t, std::size_t> gradients;  // by group
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
+      const std::vector<std::uint32_t>& users = users_[i];
+      if (trace_.buffers()[i].kind != BufferKind::kGradient || users.empty() || updates(users.front())) continue;
+      for (const std::uint32_t op : users) {
+        if (!updates(op)) continue;
+        for (const Use& use : trace_.uses(OpId{op}))
+          if (writes(use) && buffer_of(trace_, use) == BufferId{i}) return false;
+      }
+      if (updates(users.back()) && ++gradients[groups_.of(users.back())] > 1) return false;
+    }
+    return true;
+  }
+
+  bool updates(std::uint32_t op) const { return trace_.ops()[op].phase == Phase::kOptimizer; }
+
+  static void apply(const Step& step, Rebuild& to) {
+    if (step.kind == StepKind::kAlloc) to.alloc(BufferId{step.id});
+    if (step.kind == StepKind::kFree) to.free(BufferId{step.id});
+    if (step.kind == StepKind::kRun) to.run(OpId{step.id});
+  }
+
+  /// The update that takes a step of the program with it; null: none.
+  const Update* moved_with(const Step& step) {
+    std::uint32_t op = step.id;
+    if (step.kind != StepKind::kRun) {
+      const auto& users = users_[step.id];
+      if (users.empty() || trace_.buffers()[step.id].born_before) return nullptr;
+      const auto other = [&](std::uint32_t user) { return !updates(user) || groups_.of(user) != groups_.of(users[0]); };
+      if (std::any_of(users.begin(), users.end(), other)) return nullptr;
+      op = users[0];
+    }
+    if (!updates(op)) return nullptr;
+    const auto found = updates_.find(groups_.of(op));
+    return found == updates_.end() ? nullptr : &found->second;
+  }
+
+  void find_updates() {
+    for (std::uint32_t op = 0; op < trace_.ops().size(); ++op)
+      if (updates(op)) wait_for_others(op, updates_[groups_.of(op)]);
+    std::erase_if(updates_, [&](const auto& each) { return each.second.last_before == kNone; });
+    for (const Step& step : trace_.steps())
+      if (const Update* const found = step.kind == StepKind::kForget ? nullptr : moved_with(step); found != nullptr)
+        updates_.at(groups_.of(step.kind == StepKind::kRun ? step.id : users_[step.id][0])).steps.push_back(step);
+    for (auto& [group, update] : updates_) {
+      find_gradients(group, update);
+      behind_.emplace(update.last_before, &update);
+    }
+  }
+
+  /// Notes the last op of forward and backward that `op` has to wait for.
+  void wait_for_others(std::uint32_t op, Update& update) const {
+    for (const Use& use : trace_.uses(OpId{op})) {
+      const std::size_t buffer = buffer_of(trace_, use).index();
+      if (!changes_[buffer]) continue;
+      for (const std::uint32_t user : users_[buffer])
+        if (user < op && !updates(user) && (update.last_before == kNone || user > update.last_before))
+          update.last_before = user;
+    }
+  }
+
+  /// Gradients of this step that the update is the last to use.
+  void find_gradients(std::uint32_t group, Update& update) {
+    for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
+      const Buffer& buffer = trace_.buffers()[i];
+      if (buffer.kind != BufferKind::kGradient || buffer.born_before || users_[i].empty()) continue;
+      if (const std::uint32_t last = users_[i].back();
+          updates(last) && !updates(users_[i].front()) && groups_.of(last) == group)
+        update.gradients.push_back(BufferId{i});
+    }
+  }
+
+  const Trace& trace_;
+  Groups groups_;
+  std::vector<std::vector<std::uint32_t>> users_;       ///< by buffer: ops, rising
+  std::vector<bool> changes_;                           ///< by buffer: some op writes it
+  std::map<std::uint32_t, Update> updates_;             ///< by group
+  std::multimap<std::uint32_t, const Update*> behind_;  ///< by op
+};
+
+}  // namespace
+
+std::optional<EarlyUpdates> update_early(const Trace& trace) {
+  const Trace divided = split_foreach(trace);
+  return Mover{divided}.move();
+}
+
+}  // namespace tidepool

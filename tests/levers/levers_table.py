@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What each lever is worth: the least memory of a step at no more than some percent of its time.
+
+    tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 60] [--machines NAME,...]
+                                 [--levers LEVER,...] [SAMPLE...]
+
+Memory is what the pool reserves, in percent of what the unchanged step reserves on PyTorch's pool, to one percent of the
+step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results, and none that is in it is done
+again: the same command continues one that was interrupted. --effort is that of planners, less than their default.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# By name: the pool and the policy, of which {} is the effort.
+LEVERS = {"order": ("pytorch", "order-peak"), "pool": ("tide-pool", "none"),
+          "swap": ("pytorch", "tide(with=swap,effort={})"), "remat": ("pytorch", "tide-remat(effort={})"),
+          "all": ("best-fit", "tide(with=order+swap+remat,effort={})")}
+BUDGETS = {"+0 %": "overhead<0.01%", "+2 %": "overhead<2%", "+5 %": "overhead<5%", "+10 %": "overhead<10%"}
+MACHINES = "v100-pcie3,a100-pcie4,gh200-c2c"
+
+
+def least(program, results, sample, machine, pool, policy, objective):
+    """Bytes, or None if no capacity of the sweep meets the objective."""
+    ran = subprocess.run([program, "sweep", sample, "--pool", pool, "--policy", policy, "--machine", machine, "--find",
+                          objective, "-o", results, "--json"], capture_output=True, text=True)
+    if ran.returncode != 0:
+        sys.exit(f"{sample}: {policy} on {pool} ended with {ran.returncode}:\n{ran.stderr}")
+    found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    return found[0]["capacity_bytes"] if found and found[0]["found"] else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("samples", nargs="*", metavar="SAMPLE")
+    parser.add_argument("--program", default="build/tidepool")
+    parser.add_argument("--results", default="levers.sqlite", metavar="FILE")
+    parser.add_argument("--effort", type=int, default=60)
+    parser.add_argument("--machines", default=MACHINES)
+    parser.add_argument("--levers", default=",".join(LEVERS))
+    options = parser.parse_args()
+    names = options.samples or sorted(path.stem for path in (ROOT / "traces/samples").glob("*.tide"))
+    began = time.monotonic()
+    print(f"| sample | machine | lever | {' | '.join(BUDGETS)} |")
+    print(f"|---|---|---|{'---|' * len(BUDGETS)}")
+    for name in names:
+        sample = str(ROOT / "traces/samples" / f"{name}.tide")
+        for machine in options.machines.split(","):
+            def found(pool, policy, objective):
+                return least(options.program, options.results, sample, machine, pool, policy.format(options.effort), objective)
+
+            base = found("pytorch", "none", "outcome=ok")
+            for lever in options.levers.split(","):
+                row = [found(*LEVERS[lever], objective) for objective in BUDGETS.values()]
+                cells = ["-" if memory is None else f"{100 * memory / base:.0f}" for memory in row]
+                print(f"| {name} | {machine} | {lever} | {' | '.join(cells)} |", flush=True)
+    print(f"{(time.monotonic() - began) / 60:.0f} minutes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+#include "simulator/advise/early_updates.hpp"
+#include "tests/catch.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+constexpr Evidence kSchema = Evidence::kSchema;
+
+/// Two weights of 10, each with the gradient (50) of the step before, which `zero_grad` frees first. Backward makes two
+/// gradients of 50, the second one from an activation of 5. The optimizer updates each weight through a temporary of 20,
+/// or of 50 if it makes both at once.
+struct TwoWeights {
+  bool clips = false;  ///< each gradient is scaled in place by the norm of all before the updates
+  bool lists = false;  ///< both updates are ops on lists of tensors
+
+  Trace trace() const {
+    TraceBuilder build;
+    const auto op = [&](const char* name, Phase phase) {
+      return Op{.name = build.text(name), .phase = phase, .duration = Nanos{10}};
+    };
+    const Buffer kept{.size = 10_B, .kind = BufferKind::kParameter}, grad{.size = 50_B, .kind = BufferKind::kGradient};
+    const BufferId weight[] = {build.existing(kept), build.existing(kept)};
+    for (const BufferId old : {build.existing(grad), build.existing(grad)}) build.free(old);
+    const BufferId input = build.alloc({.size = 5_B, .kind = BufferKind::kActivation});
+    build.run(
+        op("forward", Phase::kForward),
+        {{weight[0], Access::kRead, kSchema}, {weight[1], Access::kRead, kSchema}, {input, Access::kWrite, kSchema}});
+    BufferId gradient[2];
+    for (const int i : {1, 0}) {
+      gradient[i] = build.alloc(grad);
+      build.run(op("backward", Phase::kBackward), {{weight[i], Access::kRead, kSchema},
+                                                   {input, Access::kRead, kSchema},
+                                                   {gradient[i], Access::kWrite, kSchema}});
+    }
+    build.free(input);
+    if (clips) {
+      const BufferId norm = build.alloc({.size = 1_B});
+      build.run(op("norm", Phase::kOptimizer), {{gradient[0], Access::kRead, kSchema},
+                                                {gradient[1], Access::kRead, kSchema},
+                                                {norm, Access::kWrite, kSchema}});
+      for (const BufferId each : gradient)
+        build.run(op("scale", Phase::kOptimizer),
+                  {{each, Access::kReadWrite, kSchema}, {norm, Access::kRead, kSchema}});
+      build.free(norm);
+    }
+    BufferId temporary[2];
+    if (lists) {
+      for (BufferId& each : temporary) each = build.alloc({.size = 50_B});
+      build.run(op("aten::_foreach_mul", Phase::kOptimizer), {{gradient[0], Access::kRead, kSchema},
+                                                              {gradient[1], Access::kRead, kSchema},
+                                                              {temporary[0], Access::kWrite, kSchema},
+                                                              {temporary[1], Access::kWrite, kSchema}});
+    }
+    for (const int i : {0, 1}) {
+      if (!lists) {
+        temporary[i] = build.alloc({.size = 20_B});
+        build.run(op("scaled", Phase::kOptimizer),
+                  {{gradient[i], Access::kRead, kSchema}, {temporary[i], Access::kWrite, kSchema}});
+      }
+      build.run(op("add_", Phase::kOptimizer),
+                {{weight[i], Access::kReadWrite, kSchema}, {temporary[i], Access::kRead, kSchema}});
+      build.free(temporary[i]);
+    }
+    return build.finish();
+  }
+};
+
+std::vector<std::string> names(const Trace& trace) {
+  std::vector<std::string> all;
+  for (const Op& op : trace.ops()) all.emplace_back(trace.text(op.name));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an early update runs behind the op that completes its gradient, which it frees") {
+  const Trace step = TwoWeights{}.trace();
+  CHECK(step.ideal_peak() == 140_B);  // weights 20, gradients 100, a temporary
+  const auto early = update_early(step);
+  REQUIRE(early);
+  CHECK(early->updates == 2);
+  CHECK(names(early->trace) ==
+        std::vector<std::string>{"forward", "backward", "scaled", "add_", "backward", "scaled", "add_"});
+  CHECK(early->trace.ideal_peak() == 95_B);  // weights, the input (5), a gradient, a temporary
+  Bytes end;                                 // only the weights outlive the step
+  for (const Buffer& buffer : early->trace.buffers()) end += buffer.outlives ? buffer.size : 0_B;
+  CHECK(end == 20_B);
+}
+
+TEST_CASE("early updates divide ops on lists of tensors") {
+  TwoWeights step;
+  step.lists = true;
+  CHECK(step.trace().ideal_peak() == 220_B);  // weights, gradients, both temporaries
+  const auto early = update_early(step.trace());
+  REQUIRE(early);
+  CHECK(early->trace.ideal_peak() == 125_B);  // weights, the input, a gradient, a temporary
+}
+
+TEST_CASE("updates of a script that clips its gradients do not run in backward") {
+  TwoWeights step;
+  step.clips = true;
+  CHECK_FALSE(update_early(step.trace()));
+}
