@@ -34,6 +34,17 @@ std::vector<std::size_t> begins_of_complete(const Trace& trace) {
   return begins;
 }
 
+/// Steps [first, last) of the complete iterations [first, first + count).
+std::pair<std::size_t, std::size_t> steps_of_iterations(const Trace& trace, std::size_t first, std::size_t count) {
+  const std::vector<std::size_t> begins = begins_of_complete(trace);
+  if (first + count > begins.size() || count == 0)
+    throw InputError{fmt::format("iterations {} to {}: the trace has {}", first, first + count, begins.size())};
+  std::size_t next = begins[first + count - 1] + 1;
+  while (next < trace.data().marks.size() && trace.data().marks[next].kind != MarkKind::kIteration) ++next;
+  const bool last = next == trace.data().marks.size();
+  return {trace.data().marks[begins[first]].step, last ? trace.steps().size() : trace.data().marks[next].step};
+}
+
 class Cut {
  public:
   Cut(const Trace& trace, std::pair<std::size_t, std::size_t> range)
@@ -144,14 +155,17 @@ Trace one_iteration(const Trace& trace, std::size_t number) { return Cut{trace, 
 std::size_t complete_iterations(const Trace& trace) { return begins_of_complete(trace).size(); }
 
 Trace iterations(const Trace& trace, std::size_t first, std::size_t count) {
-  const std::vector<std::size_t> begins = begins_of_complete(trace);
-  if (first + count > begins.size() || count == 0)
-    throw InputError{fmt::format("iterations {} to {}: the trace has {}", first, first + count, begins.size())};
-  const std::uint32_t begin = trace.data().marks[begins[first]].step;
-  std::size_t next = begins[first + count - 1] + 1;
-  while (next < trace.data().marks.size() && trace.data().marks[next].kind != MarkKind::kIteration) ++next;
-  const bool last = next == trace.data().marks.size();
-  return Cut{trace, {begin, last ? trace.steps().size() : trace.data().marks[next].step}}.run();
+  return Cut{trace, steps_of_iterations(trace, first, count)}.run();
+}
+
+std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count) {
+  const auto [begin, end] = steps_of_iterations(trace, first, count);
+  const auto runs_before = [&](std::size_t step) {
+    return static_cast<std::size_t>(std::count_if(trace.steps().begin(),
+                                                  trace.steps().begin() + static_cast<std::ptrdiff_t>(step),
+                                                  [](const Step& each) { return each.kind == StepKind::kRun; }));
+  };
+  return {runs_before(begin), runs_before(end)};
 }
 
 }  // namespace tidepool

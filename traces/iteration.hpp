@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "traces/trace.hpp"
 
@@ -15,6 +16,10 @@ Trace one_iteration(const Trace& trace, std::size_t number);
 
 /// Iterations that the trace marks. What follows the last one ("after 3") is none.
 std::size_t complete_iterations(const Trace& trace);
+
+/// The ops [first, last) of the complete iterations [first, first + count), and of what is between them.
+/// @throws InputError  as iterations()
+std::pair<std::size_t, std::size_t> ops_of_iterations(const Trace& trace, std::size_t first, std::size_t count);
 
 /// The complete iterations [first, first + count), and what is between them, cut in the same way.
 /// @throws InputError  "iterations 2 to 4: the trace has 3"

@@ -18,6 +18,8 @@
 #include "tracer/cupti/options.hpp"
 #include "tracer/dry/dry_run.hpp"
 #include "tracer/framework_environment.hpp"
+#include "tracer/lower/captures.hpp"
+#include "tracer/ranks/recorded_job.hpp"
 #include "traces/child_process.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
@@ -25,6 +27,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
 #include "traces/iteration.hpp"
+#include "traces/job/job_output.hpp"
 #include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
@@ -177,15 +180,54 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
-/// Of a dry run without PyTorch's hook, those of the iterations found in it that are asked for, as far as there are.
+/// Of a dry run without PyTorch's hook, the iterations found in the trace that are asked for, as far as there are: the
+/// first and their number. Nothing: all that the trace has is asked for.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
-Trace iterations_asked_for(Trace trace, const Arguments& arguments) {
-  if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return trace;
+std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
+                                                                        const Arguments& arguments) {
+  if (!arguments.is_dry || records_torch(arguments) || (!arguments.skip && !arguments.iterations)) return {};
   const std::size_t count = complete_iterations(trace), skip = arguments.skip.value_or(0);
   if (count == 0) refuse("no iterations were found in the job; expected --iteration-kernel to say where one begins");
   if (skip >= count)
     refuse("the job had {} iteration{}; expected more, or a --skip below {}", count, count == 1 ? "" : "s", count);
-  return iterations(trace, skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip));
+  return std::pair{skip, std::min<std::size_t>(arguments.iterations.value_or(count), count - skip)};
+}
+
+/// @return  the trace's iterations
+std::size_t print_recorded(const std::string& output, const Trace& trace) {
+  const Summary sum = summarize(trace);
+  fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output, sum.kernels, sum.copies,
+             sum.buffers, sum.iterations, sum.iterations == 1 ? "" : "s");
+  for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output, line);
+  return sum.iterations;
+}
+
+/// @return  the trace's iterations
+std::size_t save_trace(const Arguments& arguments, const std::string& raw) {
+  Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
+  if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
+  write_file(arguments.output, to_trace_file(trace));
+  return print_recorded(arguments.output, trace);
+}
+
+/// Writes the job file, and the trace of each rank beside it. @return  the least iterations of a rank
+std::size_t save_job(const Arguments& arguments, const std::string& raw) {
+  const auto shorten = [&](LoweredRank rank) {
+    const auto asked = iterations_asked_for(rank.trace, arguments);
+    return asked ? iterations(std::move(rank), asked->first, asked->second) : rank;
+  };
+  auto [job, unmatched] = join_recorded(raw, by_rank(raw, read_captures(raw)),
+                                        arguments.kernels ? LoweredOps::kKernels : LoweredOps::kIterations, shorten);
+  write_job(arguments.output, job);
+  std::size_t least = SIZE_MAX;
+  for (std::size_t rank = 0; rank < job.traces.size(); ++rank)
+    least = std::min(least, print_recorded(job.job.ranks[rank].trace, job.traces[rank]));
+  fmt::print(stderr, "{}: {} ranks, {} collectives of {} group{}\n", arguments.output, job.traces.size(),
+             job.job.collectives.size(), job.job.groups.size(), job.job.groups.size() == 1 ? "" : "s");
+  if (unmatched > 0)
+    fmt::print(stderr, "{}: {} more collectives are not in the traces of all their ranks; they are kernels\n",
+               arguments.output, unmatched);
+  return least;
 }
 
 /// @throws InputError  if options exclude each other
@@ -214,26 +256,22 @@ int record(const Arguments& arguments) {
     refuse("--no-gpu: nothing would be recorded; expected --torch too");
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
+  std::error_code ignored;
+  fs::remove_all(raw / "ranks", ignored);  // in which ranks met
   int result = status;
   try {
     const Recorded recorded = look_at_recorded(raw);
     if (status != 0)
       fmt::print(stderr, "tidepool: the job {}{}\n", how_it_ended(status),
                  recorded.said.empty() ? "" : fmt::format(" ({})", recorded.said));
-    std::error_code ignored;
     if (const std::string reason = nothing_recorded(recorded, arguments, status); !reason.empty()) {
       fmt::print(stderr, "tidepool: nothing recorded: {}\n", reason);
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
       return status != 0 ? status : 1;
     }
-    const Trace trace =
-        iterations_asked_for(load_trace(raw.string(), arguments.kernels ? "raw-kernels" : "raw"), arguments);
-    write_file(output.string(), to_trace_file(trace));
-    const Summary sum = summarize(trace);
-    fmt::print(stderr, "{}: {} kernels, {} copies, {} buffers, {} iteration{}\n", output.string(), sum.kernels,
-               sum.copies, sum.buffers, sum.iterations, sum.iterations == 1 ? "" : "s");
-    for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", output.string(), line);
-    if (const std::string broken = broken_promise(recorded, sum.iterations, arguments); !broken.empty()) {
+    const std::size_t iterations =
+        recorded.several_ranks ? save_job(arguments, raw.string()) : save_trace(arguments, raw.string());
+    if (const std::string broken = broken_promise(recorded, iterations, arguments); !broken.empty()) {
       fmt::print(stderr, "tidepool: {}\n", broken);
       if (result == 0) result = 1;
     }
@@ -252,7 +290,8 @@ const RegisterCommand kRegistered{
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("-o,--output", arguments->output,
-                      "the trace; what is recorded goes to a folder RUN.raw beside it")
+                      "the trace, or of a job of several ranks the job file, beside which are their traces; what is "
+                      "recorded goes to a folder RUN.raw beside it")
            .capture_default_str();
        app.add_option("--skip", arguments->skip, "iterations before the first that is recorded");
        app.add_option(
@@ -287,6 +326,10 @@ const RegisterCommand kRegistered{
            .needs(dry);
        app.add_option("--capacity", arguments->dry.capacity,
                       "for --dry: the device's memory, if not its own, as in 24GiB")
+           .needs(dry);
+       app.add_option("--devices", arguments->dry.devices,
+                      "for --dry: devices that a process sees, each of which it may take as its own (1; of torchrun, "
+                      "one for each process)")
            .needs(dry);
        app.add_option("--cupti", arguments->cupti, "the libcupti.so to use, if not the one that the job loads");
        app.add_flag("--device-buffers", arguments->device_buffers, "CUPTI may keep its buffers in device memory");

@@ -29,7 +29,9 @@ std::size_t whole_steps(const raw::Log& log) {
 Recorded look_at_recorded(const fs::path& raw) {
   Recorded found;
   if (!fs::exists(raw)) return found;
+  std::set<std::string> ranks;
   for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
+    if (!entry.is_regular_file()) continue;
     if (entry.path().extension() == ".said") {
       std::ifstream file{entry.path()};
       std::getline(file, found.said);
@@ -40,11 +42,15 @@ Recorded look_at_recorded(const fs::path& raw) {
     if (!raw::has_header(input.bytes())) continue;
     const raw::Log log = raw::read_raw(input);
     found.work = found.work || !log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty();
+    for (const raw::Info& info : log.infos)
+      if (log.text(info.key) == "rank") ranks.insert(log.text(info.value));
+    for (const raw::Communicator& each : log.communicators) found.several_ranks = found.several_ranks || each.ranks > 1;
     if (log.header.source != raw::Source::kTorch) continue;
     found.hooked = true;
     found.steps = found.steps || !log.ops.empty();
     found.whole_steps = std::max(found.whole_steps, whole_steps(log));
   }
+  found.several_ranks = found.several_ranks || ranks.size() > 1;
   return found;
 }
 

@@ -1,6 +1,6 @@
 # The stand-in for a CUDA device, preloaded into a program by a dry run. It takes the name of the driver's library, so that
 # whoever opens that by name gets it too. Of other libraries it needs no more than zstd: it lives in other people's programs.
-file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp)
+file(GLOB standin_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/standin/*.cpp ${CMAKE_CURRENT_LIST_DIR}/ranks/*.cpp)
 add_library(tidepool_dry MODULE ${standin_sources} ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp ${CMAKE_CURRENT_LIST_DIR}/lz4_block.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/first_fit.cpp
   ${CMAKE_CURRENT_LIST_DIR}/occupancy.cpp ${CMAKE_CURRENT_LIST_DIR}/preset.cpp
@@ -20,6 +20,7 @@ target_link_options(tidepool_dry PRIVATE -Wl,-soname,libcuda.so.1 -static-libstd
   -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_target_properties(tidepool_dry PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
 add_library(tidepool_dry_nvml MODULE ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.cpp)
+target_include_directories(tidepool_dry_nvml PRIVATE ${CMAKE_SOURCE_DIR})
 set_target_properties(tidepool_dry_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
   CXX_VISIBILITY_PRESET hidden)
 target_link_options(tidepool_dry_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tracer/dry/preset.hpp"
+#include "tracer/dry/standin/device_count.hpp"
 #include "traces/child_process.hpp"
 #include "traces/error.hpp"
 #include "traces/quantity.hpp"
@@ -44,6 +45,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
   if (!run.capacity.empty() && capacity_of(run) <= preset.context_bytes)
     refuse("--capacity: {} is no room for a program; driver and context keep {} MiB of a device like {}", run.capacity,
            preset.context_bytes >> 20, run.device);
+  if (run.devices < 1 || run.devices > kMostDevices)
+    refuse("--devices: {}; expected 1 to {}", run.devices, kMostDevices);
   const std::string folder = standin_folder();
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
@@ -51,7 +54,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
   return {{"LD_PRELOAD", prepended("LD_PRELOAD", libraries)},
           {"TIDEPOOL_DRY_DEVICE", run.device},
           {"TIDEPOOL_DRY_CAPACITY", run.capacity},
-          {"CUDA_VISIBLE_DEVICES", "0"},
+          {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
           // PyTorch can ask cuDNN in two ways; the stand-in answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"}};
 }

@@ -12,24 +12,25 @@ namespace tidepool::dry {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+constexpr double kPcie = 25e9;  // a link of the fourth generation, measured end to end
 
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
 // Total bytes: what torch.cuda.get_device_properties printed on such devices in public reports.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
-                 228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12},
+                 228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},
     DevicePreset{"h200", "NVIDIA H200", 9, 0, 132, 143156 * kMiB, 520 * kMiB, 60 * kMiB, 227 * kKiB, 228 * kKiB, 2048,
-                 32, 6144, 4.8e12, 989e12, 67e12},
+                 32, 6144, 4.8e12, 989e12, 67e12, 450e9},
     DevicePreset{"a100-80gb", "NVIDIA A100-SXM4-80GB", 8, 0, 108, 81050 * kMiB, 420 * kMiB, 40 * kMiB, 163 * kKiB,
-                 164 * kKiB, 2048, 32, 5120, 2.039e12, 312e12, 19.5e12},
+                 164 * kKiB, 2048, 32, 5120, 2.039e12, 312e12, 19.5e12, 300e9},
     DevicePreset{"a100-40gb", "NVIDIA A100-SXM4-40GB", 8, 0, 108, 40326 * kMiB, 420 * kMiB, 40 * kMiB, 163 * kKiB,
-                 164 * kKiB, 2048, 32, 5120, 1.555e12, 312e12, 19.5e12},
+                 164 * kKiB, 2048, 32, 5120, 1.555e12, 312e12, 19.5e12, 300e9},
     DevicePreset{"rtx-3090", "NVIDIA GeForce RTX 3090", 8, 6, 82, 24245 * kMiB, 300 * kMiB, 6 * kMiB, 99 * kKiB,
-                 100 * kKiB, 1536, 16, 384, 0.936e12, 71e12, 35.6e12},
+                 100 * kKiB, 1536, 16, 384, 0.936e12, 71e12, 35.6e12, kPcie},
     DevicePreset{"rtx-4090", "NVIDIA GeForce RTX 4090", 8, 9, 128, 24210 * kMiB, 400 * kMiB, 72 * kMiB, 99 * kKiB,
-                 100 * kKiB, 1536, 24, 384, 1.008e12, 165e12, 82.6e12},
+                 100 * kKiB, 1536, 24, 384, 1.008e12, 165e12, 82.6e12, kPcie},
     DevicePreset{"t4", "Tesla T4", 7, 5, 40, 14930 * kMiB, 120 * kMiB, 4 * kMiB, 64 * kKiB, 64 * kKiB, 1024, 16, 256,
-                 0.32e12, 65e12, 8.1e12},
+                 0.32e12, 65e12, 8.1e12, kPcie},
 };
 
 }  // namespace

@@ -20,9 +20,10 @@ struct DevicePreset {
   std::uint64_t shared_per_block_optin = 0, shared_per_multiprocessor = 0;
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;
   int bus_bits = 0;
-  double bytes_per_second = 0;  ///< of device memory
-  double flops = 0;             ///< of dense 16-bit matrix products with tensor cores
-  double flops_single = 0;      ///< of single precision without tensor cores
+  double bytes_per_second = 0;       ///< of device memory
+  double flops = 0;                  ///< of dense 16-bit matrix products with tensor cores
+  double flops_single = 0;           ///< of single precision without tensor cores
+  double link_bytes_per_second = 0;  ///< to another device of the machine, in one direction: NVLink, or else PCIe
 };
 
 std::span<const DevicePreset> device_presets();

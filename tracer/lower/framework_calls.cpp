@@ -119,12 +119,18 @@ void FrameworkCalls::add(Work& work, const GpuOp& op, const GpuTimeline& timelin
 
 FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const {
   std::vector<Work> works(timeline.calls.size());
+  std::vector<GpuOp> collectives;
   std::int64_t all = 0, known = 0;
   std::optional<GpuStream> stream;
   for (std::size_t i = first; i < timeline.ops.size(); ++i) {
     const GpuOp& op = timeline.ops[i];
     if (!time.has(op.launch.value_or(op.start.value_or(0)))) continue;
     all += op.duration;
+    if (op.kind == OpKind::kCollective) {  // other ranks take part in it: it stays an op
+      collectives.push_back(op);
+      known += op.duration;
+      continue;
+    }
     if (!op.call) continue;
     add(works[*op.call], op, timeline);
     if (!stream) stream = op.stream;
@@ -138,6 +144,7 @@ FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, st
   const Known result{Nanos{all}, Nanos{all - known}};
   if (!result.most()) return result;
   timeline.ops.resize(first);
+  timeline.ops.insert(timeline.ops.end(), collectives.begin(), collectives.end());
   for (const auto& [thread, calls] : threads_)
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];

@@ -40,7 +40,8 @@ class FrameworkCalls {
 
   /// Innermost operators in the place of the ops from `first` on, if they launched most of them. The duration of each is the
   /// sum of its kernels', copies' and memsets', and its uses those of all of them. It stands where its last one was launched:
-  /// its outputs are allocated by then. Ops that none launched, and all that is not launched within `time`, are left out.
+  /// its outputs are allocated by then. Collectives stay ops. Other ops
+  /// that none launched, and all that is not launched within `time`, are left out.
   Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/lower/captures.hpp"
 #include "tracer/lower/lower.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/error.hpp"
@@ -43,13 +44,7 @@ std::vector<std::string> files_of(const std::string& folder) {
 }
 
 Trace read_folder(const std::string& folder, std::optional<std::size_t> device, LoweredOps ops) {
-  std::vector<raw::Log> logs;
-  for (const std::string& path : files_of(folder)) {
-    const Input input = read_input(path);
-    if (raw::has_header(input.bytes())) logs.push_back(raw::read_raw(input));
-  }
-  if (logs.empty()) refuse("{}: no capture files; expected PID.SOURCE.raw or PID.SOURCE.jsonl in it", folder);
-  return assemble(folder, logs, device, ops);
+  return assemble(folder, read_captures(folder), device, ops);
 }
 
 /// @param sure  whether a capture is read in this form unless another is asked for
@@ -78,4 +73,15 @@ const RegisterImporter kOperators{
              LoweredOps::kOperators, false)};
 
 }  // namespace
+
+std::vector<raw::Log> read_captures(const std::string& folder) {
+  std::vector<raw::Log> logs;
+  for (const std::string& path : files_of(folder)) {
+    const Input input = read_input(path);
+    if (raw::has_header(input.bytes())) logs.push_back(raw::read_raw(input));
+  }
+  if (logs.empty()) refuse("{}: no capture files; expected PID.SOURCE.raw or PID.SOURCE.jsonl in it", folder);
+  return logs;
+}
+
 }  // namespace tidepool

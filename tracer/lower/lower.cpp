@@ -30,14 +30,18 @@ class Assembly {
  public:
   explicit Assembly(LoweredOps ops) : ops_{ops} { timeline_.what = "capture"; }
 
-  Trace run(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
+  LoweredRank run(std::span<const raw::Log> logs, std::optional<std::size_t> device) {
     for (const ProcessLog& process : by_process(logs)) add(process);
     for (const raw::Log& log : logs) add_losses(log);
     TraceBuilder builder = build_trace(timeline_, device);
     add_meta(logs, builder.meta());
-    Trace trace = builder.finish();
-    if (operators_ && ops_ == LoweredOps::kIterations) trace = iterations(trace, 0, complete_iterations(trace));
-    return with_inferred_kinds(std::move(trace));
+    LoweredRank rank = with_collectives(builder.finish(), device);
+    if (operators_ && ops_ == LoweredOps::kIterations) {
+      const std::size_t count = complete_iterations(rank.trace);
+      rank = iterations(std::move(rank), 0, count);
+    }
+    rank.trace = with_inferred_kinds(std::move(rank.trace));
+    return rank;
   }
 
  private:
@@ -106,6 +110,32 @@ class Assembly {
     std::move(found.begin(), found.end(), std::back_inserter(timeline_.ranges));
   }
 
+  LoweredRank with_collectives(Trace trace, std::optional<std::size_t> device) const {
+    LoweredRank rank{std::move(trace), {}, {}};
+    const std::vector<std::size_t> order = ops_in_order(timeline_, device);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const GpuOp& op = timeline_.ops[order[i]];
+      const OpId id{i};
+      if (i == 0 && op.launch) rank.begin = Nanos{*op.launch} - rank.trace.op(id).launch;
+      if (!op.collective) continue;
+      rank.collectives.push_back(collectives_[*op.collective]);
+      rank.collectives.back().op = id;
+    }
+    return rank;
+  }
+
+  /// What the recorder knows of a kernel that is a rank's part of a collective.
+  void note_collective(const raw::Log& log, const raw::Collective& record) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+    if (record.size > kMostBytes) refuse("{}: a collective of {} bytes; expected at most 1 PiB", log.path, record.size);
+    RankCollective& known = collectives_.emplace_back();
+    known.name = log.text(record.name);
+    known.communicator = record.communicator;
+    known.sequence = record.sequence;
+    known.input = Bytes{static_cast<std::int64_t>(record.size)};
+    if (record.peer != raw::kNoId) known.peer = record.peer;
+  }
+
   /// Launches whose parameters were not read, and the profiler's own time.
   void count(const raw::Log& log) {
     launches_ += log.launches.size();
@@ -118,10 +148,17 @@ class Assembly {
   }
 
   void add_ops(const ProcessLog& process, const FittedLog& file, const FrameworkCalls& calls) {
+    std::map<std::uint32_t, std::size_t> collectives;  // by correlation
+    for (const raw::Collective& record : file.log.collectives) {
+      collectives.emplace(record.correlation, collectives_.size());
+      note_collective(file.log, record);
+    }
     for (const raw::Kernel& record : file.log.kernels) {
       GpuOp op = op_of(process, file, calls, record);
       op.name = plain_name(file.log.text(record.name));
       if (names_collective(op.name)) op.kind = OpKind::kCollective;
+      if (const auto known = collectives.find(record.correlation); known != collectives.end())
+        op.collective = known->second;
       timeline_.ops.push_back(op);
     }
     for (const raw::Copy& record : file.log.copies) {
@@ -262,6 +299,7 @@ class Assembly {
   }
 
   GpuTimeline timeline_;
+  std::vector<RankCollective> collectives_;
   std::size_t launches_ = 0, unread_ = 0;
   std::size_t launched_ = 0, not_seen_ = 0;  // of what ran beside graphs: all, and those whose launch was not recorded
   Nanos overhead_, outside_;
@@ -274,7 +312,24 @@ class Assembly {
 
 Trace lower(std::span<const raw::Log> logs, std::optional<std::size_t> device, LoweredOps ops) {
   if (logs.empty()) refuse("no capture files");
-  return Assembly{ops}.run(logs, device);
+  return Assembly{ops}.run(logs, device).trace;
+}
+
+LoweredRank lower_rank(std::span<const raw::Log> logs, LoweredOps ops) {
+  if (logs.empty()) refuse("no capture files");
+  return Assembly{ops}.run(logs, {});
+}
+
+LoweredRank iterations(LoweredRank rank, std::size_t first, std::size_t count) {
+  const auto [begin, end] = ops_of_iterations(rank.trace, first, count);
+  LoweredRank cut{iterations(rank.trace, first, count), rank.begin, {}};
+  if (begin < end) cut.begin += rank.trace.op(OpId{begin}).launch - cut.trace.op(OpId{std::size_t{0}}).launch;
+  for (RankCollective& each : rank.collectives)
+    if (each.op.index() >= begin && each.op.index() < end) {
+      each.op = OpId{each.op.index() - begin};
+      cut.collectives.push_back(std::move(each));
+    }
+  return cut;
 }
 
 }  // namespace tidepool

@@ -125,6 +125,15 @@ template <class F>
 void fields(Loss& r, F&& f) {
   f("time", r.time), f("count", r.count), f("loss", r.loss);
 }
+template <class F>
+void fields(Communicator& r, F&& f) {
+  f("id", r.id), f("rank", r.rank), f("ranks", r.ranks);
+}
+template <class F>
+void fields(Collective& r, F&& f) {
+  f("communicator", r.communicator), f("sequence", r.sequence), f("size", r.size), f("name", r.name);
+  f("correlation", r.correlation), f("peer", r.peer);
+}
 
 /// Calls f.template operator()<Record>("name") for each kind of record except texts.
 template <class F>
@@ -150,6 +159,8 @@ void each_kind(F&& f) {
   f.template operator()<External>("external");
   f.template operator()<Overhead>("overhead");
   f.template operator()<Loss>("loss");
+  f.template operator()<Communicator>("communicator");
+  f.template operator()<Collective>("collective");
 }
 
 }  // namespace tidepool::raw

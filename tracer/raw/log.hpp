@@ -42,6 +42,8 @@ struct Log {
   std::vector<External> externals;
   std::vector<Overhead> overheads;
   std::vector<Loss> losses;
+  std::vector<Communicator> communicators;
+  std::vector<Collective> collectives;
   std::vector<BufferUse> uses;
   std::uint64_t cut_off_bytes = 0;    ///< of an incomplete chunk or line at the end of the file
   std::uint64_t unknown_records = 0;  ///< of kinds of a later version
@@ -75,6 +77,8 @@ struct Log {
   void add(const External& r) { externals.push_back(r); }
   void add(const Overhead& r) { overheads.push_back(r); }
   void add(const Loss& r) { losses.push_back(r); }
+  void add(const Communicator& r) { communicators.push_back(r); }
+  void add(const Collective& r) { collectives.push_back(r); }
 };
 
 }  // namespace tidepool::raw

@@ -77,6 +77,8 @@ enum class Kind : std::uint16_t {
   kExternal,
   kOverhead,
   kLoss,
+  kCommunicator,
+  kCollective,
 };
 
 /// In front of every record. `bytes` counts this head, the fixed part and the tail, and is a multiple of 8.
@@ -490,6 +492,27 @@ struct Loss {
   std::uint8_t reserved[7] = {};
 };
 
+/// A group of ranks that this process belongs to.
+struct Communicator {
+  static constexpr Kind kKind = Kind::kCommunicator;
+  std::uint64_t id = 0;     ///< the same in all its processes
+  std::uint32_t rank = 0;   ///< of this process in the group
+  std::uint32_t ranks = 0;  ///< of the group
+};
+
+/// What a kernel is for other ranks: this one's part of a collective, or of a message between two ranks.
+struct Collective {
+  static constexpr Kind kKind = Kind::kCollective;
+  std::uint64_t communicator = 0;  ///< its id
+  std::uint64_t sequence = 0;  ///< of this process's collectives in the communicator, or of messages to the peer, or
+                               ///< of those from it; from 0 on
+  std::uint64_t size = 0;      ///< bytes of this rank's input; of a message, of the message
+  Text name = {};              ///< all_reduce, send, ...
+  std::uint32_t correlation = 0;
+  std::uint32_t peer = kNoId;  ///< of a message, the other rank of the communicator
+  std::uint32_t reserved = 0;
+};
+
 /// Whether a record can be copied byte by byte: it has no padding and is a multiple of eight bytes.
 template <class Record>
 inline constexpr bool kPlainRecord =
@@ -500,5 +523,6 @@ static_assert(kPlainRecord<FrameworkMemory> && kPlainRecord<Vmm> && kPlainRecord
 static_assert(kPlainRecord<Memset> && kPlainRecord<Launch> && kPlainRecord<Api> && kPlainRecord<Sync>);
 static_assert(kPlainRecord<EventRecord> && kPlainRecord<Range> && kPlainRecord<FrameworkOp> && kPlainRecord<BufferUse>);
 static_assert(kPlainRecord<External> && kPlainRecord<Overhead> && kPlainRecord<Loss>);
+static_assert(kPlainRecord<Communicator> && kPlainRecord<Collective>);
 
 }  // namespace tidepool::raw

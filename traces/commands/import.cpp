@@ -1,8 +1,6 @@
 // tidepool import: a trace in any known form becomes a trace file.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/iteration.hpp"
 #include "traces/job/job_import.hpp"
+#include "traces/job/job_output.hpp"
 #include "traces/redact.hpp"
 #include "traces/summary.hpp"
 
@@ -43,42 +42,15 @@ Trace read(const Arguments& arguments) {
   }
 }
 
-struct OutputFile {
-  std::string path, bytes;
-};
-
-/// Writes all files, or none if one cannot be written: it writes them under other names first.
-void write_together(const std::vector<OutputFile>& files) {
-  const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
-  try {
-    for (const OutputFile& file : files) write_file(unfinished(file), file.bytes);
-    for (const OutputFile& file : files) std::filesystem::rename(unfinished(file), file.path);
-  } catch (...) {
-    std::error_code gone;
-    for (const OutputFile& file : files) std::filesystem::remove(unfinished(file), gone);
-    throw;
-  }
-}
-
 /// Writes the job file and, beside it, a trace file for each rank.
 int import_job(const Arguments& arguments) {
   if (arguments.device || arguments.iteration || !arguments.with.empty())
     throw InputError{fmt::format("{}: several ranks; expected no --device, --iteration and --with", arguments.input)};
-  const std::filesystem::path output = arguments.output;
-  if (std::filesystem::exists(output) && !std::filesystem::is_regular_file(output))
-    throw InputError{fmt::format("{}: is no file; expected one, beside which the traces can be", arguments.output)};
+  require_file_name(arguments.output);
   LoadedJob loaded = join_ranks(arguments.input, read_rank_profiles(arguments.input));
-  std::vector<OutputFile> files;
-  for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank) {
-    Trace& trace = loaded.traces[rank];
-    if (arguments.redact) trace = redacted(std::move(trace));
-    JobRank& known = loaded.job.ranks[rank];
-    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
-    known.hash = trace.hash();
-    files.push_back({(output.parent_path() / known.trace).string(), to_trace_file(trace)});
-  }
-  files.push_back({arguments.output, job_file(loaded.job)});
-  write_together(files);
+  if (arguments.redact)
+    for (Trace& trace : loaded.traces) trace = redacted(std::move(trace));
+  write_job(arguments.output, loaded);
   for (std::size_t rank = 0; rank < loaded.traces.size(); ++rank)
     for (const std::string& line : warnings(loaded.traces[rank]))
       fmt::print(stderr, "{}: {}\n", loaded.job.ranks[rank].trace, line);

@@ -58,6 +58,13 @@ class TimelineTrace {
     name_streams();
   }
 
+  std::vector<std::size_t> ops() const {
+    std::vector<std::size_t> ops;
+    for (const Entry& entry : entries_)
+      if (entry.happening == Happening::kOp) ops.push_back(entry.record);
+    return ops;
+  }
+
   TraceBuilder run() {
     TraceBuilder builder{stream_names_.empty() ? std::vector<std::string>{"0"} : stream_names_};
     builder_ = &builder;
@@ -339,6 +346,10 @@ class TimelineTrace {
 
 TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device) {
   return TimelineTrace{timeline, device}.run();
+}
+
+std::vector<std::size_t> ops_in_order(const GpuTimeline& timeline, std::optional<std::size_t> device) {
+  return TimelineTrace{timeline, device}.ops();
 }
 
 }  // namespace tidepool

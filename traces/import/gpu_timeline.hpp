@@ -54,9 +54,10 @@ struct GpuOp {
   std::optional<std::int64_t> start;  ///< nothing if the profiler lost the time
   std::int64_t duration = 0;
   std::optional<std::int64_t> launch;
-  GpuUses uses;                     ///< seen at the launch
-  std::optional<std::size_t> call;  ///< index into the calls
-  bool whole_call = false;          ///< all that the call launched; `uses` are those of all its launches
+  GpuUses uses;                           ///< seen at the launch
+  std::optional<std::size_t> call;        ///< index into the calls
+  std::optional<std::size_t> collective;  ///< of a collective: the caller's index of what it knows of it
+  bool whole_call = false;                ///< all that the call launched; `uses` are those of all its launches
 };
 
 /// An allocation or a free of device memory.
@@ -109,5 +110,8 @@ struct GpuTimeline {
 /// @return  not finished yet: the caller sets its meta
 /// @throws InputError  "no device 3; the report has 1, 4"
 TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device);
+
+/// The index in the timeline of each op of the trace that build_trace() makes of it.
+std::vector<std::size_t> ops_in_order(const GpuTimeline& timeline, std::optional<std::size_t> device);
 
 }  // namespace tidepool

@@ -91,12 +91,12 @@ Status cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 Status cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = Standin::get().devices();
   return kSuccess;
 }
 Status cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
-  return ordinal == 0 ? kSuccess : kInvalidDevice;
+  return ordinal >= 0 && ordinal < Standin::get().devices() ? kSuccess : kInvalidDevice;
 }
 Status cuDeviceGetName(char* name, int length, int) {
   const std::string_view said = Standin::get().preset().device_name;
@@ -125,7 +125,7 @@ Status cuCtxSetCurrent(void*) { return kSuccess; }
 Status cuCtxPushCurrent(void*) { return kSuccess; }
 Status cuCtxPopCurrent(void** context) { return context == nullptr ? kSuccess : cuCtxGetCurrent(context); }
 Status cuCtxGetDevice(int* device) {
-  *device = 0;
+  *device = Standin::device();
   return kSuccess;
 }
 Status cuGetErrorString(Status status, const char** text) {
@@ -163,6 +163,7 @@ Status cuMemAddressFree(std::uint64_t address, std::size_t) {
   return Standin::get().memory().unreserve(address) ? kSuccess : kInvalidValue;
 }
 Status cuMemCreate(std::uint64_t* handle, std::size_t bytes, const void*, unsigned long long) {
+  if (!Standin::get().owns_device()) return kOutOfMemory;
   const auto got = Standin::get().memory().create(bytes);
   *handle = got.value_or(0);
   return got ? kSuccess : kOutOfMemory;

@@ -16,14 +16,16 @@
 #include "tracer/cupti/options.hpp"
 #include "tracer/cupti/raw_use.hpp"
 #include "tracer/cupti/tensor_maps.hpp"
+#include "tracer/dry/standin/collective_call.hpp"
 #include "tracer/dry/standin/library_call.hpp"
 #include "tracer/dry/standin/standin.hpp"
 
 namespace tidepool::dry {
 namespace {
 
-constexpr std::uint64_t kLeastNanos = 2'000;  // of any kernel, roughly what an empty one takes
-constexpr std::uint32_t kContext = 1, kDevice = 0;
+constexpr std::uint64_t kLeastNanos = 2'000;        // of any kernel, roughly what an empty one takes
+constexpr std::uint64_t kLeastCollective = 10'000;  // of any collective, roughly what one without content takes
+constexpr std::uint32_t kContext = 1;
 
 std::int64_t clock_now(clockid_t clock) {
   timespec time{};
@@ -91,12 +93,30 @@ void Recorder::open(const std::string& folder) {
   info("time", "estimated");
   info("gpu", preset_.device_name);
   info("setting.dry_device", preset_.name);
+  if (const char* const rank = std::getenv("RANK"); rank != nullptr && *rank != 0) info("rank", rank);
+  writer_.append(clocks());
+  if (device_) introduce_device();
+}
+
+void Recorder::introduce_device() {
   writer_.append(raw::DeviceInfo{preset_.total_bytes, static_cast<std::uint64_t>(preset_.bytes_per_second),
-                                 writer_.text(preset_.device_name), kDevice,
+                                 writer_.text(preset_.device_name), *device_,
                                  static_cast<std::uint32_t>(preset_.multiprocessors),
                                  static_cast<std::uint32_t>(preset_.major * 10 + preset_.minor)});
-  writer_.append(raw::Context{kContext, kDevice});
-  writer_.append(clocks());
+  writer_.append(raw::Context{kContext, *device_});
+}
+
+int Recorder::device() {
+  const std::lock_guard lock{mutex_};
+  return static_cast<int>(device_.value_or(0));
+}
+
+bool Recorder::uses_device(std::uint32_t device) {
+  const std::lock_guard lock{mutex_};
+  if (device_) return *device_ == device;
+  device_ = device;
+  if (writer_.is_open()) introduce_device();
+  return true;
 }
 
 void Recorder::close() {
@@ -144,7 +164,7 @@ void Recorder::memory_record(raw::MemoryOperation operation, std::uint64_t addre
   record.time = now();
   record.address = address;
   record.size = bytes;
-  record.device = kDevice;
+  record.device = device_.value_or(0);
   record.context = kContext;
   record.thread = thread_id();
   record.operation = operation;
@@ -168,14 +188,16 @@ void Recorder::mapped(std::uint64_t address, std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
   buffers_.add(address, bytes);
   if (writer() == nullptr) return;
-  writer_.append(raw::Vmm{now(), address, bytes, 0, 0, kDevice, 0, thread_id(), raw::VmmOperation::kMap, {}});
+  writer_.append(
+      raw::Vmm{now(), address, bytes, 0, 0, device_.value_or(0), 0, thread_id(), raw::VmmOperation::kMap, {}});
 }
 
 void Recorder::unmapped(std::uint64_t address, std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
   buffers_.remove_within(address, bytes);
   if (writer() == nullptr) return;
-  writer_.append(raw::Vmm{now(), address, bytes, 0, 0, kDevice, 0, thread_id(), raw::VmmOperation::kUnmap, {}});
+  writer_.append(
+      raw::Vmm{now(), address, bytes, 0, 0, device_.value_or(0), 0, thread_id(), raw::VmmOperation::kUnmap, {}});
 }
 
 void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uint64_t bytes) {
@@ -263,6 +285,36 @@ Work Recorder::work_of(const LibraryCall& call) {
   return work;
 }
 
+Work Recorder::work_of(const CollectiveCall& call) {
+  constexpr std::uint64_t kBlock = 512;  // of PyTorch's allocator: what is left of the last one is nobody's
+  Work work;
+  work.issued = now();
+  work.name = call.function;
+  const std::lock_guard lock{mutex_};
+  const auto use = [&](const void* pointer, std::uint64_t bytes, raw::Access access) {
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    const auto* const range = bytes == 0 ? nullptr : buffers_.find(address);
+    if (range == nullptr) return;
+    const bool whole = address == range->begin && range->end - address < bytes + kBlock;
+    work.uses.push_back({address, whole ? 0 : bytes, 0, 0, access, raw::Evidence::kSchema});
+  };
+  use(call.input, call.input_bytes, raw::Access::kRead);
+  use(call.output, call.output_bytes, raw::Access::kWrite);
+  work.estimate_ns =
+      std::max(kLeastCollective, static_cast<std::uint64_t>(call.moved_bytes * 1e9 / preset_.link_bytes_per_second));
+  raw::Collective& collective = work.collective.emplace();
+  collective.communicator = call.communicator->id();
+  collective.size = std::max(call.input_bytes, call.peer ? call.output_bytes : 0);
+  if (call.peer) collective.peer = *call.peer;
+  work.collective_name = call.name;
+  return work;
+}
+
+void Recorder::joined(std::uint64_t communicator, std::uint32_t rank, std::uint32_t ranks) {
+  const std::lock_guard lock{mutex_};
+  if (writer() != nullptr) writer_.append(raw::Communicator{communicator, rank, ranks});
+}
+
 Work Recorder::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, raw::CopyKind kind) {
   constexpr double kLink = 25e9;  // a PCIe link of the fourth generation, measured end to end
   Work work;
@@ -325,6 +377,7 @@ void Recorder::ran(Stream& stream, const Work& work) {
     kernel.start = start;
     kernel.end = end;
     kernel.name = text(work.name);
+    kernel.device = device_.value_or(0);
     kernel.context = kContext;
     kernel.stream = number;
     kernel.correlation = correlation;
@@ -336,6 +389,12 @@ void Recorder::ran(Stream& stream, const Work& work) {
       kernel.registers = work.kernel->binary.registers;
     }
     writer_.append(kernel);
+    if (work.collective) {
+      raw::Collective collective = *work.collective;
+      collective.name = text(work.collective_name);
+      collective.correlation = correlation;
+      writer_.append(collective);
+    }
   } else if (work.kind == Work::Kind::kCopy) {
     raw::Copy copy;
     copy.start = start;
@@ -343,6 +402,7 @@ void Recorder::ran(Stream& stream, const Work& work) {
     copy.size = work.bytes;
     copy.from = work.from;
     copy.to = work.to;
+    copy.device = device_.value_or(0);
     copy.context = kContext;
     copy.stream = number;
     copy.correlation = correlation;
@@ -354,6 +414,7 @@ void Recorder::ran(Stream& stream, const Work& work) {
     fill.end = end;
     fill.size = work.bytes;
     fill.address = work.to;
+    fill.device = device_.value_or(0);
     fill.context = kContext;
     fill.stream = number;
     fill.correlation = correlation;

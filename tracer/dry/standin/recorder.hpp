@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 
 namespace tidepool::dry {
 
+struct CollectiveCall;
 struct Event;
 struct Kernel;
 struct Launch;
@@ -39,6 +41,9 @@ struct Work {
   std::uint64_t to = 0, from = 0, bytes = 0;  ///< copies and fills
   raw::CopyKind copy = raw::CopyKind::kUnknown;
   unsigned char value = 0;
+
+  std::optional<raw::Collective> collective = {};  ///< without its name and correlation
+  std::string_view collective_name = {};
 };
 
 /// Knows which device memory is a buffer now, and writes a raw capture file where $TIDEPOOL_RAW names a folder.
@@ -50,6 +55,10 @@ class Recorder {
  public:
   explicit Recorder(const DevicePreset& preset) : preset_{preset} {}
 
+  /// The device that the process has memory on: the one that it is first asked for.
+  /// @return  false for another one later
+  bool uses_device(std::uint32_t device);
+  int device();  ///< 0 where there is none yet
   void allocated(std::uint64_t address, std::uint64_t bytes);
   void freed(std::uint64_t address, std::uint64_t bytes);
   void mapped(std::uint64_t address, std::uint64_t bytes);
@@ -60,8 +69,12 @@ class Recorder {
   /// What a launch or a library call uses and how long it would take; to be recorded with ran().
   Work work_of(const Launch& launch, const void* const* arguments);
   Work work_of(const LibraryCall& call);
+  Work work_of(const CollectiveCall& call);
   Work copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, raw::CopyKind kind);
   Work fill(std::uint64_t to, unsigned char value, std::uint64_t bytes);
+
+  /// This process is a rank of a communicator now.
+  void joined(std::uint64_t communicator, std::uint32_t rank, std::uint32_t ranks);
 
   /// `work` runs on `stream` now: moves the stream's clock on and records it.
   void ran(Stream& stream, const Work& work);
@@ -87,6 +100,7 @@ class Recorder {
   /// The file, made at the first record; null: nothing is to be recorded.
   raw::Writer* writer();
   void open(const std::string& folder);
+  void introduce_device();
   void introduce(const Stream& stream);
   raw::Text text(std::string_view value);
   /// Whether the job's options say that an iteration begins with this kernel; where it is replayed from a graph, none does.
@@ -104,7 +118,8 @@ class Recorder {
   raw::Writer writer_;
   std::string iteration_kernel_;  ///< part of the name of a kernel that begins an iteration; empty: none does
   bool tried_ = false;
-  pid_t process_ = 0;  ///< whose file it is
+  std::optional<std::uint32_t> device_;  ///< the only one that the process has memory on
+  pid_t process_ = 0;                    ///< whose file it is
   std::atomic<std::uint32_t> last_correlation_{0};
 };
 

@@ -8,18 +8,24 @@
 
 using namespace tidepool::dry;
 
+namespace {
+
+bool exists(int device) { return device >= 0 && device < Standin::get().devices(); }
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
 Status cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = Standin::get().devices();
   return done(kSuccess);
 }
 Status cudaGetDevice(int* device) {
-  *device = 0;
+  *device = Standin::device();
   return done(kSuccess);
 }
-Status cudaSetDevice(int device) { return done(device == 0 ? kSuccess : kInvalidDevice); }
+Status cudaSetDevice(int device) { return done(Standin::get().set_device(device) ? kSuccess : kInvalidDevice); }
 Status cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 Status cudaSetValidDevices(int*, int) { return done(kSuccess); }
 Status cudaSetDeviceFlags(unsigned) { return done(kSuccess); }
@@ -28,7 +34,10 @@ Status cudaGetDeviceFlags(unsigned* flags) {
   return done(kSuccess);
 }
 Status cudaDeviceReset() { return done(kSuccess); }
-Status cudaDeviceSynchronize() { return done(kSuccess); }
+Status cudaDeviceSynchronize() {
+  pending_results().fetch_all();
+  return done(kSuccess);
+}
 
 Status cudaRuntimeGetVersion(int* version) {
   *version = runtime_version();
@@ -37,20 +46,20 @@ Status cudaRuntimeGetVersion(int* version) {
 Status cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 
 Status cudaGetDeviceProperties(void* properties, int device) {
-  if (device != 0) return done(kInvalidDevice);
+  if (!exists(device)) return done(kInvalidDevice);
   write_properties(Standin::get().preset(), runtime_version(), properties);
   return done(kSuccess);
 }
 Status cudaGetDeviceProperties_v2(void* properties, int device) { return cudaGetDeviceProperties(properties, device); }
 
 Status cudaDeviceGetAttribute(int* value, int attribute, int device) {
-  if (device != 0) return done(kInvalidDevice);
+  if (!exists(device)) return done(kInvalidDevice);
   *value = device_attribute(Standin::get().preset(), attribute);
   return done(kSuccess);
 }
 
-Status cudaDeviceGetPCIBusId(char* id, int length, int) {
-  std::snprintf(id, static_cast<std::size_t>(std::max(length, 0)), "0000:01:00.0");
+Status cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  std::snprintf(id, static_cast<std::size_t>(std::max(length, 0)), "0000:%02x:00.0", static_cast<unsigned>(device) + 1);
   return done(kSuccess);
 }
 Status cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

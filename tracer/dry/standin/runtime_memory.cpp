@@ -85,9 +85,9 @@ Status cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 Status cudaPointerGetAttributes(void* out, const void* pointer) {
   PointerAttributes said;
   if (Standin::get().memory().owns(address(pointer)))
-    said = {2, 0, const_cast<void*>(pointer), nullptr};
+    said = {2, Standin::get().recorder().device(), const_cast<void*>(pointer), nullptr};
   else if (pinned_memory().holds(pointer))
-    said = {1, 0, const_cast<void*>(pointer), const_cast<void*>(pointer)};
+    said = {1, Standin::device(), const_cast<void*>(pointer), const_cast<void*>(pointer)};
   else
     said = {0, -2, nullptr, const_cast<void*>(pointer)};
   std::memcpy(out, &said, sizeof said);

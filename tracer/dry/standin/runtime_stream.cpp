@@ -42,7 +42,10 @@ Status cudaStreamDestroy(void* stream) {
   delete static_cast<Stream*>(stream);
   return done(kSuccess);
 }
-Status cudaStreamSynchronize(void*) { return done(kSuccess); }
+Status cudaStreamSynchronize(void* stream) {
+  pending_results().fetch(stream_of(stream).results);
+  return done(kSuccess);
+}
 Status cudaStreamQuery(void*) { return done(kSuccess); }
 Status cudaStreamGetPriority(void* stream, int* priority) {
   *priority = stream_of(stream).priority;
@@ -57,7 +60,7 @@ Status cudaStreamGetId(void* stream, unsigned long long* id) {
   return done(kSuccess);
 }
 Status cudaStreamGetDevice(void*, int* device) {
-  *device = 0;
+  *device = Standin::device();
   return done(kSuccess);
 }
 Status cudaStreamWaitEvent(void* stream, void* event, unsigned) {
@@ -85,7 +88,10 @@ Status cudaEventRecord(void* event, void* stream) {
 }
 Status cudaEventRecordWithFlags(void* event, void* stream, unsigned) { return cudaEventRecord(event, stream); }
 Status cudaEventQuery(void*) { return done(kSuccess); }
-Status cudaEventSynchronize(void*) { return done(kSuccess); }
+Status cudaEventSynchronize(void* event) {
+  pending_results().fetch(static_cast<Event*>(event)->results);
+  return done(kSuccess);
+}
 Status cudaEventElapsedTime(float* milliseconds, void* start, void* end) {
   const auto first = static_cast<double>(static_cast<Event*>(start)->time_ns);
   *milliseconds = static_cast<float>((static_cast<double>(static_cast<Event*>(end)->time_ns) - first) * 1e-6);

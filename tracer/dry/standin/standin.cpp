@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tracer/dry/standin/collective_call.hpp"
+#include "tracer/dry/standin/device_count.hpp"
 #include "tracer/dry/standin/host_memory.hpp"
 #include "tracer/dry/standin/library_call.hpp"
 #include "traces/error.hpp"
@@ -23,6 +25,7 @@ namespace tidepool::dry {
 namespace {
 
 thread_local Status last_status = kSuccess;
+thread_local int current_device = 0;
 bool in_use = false;  // the device was asked for
 
 std::uint64_t capacity_of(const DevicePreset& preset) {
@@ -54,7 +57,8 @@ Standin& Standin::get() {
   return *standin;
 }
 
-Standin::Standin() : preset_{wanted_preset()}, memory_{capacity_of(preset_)}, recorder_{preset_} {
+Standin::Standin()
+    : preset_{wanted_preset()}, devices_{device_count()}, memory_{capacity_of(preset_)}, recorder_{preset_} {
   pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(); },
                  [] {
                    get().recorder_.forget();
@@ -68,7 +72,22 @@ void Standin::before_fork() {
 
 void Standin::after_fork() { held_ = {}; }
 
+int Standin::device() { return current_device; }
+
+bool Standin::set_device(int device) {
+  if (device < 0 || device >= devices_) return false;
+  current_device = device;
+  return true;
+}
+
+bool Standin::owns_device() {
+  if (recorder_.uses_device(static_cast<std::uint32_t>(current_device))) return true;
+  not_answered("memory on two devices in one process");
+  return false;
+}
+
 std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) {
+  if (!owns_device()) return std::nullopt;
   const auto address = memory_.allocate(bytes);
   if (address) recorder_.allocated(*address, bytes);
   return address;
@@ -77,6 +96,7 @@ std::optional<std::uint64_t> Standin::allocate(std::size_t bytes) {
 bool Standin::free(std::uint64_t address) {
   const auto range = memory_.find(address);
   if (!range || range->address != address) return false;
+  pending_results().drop(address, range->bytes);
   recorder_.freed(address, range->bytes);  // before another thread can be given the same address
   return memory_.free(address);
 }
@@ -117,12 +137,23 @@ void Standin::call(Stream& stream, const LibraryCall& call) {
   submit(stream, [this, work = recorder_.work_of(call)](Stream& on) { recorder_.ran(on, work); });
 }
 
+void Standin::call(Stream& stream, const CollectiveCall& call) {
+  submit(stream, [this, call, work = recorder_.work_of(call)](Stream& on) {
+    Work now = work;
+    now.collective->sequence = next_sequence(call);
+    recorder_.ran(on, now);
+    if (const auto result = exchange(call, now.collective->sequence)) pending_results().depend(on.results, *result);
+  });
+}
+
 void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes) {
   const auto target = reinterpret_cast<std::uint64_t>(to), source = reinterpret_cast<std::uint64_t>(from);
   const bool to_device = memory_.owns(target), from_device = memory_.owns(source);
   const raw::CopyKind kind = to_device ? (from_device ? raw::CopyKind::kDtoD : raw::CopyKind::kHtoD)
                                        : (from_device ? raw::CopyKind::kDtoH : raw::CopyKind::kHtoH);
   submit(stream, [=, this, work = recorder_.copy(target, source, bytes, kind)](Stream& on) {
+    if (from_device) pending_results().fetch(source, bytes);
+    if (to_device) pending_results().fetch(target, bytes);
     copy_bytes(to, from, bytes, to_device);
     recorder_.ran(on, work);
   });
@@ -130,6 +161,7 @@ void Standin::copy(Stream& stream, void* to, const void* from, std::size_t bytes
 
 void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t bytes) {
   submit(stream, [=, this, work = recorder_.fill(reinterpret_cast<std::uint64_t>(to), value, bytes)](Stream& on) {
+    pending_results().fetch(reinterpret_cast<std::uint64_t>(to), bytes);
     fill_bytes(to, value, bytes);
     recorder_.ran(on, work);
   });
@@ -137,7 +169,10 @@ void Standin::fill(Stream& stream, void* to, unsigned char value, std::size_t by
 
 void Standin::record(Event& event, Stream& stream) {
   event.capture = stream.capture;
-  if (event.capture == nullptr) recorder_.event_recorded(stream, event);
+  if (event.capture != nullptr) return;
+  event.results.clear();
+  pending_results().depend(event.results, stream.results);
+  recorder_.event_recorded(stream, event);
 }
 
 void Standin::wait(Stream& stream, const Event& event) {
@@ -145,6 +180,7 @@ void Standin::wait(Stream& stream, const Event& event) {
     stream.capture = event.capture;
     event.capture->streams.insert(&stream);
   } else {
+    pending_results().depend(stream.results, event.results);
     recorder_.event_awaited(stream, event);
   }
 }
@@ -271,6 +307,17 @@ void* real_function(const char* library, const char* name) {
 }
 
 namespace {
+
+/// A process that torchrun starts beside others sees a device for each of them, unless CUDA_VISIBLE_DEVICES was changed
+/// since `tidepool record` set it.
+[[gnu::constructor]] void show_devices() {
+  const char* const processes = std::getenv("LOCAL_WORLD_SIZE");
+  const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (processes == nullptr || devices == nullptr || devices != device_list(1)) return;
+  const long count = std::strtol(processes, nullptr, 10);
+  if (count > 1)
+    setenv("CUDA_VISIBLE_DEVICES", device_list(static_cast<int>(std::min<long>(count, kMostDevices))).c_str(), 1);
+}
 
 /// Ends the recording when the program ends or the library is unloaded.
 [[gnu::destructor]] void end_recording() {

@@ -18,6 +18,7 @@
 #include "tracer/dry/cubin.hpp"
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/preset.hpp"
+#include "tracer/dry/ranks/pending_results.hpp"
 #include "tracer/dry/standin/recorder.hpp"
 
 namespace tidepool::dry {
@@ -40,12 +41,14 @@ struct Stream {
   std::uint64_t end_ns = 0;         ///< when what was issued so far would be done, by estimate
   struct Graph* capture = nullptr;  ///< records into it instead of running
   bool replaying = false;           ///< a graph: what runs was issued when it was launched
+  ResultNumbers results;            ///< of other ranks, that the stream waits for
 };
 
 struct Event {
   std::uint64_t id = 0;
   std::uint64_t time_ns = 0;
   struct Graph* capture = nullptr;  ///< recorded while this graph was captured
+  ResultNumbers results;            ///< of other ranks, that the event waits for
 };
 
 /// Captured work, in issue order.
@@ -76,6 +79,13 @@ class Standin {
   DeviceMemory& memory() { return memory_; }
   Recorder& recorder() { return recorder_; }
 
+  /// The number of devices, of which each process has memory on one; that of the calling thread.
+  int devices() const { return devices_; }
+  static int device();
+  bool set_device(int device);  ///< false: there is no such one
+  /// Whether the calling thread's device is the one of the process. Says so on stderr if not.
+  bool owns_device();
+
   std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
   bool free(std::uint64_t address);
 
@@ -87,6 +97,7 @@ class Standin {
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
   void call(Stream& stream, const LibraryCall& call);
+  void call(Stream& stream, const CollectiveCall& call);
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
   void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
   void wait(Stream& stream, const Event& event);
@@ -106,6 +117,7 @@ class Standin {
   void after_fork();
 
   const DevicePreset& preset_;
+  const int devices_;
   DeviceMemory memory_;
   Recorder recorder_;
   std::mutex mutex_;

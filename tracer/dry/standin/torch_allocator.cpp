@@ -28,6 +28,7 @@ void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t 
   if (bytes > 0) {
     // What an earlier tensor left there would be read where a kernel should have written: sizes, say. Zeros do less
     // harm.
+    tidepool::dry::pending_results().drop(address, static_cast<std::uint64_t>(bytes));
     tidepool::dry::fill_bytes(pointer, 0, static_cast<std::size_t>(bytes));
     standin.recorder().tensor_allocated(address, static_cast<std::uint64_t>(bytes));
   } else {

@@ -1,0 +1,72 @@
+// A group of ranks that exchange messages: what NCCL calls a communicator.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tracer/dry/ranks/mailbox.hpp"
+#include "tracer/dry/ranks/reduction.hpp"
+
+namespace tidepool::dry {
+
+/// What all ranks of a communicator know of it before it is made: random, passed on by the program.
+struct UniqueId {
+  std::array<char, 128> bytes{};
+  std::uint64_t number() const;  ///< the same for equal ids
+};
+UniqueId new_unique_id();
+
+/// Thread safe.
+class Communicator {
+ public:
+  /// @param meeting  a folder that all ranks of the job share
+  /// @throws std::system_error
+  Communicator(const std::string& meeting, std::uint64_t id, std::uint32_t rank, std::uint32_t ranks);
+
+  std::uint64_t id() const { return id_; }
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t ranks() const { return ranks_; }
+
+  /// The number of this rank's next collective, from 0 on; and that of its next message to or from another rank.
+  std::uint64_t next_collective();
+  std::uint64_t next_sent(std::uint32_t to);
+  std::uint64_t next_received(std::uint32_t from);
+
+  /// This rank's part of collective `number`, for everybody.
+  void contribute(std::uint64_t number, std::span<const std::byte> content);
+  /// The contributions of the ranks, in their order. Waits. @throws MailboxError
+  std::vector<std::vector<std::byte>> contributions(std::uint64_t number, const std::vector<std::uint32_t>& from);
+  void send(std::uint32_t to, std::uint64_t number, std::span<const std::byte> content);
+  std::vector<std::byte> receive(std::uint32_t from, std::uint64_t number);
+
+  /// Identity and rank in the communicator of all ranks that give the same colour, ordered by key, then by rank;
+  /// nothing for a negative colour. All ranks must call it. Waits. @throws MailboxError
+  struct Part {
+    std::uint64_t id = 0;
+    std::uint32_t rank = 0, ranks = 0;
+  };
+  std::optional<Part> split(int colour, int key);
+  /// The same with the ranks that are not excluded, of which this is one.
+  Part without(std::span<const int> excluded);
+
+ private:
+  std::uint64_t id_;
+  std::uint32_t rank_, ranks_;
+  Mailbox mailbox_;
+  std::mutex mutex_;
+  std::uint64_t collectives_ = 0, divisions_ = 0;
+  std::map<std::uint32_t, std::uint64_t> sent_, received_;
+};
+
+/// 0 to ranks - 1.
+std::vector<std::uint32_t> all_ranks(std::uint32_t ranks);
+
+}  // namespace tidepool::dry

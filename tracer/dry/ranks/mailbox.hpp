@@ -1,0 +1,71 @@
+// Messages between the processes of a job on one machine, through files of one folder.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tidepool::dry {
+
+/// Identity of a message among those of its sender.
+struct MessageTag {
+  std::uint32_t kind = 0;      ///< numbers of one kind do not meet those of another
+  std::uint32_t to = 0;        ///< the rank it is for; kEverybody: all
+  std::uint64_t sequence = 0;  ///< of its kind and receiver, from 0 on
+  auto operator<=>(const MessageTag&) const = default;
+};
+inline constexpr std::uint32_t kEverybody = 0xffffffff;
+
+/// A message that will not come: "rank 1 (process 4711) has ended", "rank 1 sent nothing in 600 s".
+struct MailboxError : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+/// One rank's end of a group of ranks. Each rank appends its messages to a file of its own, which all others read.
+/// Posting never waits. Thread safe.
+class Mailbox {
+ public:
+  /// Makes the folder, and this rank's file in it.
+  /// @param patience  how long a message of a process that lives is waited for
+  /// @throws std::system_error
+  Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience = std::chrono::minutes{10});
+  ~Mailbox();
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  /// @throws std::system_error
+  void post(const MessageTag& tag, std::span<const std::byte> content);
+  /// Waits for a message of `from`, which may be this rank. Each message can be taken once.
+  /// @throws MailboxError  if the sender's process ended without it, or nothing comes in time
+  std::vector<std::byte> take(std::uint32_t from, const MessageTag& tag);
+
+ private:
+  struct Sender {
+    int file = -1;
+    off_t read = 0;  ///< bytes of the file that are read
+    pid_t process = 0;
+    std::map<MessageTag, std::vector<std::byte>> unread;
+  };
+
+  std::string path(std::uint32_t rank) const;
+  /// Reads what the sender's file has by now.
+  void read(std::uint32_t from, Sender& sender) const;
+
+  std::string folder_;
+  std::uint32_t rank_;
+  std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  int own_ = -1;
+  std::map<std::uint32_t, Sender> senders_;
+};
+
+}  // namespace tidepool::dry

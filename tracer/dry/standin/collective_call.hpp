@@ -1,0 +1,43 @@
+// Work in which several ranks take part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tracer/dry/ranks/communicator.hpp"
+
+namespace tidepool::dry {
+
+/// One rank's part of a collective, or of a message from one rank to another.
+struct CollectiveCall {
+  using Contents = std::vector<std::vector<std::byte>>;
+
+  const char* function = nullptr;  ///< of NCCL
+  std::string_view name;           ///< all_reduce, send, ...: as the collectives of jobs are called
+  std::shared_ptr<Communicator> communicator;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t input_bytes = 0, output_bytes = 0;
+  double moved_bytes = 0;  ///< over this rank's link in one direction, by an algorithm that uses all links
+  std::optional<std::uint32_t> peer = {};  ///< of a message: the other rank
+
+  /// Whether values move; if not, the output keeps what it holds.
+  bool exchanges = false;
+  bool contributes = true;               ///< this rank's input is for others
+  std::vector<std::uint32_t> from = {};  ///< ranks whose contributions the output is made of
+  std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< contributions of `from`, in their order
+};
+
+/// The number of the call among those of its kind (raw::Collective::sequence).
+std::uint64_t next_sequence(const CollectiveCall& call);
+
+/// Gives this rank's input to the others, if values move. The output is there when the result is fetched.
+/// @return  the result, in pending_results()
+std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t sequence);
+
+}  // namespace tidepool::dry

@@ -1,0 +1,50 @@
+// What the stand-in's entry points of NCCL share: nccl.h as far as programs see it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tracer/dry/ranks/communicator.hpp"
+#include "tracer/dry/ranks/reduction.hpp"
+#include "tracer/dry/standin/collective_call.hpp"
+
+namespace tidepool::dry::nccl {
+
+/// ncclResult_t.
+enum Result : int { kSuccess = 0, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6 };
+
+/// What ncclComm_t points to.
+struct Handle {
+  std::shared_ptr<Communicator> communicator;
+};
+
+/// A call of a message between two ranks. Those of a group are issued when it ends.
+struct Message {
+  CollectiveCall call;
+  void* stream = nullptr;
+};
+
+/// Issues a message, or keeps it for the end of the thread's group.
+void post(Message message);
+Result begin_group();
+Result end_group();
+
+/// What a reduction does: one of NCCL's own, or one that the program made.
+struct ReductionOperator {
+  Reduction reduction = Reduction::kSum;
+  double factor = 1;
+};
+/// @return  its number as an ncclRedOp_t
+int add_operator(const ReductionOperator& made);
+ReductionOperator reduction_operator(int number);
+
+/// Whether a message's values move: sizes, indices and bytes of objects up to 1 MiB, and floats up to 4 KiB (flags,
+/// norms). What is larger is data, of which a dry run computes nothing. The size must be the same on all its ranks.
+bool values_matter(Element type, std::size_t bytes);
+
+/// Remembers the reason of an error for ncclGetLastError. @return  `result`
+Result fail(Result result, const char* reason);
+const char* last_error();
+
+}  // namespace tidepool::dry::nccl

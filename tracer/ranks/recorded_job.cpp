@@ -1,0 +1,191 @@
+#include "tracer/ranks/recorded_job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "traces/error.hpp"
+#include "traces/lines.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+std::optional<std::size_t> rank_of(const std::vector<const raw::Log*>& files) {
+  std::optional<raw::Communicator> widest;
+  for (const raw::Log* const log : files) {
+    for (const raw::Info& info : log->infos)
+      if (log->text(info.key) == "rank")
+        if (const auto rank = parse_whole(log->text(info.value)); rank && *rank >= 0 && *rank < kMostRanks)
+          return static_cast<std::size_t>(*rank);
+    for (const raw::Communicator& each : log->communicators)
+      if (!widest || each.ranks > widest->ranks) widest = each;
+  }
+  if (!widest) return {};
+  return widest->rank;
+}
+
+/// What joins the parts of a collective or a message: the communicator, sender and receiver of a message, the number.
+using Key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint64_t>;
+constexpr std::uint32_t kAll = raw::kNoId;
+
+struct Part {
+  std::size_t rank = 0;
+  const RankCollective* collective = nullptr;
+};
+
+class Joining {
+ public:
+  Joining(std::string folder, std::vector<LoweredRank> ranks,
+          std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>> members)
+      : folder_{std::move(folder)}, ranks_{std::move(ranks)}, members_{std::move(members)} {}
+
+  RecordedJob run() {
+    std::map<Key, std::vector<Part>> parts;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      joined_.emplace_back(ranks_[rank].trace.ops().size(), false);
+      for (const RankCollective& each : ranks_[rank].collectives) parts[key(rank, each)].push_back({rank, &each});
+    }
+    for (const auto& [key, found] : parts) join(key, found);
+    order_collectives();
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  /// The rank in a communicator of a rank of the job.
+  std::uint32_t own_rank(std::uint64_t communicator, std::size_t rank) const {
+    const auto members = members_.find(communicator);
+    if (members != members_.end())
+      for (const auto& [own, known] : members->second)
+        if (known == rank) return own;
+    return kAll;
+  }
+
+  Key key(std::size_t rank, const RankCollective& each) const {
+    if (!each.peer) return {each.communicator, kAll, kAll, each.sequence};
+    const std::uint32_t own = own_rank(each.communicator, rank), peer = static_cast<std::uint32_t>(*each.peer);
+    return each.name == "send" ? Key{each.communicator, own, peer, each.sequence}
+                               : Key{each.communicator, peer, own, each.sequence};
+  }
+
+  /// The ranks of the job that take part.
+  std::vector<std::size_t> group_of(const Key& key) const {
+    const auto& [communicator, from, to, number] = key;
+    const auto members = members_.find(communicator);
+    std::set<std::size_t> ranks;
+    if (members != members_.end())
+      for (const auto& [own, rank] : members->second)
+        if (from == kAll || own == from || own == to) ranks.insert(rank);
+    return {ranks.begin(), ranks.end()};
+  }
+
+  std::size_t group_index(const std::vector<std::size_t>& ranks) {
+    std::vector<JobGroup>& groups = result_.job.job.groups;
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const JobGroup& each) { return each.ranks == ranks; });
+    if (known != groups.end()) return static_cast<std::size_t>(known - groups.begin());
+    groups.push_back({ranks.size() == ranks_.size() ? "all" : fmt::format("{}", fmt::join(ranks, "-")), ranks});
+    return groups.size() - 1;
+  }
+
+  void join(const Key& key, std::vector<Part> parts) {
+    const std::vector<std::size_t> ranks = group_of(key);
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+    const bool message = std::get<1>(key) != kAll;
+    const bool complete = ranks.size() > 1 && std::equal(ranks.begin(), ranks.end(), parts.begin(), parts.end(),
+                                                         [](std::size_t a, const Part& b) { return a == b.rank; });
+    if (!complete) {
+      result_.unmatched += ranks.size() > 1;  // what a rank sends to itself is nobody else's
+      return;
+    }
+    JobCollective joined{.name = message ? "send" : parts.front().collective->name, .group = group_index(ranks)};
+    Nanos least{std::numeric_limits<std::int64_t>::max()};
+    for (const auto& [rank, each] : parts) {
+      if (!message && each->name != joined.name)
+        refuse("{}: rank {}: collective {} of ranks {} is {}; expected {}, as on rank {}", folder_, rank,
+               std::get<3>(key), fmt::join(ranks, ", "), each->name, joined.name, parts.front().rank);
+      joined.ops.push_back(each->op);
+      joined.input = std::max(joined.input.value_or(Bytes{}), each->input);
+      least = std::min(least, ranks_[rank].trace.op(each->op).duration);
+      joined_[rank][each->op.index()] = true;
+    }
+    joined.cost = least;
+    result_.job.job.collectives.push_back(std::move(joined));
+  }
+
+  /// Orders collectives by the lowest rank of their group, then by that rank's order.
+  void order_collectives() {
+    Job& job = result_.job.job;
+    std::stable_sort(job.collectives.begin(), job.collectives.end(),
+                     [&](const JobCollective& a, const JobCollective& b) {
+                       return std::pair{job.groups[a.group].ranks.front(), a.ops.front()} <
+                              std::pair{job.groups[b.group].ranks.front(), b.ops.front()};
+                     });
+  }
+
+  void finish() {
+    Nanos begin = ranks_.front().begin;
+    for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      result_.job.job.ranks.push_back({"", "", ranks_[rank].begin - begin});
+      TraceData data = ranks_[rank].trace.data();
+      for (std::size_t op = 0; op < data.ops.size(); ++op)
+        if (data.ops[op].kind == OpKind::kCollective && !joined_[rank][op]) data.ops[op].kind = OpKind::kKernel;
+      result_.job.traces.emplace_back(std::move(data));
+    }
+  }
+
+  std::string folder_;
+  std::vector<LoweredRank> ranks_;
+  std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>>
+      members_;                            // by communicator: the job's ranks by its own
+  std::vector<std::vector<bool>> joined_;  // by rank and op
+  RecordedJob result_;
+};
+
+}  // namespace
+
+std::map<std::size_t, std::vector<raw::Log>> by_rank(const std::string& folder, std::vector<raw::Log> logs) {
+  std::map<std::uint32_t, std::vector<const raw::Log*>> processes;
+  for (const raw::Log& log : logs) processes[log.header.process].push_back(&log);
+  std::map<std::uint32_t, std::size_t> rank_of_process;
+  for (const auto& [process, files] : processes)
+    if (const auto rank = rank_of(files)) rank_of_process[process] = *rank;
+  std::map<std::size_t, std::vector<raw::Log>> ranks;
+  for (raw::Log& log : logs)
+    if (const auto found = rank_of_process.find(log.header.process); found != rank_of_process.end())
+      ranks[found->second].push_back(std::move(log));
+  std::vector<std::size_t> numbers;
+  for (const auto& [rank, files] : ranks) numbers.push_back(rank);
+  if (!numbers.empty() && numbers.back() + 1 != numbers.size())
+    refuse("{}: ranks {}; expected 0 to {}", folder, fmt::join(numbers, ", "), numbers.size() - 1);
+  return ranks;
+}
+
+RecordedJob join_recorded(const std::string& folder, std::map<std::size_t, std::vector<raw::Log>> ranks, LoweredOps ops,
+                          const std::function<LoweredRank(LoweredRank)>& shorten) {
+  std::map<std::uint64_t, std::map<std::uint32_t, std::size_t>> members;
+  std::vector<LoweredRank> lowered;
+  for (auto& [rank, logs] : ranks) {
+    for (const raw::Log& log : logs)
+      for (const raw::Communicator& each : log.communicators) members[each.id][each.rank] = rank;
+    try {
+      lowered.push_back(shorten(lower_rank(logs, ops)));
+    } catch (const InputError& error) {
+      throw error.at(fmt::format("{}: rank {}", folder, rank));
+    }
+    logs.clear();
+  }
+  return Joining{folder, std::move(lowered), std::move(members)}.run();
+}
+
+}  // namespace tidepool

@@ -1,0 +1,54 @@
+#include "traces/job/job_output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "traces/file/writer.hpp"
+#include "traces/refuse.hpp"
+
+namespace tidepool {
+namespace {
+
+struct OutputFile {
+  std::string path, bytes;
+};
+
+/// Writes all files, or none if one cannot be written: it writes them under other names first.
+void write_together(const std::vector<OutputFile>& files) {
+  const auto unfinished = [](const OutputFile& file) { return fmt::format("{}.{}.new", file.path, ::getpid()); };
+  try {
+    for (const OutputFile& file : files) write_file(unfinished(file), file.bytes);
+    for (const OutputFile& file : files) std::filesystem::rename(unfinished(file), file.path);
+  } catch (...) {
+    std::error_code gone;
+    for (const OutputFile& file : files) std::filesystem::remove(unfinished(file), gone);
+    throw;
+  }
+}
+
+}  // namespace
+
+void require_file_name(const std::string& path) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    refuse("{}: is no file; expected one, beside which the traces can be", path);
+}
+
+void write_job(const std::string& path, LoadedJob& job) {
+  require_file_name(path);
+  const std::filesystem::path output = path;
+  std::vector<OutputFile> files;
+  for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
+    JobRank& known = job.job.ranks[rank];
+    known.trace = fmt::format("{}.rank{}.tide", output.stem().string(), rank);
+    known.hash = job.traces[rank].hash();
+    files.push_back({(output.parent_path() / known.trace).string(), to_trace_file(job.traces[rank])});
+  }
+  files.push_back({path, job_file(job.job)});
+  write_together(files);
+}
+
+}  // namespace tidepool

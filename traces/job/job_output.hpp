@@ -1,0 +1,17 @@
+// Writing a job: its file, and a trace file for each rank beside it.
+#pragma once
+
+#include <string>
+
+#include "traces/job/job.hpp"
+
+namespace tidepool {
+
+/// @throws InputError  "out: is no file; expected one, beside which the traces can be" for a folder
+void require_file_name(const std::string& path);
+
+/// Writes JOB.json and JOB.rank0.tide, JOB.rank1.tide, ... beside it, all of them or none. Sets the paths and hashes of the
+/// job's traces.
+void write_job(const std::string& path, LoadedJob& job);
+
+}  // namespace tidepool
