@@ -3,25 +3,18 @@
 #include <algorithm>
 #include <vector>
 
+#include "simulator/advise/batch_shares.hpp"
 #include "simulator/advise/module_calls.hpp"
-#include "simulator/advise/step_uses.hpp"
 #include "traces/copied.hpp"
 
 namespace tidepool {
 namespace {
 
-constexpr Bytes kLeastCut{512};  // a scalar, rounded up as PyTorch's allocator does
-
-/// The forward and the backward pass of a step: positions [begin, end) in Trace::steps().
-struct Passes {
-  std::size_t begin = 0, end = 0;
-};
-
-std::optional<Passes> passes_of(const Trace& step) {
+std::optional<PassSpan> passes_of(const Trace& step) {
   const std::vector<ModuleCall> calls = module_calls(step);
   for (const ModuleCall& call : calls)
     if (call.pass.forward_end != calls.front().pass.forward_end) return {};
-  Passes passes;
+  PassSpan passes;
   bool begun = false;
   for (std::size_t i = 0; i < step.steps().size(); ++i) {
     if (step.steps()[i].kind != StepKind::kRun) continue;
@@ -36,81 +29,6 @@ std::optional<Passes> passes_of(const Trace& step) {
   while (passes.end < step.steps().size() && step.steps()[passes.end].kind == StepKind::kFree) ++passes.end;
   return passes;
 }
-
-/// Which buffers and ops of the passes are of a part of the batch.
-class Shares {
- public:
-  Shares(const Trace& step, Passes passes)
-      : step_{step}, uses_{step}, cut_(step.buffers().size()), cut_op_(step.ops().size()) {
-    std::vector<bool> depends(step.buffers().size());
-    for (std::size_t i = 0; i < depends.size(); ++i) {
-      const Buffer& buffer = step.buffers()[i];
-      const std::size_t alloc = uses_.of(BufferId{i}).alloc;
-      const bool from_before = alloc == StepUses::kNowhere || alloc < passes.begin;
-      depends[i] = from_before && !stays(buffer.kind) && step.text(buffer.name).empty();
-    }
-    for (std::size_t i = passes.begin; i < passes.end; ++i) {
-      if (step.steps()[i].kind != StepKind::kRun) continue;
-      const OpId id{step.steps()[i].id};
-      bool of_batch = step.op(id).kind == OpKind::kSource;
-      for (const Use& use : step.uses(id))
-        of_batch = of_batch || (counts(step.uses(id), use) && depends[buffer_of(step, use).index()]);
-      cut_op_[id.index()] = of_batch;
-      if (!of_batch) continue;
-      for (const Use& use : step.uses(id)) {
-        const std::size_t made = buffer_of(step, use).index(), alloc = uses_.of(BufferId{made}).alloc;
-        const Buffer& buffer = step.buffers()[made];
-        if (!use.out.valid() || use.access == Access::kView || !step.text(buffer.name).empty()) continue;
-        depends[made] = true;
-        cut_[made] = buffer.kind != BufferKind::kWorkspace && buffer.size > kLeastCut && alloc >= passes.begin &&
-                     alloc < passes.end;
-      }
-    }
-    spare_gradients(passes);
-    cut_workspaces(passes);
-  }
-
-  bool is_cut(BufferId buffer) const { return cut_[buffer.index()]; }
-  bool is_cut(OpId op) const { return cut_op_[op.index()]; }
-  const StepUses& uses() const { return uses_; }
-
- private:
-  /// The workspace of an op grows with what it works on, but for cuBLAS's: that of aten::mm, addmm, bmm, or of a gemm.
-  void cut_workspaces(Passes passes) {
-    for (std::size_t i = passes.begin; i < passes.end; ++i) {
-      const Step& step = step_.steps()[i];
-      if (step.kind != StepKind::kAlloc || step_.buffers()[step.id].kind != BufferKind::kWorkspace) continue;
-      const OpId op{step_.steps()[next_op(step_, i)].id};
-      cut_[step.id] = is_cut(op) && step_.text(step_.op(op).name).find("mm") == std::string_view::npos;
-    }
-  }
-
-  /// Gradients of parameters may be made in another precision first: only casts to them read those.
-  void spare_gradients(Passes passes) {
-    for (std::size_t i = passes.begin; i < passes.end; ++i) {
-      if (step_.steps()[i].kind != StepKind::kRun) continue;
-      const Buffer* made = nullptr;
-      BufferId read;
-      std::size_t uses = 0;
-      for (const Use& use : step_.uses(OpId{step_.steps()[i].id})) {
-        if (!counts(step_.uses(OpId{step_.steps()[i].id}), use) || use.access == Access::kView) continue;
-        if (use.out.valid())
-          made = &step_.buffer(buffer_of(step_, use));
-        else
-          read = buffer_of(step_, use);
-        ++uses;
-      }
-      if (uses != 2 || made == nullptr || !read.valid() || !is_cut(read)) continue;
-      if (made->kind != BufferKind::kGradient || step_.text(made->name).empty()) continue;
-      if (step_.buffer(read).size <= made->size && uses_.of(read).uses.back().position == i) cut_[read.index()] = false;
-    }
-  }
-
-  const Trace& step_;
-  StepUses uses_;
-  std::vector<bool> cut_;     // by buffer
-  std::vector<bool> cut_op_;  // by op
-};
 
 /// Bytes per ns of the optimizer's ops; 0: there are none with a time.
 double optimizer_rate(const Trace& step) {
@@ -128,7 +46,7 @@ double optimizer_rate(const Trace& step) {
 /// Writes the changed step.
 class Writer {
  public:
-  Writer(const Trace& step, Passes passes, int parts)
+  Writer(const Trace& step, PassSpan passes, int parts)
       : step_{step},
         passes_{passes},
         parts_{parts},
@@ -229,9 +147,9 @@ class Writer {
   }
 
   const Trace& step_;
-  Passes passes_;
+  PassSpan passes_;
   int parts_;
-  Shares shares_;
+  BatchShares shares_;
   double rate_;  // bytes per ns
   TraceBuilder builder_;
   std::vector<BufferId> now_;           // by buffer
@@ -243,7 +161,7 @@ class Writer {
 }  // namespace
 
 std::optional<Trace> with_micro_batches(const Trace& step, int parts) {
-  const std::optional<Passes> passes = passes_of(step);
+  const std::optional<PassSpan> passes = passes_of(step);
   if (!passes) return {};
   return Writer{step, *passes, parts}.written();
 }

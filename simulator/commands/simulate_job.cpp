@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/sweep_run.hpp"
 #include "simulator/options.hpp"
 #include "simulator/ranks/job_plans.hpp"
@@ -70,7 +71,9 @@ int run_plans(const LoadedJob& job, const std::string& path, GridText grid, std:
       refuse("the lists ask for {} runs; expected one, of which each rank has its part", runs.size());
     return runs.at(0);
   };
-  spec_of(job.traces.front());  // refuses wrong words before anything is planned
+  const RunSpec first = spec_of(job.traces.front());  // refuses wrong words before anything is planned
+  if (allowed_by(first.policy).find("order") != std::string::npos)
+    refuse("--policy: '{}' puts ops into another order; the ranks of a job keep theirs", first.policy.text);
   const JobPlans plans = plan_job(job, path, spec_of, threads);
   if (json)
     fmt::print("{}\n", plans_json(path, plans));

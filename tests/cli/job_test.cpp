@@ -69,6 +69,8 @@ TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
         "tidepool: --scale: of a job without policy and limit; expected it without options of a run\n");
   CHECK(complaint({"--policy", "none,tide"}) ==
         "tidepool: the lists ask for 2 runs; expected one, of which each rank has its part\n");
+  CHECK(complaint({"--policy", "order-peak"}) ==
+        "tidepool: --policy: 'order-peak' puts ops into another order; the ranks of a job keep theirs\n");
   CHECK_THAT(complaint({"--policy", "lrux"}), ContainsSubstring("no policy named 'lrux'"));
   CHECK(complaint({"--rank", "1"}) == "tidepool: --rank: applies to --scale, which is not given; expected both\n");
   CHECK(complaint({"--rank", "2", "--scale", "2"}) == "tidepool: --rank: 2; expected ranks of the job, 0 to 1\n");

@@ -1,0 +1,78 @@
+#include "simulator/advise/batch_shares.hpp"
+
+#include <string_view>
+
+namespace tidepool {
+namespace {
+
+constexpr Bytes kLeastCut{512};  // a scalar, rounded up as PyTorch's allocator does
+
+}  // namespace
+
+BatchShares::BatchShares(const Trace& step, PassSpan passes)
+    : step_{step}, uses_{step}, cut_(step.buffers().size()), cut_op_(step.ops().size()) {
+  find_cut(passes);
+  spare_gradients(passes);
+  cut_workspaces(passes);
+}
+
+void BatchShares::find_cut(PassSpan passes) {
+  std::vector<bool> depends(step_.buffers().size());
+  for (std::size_t i = 0; i < depends.size(); ++i) {
+    const Buffer& buffer = step_.buffers()[i];
+    const std::size_t alloc = uses_.of(BufferId{i}).alloc;
+    const bool from_before = alloc == StepUses::kNowhere || alloc < passes.begin;
+    depends[i] = from_before && !stays(buffer.kind) && step_.text(buffer.name).empty();
+  }
+  for (std::size_t i = passes.begin; i < passes.end; ++i) {
+    if (step_.steps()[i].kind != StepKind::kRun) continue;
+    const OpId id{step_.steps()[i].id};
+    bool of_batch = step_.op(id).kind == OpKind::kSource;
+    for (const Use& use : step_.uses(id))
+      of_batch = of_batch || (counts(step_.uses(id), use) && depends[buffer_of(step_, use).index()]);
+    cut_op_[id.index()] = of_batch;
+    if (!of_batch) continue;
+    for (const Use& use : step_.uses(id)) {
+      const BufferId made = buffer_of(step_, use);
+      const Buffer& buffer = step_.buffer(made);
+      if (!use.out.valid() || use.access == Access::kView || !step_.text(buffer.name).empty()) continue;
+      depends[made.index()] = true;
+      const std::size_t alloc = uses_.of(made).alloc;
+      cut_[made.index()] = buffer.size > kLeastCut && alloc >= passes.begin && alloc < passes.end;
+    }
+  }
+}
+
+/// Gradients of parameters may be made in another precision first: only casts to them read those.
+void BatchShares::spare_gradients(PassSpan passes) {
+  for (std::size_t i = passes.begin; i < passes.end; ++i) {
+    if (step_.steps()[i].kind != StepKind::kRun) continue;
+    const OpId id{step_.steps()[i].id};
+    const Buffer* made = nullptr;
+    BufferId read;
+    std::size_t uses = 0;
+    for (const Use& use : step_.uses(id)) {
+      if (!counts(step_.uses(id), use) || use.access == Access::kView) continue;
+      if (use.out.valid())
+        made = &step_.buffer(buffer_of(step_, use));
+      else
+        read = buffer_of(step_, use);
+      ++uses;
+    }
+    if (uses != 2 || made == nullptr || !read.valid() || !is_cut(read)) continue;
+    if (made->kind != BufferKind::kGradient || step_.text(made->name).empty()) continue;
+    if (step_.buffer(read).size <= made->size && uses_.of(read).uses.back().position == i) cut_[read.index()] = false;
+  }
+}
+
+/// The workspace of an op grows with what it works on, but for cuBLAS's: that of aten::mm, addmm, bmm, or of a gemm.
+void BatchShares::cut_workspaces(PassSpan passes) {
+  for (std::size_t i = passes.begin; i < passes.end; ++i) {
+    const Step& step = step_.steps()[i];
+    if (step.kind != StepKind::kAlloc || step_.buffers()[step.id].kind != BufferKind::kWorkspace) continue;
+    const OpId op{step_.steps()[next_op(step_, i)].id};
+    cut_[step.id] = is_cut(op) && step_.text(step_.op(op).name).find("mm") == std::string_view::npos;
+  }
+}
+
+}  // namespace tidepool
