@@ -14,14 +14,16 @@ namespace tidepool::cuda {
 namespace {
 
 constexpr std::uint64_t kAddresses = std::uint64_t{1} << 36, kAlignment = 512;
-constexpr int kFresh = 0xa5;                                  // what nobody has written is not zero
-constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;  // larger memory would take time
+constexpr int kFresh = 0xa5;                                    // what nobody has written is not zero
+constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // larger memory would take time
+constexpr std::uint64_t kMostGuarded = std::uint64_t{1} << 26;  // to protect more pages takes time, too
 
 using Ranges = std::map<std::uint64_t, std::uint64_t>;  ///< first address to size
 
 struct Space {
   std::uint64_t base = 0;
-  std::uint64_t end = 0;  ///< behind the last allocation that there has been
+  std::uint64_t end = 0;        ///< behind the last allocation that there has been
+  std::uint64_t unguarded = 0;  ///< bytes that a host can reach after all
   Ranges device, pinned;
   std::uint64_t used = 0, used_pinned = 0;
   int open = 0;
@@ -40,7 +42,11 @@ Space& space() {
 
 void protect(int protection) {
   Space& s = space();
-  if (s.end > s.base) mprotect(reinterpret_cast<void*>(s.base), s.end - s.base, protection);
+  const std::uint64_t size = s.end - s.base;
+  if (size == 0 || size == s.unguarded) return;
+  const bool guarded = size <= kMostGuarded;
+  mprotect(reinterpret_cast<void*>(s.base), size, guarded ? protection : PROT_READ | PROT_WRITE);
+  if (!guarded) s.unguarded = size;
 }
 
 bool within(const Ranges& ranges, std::uint64_t address, std::uint64_t size) {
@@ -103,8 +109,14 @@ Status cuMemFree_v2(Address address) {
   const std::uint64_t first = (found->first + kPage - 1) / kPage * kPage;
   const std::uint64_t end = (found->first + found->second) / kPage * kPage;
   if (end > first) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
-  space().used -= found->second;
-  space().device.erase(found);
+  Space& s = space();
+  s.used -= found->second;
+  s.device.erase(found);
+  if (s.device.empty()) {
+    mprotect(reinterpret_cast<void*>(s.base), s.end - s.base, PROT_NONE);
+    s.end = s.base;
+    s.unguarded = 0;
+  }
   return kSuccess;
 }
 
