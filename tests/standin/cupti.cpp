@@ -53,6 +53,12 @@ std::map<std::thread::id, Inside>& inside() {
   return all;
 }
 
+/// Some versions answer so to everything before they are used.
+bool too_early() {
+  static const bool late = !standin::fault("late-answers").empty();
+  return late && !subscribed;
+}
+
 /// CUPTI may be used again only after another subscription.
 CUptiResult refused(const char* name) {
   if (!finalized) return CUPTI_SUCCESS;
@@ -177,8 +183,7 @@ constexpr standin::Tool kTool{&on_call, &on_resource, &on_record};
 extern "C" {
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
-  static const bool late = !standin::fault("late-version").empty();
-  if (late && !subscribed) return CUPTI_ERROR_UNKNOWN;
+  if (too_early()) return CUPTI_ERROR_UNKNOWN;
   const char* const wanted = getenv("STANDIN_CUPTI_VERSION");
   *version = wanted == nullptr ? 26 : static_cast<std::uint32_t>(std::atoi(wanted));
   return CUPTI_SUCCESS;
@@ -254,6 +259,7 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CU
 }
 
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {
+  if (too_early()) return CUPTI_ERROR_UNKNOWN;
   const bool driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
   if (id >= (driver ? std::size(standin::kDriverCalls) : std::size(standin::kRuntimeCalls)))
     return CUPTI_ERROR_INVALID_PARAMETER;

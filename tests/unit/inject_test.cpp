@@ -102,6 +102,28 @@ TEST_CASE("what was launched leads to its launch by the id of any call around it
   }
 }
 
+TEST_CASE("the questions of the day with a GPU read what the recorder wrote") {
+  if (std::system("python3 --version >/dev/null 2>&1") != 0) return tests::skip("no python3");
+  const ScratchFolder folder;
+  run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nnested-launch add a b 1\nlaunch add b a 1\n",
+          "STANDIN_FAULTS=correlation=inner,kernel-handles=value");
+  std::filesystem::rename(folder.file("raw"), folder.file("plain.raw"));
+  std::ofstream{folder.file("ask.py")} << "import pathlib, sys, types\n"
+                                          "sys.path.insert(0, sys.argv[1])\n"
+                                          "import questions\n"
+                                          "machine = types.SimpleNamespace(folder=pathlib.Path(sys.argv[2]))\n"
+                                          "print(questions.correlations(machine))\nprint(questions.handles(machine))\n"
+                                          "print(questions.versions(machine))\n";
+  const std::string line = "python3 -B '" + folder.file("ask.py") + "' '" TIDEPOOL_SOURCE_DIR "/tracer/gpu_day' '" +
+                           folder.file("") + "' >'" + folder.file("said") + "' 2>&1";
+  CHECK(std::system(line.c_str()) == 0);
+  const std::string said = content_of(folder.file("said"));
+  CHECK_THAT(said, ContainsSubstring(
+                       "of 2 kernels, the id is that of a call: 1 outermost, 1 nested, 0 driver; 0 of none; 0 could "
+                       "not be looked at; 2.0 uses each; 0 kernels without times\n"
+                       "parameters: 0 by cuFuncGetParamInfo, 1 by cuKernelGetParamInfo, 0 by neither\nCUPTI 26 of "));
+}
+
 TEST_CASE("what was launched by a call that was not seen is counted") {
   const ScratchFolder folder;
   auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\nlaunch add b a 1\n");
@@ -128,9 +150,11 @@ TEST_CASE("a kernel that is launched by its CUkernel is described, however the c
         "0 by cuFuncGetParamInfo, 0 by cuKernelGetParamInfo, 1 by neither (801, 400)");
 }
 
-TEST_CASE("a CUPTI that tells its version only once it is used is asked again") {
+TEST_CASE("a CUPTI that answers only once it is used is asked again for its version and calls") {
   const ScratchFolder folder;
-  const auto job = run_job(folder, "stream s1\nevent e\nrecord e s1\n", "STANDIN_FAULTS=late-version");
+  const auto job = run_job(folder, kKernels + "stream s1\nevent e\nrecord e s1\nalloc a 4096\nlaunch add a a 1\n",
+                           "STANDIN_FAULTS=late-answers");
+  CHECK(job.log().launches.size() == 1);
   CHECK(info(job.log(), "cupti") == "26");
   CHECK(!info(job.log(), "cupti_headers").empty());
   REQUIRE(job.log().event_records.size() == 1);

@@ -54,6 +54,8 @@ class Recorder {
 
   // session.cpp: starting and stopping CUPTI.
   bool load();
+  /// Finds the numbers of calls by their names.
+  void learn_calls();
   bool subscribe();
   bool start();
   void stop();

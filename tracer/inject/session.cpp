@@ -97,6 +97,14 @@ bool Recorder::load() {
   output_.info("cupti_library", cupti_.path);
   output_.info("cupti_headers", std::to_string(CUPTI_API_VERSION));
   output_.info("driver_headers", std::to_string(CUDA_VERSION));
+  learn_calls();
+  buffers_ = std::make_unique<cupti::BufferPool>(kBufferBytes, kReadyBuffers, kMostBuffers);
+  return true;
+}
+
+void Recorder::learn_calls() {
+  calls_.clear();
+  outer_calls_.clear();
   for (CUpti_CallbackId id = 0; id < kMostCallbacks; ++id) {
     const char* name = nullptr;
     if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS || name == nullptr) {
@@ -110,8 +118,6 @@ bool Recorder::load() {
     if (cupti_.callback_name(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name) != CUPTI_SUCCESS || name == nullptr) break;
     if (cupti::is_outer_call(name)) outer_calls_.push_back(id);
   }
-  buffers_ = std::make_unique<cupti::BufferPool>(kBufferBytes, kReadyBuffers, kMostBuffers);
-  return true;
 }
 
 bool Recorder::subscribe() {
@@ -189,7 +195,9 @@ bool Recorder::start() {
     if (kind != kKinds.front() && cupti_.enable(kind) != CUPTI_SUCCESS)
       output_.info("setting.not_recorded", "activity kind " + std::to_string(static_cast<int>(kind)));
   if (cupti_.flush_period != nullptr) cupti_.flush_period(kFlushPeriodMs);
-  if (cupti_.version == 0) cupti_.ask_version();  // some versions answer only when the driver has been initialised
+  // Some versions answer 999 to everything before the driver has been initialised.
+  if (cupti_.version == 0) cupti_.ask_version();
+  if (outer_calls_.empty()) learn_calls();
   output_.info("cupti", cupti_.version == 0 ? "unknown" : std::to_string(cupti_.version));
   threads_inside_ = 0;
   ++session_;
