@@ -3,11 +3,12 @@
 # machine that knows nothing of the others. Steps come in the order of their value; the call ends before its time is up.
 #
 #   validator/gpu_day.sh a|b|c|d RESULTS [options]
+#   validator/gpu_day.sh unpack RESULTS FOLDER      what is in RESULTS, to FOLDER/a, FOLDER/b, ...
 #     a   smoke: versions, calibration, a capture of the first model, three plans, the tracer's open questions
 #     b   captures of all models, and what recording costs
 #     c   forty plans, predicted against measured; every other one as a CUDA graph
 #     d   the first model under a plan, its losses bit for bit; a dry run against the real one; activation offloading
-#   RESULTS           folder for results-NN.tar.*, in pieces, and summary.txt; brought up to date after every step
+#   RESULTS           folder for results-CALL-NNN.tar.*, in pieces, and summary-CALL.txt; brought up to date after every step
 #     --program FILE    tidepool (default build/tidepool, or bin/tidepool of the bundle that this script is in)
 #     --python FILE     a python with torch, torchvision and transformers (default python3)
 #     --plans FOLDER    what gpu_plans.sh made (default: plans beside validator/)
@@ -33,11 +34,34 @@ usage() {
   printf 'gpu_day.sh: %s; expected the arguments that the head of the script lists\n' "$*" >&2
   exit 2
 }
+
+# The newest set of each call whose pieces are all there: a call that was killed may have left a part of the next one.
+unpack() {
+  local results=$1 folder=$2 call first name count pieces found=1
+  for call in a b c d; do
+    while read -r first; do
+      name=${first%.1of*} count=${first##*of} pieces=()
+      for number in $(seq "$count"); do pieces+=("$name.${number}of$count"); done
+      ls "${pieces[@]}" >/dev/null 2>&1 || continue
+      mkdir -p "$folder/$call"
+      case $name in *.zst) cat "${pieces[@]}" | zstd -dc ;; *) cat "${pieces[@]}" | gzip -dc ;; esac | tar -x -C "$folder/$call" || return
+      found=0
+      break
+    done < <(find "$results" -maxdepth 1 -name "results-$call-*.1of*" | sort -r)
+  done
+  [ $found = 0 ] || printf 'gpu_day.sh: %s: no complete set of results\n' "$results" >&2
+  return $found
+}
+
 inner=()
 if [ "${1-}" = --step ]; then  # the script calling itself, so that timeout can end a function
   inner=("${@:2}")
   program=$GPU_DAY_PROGRAM python=$GPU_DAY_PYTHON plans=$GPU_DAY_PLANS work=$GPU_DAY_WORK models=$GPU_DAY_MODELS
   record=$GPU_DAY_RECORD small=$GPU_DAY_SMALL
+elif [ "${1-}" = unpack ]; then
+  [ $# = 3 ] || usage "unpack takes a folder of results and one for what is in them"
+  unpack "$2" "$3"
+  exit
 else
   case ${1-} in a | b | c | d) call=$1 ;; *) usage "no call '${1-}'" ;; esac
   case ${2-} in '' | -*) usage "no folder for results" ;; *) results=$2 ;; esac
@@ -227,10 +251,10 @@ if [ ${#inner[@]} -gt 0 ]; then
 fi
 
 # Everything in the work folder, packed anew beside the pieces of before, which go only then: whenever this script is ended,
-# one whole set of pieces is there. What is largest is left out until the rest is small enough.
+# one whole set of pieces is there, and the names tell which. What is largest is left out until the rest is small enough.
 packs=0
 pack() {
-  local form=gz packer=(gzip -c) name old largest next=0
+  local form=gz packer=(gzip -c) name old largest next=0 piece_file pieces
   if command -v zstd >/dev/null; then form=zst packer=(zstd -q -T0 -c); fi
   packs=$((packs + 1))
   name=$(printf 'results-%s-%03d.tar.%s' "$call" $packs "$form")
@@ -243,9 +267,13 @@ pack() {
     printf '%s\n' "${largest[next]}" >>"$work/left-out.txt"
     next=$((next + 1))
   done
-  (cd "$packed" && split -b $piece -d -a 1 all "$name." && rm all)
+  (cd "$packed" && split -b $piece --numeric-suffixes=1 -a 2 all piece. && rm all)
   old=("$results/results-$call"-*)
-  mv "$packed/$name".* "$results/" && cp "$work/summary-$call.txt" "$results/"
+  pieces=("$packed"/piece.*)
+  for piece_file in "${pieces[@]}"; do
+    mv "$piece_file" "$results/$name.$((10#${piece_file##*.}))of${#pieces[@]}" || return
+  done
+  cp "$work/summary-$call.txt" "$results/"
   rm -f "${old[@]}"
 }
 
@@ -306,7 +334,10 @@ reserve=$((seconds / 20))  # for packing, and for a step that does not end when 
 if [ "$dry" = no ]; then
   [ -x "$program" ] || usage "no program at '$program'"
   mkdir -p "$work" "$results" && results=$(cd "$results" && pwd) && work=$(cd "$work" && pwd) || exit 2
+  rm -rf "$results"/.packing-*  # of a call that was killed
   packed=$(mktemp -d "$results/.packing-XXXXXX") || exit 2
+  packs=$(find "$results" -maxdepth 1 -name "results-$call-*" -printf '%f\n' | sort | tail -n 1 | cut -d - -f 3 | cut -d . -f 1)
+  packs=$((10#${packs:-0}))
   child=''
   trap 'rm -rf "$packed"' EXIT
   trap '[ -z "$child" ] || kill "$child" 2>/dev/null; echo "ended by a signal" >>"$work/summary-$call.txt"; pack; exit 1' TERM INT

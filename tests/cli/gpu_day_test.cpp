@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -33,15 +35,14 @@ std::vector<std::string> results_in(const std::string& folder) {
   return names;
 }
 
-/// One file out of the packed results, whose pieces are put together.
+/// One file out of the packed results.
 std::string packed(const ScratchFolder& folder, const std::string& name) {
-  const std::string line =
-      "cd '" + folder.file("results") +
-      "' && case $(ls results-*.0) in *.zst.0) u='zstd -dc';; *) u='gzip -dc';; esac; cat results-* | $u | "
-      "tar -xO './" +
-      name + "' >../packed 2>/dev/null";
-  [[maybe_unused]] const int status = std::system(line.c_str());
-  return content_of(folder.file("packed"));
+  fs::remove_all(folder.file("unpacked"));
+  CHECK(gpu_day(folder, "unpack results unpacked").code == 0);
+  const fs::path unpacked = folder.file("unpacked");
+  for (const std::string call : {"a", "c"})
+    if (fs::exists(unpacked / call)) return content_of(unpacked / call / name);
+  return "";
 }
 
 }  // namespace
@@ -113,6 +114,39 @@ TEST_CASE("whenever a call is killed, what was done before is there") {
       "0.1; done; kill -KILL $pid; }";
   CHECK(std::system(line.c_str()) == 0);
   CHECK_THAT(packed(folder, "calibrate.log"), ContainsSubstring("calibrated\n"));
+}
+
+TEST_CASE("at whatever moment a call is killed, its results are a whole set, with all steps but the last") {
+  // Results of three pieces, which take longest to be replaced.
+  const ScratchFolder folder;
+  write_program(folder,
+                "case $1 in calibrate) head -c 36000000 /dev/urandom >work/large; echo calibrated;;\n"
+                "*) sleep 0.1; echo \"{}\";; esac\n");
+  for (const std::string number : {"01", "02", "03", "04"})
+    write_file(folder.file(number + "-vgg16-tide-0.6x.plan.gz"), "");
+  for (const int wait_ms : {700, 1300, 1900, 2500, 3100}) {
+    for (const std::string name : {"results", "work", "unpacked"}) fs::remove_all(folder.file(name));
+    fs::create_directories(folder.file("work"));
+    const std::string script = "'" TIDEPOOL_SOURCE_DIR
+                               "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work "
+                               "work --most 60";
+    const std::string line = fmt::format(
+        "cd '{}' && {{ setsid {} >out 2>&1 & pid=$!; sleep {}; kill -KILL -$pid 2>/dev/null; wait; true; }}",
+        folder.file(""), script, wait_ms / 1000.0);
+    REQUIRE(std::system(("bash -c \"" + line + "\"").c_str()) == 0);
+    std::vector<std::string> steps;  // that were said to be over
+    std::istringstream said{content_of(folder.file("out"))};
+    for (std::string text; std::getline(said, text);)
+      if (text.ends_with("ok") || text.find(" s  ") != std::string::npos)
+        steps.push_back(text.substr(0, text.find(' ')));
+    INFO(wait_ms << " ms: " << content_of(folder.file("out")));
+    if (steps.size() < 2) continue;
+    steps.pop_back();  // being packed
+    REQUIRE(gpu_day(folder, "unpack results unpacked").code == 0);
+    for (const std::string& step : steps) CHECK(fs::exists(folder.file("unpacked/c/" + step + ".log")));
+    const std::string large = folder.file("unpacked/c/large");
+    CHECK((!fs::exists(large) || fs::file_size(large) == 36'000'000));
+  }
 }
 
 TEST_CASE("results that are too large lack what is largest, which is named") {
