@@ -40,7 +40,7 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME "the day with a GPU runs from the bundle on the stand-in" COMMAND
       ${CMAKE_CURRENT_SOURCE_DIR}/bundle/gpu_day.sh ${bundle_check} ${CMAKE_BINARY_DIR}/standin ${torch_python})
     set_tests_properties("the day with a GPU runs from the bundle on the stand-in" PROPERTIES FIXTURES_REQUIRED bundle
-      TIMEOUT 900)
+      TIMEOUT 1500)
   endif()
   add_test(NAME "the PyTorch recorder records what it should"
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tracer/torch/tests)

@@ -1,8 +1,19 @@
 #!/usr/bin/env bash
-# The calls of the day with a GPU, from the installed bundle, on the stand-in for a driver; PyTorch runs on the CPU.
+# The calls of the day with a GPU, from the installed bundle, on the stand-in for a driver; PyTorch runs on the CPU. All of it
+# in a root that has only the C library, shell tools, Python and PyTorch, where one may be made.
 #   gpu_day.sh FOLDER STANDIN PYTHON     FOLDER: what install.sh was given; STANDIN: folder of the stand-in
 # Without PyTorch, the calls that need none.
 set -euo pipefail
+if [ "${1-}" = --inside ]; then
+  shift
+else
+  here=$(cd "$(dirname "$0")" && pwd -P)
+  code=0
+  "$here/torch_root.sh" "$(cd "$1" && pwd -P)-root" "$3" "$(cd "$1" && pwd -P)" "$2" "$here" -- \
+    /usr/bin/bash "$here/gpu_day.sh" --inside "$(cd "$1" && pwd -P)" "$2" "$3" || code=$?
+  rm -rf --one-file-system "$(cd "$1" && pwd -P)-root"
+  [ $code = 77 ] || exit $code
+fi
 folder=$(cd "$1" && pwd -P) standin=$2 python=$3
 day=$folder/day bundle=$folder/bundle
 fail() { printf 'failed: %s\n' "$*"; exit 1; }
@@ -17,39 +28,43 @@ cd "$day"
 call() {
   local name=$1 expected=$2 code=0
   shift 2
-  env -i PATH="$PATH" HOME="$day" OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$standin" TIDEPOOL_STANDIN=seed=3 \
+  env -i PATH="$PATH" HOME="$day" OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$standin" \
+    TIDEPOOL_STANDIN=seed=3,submit=2500,gap=1500,upload=2000000,tick=1000 \
     "$bundle/validator/gpu_day.sh" "$name" "results-$name" --python "$python" --plans plans --work "work-$name" --small \
     --models unet --record "--torch --keep-raw --no-gpu" --seconds 400 "$@" || code=$?
   [ $code = "$expected" ] || { cat "work-$name"/*.log; fail "call $name: exit code $code, expected $expected"; }
   [ "$(find "results-$name" -type f | wc -l)" -le 8 ] || fail "call $name: more than 8 files"
   [ -z "$(find "results-$name" -size +16384k)" ] || fail "call $name: a file of more than 16 MiB"
-  mkdir "unpacked-$name"
-  case $(ls "results-$name"/*.0) in
-    *.zst.0) cat "results-$name"/results-* | zstd -dc | tar -x -C "unpacked-$name" ;;
-    *) cat "results-$name"/results-* | gzip -dc | tar -x -C "unpacked-$name" ;;
-  esac
-  diff -r --exclude left-out.txt "work-$name" "unpacked-$name" || fail "call $name: the packed results are others"
+  "$bundle/validator/gpu_day.sh" unpack "results-$name" unpacked || fail "call $name: the results cannot be unpacked"
+  diff -r --exclude left-out.txt "work-$name" "unpacked/$name" || fail "call $name: the packed results are others"
 }
 has() { grep -qE "$2" "$1" || { cat "$1"; fail "$1 has no line like $2"; }; }
 
 call c 0
-[ "$(wc -l <unpacked-c/plans.jsonl)" = 5 ] || fail "five plans were not executed"
-has unpacked-c/tables.log '^3 plans by streams: .* % from their prediction in the median'
-has unpacked-c/tables.log '^2 plans --graph: '
-has unpacked-c/machine.json 'this-gpu'
+[ "$(wc -l <unpacked/c/plans.jsonl)" = 5 ] || fail "five plans were not executed"
+has unpacked/c/tables.log '^3 plans by streams: .* % from their prediction in the median'
+has unpacked/c/tables.log '^2 plans --graph: '
+has unpacked/c/machine.json 'this-gpu'
 
 if ! "$python" -c 'import torch' 2>/dev/null; then
   [ -z "${TIDEPOOL_REQUIRE_TORCH-}" ] || fail "PyTorch is not installed"
   echo "passed call c; PyTorch is not installed, calls a, b and d need it"
   exit 0
 fi
+call a 1 --seconds 180  # the questions need a GPU
+[ "$(wc -l <unpacked/a/plans.jsonl)" = 3 ] || fail "three plans were not executed"
+has unpacked/a/summary-a.txt '^calibrate  .*  ok$'
+has unpacked/a/calibrate.log "^step of the device's timer  .* us"
+has unpacked/a/summary-a.txt '^capture-unet  .*  ok$'
+has unpacked/a/summary-a.txt '^questions  .* s  (failed with 1|not done)'
+has unpacked/a/questions.log '^Which versions meet\?$'
 call b 0
-has unpacked-b/tables.log '^unet: .* ms alone; recorded, iteration by iteration: '
-[ -n "$(find unpacked-b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
+has unpacked/b/tables.log '^unet: .* ms alone; recorded, iteration by iteration: '
+[ -n "$(find unpacked/b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
 call d 1  # the real run needs a GPU
-has unpacked-d/live.log '^8 losses under the plan are those without, to the bit'
-has unpacked-d/summary-d.txt '^live  .*  ok$'
-has unpacked-d/summary-d.txt '^events-real .*  failed with 1: '
-has unpacked-d/summary-d.txt '^events-dry .*  ok$'
-has unpacked-d/summary-d.txt '^offload .*  ok$'
+has unpacked/d/live.log '^8 losses under the plan are those without, to the bit'
+has unpacked/d/summary-d.txt '^live  .*  ok$'
+has unpacked/d/summary-d.txt '^events-real .*  failed with 1: '
+has unpacked/d/summary-d.txt '^events-dry .*  ok$'
+has unpacked/d/summary-d.txt '^offload .*  ok$'
 echo passed
