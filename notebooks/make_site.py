@@ -36,7 +36,7 @@ NAVIGATION = [
                 {"When recording cannot go on": f"{GUIDE}/recording.md"}, {"Sweeps": f"{GUIDE}/sweeps.md"},
                 {"One job, three recordings": f"{GUIDE}/one_story.md"},
                 {"Several GPUs": f"{GUIDE}/ranks.md"}, {"Place memory": f"{GUIDE}/placing.md"},
-                {"Reorder ops": f"{GUIDE}/order.md"},
+                {"Reorder ops": f"{GUIDE}/order.md"}, {"Which lever first": f"{GUIDE}/levers.md"},
                 {"Write a policy": f"{GUIDE}/policy.md"}, {"Describe a machine": f"{GUIDE}/machine.md"},
                 {"Use Python": "notebooks/README.md"}]},
     {"Reference": [{"Architecture": f"{GUIDE}/architecture.md"}, {"Commands": "commands.md"},

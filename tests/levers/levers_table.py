@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What each lever is worth: the least memory of a step at no more than some percent of its time.
 
-    tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 60] [--machines NAME,...]
-                                 [--levers LEVER,...] [SAMPLE...]
+    tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 40]
+                                 [--machines NAME,...] [--levers LEVER,...] [SAMPLE...]
 
-Memory is what the pool reserves, in percent of what the unchanged step reserves on PyTorch's pool, to one percent of the
-step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results, and none that is in it is done
-again: the same command continues one that was interrupted. --effort is that of planners, less than their default.
+Memory is in percent of the least in which the unchanged step loses no time on PyTorch's pool, to one percent of the
+step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results, and none that is in it is
+done again: the same command continues one that was interrupted. --effort is that of planners, less than their default.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("samples", nargs="*", metavar="SAMPLE")
     parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--results", default="levers.sqlite", metavar="FILE")
-    parser.add_argument("--effort", type=int, default=60)
+    parser.add_argument("--effort", type=int, default=40)
     parser.add_argument("--machines", default=MACHINES)
     parser.add_argument("--levers", default=",".join(LEVERS))
     options = parser.parse_args()
@@ -52,9 +52,10 @@ def main():
         sample = str(ROOT / "traces/samples" / f"{name}.tide")
         for machine in options.machines.split(","):
             def found(pool, policy, objective):
-                return least(options.program, options.results, sample, machine, pool, policy.format(options.effort), objective)
+                policy = policy.format(options.effort)
+                return least(options.program, options.results, sample, machine, pool, policy, objective)
 
-            base = found("pytorch", "none", "outcome=ok")
+            base = found("pytorch", "none", BUDGETS["+0 %"])
             for lever in options.levers.split(","):
                 row = [found(*LEVERS[lever], objective) for objective in BUDGETS.values()]
                 cells = ["-" if memory is None else f"{100 * memory / base:.0f}" for memory in row]
