@@ -17,5 +17,8 @@ for _ in range(3):
 number = torch.tensor([rank + 1]).cuda()
 dist.all_reduce(number)
 print(f"rank {rank}: the sum is {number.item()}", flush=True)
+objects = [None] * dist.get_world_size()
+dist.all_gather_object(objects, {"rank": rank})
+assert objects == [{"rank": 0}, {"rank": 1}], objects
 dist.barrier()
 dist.destroy_process_group()

@@ -21,6 +21,13 @@ void PendingResults::depend(ResultNumbers& dependent, const ResultNumbers& on) {
       dependent.push_back(number);
 }
 
+bool PendingResults::belong(std::uint64_t address, std::uint64_t bytes) {
+  if (count_ == 0) return false;
+  const std::lock_guard lock{mutex_};
+  return std::any_of(results_.begin(), results_.end(),
+                     [&](const auto& each) { return each.second.overlaps(address, bytes); });
+}
+
 template <class Wanted>
 void PendingResults::fetch_if(const Wanted& wanted) {
   if (count_ == 0) return;

@@ -26,6 +26,10 @@ class PendingResults {
   void depend(ResultNumbers& dependent, const ResultNumbers& on);
   void depend(ResultNumbers& dependent, std::uint64_t on) { depend(dependent, ResultNumbers{on}); }
 
+  /// Whether a result belongs to a byte of the range.
+  bool belong(std::uint64_t address, std::uint64_t bytes);
+
+  /// A result may fetch others while it is fetched.
   void fetch_all();
   void fetch(const ResultNumbers& numbers);
   /// Fetches what belongs to a byte of the range.
@@ -46,8 +50,8 @@ class PendingResults {
   template <class Wanted>
   void fetch_if(const Wanted& wanted);
 
-  std::mutex mutex_;     ///< of the list
-  std::mutex fetching_;  ///< held while results are fetched; taken before the other one
+  std::mutex mutex_;               ///< of the list
+  std::recursive_mutex fetching_;  ///< held while results are fetched; taken before the other one
   std::atomic<std::size_t> count_{0};
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Result> results_;

@@ -40,6 +40,18 @@ const DevicePreset& wanted_preset() {
   return device_preset(name != nullptr && *name != 0 ? name : "h100-80gb");
 }
 
+/// The reduction of sizes that a launch is, between known places.
+std::optional<SizeReduction> sizes_of(const Launch& launch, const void* const* arguments) {
+  if (!launch.kernel->sizes) return {};
+  const auto sizes = size_reduction(*launch.kernel->sizes, launch.kernel->binary.parameters, arguments);
+  const auto known = [](std::uint64_t address, std::uint64_t bytes) {
+    const auto range = Standin::get().memory().find(address);
+    return range && address + bytes <= range->address + range->bytes;
+  };
+  if (!sizes || !known(sizes->from, sizes->bytes()) || !known(sizes->to, SizeReduction::kBytes)) return {};
+  return sizes;
+}
+
 }  // namespace
 
 Standin& Standin::get() {
@@ -130,7 +142,20 @@ void Standin::submit(Stream& stream, std::function<void(Stream&)> work) {
 }
 
 void Standin::launch(Stream& stream, const Launch& launch, const void* const* arguments) {
-  submit(stream, [this, work = recorder_.work_of(launch, arguments)](Stream& on) { recorder_.ran(on, work); });
+  submit(stream, [this, work = recorder_.work_of(launch, arguments), sizes = sizes_of(launch, arguments)](Stream& on) {
+    recorder_.ran(on, work);
+    if (sizes) reduce(on, *sizes);
+  });
+}
+
+void Standin::reduce(Stream& stream, const SizeReduction& sizes) {
+  PendingResults& results = pending_results();
+  results.drop(sizes.to, SizeReduction::kBytes);
+  if (!results.belong(sizes.from, sizes.bytes())) return sizes.compute();
+  results.depend(stream.results, results.add(sizes.to, SizeReduction::kBytes, [sizes] {
+    pending_results().fetch(sizes.from, sizes.bytes());
+    sizes.compute();
+  }));
 }
 
 void Standin::call(Stream& stream, const LibraryCall& call) {
@@ -213,6 +238,7 @@ const Kernel* Standin::kernel(const void* host) {
     kernel->binary = layout->second;
     kernel->known = true;
     cupti::apply_types(kernel->binary.parameters, cupti::parameter_types(kernel->name));
+    kernel->sizes = size_operator(kernel->name);
     kernel->torch = cupti::TorchKernel::recognise(kernel->name, kernel->binary.parameters);
   }
   return kernels_.emplace(host, std::move(kernel)).first->second.get();

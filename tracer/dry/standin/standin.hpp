@@ -19,6 +19,7 @@
 #include "tracer/dry/device_memory.hpp"
 #include "tracer/dry/preset.hpp"
 #include "tracer/dry/ranks/pending_results.hpp"
+#include "tracer/dry/size_reduction.hpp"
 #include "tracer/dry/standin/recorder.hpp"
 
 namespace tidepool::dry {
@@ -63,6 +64,7 @@ struct Kernel {
   KernelBinary binary;
   bool known = false;  ///< the layout was found
   std::optional<cupti::TorchKernel> torch;
+  std::optional<SizeReduction::Operator> sizes;
 };
 
 struct Launch {
@@ -96,6 +98,7 @@ class Standin {
   Event* make_event();
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
+  void reduce(Stream& stream, const SizeReduction& sizes);
   void call(Stream& stream, const LibraryCall& call);
   void call(Stream& stream, const CollectiveCall& call);
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes);

@@ -1,0 +1,31 @@
+// The one kind of kernel that a dry run computes: PyTorch's reductions of a few 64-bit integers to one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tracer/dry/cubin.hpp"
+
+namespace tidepool::dry {
+
+/// The largest, the least or the sum of some sizes. Programs that exchange objects find the room for them so.
+struct SizeReduction {
+  enum class Operator : std::uint8_t { kMax, kMin, kSum } what = Operator::kMax;
+  std::uint64_t from = 0, to = 0;  ///< addresses of the numbers, one behind the other, and of the result
+  std::uint32_t count = 0;
+
+  static constexpr std::uint32_t kBytes = 8;  ///< of a number
+  std::uint64_t bytes() const { return std::uint64_t{count} * kBytes; }
+  void compute() const;  ///< on host addresses
+};
+
+/// The operator of PyTorch's reduction of 64-bit integers, by the kernel's mangled name; nothing for other kernels.
+std::optional<SizeReduction::Operator> size_operator(std::string_view mangled);
+
+/// A launch of such a kernel; nothing if it has several results or more than 4096 numbers.
+/// Layout of its one parameter: struct ReduceOp in ATen/native/cuda/Reduce.cuh.
+std::optional<SizeReduction> size_reduction(SizeReduction::Operator what, const cupti::KernelLayout& layout,
+                                            const void* const* arguments);
+
+}  // namespace tidepool::dry
