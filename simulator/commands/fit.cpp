@@ -13,6 +13,7 @@
 
 #include "simulator/audit/tune.hpp"
 #include "simulator/commands/fit_advice.hpp"
+#include "simulator/commands/fit_ranks.hpp"
 #include "simulator/fit/convolution_workspaces.hpp"
 #include "simulator/fit/dry_recording.hpp"
 #include "simulator/fit/largest_batch.hpp"
@@ -22,6 +23,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/input.hpp"
+#include "traces/job/job.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
 #include "traces/refuse.hpp"
@@ -403,6 +405,9 @@ int run(Arguments& arguments) {
   if (arguments.seconds < 1) refuse("--seconds: {}: expected a whole number from 1", arguments.seconds);
   if (!arguments.pool.empty() && arguments.pool != "pytorch" && arguments.pool != "pytorch-expandable")
     refuse("--pool: '{}' is no allocator of PyTorch; expected pytorch or pytorch-expandable", arguments.pool);
+  if (is_job_file(arguments.trace))
+    return judge_ranks(arguments.trace, arguments.device, arguments.pool.empty() ? "pytorch" : arguments.pool,
+                       arguments.json);
   if (!arguments.trace.empty()) return judge(arguments, job_of_file(arguments.trace), {});
   if (!arguments.batch) {
     const std::optional<Job> job = job_of_command(arguments, arguments.command);
@@ -420,7 +425,8 @@ const RegisterCommand kRegistered{
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        arguments->behind_dashes = app.behind_dashes();
-       app.add_option("job", arguments->words, "a trace or a memory snapshot of PyTorch");
+       app.add_option("job", arguments->words,
+                      "a trace, a memory snapshot of PyTorch, or the job file of several ranks");
        app.add_option("command", arguments->none, "instead, behind --: a command, which is recorded dry");
        app.add_option("--device", arguments->device, device_budget_names()).required();
        app.add_flag("--batch", arguments->batch,

@@ -1,0 +1,14 @@
+// Whether each rank of a job fits a device, and which one runs out of memory first.
+#pragma once
+
+#include <string>
+
+namespace tidepool {
+
+/// Prints a verdict, and a row for each rank.
+/// @param pool  the allocator's setting: pytorch or pytorch-expandable
+/// @return      the exit code
+/// @throws InputError  as load_job() and predict_fit(), "job.json: rank 3: ..."
+int judge_ranks(const std::string& path, const std::string& device, const std::string& pool, bool json);
+
+}  // namespace tidepool

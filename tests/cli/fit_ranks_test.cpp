@@ -1,0 +1,60 @@
+// tidepool fit of a job of several ranks.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/program.hpp"
+#include "traces/builder.hpp"
+#include "traces/job/job_output.hpp"
+
+namespace tidepool {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Two ops, of which the second one, at `late`, needs `size` bytes.
+Trace rank(Bytes size, Nanos late) {
+  TraceBuilder build;
+  const BufferId small = build.alloc({.size = 2_MiB});
+  build.run({.name = build.text("first"), .start = 0_us, .launch = 0_us, .duration = 1_us}, {{small, Access::kWrite}});
+  const BufferId large = build.alloc({.size = size});
+  build.run({.name = build.text("large"), .start = late, .launch = late, .duration = 1_us}, {{large, Access::kWrite}});
+  build.free(large);
+  build.free(small);
+  return build.finish();
+}
+
+std::string job_of(const ScratchFolder& folder, std::vector<Trace> traces) {
+  LoadedJob job;
+  for (std::size_t i = 0; i < traces.size(); ++i) job.job.ranks.push_back({"", "", 5_us});
+  job.traces = std::move(traces);
+  write_job(folder.file("job.json"), job);
+  return folder.file("job.json");
+}
+
+TEST_CASE("of ranks that do not fit, fit names the one that runs out first, not the largest") {
+  const ScratchFolder folder;
+  const std::string job = job_of(folder, {rank(1_GiB, 1_us), rank(100_GiB, 40_us), rank(90_GiB, 30_us)});
+  const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out,
+             Catch::Matchers::StartsWith("does not fit: rank 2 runs out first, 35 us after the job's start: "));
+  const Json json = Json::parse(run_program({"fit", job, "--device", "h100-80gb", "--json"}).out);
+  CHECK(json.at("fits") == false);
+  CHECK(json.at("first_rank") == 2);
+  CHECK(json.at("ranks").at(0).at("fits") == true);
+  CHECK(json.at("ranks").at(1).at("fits") == false);
+  CHECK(json.at("ranks").at(1).at("at_ns") == 45'000);
+}
+
+TEST_CASE("of ranks that all fit, fit names the one that takes most") {
+  const ScratchFolder folder;
+  const std::string job = job_of(folder, {rank(1_GiB, 1_us), rank(4_GiB, 1_us), rank(2_GiB, 1_us)});
+  const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, Catch::Matchers::StartsWith("all ranks fit; rank 1 takes most: "));
+  CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
+}
+
+}  // namespace
+}  // namespace tidepool
