@@ -1,5 +1,6 @@
 // Jobs of several ranks on the stand-in: what is recorded of each, and how they are joined.
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
@@ -8,8 +9,6 @@
 
 namespace tidepool {
 namespace {
-
-using Json = nlohmann::json;
 
 /// The program of tests/dry/ranks.cpp.
 std::string ranks() { return std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("tidepool_dry_ranks"); }
@@ -67,27 +66,81 @@ TEST_CASE("a rank that waits for one that has ended ends with a message") {
                           "run.tide: 1 more collectives are not in the traces of all their ranks; they are kernels\n"));
 }
 
-TEST_CASE("torchrun's processes are the ranks of a job, whose gradients are reduced as DDP says") {
+/// Records a script of tests/dry with torchrun and two ranks; nothing without PyTorch.
+std::optional<LoadedJob> record_script(const std::string& script, const std::vector<std::string>& options = {}) {
   const std::string python = tests::torch_python();
-  if (python.empty()) return;
+  if (python.empty()) return {};
   const ScratchFolder folder;
-  const ProgramResult run =
-      run_program({"record", "--dry", "-o", folder.file("run.tide"), "--", python, "-m", "torch.distributed.run",
-                   "--standalone", "--nproc-per-node", "2", TIDEPOOL_SOURCE_DIR "/tests/dry/ddp.py"});
+  std::vector<std::string> command{"record",
+                                   "--dry",
+                                   "-o",
+                                   folder.file("run.tide"),
+                                   "--",
+                                   python,
+                                   "-m",
+                                   "torch.distributed.run",
+                                   "--standalone",
+                                   "--nproc-per-node",
+                                   "2",
+                                   TIDEPOOL_SOURCE_DIR "/tests/dry/" + script};
+  command.insert(command.end(), options.begin(), options.end());
+  const ProgramResult run = run_program(command);
   INFO(run.err);
   REQUIRE(run.code == 0);
-  CHECK_THAT(run.out, ContainsSubstring("rank 0: the sum is 3\n"));
-  CHECK_THAT(run.out, ContainsSubstring("rank 1: the sum is 3\n"));
-  const LoadedJob loaded = load_job(folder.file("run.tide"));
-  REQUIRE(loaded.traces.size() == 2);
+  CHECK(run.err.find("are not in the traces of all their ranks") == std::string::npos);
+  CHECK(run_program({"simulate", folder.file("run.tide")}).code == 0);
+  LoadedJob job = load_job(folder.file("run.tide"));
+  REQUIRE(job.traces.size() == 2);
+  return job;
+}
+
+/// Sum and number of the inputs of collectives of this name and of at least this size.
+std::pair<Bytes, int> inputs(const Job& job, const std::string& name, Bytes least) {
+  std::pair<Bytes, int> sum;
+  for (const JobCollective& each : job.collectives)
+    if (each.name == name && each.input >= least) sum.first += *each.input, ++sum.second;
+  return sum;
+}
+
+TEST_CASE("torchrun's processes are the ranks of a job, whose gradients are reduced as DDP says") {
+  const auto job = record_script("ddp.py");  // it checks values that the ranks exchange, too
+  if (!job) return;
   // Three steps of four linear layers of 512 with biases, in 32 bits; all else that is reduced are numbers of 8 bytes.
   constexpr std::int64_t kGradients = 4 * (512 * 512 + 512) * 4;
-  std::int64_t reduced = 0;
-  for (const JobCollective& each : loaded.job.collectives)
-    if (each.name == "all_reduce" && each.input > 8_B) reduced += each.input->count();
-  CHECK(reduced == 3 * kGradients);
-  const Json info = Json::parse(run_program({"info", folder.file("run.rank1.tide"), "--json"}).out);
-  CHECK(info.at("losses").at("unmatched_frees") == 0);
+  CHECK(inputs(job->job, "all_reduce", 9_B).first == Bytes{3 * kGradients});
+  for (const Trace& trace : job->traces) CHECK(trace.data().losses.unmatched_frees == 0);
+}
+
+TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
+  const auto job = record_script(
+      "fsdp2.py", {"--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "1024", "--tokens", "128"});
+  if (!job) return;
+  constexpr std::int64_t kWidth = 256, kVocabulary = 1024, kTokens = 128, kLayers = 2, kSteps = 2, kRanks = 2;
+  constexpr std::int64_t kBlock = 12 * kWidth * kWidth + 13 * kWidth;
+  constexpr std::int64_t kRoot = (2 * kVocabulary + kTokens + 2) * kWidth;
+  // In bfloat16, of what each rank has; the root keeps what it has gathered for the forward pass.
+  CHECK(inputs(job->job, "all_gather", 1_KiB) ==
+        std::pair{Bytes{kSteps * (2 * kLayers * kBlock + kRoot) * 2 / kRanks}, int{kSteps * (2 * kLayers + 1)}});
+  // In 32 bits, of all ranks.
+  CHECK(inputs(job->job, "reduce_scatter", 1_KiB) ==
+        std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
+}
+
+TEST_CASE("stages of a pipeline send each micro-batch forward, and its gradient back") {
+  const auto job =
+      record_script("pipeline.py", {"--layers", "1", "--width", "64", "--tokens", "32", "--micro-batches", "4"});
+  if (!job) return;
+  constexpr int kSteps = 2, kMicroBatches = 4;
+  CHECK(inputs(job->job, "send", 1_KiB) ==
+        std::pair{Bytes{2 * kSteps * kMicroBatches * 32 * 64 * 4}, 2 * kSteps * kMicroBatches});
+}
+
+TEST_CASE("tensor parallelism reduces activations, and a divided optimizer sends out what it has updated") {
+  const auto job = record_script("tensor_parallel.py");
+  if (!job) return;
+  constexpr int kSteps = 2, kLayers = 4;
+  CHECK(inputs(job->job, "all_reduce", 8_KiB) == std::pair{Bytes{kSteps * 8 * 256 * 4}, kSteps});
+  CHECK(inputs(job->job, "broadcast", 256_KiB) == std::pair{Bytes{kSteps * kLayers * 256 * 256 * 4}, kSteps * kLayers});
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ CODE has cs336_systems/sharded_optimizer.py and cs336-basics (Wedsonlin/assignme
 sharded_optimizer_baseline.json and sharded_optimizer_sharded.json of its results, made on two GPUs. Each mode is recorded dry
 with the measured configuration (one step of ten, no warm-up: memory is said before them). The script itself says its memory: both
 columns are PyTorch's own numbers, in GiB, rounded to three places by the script. Weights are not initialised, so that they take no
-memory of the host. PYTHON has PyTorch for CUDA, einops, einx and jaxtyping; no GPU is needed.
+memory of the host. PYTHON has PyTorch 2.11 (the version that CODE's uv.lock names) for CUDA, einops, einx and jaxtyping; no GPU is
+needed.
 """
 import argparse
 import json
