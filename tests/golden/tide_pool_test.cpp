@@ -26,7 +26,8 @@ constexpr const char* kClosed[] = {"minimalloc_A",
                                    "pytorch_eor_nn.dev0",
                                    "pytorch_ftcourse.dev0",
                                    "pytorch_nothanmin_fwd.dev0",
-                                   "pytorch_wedsonlin_medium_128_train.dev0"};
+                                   "pytorch_wedsonlin_medium_128_train.dev0",
+                                   "pangu_2.6B"};
 
 Packing packed(const std::string& path) {
   const PoolInfo& info = find_pool("tide-pool");
@@ -39,7 +40,7 @@ TEST_CASE("tide-pool closes published instances at their load") {
   for (const std::string name : kClosed) {
     const auto path = tests::shared_data("static_alloc/" + name + ".csv");
     if (!path) continue;
-    if (!tests::kOptimised && name.starts_with("pytorch")) continue;
+    if (!tests::kOptimised && (name.starts_with("pytorch") || name == "pangu_2.6B")) continue;
     INFO(name);
     const Packing packing = packed(*path);
     CHECK(packing.height == packing.load);
@@ -54,8 +55,7 @@ struct Open {
 };
 constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 below the least height known before
                           {"minimalloc_J", 1'039'359_B},
-                          {"singa_vgg_20itr", 681'326'684_B},
-                          {"pangu_2.6B", 5'546'690'074_B}};  // 0.3 % above the load
+                          {"singa_vgg_20itr", 671'891'106_B}};  // 0.01 % above the load
 
 TEST_CASE("tide-pool is below the heights known before of instances that nobody has closed") {
   if (!tests::optimised()) return;

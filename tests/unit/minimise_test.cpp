@@ -9,7 +9,11 @@
 #include <vector>
 
 #include "simulator/packing/greedy.hpp"
+#include "simulator/packing/orders.hpp"
 #include "tests/catch.hpp"
+#include "tests/cut_rectangle.hpp"
+#include "tests/dense_instance.hpp"
+#include "tests/effort.hpp"
 #include "tests/random_instance.hpp"
 
 using namespace tidepool;
@@ -176,4 +180,37 @@ TEST_CASE("no items need no bytes") {
   const Layout layout = minimise({}, {}, 100);
   CHECK(layout.height == Bytes{});
   CHECK(layout.optimal());
+}
+
+TEST_CASE("a search of a large dense instance ends much lower than one pass") {
+  if (!tests::optimised()) return;
+  const Instance instance = tests::dense_instance(10'000);
+  const Bytes load = load_of(instance);
+  Bytes one_pass = kNoLimit;
+  for (const PackingOrder order : kPackingOrders)
+    for (const Fit fit : {Fit::kFirst, Fit::kBest})
+      one_pass = std::min(one_pass, height_of(instance, place_in_order(instance, in_order(instance, order), fit)));
+  const Layout layout = minimise(instance, {}, kDefaultEffort);
+  CHECK(verified_height(instance, layout.offsets) == layout.height);
+  CHECK((layout.height - load) * 2 <= one_pass - load);  // before the repairs: no lower than one pass
+}
+
+TEST_CASE("a rectangle that was cut into pieces is put together again") {
+  for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 3); ++seed) {
+    const Instance instance = tests::cut_rectangle(seed, 10 + 5 * seed, 1 << 16);
+    const Layout layout = minimise(instance, {}, 100);
+    INFO("seed " << seed);
+    CHECK(tests::fault_of(instance, layout.offsets).empty());
+    CHECK(layout.height == Bytes{1 << 16});
+    CHECK(layout.optimal());
+  }
+}
+
+TEST_CASE("layouts of rectangles with many pieces are no lower than the rectangle, and the same each time") {
+  const Instance instance = tests::cut_rectangle(5, 1'500, 1 << 20);
+  const Layout layout = minimise(instance, {}, 5);
+  CHECK(tests::fault_of(instance, layout.offsets).empty());
+  CHECK(layout.height >= Bytes{1 << 20});
+  CHECK(layout.lower_bound == Bytes{1 << 20});
+  CHECK(minimise(instance, {}, 5).offsets == layout.offsets);
 }

@@ -1,0 +1,83 @@
+// The search of minimise(): its state, and the ways in which it looks for lower layouts.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simulator/packing/end_of_time.hpp"
+#include "simulator/packing/search/coarse_search.hpp"
+#include "simulator/packing/search/ejection_search.hpp"
+#include "simulator/packing/search/exact_search.hpp"
+#include "simulator/packing/sections.hpp"
+#include "simulator/planner.hpp"
+
+namespace tidepool {
+
+class Minimiser {
+ public:
+  Minimiser(const Instance& instance, const PackingLimits& limits, double effort,
+            std::span<const std::unique_ptr<Planner>> others);
+
+  Layout run();
+
+ private:
+  using Answer = ExactSearch::Answer;
+  static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kMostCells = 100'000'000;  // pieces by section in one search: a gigabyte
+
+  /// What finds layouts of many pieces, and proves nothing.
+  struct Improvement {
+    explicit Improvement(const PackingProblem& problem) : coarse{problem}, repair{problem} {}
+    std::uint64_t work() const { return coarse.work() + repair.work(); }
+    CoarseSearch coarse;
+    EjectionSearch repair;
+    std::size_t turn = 0;  // of the coarse search
+  };
+
+  void keep(std::vector<Bytes> offsets);
+  void one_pass();
+  void ask_others();
+  void ask_others_in_time();
+
+  // The pieces that are searched for, in part_.
+  void set_aside();
+  void search();
+  void search_small();
+  void search_large();
+  void improve(Improvement& improvement);
+  void attempt_coarse(CoarseSearch& coarse, std::size_t turn);
+  void attempt_repair(EjectionSearch& repair);
+  Answer attempt(ExactSearch& search, std::int64_t share, std::uint64_t failures, std::uint64_t work, SearchRule rule);
+  void keep_found(const std::vector<std::int64_t>& found);
+  std::vector<std::int64_t> best_found() const;
+
+  double most_work() const { return effort_ * (1e6 + static_cast<double>(cells_) / 4); }
+  /// @param more  work of a run that has not ended
+  bool over(std::uint64_t more = 0) const {
+    return end_.reached() || (!limits_.time && static_cast<double>(work_ + more) > most_work());
+  }
+  /// `share` eighths of the way from the bound to the best.
+  std::int64_t target(std::int64_t share) const;
+
+  const Instance& instance_;
+  const PackingLimits& limits_;
+  double effort_;
+  std::span<const std::unique_ptr<Planner>> others_;
+  EndOfTime end_, early_;
+  std::uint64_t cells_ = 0;  // pieces by section
+  std::uint64_t work_ = 0;   // of all searches
+  Sections sections_;
+  PackingProblem problem_;
+  PackingProblem part_;              // the pieces that are searched for: those that do not live in all sections
+  std::vector<std::uint32_t> rest_;  // these, as pieces of the problem
+  std::int64_t base_ = 0;            // on top of all others
+  double step_ = 0.25;               // share of the gap by which a repair lowers the best layout
+  Layout layout_;
+  // Heights in units: no layout is lower; what is looked for is no lower; the best.
+  std::int64_t proved_ = 0, low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();
+};
+
+}  // namespace tidepool

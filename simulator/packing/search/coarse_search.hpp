@@ -1,0 +1,57 @@
+// Layouts of large problems: a search for the pieces of the largest areas, and one pass for all others.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "simulator/packing/occupancy.hpp"
+#include "simulator/packing/search/ejection_search.hpp"
+#include "simulator/packing/search/exact_search.hpp"
+
+namespace tidepool {
+
+/// A few pieces make up most of the load, and they are hard to place; many small ones fit into the holes between them.
+/// So ExactSearch places the pieces with the largest products of size and sections as if there were no others, and one
+/// pass places the others where they fit, in several orders. EjectionSearch tries to place those that are left. The first
+/// of them belongs to the first group from then on.
+class CoarseSearch {
+ public:
+  explicit CoarseSearch(const PackingProblem& problem);
+
+  struct Limits {
+    std::int64_t capacity;  ///< of the pieces that are searched for
+    std::int64_t below;     ///< wanted: a layout of a lesser height than this
+    std::uint64_t cells;    ///< at most as many pieces by section are searched for
+    std::uint64_t visits;   ///< of each cell in the search
+  };
+  /// @param share        of the pieces are searched for, beside the fixed ones and those that found no place before
+  /// @param interrupted  asked now and then with the work of this run so far; true ends it
+  /// @return             offsets by piece, or nothing
+  std::optional<std::vector<std::int64_t>> run(double share, Limits limits, SearchRule rule,
+                                               const std::function<bool(std::uint64_t)>& interrupted);
+  /// As ExactSearch::work(), of all runs.
+  std::uint64_t work() const { return work_; }
+
+ private:
+  static constexpr std::size_t kFills = 2;  // of a run
+  struct Filled {
+    std::vector<std::int64_t> offsets;
+    std::vector<std::uint32_t> waiting;  ///< pieces that found no place within the capacity
+    std::int64_t height;
+  };
+  std::vector<std::uint32_t> choose(double share, std::uint64_t most_cells) const;
+  Filled fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity, Occupancy occupancy,
+              std::vector<std::int64_t> offsets);
+
+  const PackingProblem* problem_;
+  EjectionSearch ejection_;
+  std::vector<std::vector<std::uint32_t>> orders_;  // of the pass: by area, by size, by sections
+  std::vector<std::uint64_t> sections_of_;          // by piece: in how many it lives
+  std::vector<std::uint8_t> hard_;                  // by piece: fixed, or found no place
+  std::size_t turn_ = 0;                            // of the fills
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace tidepool
