@@ -36,7 +36,7 @@ bool has_modules(const Trace& trace) {
                      [&](const Op& op) { return op.phase == Phase::kForward && !trace.text(op.module).empty(); });
 }
 
-/// The commands that make the plan and, where a job can follow it, carry it out.
+/// The commands that make the plan and, if a job can follow it, the command that runs the job with it.
 std::string plan_code(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec) {
   std::string code, trace = shell_word(words.trace);
   if (step.iteration) {
@@ -61,8 +61,8 @@ std::optional<Change> plan_of(const Question& question, const AdvisedStep& advis
   return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan, mechanism);
 }
 
-/// The setting of PyTorch's allocator that reserves least, of a step whose tensors fit, if what it reserves by default does
-/// not. Its own time is not counted.
+/// If a step's tensors fit, but not what PyTorch's allocator reserves for them by default: adds the setting of the
+/// allocator that reserves least. The time that a setting costs is not counted.
 void add_allocator(Advice& advice, const Trace& step, Bytes capacity) {
   const std::vector<AllocatorSetting> settings = allocator_settings(false);
   const std::vector<TunedSetting> unlimited = tune(step, std::span{settings}.first(1), kNoLimit);

@@ -1,4 +1,4 @@
-// Changes of a training script that make a step fit a capacity, each simulated as its mechanism works.
+// Changes of a training script that make a step fit a capacity, each with a simulation of its effect.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// One change.
+/// One change of the script, with what the simulation says about it.
 struct Change {
   std::string kind;                         ///< one of kinds_of_changes()
   std::vector<std::string> modules = {};    ///< none of a change of the whole step
@@ -30,25 +30,25 @@ struct Change {
 
 struct Advice {
   Bytes base_peak;
-  std::optional<Bytes> reserved = {};   ///< by PyTorch's allocator as it is set, if only that is above the capacity
-  std::vector<std::string> notes = {};  ///< why kinds were not tried, a sentence each
+  std::optional<Bytes> reserved = {};   ///< PyTorch's allocator by default, if only it needs more than the capacity
+  std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
   std::vector<Change>
-      changes;  ///< those that fit, the fastest first; else those that come nearest; none if the step fits
+      changes;  ///< those that fit, fastest first; if none fits, the nearest; none if the step fits as it is
 };
 
-/// The step that a trace is about.
+/// The step that the advice is about.
 struct AdvisedStep {
   Trace trace;
-  std::optional<std::size_t> iteration = {};  ///< of the recording; none: it has one step
+  std::optional<std::size_t> iteration = {};  ///< its number in the recording; none if the recording has one step
 };
 
-/// Of several iterations the first with the largest peak among those that have modules and train.
+/// Chooses, among the iterations that have modules and train, the first one with the largest peak.
 AdvisedStep step_to_advise(Trace trace);
 
 /// The words by which the commands of a plan name their inputs.
 struct PlanWords {
-  std::string trace;    ///< file
-  std::string machine;  ///< name or file
+  std::string trace;    ///< path of the trace
+  std::string machine;  ///< name of a machine, or path of its file
 };
 
 /// All kinds of changes that advise() knows.

@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Follows one call through forward and backward.
+/// Follows one call of a module through forward and backward.
 class Follower {
  public:
   Follower(const Trace& trace, const StepUses& uses, const ModuleCall& call, const KeptOperators& kept)
@@ -44,7 +44,7 @@ class Follower {
     return alloc != StepUses::kNowhere && in_call(alloc);
   }
 
-  /// What the call makes, and its inputs.
+  /// Finds the buffers that the call makes, and its inputs.
   void find_buffers() {
     std::vector<bool> seen(trace_.buffers().size());
     for (std::size_t i = call().first; i < call().behind; ++i) {
@@ -59,7 +59,7 @@ class Follower {
           continue;
         seen[buffer.index()] = true;
         result_.inputs.push_back(buffer);
-        // What was found among parameters only is no proof of a write.
+        // Only uses that the framework told prove a write; an address among a kernel's parameters does not.
         for (const At& at : uses_.of(buffer).uses)
           writes_to_input_ =
               writes_to_input_ || (at.writes && at.position >= call().first && at.position < call().pass.forward_end);
@@ -67,7 +67,7 @@ class Follower {
     }
   }
 
-  /// Where backward first needs what the call saved, and where last.
+  /// Finds the first and the last backward op that need what the call saved.
   void find_backward() {
     result_.again = StepUses::kNowhere;
     const auto needs = [&](std::size_t position, bool own) {
@@ -94,7 +94,7 @@ class Follower {
     result_.again = allocations_for(trace_, result_.again);
   }
 
-  /// Whether the forward pass goes on to use it behind the call.
+  /// Whether the forward pass uses the buffer after the call.
   bool is_output(BufferId buffer) const {
     const std::vector<At>& uses = uses_.of(buffer).uses;
     return std::any_of(uses.begin(), uses.end(), [&](const At& at) {
@@ -104,7 +104,7 @@ class Follower {
 
   bool is_kept(std::size_t op) const { return std::binary_search(result_.kept.begin(), result_.kept.end(), op); }
 
-  /// What is kept and freed before the call runs again ends there. A workspace is no output, so it is not kept.
+  /// Lets a kept output end in the second run if it would be freed before. A workspace is not kept.
   void find_kept_end(BufferId buffer) {
     const StepUses::Life& life = uses_.of(buffer);
     if (trace_.buffer(buffer).kind == BufferKind::kWorkspace) return;
@@ -122,7 +122,7 @@ class Follower {
       if (in_backward(at.position)) (of_module(at.position) ? own : others) = at.position;
     }
     if (is_output(buffer)) {
-      if (own == 0) return;  // others hold it, and they still do
+      if (own == 0) return;  // only other modules' backward needs it; its lifetime does not change
       result_.again_ends.push_back({buffer, own > others ? life.free : own});
       if (own > others)
         result_.ends.push_back({buffer, others > 0 ? others : uses_.released(trace_, buffer, last_forward)});
@@ -133,8 +133,8 @@ class Follower {
     }
   }
 
-  /// The second run stops where the last tensor is saved: behind the op that makes it, or in front of the op that reads
-  /// it, as its backward does.
+  /// Finds where the second run stops, which is where the last tensor is saved: after the op that makes the tensor, or
+  /// before an op that saves a tensor that it reads.
   void find_stop() {
     result_.again_stop = call().first;
     std::vector<std::string_view> backward_modules;
@@ -142,9 +142,9 @@ class Follower {
       for (const At& at : uses_.of(end.buffer).uses)
         if (in_call(at.position) && (at.writes || at.position == next_op(trace_, uses_.of(end.buffer).alloc)))
           result_.again_stop = std::max(result_.again_stop, at.position + 1);
-    for (const CheckpointedCall::End& end : result_.again_ends)  // those that no op is known to use
+    for (const CheckpointedCall::End& end : result_.again_ends)  // for buffers without recorded uses
       result_.again_stop = std::max(result_.again_stop, next_op(trace_, uses_.of(end.buffer).alloc) + 1);
-    for (const BufferId buffer : made_)  // what is kept is saved again, too
+    for (const BufferId buffer : made_)  // the second run must also reach the ops whose outputs are kept
       if (const StepUses::Life& life = uses_.of(buffer);
           is_kept(next_op(trace_, life.alloc)) && life.free > result_.again)
         result_.again_stop = std::max(result_.again_stop, next_op(trace_, life.alloc) + 1);

@@ -1,4 +1,4 @@
-// A step whose modules are wrapped in torch.utils.checkpoint (use_reentrant=False): what is freed, and what runs again.
+// Effects of torch.utils.checkpoint (use_reentrant=False) around a module: buffers freed and ops run again.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace tidepool {
 
-/// How one call of a module changes the step if it is checkpointed. Positions are in Trace::steps().
+/// How a step changes if one call of a module is checkpointed. Positions are in Trace::steps().
 ///
 /// What its forward makes and would keep for backward is freed in forward, as soon as nothing there uses it. The first
 /// backward op that needs anything of the forward runs the call again, up to the last op that saves something; what is
 /// made then lives as long as backward needs it. The call's inputs live until backward has left the module. Selective
 /// checkpointing keeps all outputs of some operators, also those that backward does not need, until the second run.
 struct CheckpointedCall {
-  /// The end of a buffer: behind the step at this position.
+  /// The new end of a buffer: it is freed after the step at this position.
   struct End {
     BufferId buffer;
     std::size_t position = 0;
   };
   ModuleCall call;
-  std::size_t again = 0;        ///< in front of this step the call runs again
-  std::size_t again_stop = 0;   ///< it runs again up to here
-  std::size_t left = 0;         ///< the last op of its backward that needs anything of the forward
-  std::vector<End> ends;        ///< new ends of what the first run made
-  std::vector<End> again_ends;  ///< of what runs again: ends behind the second run; all else ends with it
+  std::size_t again = 0;        ///< the call runs again before the step at this position
+  std::size_t again_stop = 0;   ///< position at which the second run stops
+  std::size_t left = 0;         ///< position of the last op of its backward that needs a buffer of the forward
+  std::vector<End> ends;        ///< new ends of buffers of the first run
+  std::vector<End> again_ends;  ///< ends of buffers that outlive the second run; all others end with it
   std::vector<BufferId> inputs;
-  Nanos duration;                      ///< of the ops that run again
-  std::vector<std::size_t> kept = {};  ///< rising: ops that do not run again, since what they made is kept
-  /// What is kept although backward does not need it: it ends in the second run, behind this step of the call.
+  Nanos duration;                      ///< sum over the ops that run again
+  std::vector<std::size_t> kept = {};  ///< positions, rising, of ops whose outputs are kept: they do not run again
+  /// Kept buffers that backward does not need: each ends in the second run, after this step of the call.
   std::vector<End> kept_ends = {};
 };
 

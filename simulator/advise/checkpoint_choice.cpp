@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kTried = 6;  // modules that are simulated before one of them is added
+constexpr std::size_t kTried = 6;  // number of modules to simulate before one of them is added
 
 double cost(Nanos duration) { return static_cast<double>(std::max<std::int64_t>(duration.count(), 1)); }
 
@@ -42,7 +42,7 @@ CheckpointSearch::CheckpointSearch(const Trace& trace, const KeptOperators& kept
   for (auto& [path, module] : found)
     if (!left_out.contains(path)) modules_.push_back(std::move(module));
   std::stable_sort(modules_.begin(), modules_.end(), [](const Module& a, const Module& b) {
-    return a.calls.front().call.first < b.calls.front().call.first;  // of one place the shorter path is first
+    return a.calls.front().call.first < b.calls.front().call.first;  // an outer module before an inner one
   });
 }
 
@@ -86,7 +86,7 @@ CheckpointSearch::Set CheckpointSearch::grow(Set set, Bytes capacity) const {
     const CheckpointChoice now = evaluate(set);
     if (now.peak <= capacity) return set;
     const std::size_t position = peak_of(trace_, checkpointed_steps(trace_, now.calls)).position;
-    std::vector<std::pair<double, std::size_t>> worth;  // bytes for a ns, negative: the best first
+    std::vector<std::pair<double, std::size_t>> worth;  // minus bytes per ns, so that the best is first
     for (std::size_t i = 0; i < modules_.size(); ++i) {
       if (std::any_of(set.begin(), set.end(),
                       [&](std::size_t j) { return lies_in(modules_[i].path, modules_[j].path); }))
@@ -123,7 +123,7 @@ CheckpointSearch::Set CheckpointSearch::prune(Set set, Bytes capacity) const {
   return set;
 }
 
-/// The fewest first ones that fit; all if none do.
+/// The smallest number of first modules of a family that fit; all if none do.
 CheckpointSearch::Set CheckpointSearch::first_of(const Set& family, Bytes capacity) const {
   std::size_t fewest = 1, most = family.size();
   while (fewest < most) {
@@ -145,7 +145,7 @@ std::vector<CheckpointChoice> CheckpointSearch::choices(Bytes capacity) const {
     if (std::none_of(found.begin(), found.end(), [&](const auto& other) { return other.modules == choice.modules; }))
       found.push_back(std::move(choice));
   };
-  std::optional<std::pair<CheckpointChoice, Set>> lowest;  // of families, the most promising to begin with
+  std::optional<std::pair<CheckpointChoice, Set>> lowest;  // the family that is the best start for the search
   std::vector<std::string> paths;
   for (const Module& module : modules_) paths.push_back(module.path);
   for (const Set& family : module_families(paths)) {

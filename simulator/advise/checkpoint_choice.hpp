@@ -19,7 +19,7 @@ struct CheckpointChoice {
 /// The modules of a step that can be checkpointed, and the search among them.
 class CheckpointSearch {
  public:
-  /// @param kept  operators whose outputs are kept in modules that are checkpointed
+  /// @param kept  operators whose outputs checkpointed modules keep
   explicit CheckpointSearch(const Trace& trace, const KeptOperators& kept = {});
   CheckpointSearch(const CheckpointSearch&) = delete;  // choices point into it
   CheckpointSearch& operator=(const CheckpointSearch&) = delete;
@@ -35,7 +35,7 @@ class CheckpointSearch {
  private:
   struct Module {
     std::string path;
-    std::vector<CheckpointedCall> calls;  ///< one for each pass
+    std::vector<CheckpointedCall> calls;  ///< one for each forward pass
     Nanos duration;
   };
   using Set = std::vector<std::size_t>;  ///< indices into modules_, increasing

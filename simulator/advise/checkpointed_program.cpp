@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// Makes the changed program, step by step.
+/// Builds the changed program step by step.
 class Changer {
  public:
   Changer(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) : trace_{trace}, calls_{calls} {
@@ -82,8 +82,8 @@ class Changer {
   const Trace& trace_;
   std::vector<const CheckpointedCall*> calls_;                      ///< in the order in which they run again
   std::vector<std::tuple<std::size_t, std::uint32_t, bool>> ends_;  ///< position, buffer, whether of the second run
-  std::vector<bool> kept_;                                          ///< by buffer: it is not made again
-  std::vector<bool> outlasts_;                                      ///< by buffer: that of the second run outlasts it
+  std::vector<bool> kept_;                                          ///< by buffer: the second run does not make it
+  std::vector<bool> outlasts_;                                      ///< by buffer: its second copy outlives that run
   std::vector<ChangedStep> steps_;
 };
 

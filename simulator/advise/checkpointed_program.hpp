@@ -1,4 +1,4 @@
-// A step with checkpointed calls as a program: what it allocates, frees and runs, and what it runs again.
+// The program of a step with checkpointed calls: its allocations, frees and ops, with the ops that run again.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tidepool {
 struct ChangedStep {
   StepKind kind = StepKind::kRun;
   std::uint32_t id = 0;
-  bool again = false;  ///< the op runs for the second time; the buffer is that of the second run
+  bool again = false;  ///< the op runs for the second time, or the buffer is the second run's
 };
 
 /// The changed program. No module of `calls` lies in another. O(steps).
@@ -21,7 +21,7 @@ std::vector<ChangedStep> checkpointed_steps(const Trace& trace, const std::vecto
 
 struct ChangedPeak {
   Bytes bytes;
-  std::size_t position = 0;  ///< in front of this step of the program as it was
+  std::size_t position = 0;  ///< before the step at this position of the unchanged program
 };
 ChangedPeak peak_of(const Trace& trace, const std::vector<ChangedStep>& steps);
 

@@ -1,4 +1,4 @@
-// Operators that selective checkpointing may keep, by what they save.
+// Operators whose outputs selective checkpointing may keep, ranked by the time that this saves.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace tidepool {
 
-/// Sets of operators to keep, each one larger than the one before: those whose outputs are the dearest by time for a byte
-/// come first. Random ones go together, since they share a generator. Left out are operators that make nothing new, whose
-/// outputs are changed in place, or that take less than a hundredth of the forward pass. At most eight; none where the
-/// ops are kernels.
+/// Sets of operators to keep, each larger than the one before: operators with the most time per byte of output come
+/// first. Random operators go together, since they share a generator. Left out are operators without a new output,
+/// those whose outputs are changed in place, and those that take less than a hundredth of the forward pass. At most
+/// eight sets; none if the ops are kernels.
 std::vector<KeptOperators> operators_to_keep(const Trace& trace);
 
 }  // namespace tidepool

@@ -12,7 +12,7 @@ namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('.')); }
 
-/// A module and those around it, the innermost first; not the outermost, whose path is empty.
+/// Visits a module and the modules around it, innermost first, without the outermost one, whose path is empty.
 template <class Visit>
 void for_each_module(std::string_view path, const Visit& visit) {
   while (!path.empty()) {
@@ -22,12 +22,12 @@ void for_each_module(std::string_view path, const Visit& visit) {
   }
 }
 
-/// Whether the last part of a path is a number, as of a module in a list.
+/// Whether the last part of a path is a number, as for a module in a list.
 bool is_numbered(std::string_view path) {
   return path.substr(path.rfind('.') + 1).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Modules that are never called, as lists of modules; nothing: the recording does not say.
+/// Modules that are never called, such as lists of modules; none if the recording does not name them.
 std::optional<std::set<std::string, std::less<>>> containers_of(const Trace& trace) {
   const auto told = trace.data().meta.find("containers");
   if (told == trace.data().meta.end()) return std::nullopt;
@@ -54,7 +54,7 @@ Passes passes_of(const Trace& trace) {
   bool in_forward = false, again = false;
   const auto are_alike = [](const Op& a, const Op& b) { return a.module == b.module && a.name == b.name; };
   const auto op_at = [&](std::size_t position) -> const Op& { return trace.op(OpId{trace.steps()[position].id}); };
-  // A pass begins and ends as the first one does; what is run again does not.
+  // Each pass begins and ends with the same ops as the first one; ops that run again do not begin with these.
   const auto begins_pass = [&](std::size_t position) {
     const std::vector<std::size_t>& first = found.passes.front().ops;
     if (!are_alike(op_at(position), op_at(first.front()))) return false;
@@ -71,7 +71,7 @@ Passes passes_of(const Trace& trace) {
     if (op.phase == Phase::kBackward) in_forward = again = false;
     if (op.phase != Phase::kForward) continue;
     if (!in_forward && !again) {
-      if (trace.text(op.module).empty()) continue;  // as what makes a batch
+      if (trace.text(op.module).empty()) continue;  // an op without a module, such as one that makes a batch
       again = !found.passes.empty() && !begins_pass(i);
       in_forward = !again;
       if (in_forward) {
@@ -131,7 +131,7 @@ std::vector<ModuleCall> module_calls(const Trace& trace) {
   std::map<std::string, std::vector<ModuleCall>, std::less<>> calls;
   std::set<std::string, std::less<>> left_out = found.run_again, called;
   for (const Passes::One& pass : found.passes) {
-    std::map<std::string_view, std::size_t> last;  // of the pass's ops, the last one in each module
+    std::map<std::string_view, std::size_t> last;  // for each module, the index in pass.ops of its last op so far
     for (std::size_t k = 0; k < pass.ops.size(); ++k) {
       const std::size_t position = pass.ops[k];
       const std::string_view path = trace.text(trace.op(OpId{trace.steps()[position].id}).module);

@@ -9,27 +9,27 @@
 
 namespace tidepool {
 
-/// Steps of a forward pass and of the backward pass behind it, as positions in Trace::steps().
+/// A forward pass and the backward pass that follows, as positions in Trace::steps().
 struct Pass {
-  std::size_t forward_end = 0;   ///< behind the last forward op
+  std::size_t forward_end = 0;   ///< after the last forward op
   std::size_t backward_end = 0;  ///< where the next forward pass begins, else the end of the trace
 };
 
-/// One call of a module: its forward ops stand side by side.
+/// One call of a module. Its forward ops are adjacent.
 struct ModuleCall {
   std::string module;      ///< dotted path
-  std::size_t first = 0;   ///< the first allocation for its first op, as a position in Trace::steps()
-  std::size_t behind = 0;  ///< behind its last op
+  std::size_t first = 0;   ///< position in Trace::steps() of the first allocation for its first op
+  std::size_t behind = 0;  ///< position after its last op
   Pass pass;
 };
 
 /// Whether a dotted path is the module or lies in it.
 bool lies_in(std::string_view path, std::string_view module);
 
-/// Behind the ops of the module that stand side by side from the op at `position` on, as a position in Trace::steps().
+/// The position in Trace::steps() after the adjacent ops of the module that begin with the op at `position`.
 std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t position);
 
-/// Where the allocations for the op at `position` begin.
+/// The position of the first allocation for the op at `position`.
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
 /// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several

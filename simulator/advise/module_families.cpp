@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// "transformer.h.*.mlp" of transformer.h.3.mlp.
+/// A path with its numbers replaced: "transformer.h.*.mlp" for transformer.h.3.mlp.
 std::string without_numbers(const std::string& path) {
   std::string pattern;
   for (std::size_t i = 0; i < path.size();) {

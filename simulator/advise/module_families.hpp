@@ -1,4 +1,4 @@
-// Modules that are changed together: layers of one kind, or all of one depth.
+// Modules that are changed together: layers of one kind, or all modules of one depth.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tidepool {
 
-/// Modules whose paths differ in numbers only, and those of equal depth, as indices into `paths`. None lies in another
-/// of its family.
+/// Families as indices into `paths`: modules whose paths differ in numbers only, and modules of equal depth. No module
+/// lies in another one of its family.
 std::vector<std::vector<std::size_t>> module_families(const std::vector<std::string>& paths);
 
 }  // namespace tidepool

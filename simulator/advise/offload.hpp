@@ -1,4 +1,4 @@
-// A step with modules whose saved tensors wait in the host's memory: what leaves, when it is back, what the copies take.
+// A step in which tensors that modules save for backward wait in host memory, with the times of their copies.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,31 @@
 
 namespace tidepool {
 
-/// A tensor that an op of a module saves for backward, as torch.autograd.graph.saved_tensors_hooks sees it. Positions are
-/// in Trace::steps().
+/// A tensor that an op of a module saves for backward, as torch.autograd.graph.saved_tensors_hooks gets it. Positions
+/// are in Trace::steps().
 struct SavedTensor {
   BufferId buffer;
   std::string_view module;  ///< the innermost one around the op that saves it
-  std::size_t out = 0;      ///< behind this op it is copied to the host
-  std::size_t first = 0;    ///< in front of this backward op, and what is allocated for it, it is copied back
-  std::size_t last = 0;     ///< behind this one the copy on the device is freed
+  std::size_t out = 0;      ///< it is copied to the host after this op
+  std::size_t first = 0;    ///< it is copied back before this backward op and the allocations for it
+  std::size_t last = 0;     ///< the copy on the device is freed after this op
 };
 
-/// What the hooks would be given in each module, parameters, gradients and what is smaller than `least` left out. An op
-/// that saves a tensor is not recorded: a backward op that reads what a forward op of its module uses stands for it. Ops
-/// side by side that do so are one that saves it once. In the order in which backward needs them. O(uses).
+/// The tensors that the hooks would get in each module, without parameters, gradients and tensors smaller than `least`.
+/// Traces do not record which op saves a tensor, so this counts backward ops that read a buffer that a forward op of
+/// their module uses; adjacent ones that read the same buffer count as one. Ordered by first need in backward. O(uses).
 std::vector<SavedTensor> saved_tensors(const Trace& trace, const StepUses& uses, Bytes least);
 
-/// A program that copies some saved tensors to the host. Both copies run on the stream of the op beside them, which
-/// waits. On the device a tensor ends where nothing else holds it; what it comes back to is another buffer.
+/// A program that copies some saved tensors to the host. Each copy runs on the stream of the op beside it, and the op
+/// waits. On the device a tensor is freed as soon as nothing else holds it; the copy back fills a new buffer.
 class OffloadedStep {
  public:
-  /// @param saved  of saved_tensors(); those that are copied
+  /// @param saved  those of saved_tensors() that are copied
   OffloadedStep(const Trace& trace, const StepUses& uses, std::vector<SavedTensor> saved);
 
   Bytes peak() const;  ///< O(steps)
   Bytes copied() const;
-  Nanos copy_time(const Machine& machine) const;  ///< of all copies, both ways
+  Nanos copy_time(const Machine& machine) const;  ///< sum of all copies, both ways
   /// The changed program as a trace.
   Trace trace(const Machine& machine) const;
 
@@ -45,7 +45,7 @@ class OffloadedStep {
   const Trace& trace_;
   const StepUses& uses_;
   std::vector<SavedTensor> saved_;
-  std::vector<std::size_t> end_;  ///< by buffer: it is freed behind the step at this position; SIZE_MAX: as it was
+  std::vector<std::size_t> end_;  ///< by buffer: it is freed after the step at this position; SIZE_MAX: as before
 };
 
 }  // namespace tidepool

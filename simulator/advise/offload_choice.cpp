@@ -16,7 +16,7 @@ OffloadSearch::OffloadSearch(const Trace& trace, const Machine& machine, Bytes l
     : trace_{trace}, machine_{machine}, uses_{trace}, saved_{saved_tensors(trace, uses_, least)} {
   std::set<std::string_view> saving;
   for (const SavedTensor& each : saved_) saving.insert(each.module);
-  std::map<std::string, std::size_t> first;  // position of a module's first call
+  std::map<std::string, std::size_t> first;  // position of the first call of each module
   for (const ModuleCall& call : module_calls(trace))
     if (std::any_of(saving.begin(), saving.end(), [&](std::string_view path) { return lies_in(path, call.module); }))
       first.emplace(call.module, call.first);

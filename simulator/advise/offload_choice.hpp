@@ -23,8 +23,8 @@ class OffloadSearch {
   OffloadSearch(const OffloadSearch&) = delete;  // choices point into it
   OffloadSearch& operator=(const OffloadSearch&) = delete;
 
-  /// Choices that fit, the one that copies for the least time first: of modules whose paths differ in numbers only or that
-  /// are equally deep, the fewest first ones. Without any that fits, the one with the least peak; empty if none lowers the
+  /// Choices that fit, least copy time first: of each family (module_families()), the smallest number of
+  /// first modules that fits. If no choice fits, only the one with the least peak; empty if none lowers the
   /// peak.
   std::vector<OffloadChoice> choices(Bytes capacity) const;
 
@@ -37,7 +37,7 @@ class OffloadSearch {
   const Machine& machine_;
   StepUses uses_;
   std::vector<SavedTensor> saved_;
-  std::vector<std::string> modules_;  ///< that save something, in the order in which forward calls them
+  std::vector<std::string> modules_;  ///< those that save something, in the order in which forward calls them
 };
 
 }  // namespace tidepool

@@ -23,13 +23,13 @@ constexpr std::size_t kSelective = 2;                 // sets of operators that 
 constexpr int kBudgetParts = 20;                      // budgets are tried in steps of 1/20
 constexpr int kMostParts = 64;                        // of a batch
 constexpr std::size_t kOffloads = 2;                  // choices of modules that are shown
-constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // what is smaller costs a copy's latency and gives nothing
+constexpr Bytes kLeastCopied{std::int64_t{1} << 20};  // copying a smaller tensor costs latency and frees little
 
 double ratio(Nanos time, Nanos base) {
   return static_cast<double>(time.count()) / static_cast<double>(std::max<std::int64_t>(base.count(), 1));
 }
 
-/// Operators that are kept in these calls, each once.
+/// Kept operators that occur in these calls, each once.
 std::vector<std::string> operators_in(const Trace& trace, const std::vector<const CheckpointedCall*>& calls) {
   KeptOperators names;
   for (const CheckpointedCall* call : calls)

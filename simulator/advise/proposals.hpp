@@ -14,7 +14,7 @@ struct Question {
   Nanos base;  ///< time of the step as it is
 };
 
-/// A change that a plan of its kind may be no faster than its bound.
+/// The actions that a change consists of. Its bound holds for all plans with these actions.
 struct Mechanism {
   bool swap = false, remat = false, order = false;
 };
@@ -22,17 +22,18 @@ struct Mechanism {
 /// Whether the ops are PyTorch's operators; in a dry recording they are kernels.
 bool has_operators(const Trace& trace);
 
-/// Those that fit come first, the fastest in front; then those that come nearest.
+/// Order of changes: those that fit come first, the fastest in front; then those whose peak is nearest.
 bool is_better(const Change& a, const Change& b, Bytes capacity);
 
-/// The change with its time, its bound and whether it fits.
+/// The change with its time and its bound, and whether it fits.
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism);
 
 std::vector<Change> checkpoints(const Question& question);
-/// Of a step whose ops are operators; else none.
+/// Only for a step whose ops are operators; else empty.
 std::vector<Change> selective_checkpoints(const Question& question);
-/// activation_memory_budget of a model that torch.compile takes as one graph, by the policy min-cut: the largest share, in
-/// steps of 0.05, that fits; else the one with the least peak. Of a step whose ops are operators; else none.
+/// activation_memory_budget of a model that torch.compile takes as one graph, with the policy min-cut: the largest
+/// budget, in steps of 0.05, that fits; if none fits, the one with the least peak. Only for a step whose ops are
+/// operators; else empty.
 std::vector<Change> budgets(const Question& question);
 std::vector<Change> offloads(const Question& question);
 /// The fewest micro-batches, a power of two, that fit; else those with the least peak. No bound is known for them.

@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// A name on each line, between brackets.
+/// The names between brackets, one on each line.
 std::string list_of(const std::vector<std::string>& names, const std::string& open, const std::string& close) {
   std::string list = open + "\n";
   for (const std::string& name : names) list += "    " + json_text(nlohmann::json(name)) + ",\n";
@@ -18,7 +18,7 @@ std::string list_of(const std::vector<std::string>& names, const std::string& op
 
 std::string list_of_modules(const std::vector<std::string>& modules) { return list_of(modules, "MODULES = [", "]"); }
 
-/// apply(model), which gives each module another forward.
+/// The function apply(model), which replaces the forward of each module.
 std::string apply_with(const std::string& forward) {
   return fmt::format(R"(
 

@@ -8,13 +8,13 @@
 
 namespace tidepool {
 
-/// Wraps modules in torch.utils.checkpoint.
+/// Code that wraps modules in torch.utils.checkpoint.
 std::string checkpoint_code(const std::vector<std::string>& modules);
 
-/// The same, but what these operators make is kept.
+/// The same, but outputs of these operators are kept.
 std::string selective_code(const std::vector<std::string>& modules, const std::vector<std::string>& operators);
 
-/// Compiles the model with a budget of activation memory, 0 to 1.
+/// Code that compiles the model with a budget of activation memory, 0 to 1.
 std::string budget_code(double budget);
 
 /// Updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).

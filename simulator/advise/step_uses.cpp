@@ -46,13 +46,13 @@ StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNo
 
 void StepUses::find_casts(const Trace& trace) {
   is_cast_.resize(lives_.size());
-  std::size_t end = 0;  // of autocast, as far as it is known
+  std::size_t end = 0;  // position at which autocast ends, as far as known
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     const Step& step = trace.steps()[i];
     if (step.kind == StepKind::kFree && is_cast_[step.id]) {
       const std::size_t last = lives_[step.id].uses.back().position;
       const std::string_view module = trace.text(trace.op(OpId{trace.steps()[last].id}).module);
-      if (behind_call(trace, module, last) < i) end = i;  // something else than the module holds it
+      if (behind_call(trace, module, last) < i) end = i;  // autocast held it beyond the module's call
     }
     if (step.kind != StepKind::kRun) continue;
     const Op& op = trace.op(OpId{step.id});

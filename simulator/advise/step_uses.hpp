@@ -1,4 +1,4 @@
-// The buffers of a step with what uses them, and where the program drops its last name for one.
+// The buffers of a step with their uses, and the position at which the program drops its last reference to a buffer.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace tidepool {
 
-/// Whether a use counts: an address among the parameters of a kernel says nothing where the framework told its uses.
+/// Whether a use counts. An address among a kernel's parameters does not, if the framework told the kernel's uses.
 bool counts(std::span<const Use> uses, const Use& use);
 
 BufferId buffer_of(const Trace& trace, const Use& use);
 
-/// Content that is there without the forward pass.
+/// Whether the content is there without the forward pass, as for a parameter.
 bool stays(BufferKind kind);
 
-/// Made once for all calls. Positions are in Trace::steps().
+/// Lifetimes and uses of all buffers, made once for all calls. Positions are in Trace::steps().
 class StepUses {
  public:
   struct At {
@@ -33,20 +33,20 @@ class StepUses {
   explicit StepUses(const Trace& trace);
   const Life& of(BufferId buffer) const { return lives_[buffer.index()]; }
 
-  /// Where Python drops the last name of a buffer of the forward pass that an op at `position` is the last to use there:
-  /// behind the step at the result. A module's input is there until the module returns. What autocast casts of a parameter is
-  /// there until autocast ends: where the last of those casts goes that backward does not need.
+  /// The step after which Python drops the last reference to a buffer of the forward pass whose last use there is the
+  /// op at `position`. A module's input lives until the module returns. A parameter that autocast casts lives in its
+  /// cast form until autocast ends; the trace shows that end by the free of the last cast that backward does not need.
   std::size_t released(const Trace& trace, BufferId buffer, std::size_t position) const;
 
  private:
   void find_casts(const Trace& trace);
 
   std::vector<Life> lives_;
-  std::vector<bool> is_cast_;               ///< by buffer: made of one parameter, which is no smaller
+  std::vector<bool> is_cast_;               ///< by buffer: it was made from one parameter and is no larger
   std::vector<std::size_t> autocast_ends_;  ///< rising
 };
 
-/// The first op at or behind a position.
+/// The position of the first op at or after a position.
 std::size_t next_op(const Trace& trace, std::size_t position);
 
 }  // namespace tidepool
