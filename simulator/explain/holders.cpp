@@ -14,14 +14,14 @@ std::string_view before_last_dot(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
 }
 
-/// The parameter that a name like 0.weight.exp_avg is about; empty if there is none.
+/// The parameter that a name such as 0.weight.exp_avg belongs to; empty if there is none.
 std::string_view parameter_in(std::string_view name, const std::set<std::string_view>& parameters) {
   for (; !name.empty(); name = before_last_dot(name))
     if (parameters.contains(name)) return name;
   return {};
 }
 
-/// A parameter of the outermost module has no path; its own name says more than nothing.
+/// The path of a parameter's module. A parameter of the outermost module has no path: its own name stands for it.
 std::string module_of_parameter(std::string_view parameter) {
   const std::string_view module = before_last_dot(parameter);
   return std::string{module.empty() ? parameter : module};
@@ -57,7 +57,7 @@ ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
         name = name_of(trace, OpId{i});
     }
   }
-  for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // what no op is known to use: the op that it was made for
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {  // without recorded uses: the op it was made for
     const OpId op = trace.allocated_for(i);
     if (!op.valid()) continue;
     if (Name& name = names_[trace.steps()[i].id]; name.by == NamedBy::kNothing) name = name_of(trace, op);

@@ -1,4 +1,4 @@
-// The modules and kinds that a set of live buffers belongs to, in the names of the user's program.
+// The modules and kinds that live buffers belong to, named as in the user's program.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// Where the name of a holder comes from.
+/// Source of a holder's name.
 enum class NamedBy : std::uint8_t {
   kModule,    ///< the dotted path of a module, as in blocks.0.mlp.fc1
   kOperator,  ///< no module is recorded: the operator that used the buffer first
@@ -18,16 +18,16 @@ enum class NamedBy : std::uint8_t {
 
 /// The buffers of one module and kind.
 struct Holder {
-  std::string module;  ///< of NamedBy::kNothing empty
+  std::string module;  ///< empty for NamedBy::kNothing
   NamedBy named_by = NamedBy::kNothing;
   BufferKind kind = BufferKind::kUnknown;
   Bytes bytes;
   std::int64_t buffers = 0;
 };
 
-/// The names of modules of a trace's buffers. A named parameter belongs to the module in its name; its gradient and
-/// the optimizer's state for it, too. Another buffer belongs to the module of the first op that uses it and has one; if
-/// no op is known to use it, of the op that it was allocated for.
+/// For each buffer of a trace the name of its module. A named parameter, its gradient and its optimizer state belong to
+/// the module in the parameter's name. Any other buffer belongs to the module of the first op that has a module and
+/// uses the buffer; if no use is recorded, to that of the op that it was allocated for.
 class ModuleNames {
  public:
   explicit ModuleNames(const Trace& trace);
@@ -50,7 +50,7 @@ std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std
 /// The same by kind alone; `module` is empty.
 std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers);
 
-/// What the trace does not say about its buffers, a sentence each with how to record it; empty if it says all.
+/// Sentences about what the trace does not record of its buffers, with how to record it; empty if nothing is missing.
 std::vector<std::string> missing_names(const Trace& trace);
 
 }  // namespace tidepool

@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// Bytes alive behind each step; the first entry is in front of all.
+/// Bytes alive after each step; the first entry is before all steps.
 std::vector<Bytes> live_curve(const Trace& trace) {
   std::vector<Bytes> curve{Bytes{}};
   for (const Buffer& buffer : trace.buffers())
@@ -22,7 +22,7 @@ std::vector<Bytes> live_curve(const Trace& trace) {
   return curve;
 }
 
-/// The first op that runs at or behind a step.
+/// The first op that runs at or after a step.
 OpId next_op(const Trace& trace, std::size_t step) {
   for (; step < trace.steps().size(); ++step)
     if (trace.steps()[step].kind == StepKind::kRun) return OpId{trace.steps()[step].id};
@@ -104,7 +104,7 @@ Instant instant_of(const Trace& trace, OpId op) { return instant_at(trace, trace
 
 Lowered lowered_peak(const Trace& trace, const Instant& instant, const std::vector<LiveBuffer>& gone) {
   const std::vector<Bytes> curve = live_curve(trace);
-  // Where in the curve a buffer is alive: [born, died).
+  // For each buffer the range of the curve in which it is alive: [born, died).
   std::vector<std::size_t> born(trace.buffers().size()), died(trace.buffers().size(), curve.size());
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     if (trace.steps()[i].kind == StepKind::kAlloc) born[trace.steps()[i].id] = i + 1;

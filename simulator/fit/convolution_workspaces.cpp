@@ -15,7 +15,7 @@ bool is_convolution(const Trace& trace, const Op& op) {
   return name.find("onvolution") != std::string_view::npos || name.find("aten::conv") != std::string_view::npos;
 }
 
-/// The two largest operands are input and output, or their gradients; the weights where there are few images.
+/// An estimate from the op's two largest operands: input and output, or their gradients; with few images, weights.
 Bytes workspace(const Trace& trace, OpId op) {
   std::vector<BufferId> operands;
   for (const Use& use : trace.uses(op)) operands.push_back(trace.version(use.in.valid() ? use.in : use.out).buffer);

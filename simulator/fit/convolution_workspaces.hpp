@@ -1,4 +1,4 @@
-// Workspaces of cuDNN's convolutions, which neither a dry run nor PyTorch's hook sees: an estimate.
+// An estimate of the workspaces of cuDNN's convolutions, which neither a dry run nor PyTorch's hook sees.
 #pragma once
 
 #include <optional>
@@ -7,15 +7,16 @@
 
 namespace tidepool {
 
-/// Workspace of a convolution, as a multiple of the bytes of its input and output. Of Winograd's F(4x4, 3x3), which keeps
-/// 6 x 6 values for each 4 x 4 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4).
-/// Which algorithm cuDNN chooses is not known: implicit products take less, transforms of whole images more.
+/// Workspace of a convolution, as a multiple of the bytes of its input and output. The factor is that of Winograd's
+/// F(4x4, 3x3), which keeps 6 x 6 values for each 4 x 4 (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+/// Networks", CVPR 2016, section 4). It is not known which algorithm cuDNN chooses: implicit products take less,
+/// transforms of whole images more.
 constexpr double kConvolutionWorkspace = 36.0 / 16.0;
 
-/// Lifetimes with a workspace for each convolution while it runs.
+/// The buffers of a trace, with a workspace for each convolution while it runs.
 struct ConvolutionWorkspaces {
   Trace trace;    ///< without ops
-  Bytes largest;  ///< workspace
+  Bytes largest;  ///< bytes of the largest workspace
 };
 
 /// @return  nothing if the trace has no convolutions

@@ -13,8 +13,8 @@ namespace {
 
 constexpr Bytes mib(std::int64_t count) { return Bytes{count << 20}; }
 
-// Kernels of cuBLAS, cuDNN and PyTorch that are loaded at the start, if not when they are launched: what
-// tests/recording/fit_table.py finds on an A100 beyond the context that tracer/dry knows.
+// Kernels of cuBLAS, cuDNN and PyTorch, if they are loaded at the start and not at launch: the part of the context that
+// tests/recording/fit_table.py finds on an A100 beyond the context of tracer/dry.
 constexpr Bytes kKernels = mib(1446 - 420);
 
 // cublasGetWorkspaceSize of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), once for each of two threads.

@@ -1,4 +1,4 @@
-// The memory of devices, and the part of it that a process takes beside its tensors.
+// The memory of devices, and the part of it that a process uses besides its tensors.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace tidepool {
 
-/// One device. Sizes in bytes.
+/// The memory of one device, in bytes.
 struct DeviceBudget {
   std::string_view name;  ///< as for `record --dry --device`
-  Bytes total;            ///< what programs can have, as cudaMemGetInfo says it
+  Bytes total;            ///< bytes that programs can have, as cudaMemGetInfo reports them
   /// The CUDA context with the kernels of the libraries that a process of PyTorch loads. `context` is expected; it is
   /// `context_low` where kernels are loaded when they are first launched (the default since CUDA 12.2), and
   /// `context_high` where they all are at the start.

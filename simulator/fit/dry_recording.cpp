@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int kPatience = 10;  // seconds until a job that ignores SIGTERM is killed
 constexpr int kStopped = 124;  // exit status of timeout
 constexpr std::size_t kLinesSaid = 40;
-constexpr int kTries = 50;  // to remove a folder into which an ending job writes
+constexpr int kTries = 50;  // attempts to remove a folder while an ending job still writes to it
 constexpr std::chrono::milliseconds kPause{100};
 
 class TemporaryFolder {
@@ -34,7 +34,7 @@ class TemporaryFolder {
     if (mkdtemp(name.data()) == nullptr) refuse("{}: no folder for a recording can be made here", name);
     path_ = name;
   }
-  /// A job that was told to end may still write into it.
+  /// Removes the folder. A job that was told to end may still write to it, so removal is tried several times.
   ~TemporaryFolder() {
     std::error_code error;
     for (int i = 0; i < kTries && fs::remove_all(path_, error) != 0 && error; ++i) std::this_thread::sleep_for(kPause);
@@ -63,7 +63,7 @@ std::string last_lines(const std::string& text) {
   return last;
 }
 
-/// The line above the one in which the recorder says how the job ended; the last one where it says no such thing.
+/// The line before the recorder's line on how the job ended; the last line if there is no such line.
 std::string failure_in(const std::string& said) {
   const std::string recorder = "tidepool: ", ending = recorder + "the job ";
   const std::vector<std::string> lines = lines_of(said);

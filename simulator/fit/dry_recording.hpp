@@ -1,4 +1,4 @@
-// A job that is recorded without a GPU, to see what memory it takes.
+// Recording of a job without a GPU, to see how much memory it takes.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace tidepool {
 
-/// A recorded job.
+/// A recorded job, and how its recording ended.
 struct DryRecording {
   Trace trace;
-  bool stopped = false;  ///< it took longer than it was given
-  std::string failure;   ///< if it or the recorder failed by itself: the last line said, which is not empty; else ""
-  std::string said;      ///< then: the last lines that were said
+  bool stopped = false;  ///< the job ran out of its wall time
+  std::string failure;   ///< last line of output if the job or the recorder failed by itself, never empty then; else ""
+  std::string said;      ///< the last lines of output if it failed
 };
 
-/// Runs `tidepool record --dry --torch` in a folder of its own, on a device like the named one with so much memory that
-/// nothing is ever out of it. A job that takes longer than `seconds` of wall time is stopped; what it did until then is
-/// the trace.
-/// @return  nothing if Ctrl-C or SIGTERM came meanwhile, see Interruptible; job and folder are gone then
+/// Runs `tidepool record --dry --torch` in a folder of its own, on a device like the named one whose memory
+/// never runs out. A job that takes longer than `seconds` of wall time is stopped; the trace then ends
+/// there.
+/// @return  none after Ctrl-C or SIGTERM, see Interruptible; job and folder are gone then
 /// @throws InputError  "python3 train.py: nothing was recorded", with what the job and the recorder said
 std::optional<DryRecording> record_dry(const std::vector<std::string>& command, const std::string& device, int seconds);
 

@@ -22,17 +22,17 @@ std::string_view meta(const Trace& trace, const std::string& key) {
   return found == trace.data().meta.end() ? std::string_view{} : std::string_view{found->second};
 }
 
-/// Whether PyTorch's allocator was seen itself, and not only its tensors.
+/// Whether the trace records the allocator's own requests, and not only tensors.
 bool sees_allocator(const Trace& trace) {
   const std::string_view source = meta(trace, "source");
   return source == "torch-snapshot" || source == "rmm" || (source == "raw" && meta(trace, "capture") != "torch");
 }
 
-/// Whether what cuDNN asked the allocator for was seen too: a dry run has no cuDNN.
+/// Whether requests of cuDNN are recorded too. In a dry run there is no cuDNN.
 bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
 
-/// What the allocator places: the step again and again if it is one of many.
-/// @param lifetimes  of that trace, and more
+/// Several repetitions of the step, if the trace is one of many steps; else none.
+/// @param lifetimes  buffers to repeat: those of `trace`, perhaps with workspaces
 std::optional<Trace> repeated(const Trace& lifetimes, const Trace& trace) {
   const bool older = std::any_of(trace.buffers().begin(), trace.buffers().end(),
                                  [](const Buffer& buffer) { return buffer.born_before; });
@@ -43,7 +43,7 @@ std::optional<Trace> repeated(const Trace& lifetimes, const Trace& trace) {
 /// The allocator of a trace, replayed on devices of different size.
 class Allocator {
  public:
-  /// @param recorded  what it is known to have reserved; 0: nothing
+  /// @param recorded  bytes that the allocator is known to have reserved; 0: not known
   Allocator(const Trace& trace, const std::string& pool, Bytes recorded)
       : trace_{trace}, info_{find_pool(pool)}, options_{pool, info_.options, {}}, recorded_{recorded} {
     const Packing free = pack(trace_, info_, options_, {});
@@ -53,7 +53,7 @@ class Allocator {
 
   Bytes unlimited() const { return std::max(model_, recorded_); }
 
-  /// Most bytes reserved at once where there is so much, by the model alone; none where a request fails.
+  /// Most bytes reserved at once on a device with this capacity, by the model alone; none if a request fails.
   std::optional<Bytes> modelled(Bytes capacity) {
     if (model_ <= capacity) return model_;
     if (const std::optional<Bytes> height = limited(capacity)) return height;
@@ -61,13 +61,13 @@ class Allocator {
     return {};
   }
 
-  /// The same, and not less than what was recorded, unless there is less.
+  /// The same, but at least the recorded bytes, unless they exceed the capacity.
   std::optional<Bytes> reserved(Bytes capacity) {
     const std::optional<Bytes> height = modelled(capacity);
     return height && recorded_ <= capacity ? std::max(*height, recorded_) : height;
   }
 
-  /// The least capacity with which no request fails, to 2 MiB; more than each with which one did.
+  /// The least capacity with which no request fails, to 2 MiB; it is above each capacity with which one failed.
   Bytes least() {
     if (least_) return *least_;
     Bytes fails = std::max(failed_, load_ - Bytes{1}), serves = model_;
@@ -95,7 +95,7 @@ class Allocator {
   std::optional<Bytes> least_;
 };
 
-/// What two settings take, compared by the same measure.
+/// Fills in what two settings of the allocator need, both in the same measure.
 void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   const std::optional<Bytes> mine = own.modelled(available), others = other.modelled(available);
   fit.other.fits = others.has_value();
@@ -135,7 +135,7 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
                              bare_steps = convolutions ? repeated(trace, trace) : std::nullopt;
   std::optional<Allocator> bare;
   if (convolutions) bare.emplace(bare_steps ? *bare_steps : trace, pool, recorded);
-  // Workspaces that are free again may be of use to others, but nobody counts on it.
+  // At least as much as without workspaces: other buffers may reuse freed workspaces, but that is not certain.
   Allocator own{steps ? *steps : placed, pool, bare ? bare->unlimited() : recorded};
   const auto available = [&](Bytes context) { return device.total - context - fit.workspace; };
   const std::optional<Bytes> reserved = own.reserved(available(device.context)),

@@ -9,16 +9,16 @@ namespace {
 
 constexpr std::int64_t kLeap = 8;  // a line through two small batches may not hold for a large one
 
-/// Where the line through two trials meets the capacity.
+/// The batch at which the line through two trials reaches the capacity.
 std::int64_t meeting(const BatchTrial& a, const BatchTrial& b, Bytes capacity) {
   const double slope =
       static_cast<double>((b.predicted - a.predicted).count()) / static_cast<double>(b.batch - a.batch);
-  if (slope <= 0) return 0;  // the memory does not grow: the line says nothing
+  if (slope <= 0) return 0;  // memory does not grow, so the line reaches no capacity
   const double reach = static_cast<double>((capacity - a.predicted).count()) / slope;
   return a.batch + static_cast<std::int64_t>(std::clamp(reach, -1e15, 1e15));
 }
 
-/// Why a search cannot go on behind a trial; empty if it can.
+/// Why the search must end after a trial; empty if it can go on.
 std::string why_ended(const std::vector<BatchTrial>& before, const BatchTrial& trial) {
   if (!trial.failed.empty()) return fmt::format("batch {}: {}", trial.batch, trial.failed);
   for (const BatchTrial& other : before)
@@ -47,8 +47,8 @@ LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attemp
     if (end - fits->batch <= 1) return found;
     const std::optional<BatchTrial>& other = fails ? fails : before;
     const std::int64_t guess = other ? meeting(*fits, *other, capacity) : 0;
-    // Without a line, or where it leads back: twice as much, or the middle. A line that meets the capacity right here is
-    // checked one further.
+    // Without a line, or if it leads back to smaller batches: double the batch, or take the middle. If the line reaches
+    // the capacity at the batch that fits, the next trial is one larger.
     const std::int64_t blind = fails ? fits->batch + (end - fits->batch) / 2 : 2 * fits->batch;
     next = std::clamp(guess >= fits->batch ? guess : blind, fits->batch + 1, std::min(end - 1, kLeap * fits->batch));
   }

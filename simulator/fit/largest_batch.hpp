@@ -1,4 +1,4 @@
-// The largest batch that fits, found by a few trials.
+// The largest batch size that fits, found with a few trials.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct BatchTrial {
   std::int64_t batch = 0;
   bool fits = false;
   Bytes predicted = {};
-  std::string failed = {};  ///< why the trial says nothing, as in "the job failed: ..."; else ""
+  std::string failed = {};  ///< why the trial gives no result, as in "the job failed: ..."; else ""
 };
 
 struct LargestBatch {
-  std::optional<std::int64_t> batch;  ///< the largest that was seen to fit; none: not even a batch of 1
+  std::optional<std::int64_t> batch;  ///< the largest batch that a trial showed to fit; none: not even a batch of 1
   std::string ended;                  ///< why the search ended early: "batch 16: the job failed: ..."; else ""
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
