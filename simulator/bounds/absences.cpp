@@ -6,14 +6,14 @@
 namespace tidepool {
 namespace {
 
-/// One op using a buffer, in whatever ways.
+/// The use of a buffer by one op, which may read and write it.
 struct Touch {
   std::int64_t op = 0;
   bool reads = false, writes = false;
-  VersionId after = {};  // what the buffer holds then
+  VersionId after = {};  // content of the buffer after the op
 };
 
-/// By buffer, in program order, one for each op.
+/// Touches by buffer, one for each op that uses it, in program order.
 std::vector<std::vector<Touch>> touches_of(const Trace& trace) {
   std::vector<std::vector<Touch>> touches(trace.buffers().size());
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -56,7 +56,7 @@ class Finder {
   }
 
  private:
-  /// Counts a buffer's bytes during the ops [first, last), which may go on in the next iteration.
+  /// Counts a buffer's bytes during the ops [first, last), which may extend into the next iteration.
   void count(Bytes size, std::int64_t first, std::int64_t last) {
     const auto add = [&](std::int64_t a, std::int64_t b) {
       more_[static_cast<std::size_t>(a)] += size;
@@ -68,8 +68,8 @@ class Finder {
 
   void look_at(const Buffer& buffer, BufferId id, const std::vector<Touch>& touches, bool handed_on) {
     const bool carried = repeats_ && buffer.born_before && buffer.outlives;
-    std::int64_t written = Absence::kAlways;  // by this op; the content from before is on the host
-    OpId producer;                            // in this iteration
+    std::int64_t written = Absence::kAlways;  // position of the writing op; content from before is on the host
+    OpId producer;                            // only if it is in this iteration
     if (carried)
       for (const Touch& touch : touches)
         if (touch.writes) written = touch.op - n_;
@@ -82,7 +82,7 @@ class Finder {
     const auto as_it_came = [&] {
       return !buffer.born_before && trace_.version(content).kind == VersionKind::kInitial;
     };
-    std::int64_t free_from = 0;  // since the last use
+    std::int64_t free_from = 0;  // position after the last use
     for (std::size_t i = 0; i < touches.size(); ++i) {
       const Touch& touch = touches[i];
       count(buffer.size, touch.op, touch.op + 1);
@@ -103,7 +103,8 @@ class Finder {
     }
     const Touch& first = touches.front();
     if (carried) {
-      // From the last use to the first of the next iteration; what has never been written stays clean for ever.
+      // From the last use to the first one of the next iteration. A buffer that is never written keeps its copy on the
+      // host.
       if (first.reads)
         add(buffer, {content, buffer.size, free_from, n_ + first.op, written, n_ + first.op, producer, {}, {}});
     } else if (handed_on && !as_it_came()) {
@@ -120,7 +121,7 @@ class Finder {
     }
   }
 
-  /// What content that was there before the step may owe to where it began.
+  /// For content from before the step: the beginning that decides whether the host has a copy.
   static std::optional<std::size_t> clean_from(std::optional<std::size_t> beginning, std::int64_t written) {
     return written == Absence::kAlways ? beginning : std::nullopt;
   }
@@ -129,14 +130,14 @@ class Finder {
     if (absence.first >= absence.last) return;
     count(buffer.size, absence.first, absence.last);
     absence.buffer = trace_.version(absence.version).buffer;
-    if (absence.copied_from != Absence::kAlways) ++absence.copied_from;  // when that op has ended
+    if (absence.copied_from != Absence::kAlways) ++absence.copied_from;  // when the writing op has ended
     result_.absences.push_back(absence);
   }
 
   const Trace& trace_;
   const bool repeats_;
   const std::int64_t n_;
-  std::vector<Bytes> more_;  // by op: how much more is needed from it on
+  std::vector<Bytes> more_;  // by op: change of the needed bytes at it
   Absences result_;
 };
 

@@ -6,12 +6,12 @@
 namespace tidepool {
 namespace {
 
-/// A set of sums, in units.
+/// A set of sums, in units of the greatest common divisor.
 class Sums {
  public:
   explicit Sums(std::size_t most) : words_(most / 64 + 1) { words_[0] = 1; }
 
-  /// Each sum may be larger by so much.
+  /// Adds, for each sum, the sum that is larger by `size`.
   void add(std::size_t size) {
     const std::size_t words = size / 64, bits = size % 64;
     for (std::size_t i = words_.size(); i-- > words;) {
@@ -26,7 +26,7 @@ class Sums {
   std::vector<std::uint64_t> words_;
 };
 
-/// Sets in which no index can be spared, the largest sizes first.
+/// Enumerates the sets from which no index can be removed, the largest sizes first.
 class Enumeration {
  public:
   Enumeration(std::span<const Bytes> sizes, std::size_t most_sets) : sizes_{sizes}, most_sets_{most_sets} {
@@ -51,7 +51,7 @@ class Enumeration {
       if (missing > rest_[i]) return;
       const Bytes size = sizes_[order_[i]];
       chosen_.push_back(order_[i]);
-      // The one chosen last is the smallest: if it cannot be spared, none can.
+      // The size chosen last is the smallest: if it cannot be removed, no other can.
       if (size >= missing)
         keep();
       else
@@ -67,7 +67,7 @@ class Enumeration {
   std::span<const Bytes> sizes_;
   const std::size_t most_sets_;
   std::vector<std::uint32_t> order_;
-  std::vector<Bytes> rest_;  // by place in the order: of what is there or behind
+  std::vector<Bytes> rest_;  // by place in the order: sum of the sizes from there on
   std::vector<std::uint32_t> chosen_;
   std::vector<std::vector<std::uint32_t>> sets_;
   bool too_many_ = false;

@@ -9,17 +9,17 @@
 
 namespace tidepool {
 
-/// The least sum of some of these sizes that is no less than `excess`; `excess` itself, rounded up to a multiple of
-/// what all sizes are multiples of, where a table of all sums would take more work than that.
+/// The least sum of some of these sizes that is at least `excess`. If a table of all sums would take too much work:
+/// `excess` rounded up to a multiple of the sizes' greatest common divisor.
 /// @param excess     at most the sum of all sizes
-/// @param most_work  words of 64 sums that are looked at; 10^6 take a millisecond
+/// @param most_work  limit on the words of 64 sums that are processed; 10^6 take a millisecond
 Bytes least_sum(std::span<const Bytes> sizes, Bytes excess, std::int64_t most_work = 1'000'000);
 
 struct AbsentSets {
   bool possible = true;  ///< false: all sizes together are less than the excess
   Bytes least;           ///< least_sum()
-  /// Every set of indices whose sizes add up to the excess or more, and none of which can be spared; none if there are
-  /// more than 64 of them.
+  /// All minimal sets of indices whose sizes add up to the excess or more; empty if there are more than 64 of
+  /// them.
   std::vector<std::vector<std::uint32_t>> sets;
 };
 

@@ -15,10 +15,10 @@ std::vector<BoundInfo>& registry() {
   return all;
 }
 
-/// Whether `b` says more than `a`.
+/// Whether `b` is a better bound than `a`.
 bool worse(const Bound& a, const Bound& b) {
   if (a.feasible != b.feasible) return a.feasible;
-  if (!a.feasible) return a.name < b.name;  // of several proofs, "working-set" is the plainest
+  if (!a.feasible) return a.name < b.name;  // of several proofs prefer "working-set", the simplest
   if (a.makespan != b.makespan) return a.makespan < b.makespan;
   return a.name > b.name;
 }

@@ -1,4 +1,4 @@
-// Times that no schedule can beat: what a bound is, and the registry of all bounds.
+// Bounds: times that no schedule can beat. This header defines what a bound answers, and the registry of all bounds.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct BoundQuery {
   const Machine& machine;
   Bytes capacity = kNoLimit;
   bool swap = false;   ///< plans may copy versions to the host and back
-  bool remat = false;  ///< plans may run ops again
+  bool remat = false;  ///< plans may recompute: run ops again
   Assumptions assume = {};
   int iterations = 1;   ///< the bound is on the time of the last one
   bool steady = false;  ///< instead it is on the mean time of an iteration when the step is repeated for ever
@@ -34,19 +34,19 @@ struct Bound {
   std::string with = {};  ///< what the plans may do that it holds for, as with_text() says
   bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
   Nanos makespan = {};
-  std::string proof = {};  ///< one line for people: why
-  /// What most of the time is lost to by which `makespan` exceeds that of the step without any limit.
-  Resource limited_by = Resource::kCompute;  ///< kMemory: it is not feasible
+  std::string proof = {};  ///< one line for the reader: why it holds
+  /// The resource behind most of the time by which `makespan` exceeds the time of the step without any limit.
+  Resource limited_by = Resource::kCompute;  ///< kMemory: no plan exists
   bool operator==(const Bound&) const = default;
 };
 
-/// One way to bound, one .cpp in simulator/bounds/. Its comment says what it assumes and why it holds.
+/// One kind of bound, in one .cpp of simulator/bounds/. The comment of that file says what it assumes and why it holds.
 struct BoundInfo {
   std::string name;
   std::string summary;
   bool swap = true;   ///< it holds for plans that swap ...
-  bool remat = true;  ///< ... and for plans that recompute; where it does not, it is not asked
-  /// Milliseconds where the trace has 10^4 ops: computed for every run. Others are computed by `tidepool bound` only.
+  bool remat = true;  ///< ... and for plans that recompute; it is only asked about plans for which it holds
+  /// Takes milliseconds for a trace of 10^4 ops, and is computed for every run. Others only run in `tidepool bound`.
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; others are not asked
   bool order = false;   ///< it holds for every order of the ops; others are not asked where plans may change the order
@@ -54,7 +54,7 @@ struct BoundInfo {
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
 
-/// A namespace-scope object of this type makes a bound known.
+/// A namespace-scope object of this type registers a bound.
 struct RegisterBound {
   explicit RegisterBound(BoundInfo info);
 };
@@ -64,11 +64,11 @@ std::vector<const BoundInfo*> all_bounds();
 
 enum class BoundEffort : std::uint8_t { kQuick, kAll };
 
-/// Every bound that holds for what the query admits, the best last: infeasibility beats any time, then the later time
-/// is the better one, then the earlier name. `name` of each is filled in.
+/// All bounds that hold for the query's plans, the best one last: infeasibility is better than any time, a later time
+/// better than an earlier one; then comes the earlier name. Each has its `name`.
 std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 
-/// The best of them. Nothing: none has anything to say.
+/// The best one of compute_bounds(); none if no bound has an answer.
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = BoundEffort::kQuick);
 
 /// "swap,remat" and the like, with "order" in front if plans may change the order.

@@ -58,7 +58,7 @@ BoundQuery query_of(const Trace& trace, const RunSpec& spec) {
 
 std::optional<Bound> BoundCache::find(const Trace& trace, const RunSpec& spec) {
   const BoundQuery query = query_of(trace, spec);
-  // What swaps cost is the machine's; nothing else is.
+  // Of the machine, only the costs of swaps matter.
   const std::string key = fmt::format(
       "{}\n{}\n{}\n{}\n{}\n{}\n{}", trace.hash(), query.swap ? machine_file(spec.machine) : "", spec.capacity.count(),
       with_text(query.swap, query.remat, query.order), spec.assume.name, query.iterations, query.steady);

@@ -1,4 +1,4 @@
-// The bound that belongs to a run, computed once for all runs that share it.
+// The bounds of runs, each computed once for all runs that share it.
 #pragma once
 
 #include <future>
@@ -16,15 +16,15 @@ namespace tidepool {
 /// @throws InputError  for an unknown policy or option
 std::string allowed_by(const PolicyChain& policy);
 
-/// What a bound must allow so that it holds for a run: what its policies may do, as allowed_by() says.
+/// The query for the bound of a run: it allows the actions of the run's policies, as given by allowed_by().
 /// @return  refers to `trace` and to the machine in `spec`
 /// @throws InputError  for an unknown policy or option
 BoundQuery query_of(const Trace& trace, const RunSpec& spec);
 
-/// Quick bounds by what they depend on. Several threads may ask; one computes, the others wait for it.
+/// A cache of quick bounds. Several threads may ask; one of them computes, the others wait for it.
 class BoundCache {
  public:
-  /// The best quick bound for a run; nothing if there is none.
+  /// The best quick bound for a run; none if there is none.
   std::optional<Bound> find(const Trace& trace, const RunSpec& spec);
 
  private:

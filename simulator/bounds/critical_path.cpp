@@ -30,7 +30,7 @@ bool iterations_are_apart(const BoundQuery& query) {
 
 namespace {
 
-/// Of a step that is repeated: no stream is done with its ops any faster, however far streams are apart.
+/// For a repeated step: no iteration takes less than the ops of any one stream, even if streams are iterations apart.
 Bound busiest_stream(const Trace& trace) {
   std::vector<Nanos> busy(trace.data().streams.size());
   for (const Op& op : trace.ops()) busy[op.stream.index()] += op.duration;

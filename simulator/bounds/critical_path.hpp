@@ -1,4 +1,4 @@
-// The time of a step when nothing is in the way but what an op really waits for.
+// The time of a step in which ops wait only for their streams, inputs and dependencies.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,17 @@
 
 namespace tidepool {
 
-/// When each op can end for the first time at the earliest: after the op before it on its stream, the ops that make
-/// what it reads, and the ops that it is ordered after. Holds for every plan: moving or dropping content only delays
-/// it. Waiting for a buffer's last readers before it is written again is left out: a plan may write elsewhere. O(uses).
+/// The earliest time at which each op can end its first run: after the previous op on its stream, the ops that make its
+/// inputs, and the ops that it is ordered after. This holds for every plan, since moving or dropping content only
+/// delays ops. An op that overwrites a buffer does not wait for the buffer's last readers here: a plan may write
+/// elsewhere. O(uses).
 std::vector<Nanos> earliest_ends(const Trace& trace);
 
-/// Whether the time of the query's last iteration is at least that of its ops on one stream. Iterations overlap where a
-/// lane starts on the next one before the slowest has finished the last.
+/// Whether the query's last iteration takes at least the time of its ops on one stream. It may take less if iterations
+/// overlap: a lane may start the next iteration before the slowest lane has finished the last one.
 bool iterations_are_apart(const BoundQuery& query);
 
-/// When the clock of the measured iteration starts.
+/// The time at which the clock of the measured iteration starts.
 inline Nanos clock_start(const BoundQuery& query) {
   return query.iterations == 1 && !query.steady ? query.assume.clock_start : Nanos{};
 }

@@ -28,7 +28,8 @@ class FluidProgram {
         out_rate_{query.out_rate * kByte / kNano},
         in_rate_{query.in_rate * kByte / kNano} {
     for (const Absence& absence : step.absences) total_ += mebibytes(absence.size);
-    // Moving everything, one after the other, and running every op again for every absence: no plan need lose more.
+    // Copying everything, one buffer after the other, and running every op again for each absence: no plan need lose
+    // more.
     longest_ = total_ / out_rate_ + total_ / in_rate_ +
                milliseconds(step.starts.back()) * (1 + static_cast<double>(query.remat ? step.absences.size() : 0));
     if (query.remat) find_recomputable();
@@ -55,12 +56,12 @@ class FluidProgram {
   }
 
  private:
-  using Column = std::vector<std::uint32_t>;  // variables or rows, mostly by slot
+  using Column = std::vector<std::uint32_t>;  // variables or rows, most of them by slot
 
   double duration(std::size_t k) const {
     return k + 1 < step_.starts.size() ? milliseconds(step_.starts[k + 1] - step_.starts[k]) : 0;
   }
-  /// The slot of a position; a repeated step goes on at its beginning.
+  /// The slot of a position. A repeated step wraps around to its beginning.
   std::size_t slot(std::int64_t position) const {
     return static_cast<std::size_t>(query_.repeats ? ((position % n_) + n_) % n_ : position);
   }
@@ -72,14 +73,14 @@ class FluidProgram {
     for (std::size_t k = 0; k < slots_; ++k) column.push_back(program_.variable(0, upper(k), cost));
     return column;
   }
-  /// x <= factor * y. The row.
+  /// Adds the row x <= factor * y, and returns it.
   std::uint32_t at_most(std::uint32_t x, double factor, std::uint32_t y) {
     const std::uint32_t row = program_.row(-kUnlimited, 0);
     program_.add(row, x, 1);
     program_.add(row, y, -factor);
     return row;
   }
-  /// What the times that are lost are lost to.
+  /// The lost time by resource.
   LostTime lost_time(const LinearProgram::Solution& solution) const {
     if (solution.duals.empty()) return {};
     const auto share = [&](const Column& rows, double factor) {
@@ -90,7 +91,7 @@ class FluidProgram {
     };
     return {.d2h = share(out_rows_, out_rate_), .h2d = share(in_rows_, in_rate_), .recompute = share(work_rows_, 1)};
   }
-  /// Rows that say how much `stock` changes at each slot. In a repeated step it is carried over, unless `anew`.
+  /// Adds rows that define the change of `stock` at each slot. In a repeated step it is carried over, unless `anew`.
   Column changes(const Column& stock, bool anew = false) {
     Column rows;
     for (std::size_t k = 0; k < slots_; ++k) {
@@ -100,18 +101,19 @@ class FluidProgram {
     }
     return rows;
   }
-  /// In `changes` of a stock that is counted anew in each iteration: `variable` is part of it in the slots [first,
-  /// last).
+  /// Adds `variable` to a stock that starts anew in each iteration, in the slots [first, last). `changes` are the rows
+  /// of the stock.
   void during(const Column& changes, std::int64_t first, std::int64_t last, std::uint32_t variable, double factor = 1) {
     if (first >= last) return;
     const std::size_t begin = slot(first), end = slot(last - 1) + 1;
     program_.add(changes[begin], variable, -factor);
     if (end < slots_) program_.add(changes[end], variable, factor);
-    if (end <= begin) program_.add(changes[0], variable, -factor);  // and goes on from the beginning
+    if (end <= begin) program_.add(changes[0], variable, -factor);  // it wraps around
   }
 
-  /// What this iteration made it can compute again until it ends. What is away beyond that may have been computed again
-  /// before, and copied out to leave once more: an absence from the end on, behind those of the step.
+  /// Finds absences whose content can be recomputed. An op of this iteration can do so until its end. Content absent
+  /// beyond that may be recomputed before and copied out again: this is an extra absence from the end on, after those
+  /// of the step.
   void find_recomputable() {
     for (std::size_t g = 0; g < step_.absences.size(); ++g) {
       const Absence& absence = step_.absences[g];
@@ -123,20 +125,21 @@ class FluidProgram {
       absences_.back().first = n_;
     }
   }
-  /// Of what absence is this one the part beyond the end? Nothing: of none.
+  /// The absence of which absence g is the part beyond the end; none if g is an absence of the step.
   std::optional<std::size_t> beyond(std::size_t g) const {
     if (g < step_.absences.size()) return std::nullopt;
     return beyond_[g - step_.absences.size()];
   }
 
-  /// When a copy to the host may begin; kAlways: none is needed.
+  /// The op from which on a copy to the host may begin; kAlways: no copy is needed.
   std::int64_t copied_from(const Absence& absence) const { return may_lack_copy(absence) ? 0 : absence.copied_from; }
-  /// Its content existed before the step, and is on the host only if it began there.
+  /// Whether the content is from before the step and is on the host only if it began there.
   bool may_lack_copy(const Absence& absence) const {
     return absence.beginning && absence.copied_from == Absence::kAlways && !from_beginning(absence);
   }
 
-  /// Absences of the same content, by how long after its copy may begin they do; not those that the host has always.
+  /// Absences grouped by content, without content that the host always has; in a group by the time since its copy may
+  /// begin.
   std::vector<std::vector<std::size_t>> by_content() const {
     const auto wait = [&](std::size_t g) { return absences_[g].first - copied_from(absences_[g]); };
     std::map<std::pair<BufferId, std::size_t>, std::vector<std::size_t>> found;
@@ -151,7 +154,7 @@ class FluidProgram {
     return groups;
   }
 
-  /// What is away in an absence and did not come from the host: it has to be copied there.
+  /// The variable for bytes of an absence that must be copied to the host, since they did not come from there.
   std::uint32_t leaves(std::size_t g) {
     const Absence& absence = absences_[g];
     if (!may_lack_copy(absence)) return copied_[g];
@@ -160,7 +163,7 @@ class FluidProgram {
     return left;
   }
 
-  /// What begins on the host comes in; what ends there began there, or is brought back.
+  /// Adds rows for beginnings: bytes that begin on the host come in, and bytes that end there began there or come back.
   void begin_and_end(const Column& ahead) {
     for (std::size_t b = 0; b < step_.beginnings.size(); ++b)
       program_.add(ahead[slot(step_.beginnings[b].due)], began_[b], 1);
@@ -173,7 +176,7 @@ class FluidProgram {
     }
   }
 
-  /// What is copied out for absences of one content: for each, what it has more than those before it.
+  /// Adds the bytes copied out for the absences of one content. Each absence adds its bytes beyond the earlier ones.
   void copy_out(const std::vector<std::size_t>& group) {
     const Absence& last = absences_[group.back()];
     const Queue& queue = may_lack_copy(last) ? queues_.back() : queues_.front();
@@ -184,7 +187,7 @@ class FluidProgram {
       const std::uint32_t most = program_.variable(0, mebibytes(last.size), 0);
       at_most(so_far, 1, most);
       const std::uint32_t row = at_most(leaves(group[i]), 1, most);
-      if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // other bytes
+      if (const auto whole = beyond(group[i])) program_.add(row, copied_[*whole], 1);  // these are other bytes
       during(queue.early_changes, begins(group[i - 1]), begins(group[i]), so_far, -1);
       so_far = most;
     }
@@ -192,13 +195,13 @@ class FluidProgram {
     during(queue.early_changes, from, last.first, so_far);
   }
 
-  /// It lasts from before the step to the first use.
+  /// Whether the absence lasts from before the step to the first use.
   bool from_beginning(const Absence& absence) const {
     return absence.beginning && absence.first == 0 && absence.due == step_.beginnings[*absence.beginning].due;
   }
 
-  /// Contents that wait for their copies to the host. Those from before the step have a queue of their own, so that
-  /// what could leave long before it does hides nothing of what others have in flight.
+  /// Contents that wait for their copies to the host. Contents from before the step have a queue of their own: they
+  /// could leave long before others, and in one queue they would hide bytes of others that are in flight.
   struct Queue {
     Column out, waiting, early;     // by slot
     Column changes, early_changes;  // rows
@@ -257,9 +260,9 @@ class FluidProgram {
     }
   }
 
-  /// Bytes that are left of the capacity during op k, or negative: that must be away.
+  /// Bytes that the load leaves free during op k; negative: bytes that must be absent.
   Bytes room_at(std::size_t k) const {
-    constexpr std::size_t kMost = 32;  // more have sums close to any excess
+    constexpr std::size_t kMost = 32;  // with more sizes, some sum is close to any excess
     const Bytes excess = step_.load[k] - query_.capacity;
     if (!query_.whole || excess <= Bytes{}) return -excess;
     std::vector<Bytes> sizes;
@@ -273,7 +276,7 @@ class FluidProgram {
   void memory() {
     for (std::size_t k = 0; k < step_.load.size(); ++k) {
       const double room = mebibytes(room_at(k));
-      if (room >= total_) continue;  // whatever comes back early fits
+      if (room >= total_) continue;  // all bytes that come back early fit
       for (const bool behind : {false, true})
         for (std::size_t queues = 0; queues <= queues_.size(); ++queues) {
           const std::uint32_t row = program_.row(-kUnlimited, room);
@@ -289,7 +292,7 @@ class FluidProgram {
     }
   }
 
-  /// Work that waits from the beginning of an absence on, and is done when it is due.
+  /// Adds rows for recomputation: its work is available from the start of an absence on, and due at its end.
   void recomputation() {
     const auto all = [&](std::size_t) { return longest_; };
     const Column work = variables(all), open = variables(all), done = variables(all);
@@ -301,7 +304,7 @@ class FluidProgram {
     }
     std::map<VersionId, const Absence*> versions;
     for (const Absence& absence : step_.absences) versions[absence.version] = &absence;
-    std::map<OpId, double> made;  // by op: what it makes of all that may be away
+    std::map<OpId, double> made;  // by op: bytes of its outputs that may be absent
     for (const auto& [version, absence] : versions)
       if (absence->producer.valid()) made[absence->producer] += mebibytes(absence->size);
     for (std::size_t g = 0; g < step_.absences.size(); ++g) recomputed_.push_back(program_.variable(0, 0, 0));
@@ -323,10 +326,10 @@ class FluidProgram {
 
   const Absences& step_;
   const FluidQuery& query_;
-  std::vector<Absence> absences_;            // those of the step first
-  std::vector<std::size_t> again_, beyond_;  // those that can be computed again; those that are also beyond the end
+  std::vector<Absence> absences_;            // first those of the step, then those beyond the end
+  std::vector<std::size_t> again_, beyond_;  // indices: those to recompute; those of them that go beyond the end
   const std::int64_t n_;
-  const std::size_t slots_;  // one by op, and one more for the end of a step that is not repeated
+  const std::size_t slots_;  // one for each op, and one for the end of a step that is not repeated
   const double out_rate_, in_rate_;
   double total_ = 0, longest_ = 0;
   LinearProgram program_;
@@ -335,7 +338,7 @@ class FluidProgram {
   Column wait_, in_, ahead_, away_;  // by slot
   std::vector<Queue> queues_;
   Column away_changes_;
-  Column out_rows_, in_rows_, work_rows_;  // by slot: what is done while time is lost
+  Column out_rows_, in_rows_, work_rows_;  // by slot: rows for work during lost time
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Copies as a fluid: a linear program whose least stall no plan can beat.
+// A linear program with copies as a fluid; its least stall is a bound that no plan can beat.
 #pragma once
 
 #include <vector>
@@ -12,42 +12,42 @@ namespace tidepool {
 struct FluidQuery {
   Bytes capacity;
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
-  bool remat = false;                ///< content may be computed again instead
-  bool repeats = false;              ///< the step is repeated for ever: the mean of an iteration
-  bool whole = false;                ///< what is absent at an instant is a sum of whole buffers
+  bool remat = false;                ///< content may be recomputed instead
+  bool repeats = false;              ///< for the mean iteration of an endlessly repeated step
+  bool whole = false;                ///< the bytes absent at an instant are a sum of whole buffers
 };
 
 struct FluidBound {
   bool feasible = true;
-  double stall = 0;                        ///< ns: no plan waits and computes again for less
-  Resource limited_by = {};                ///< what most of it is lost to: see fluid_bound()
-  std::vector<double> copied, recomputed;  ///< by absence: its bytes in a best solution; empty if there was no time
+  double stall = 0;                        ///< ns: no plan stalls and recomputes for less
+  Resource limited_by = {};                ///< the resource behind most of it: see fluid_bound()
+  std::vector<double> copied, recomputed;  ///< by absence: bytes in a best solution; empty if the time ran out
 };
 
-/// Every plan that keeps the order of the ops is a solution of this program, so that its least value is a bound:
-///   y_g      bytes of absence g that are copied out and in; r_g those that are computed again; y_g + r_g <= size
-///   w_k      time that is lost before op k: waiting, or computing again
+/// Every plan that keeps the order of the ops is a solution of this program, so its least value is a bound:
+///   y_g      bytes of absence g that are copied out and in; r_g bytes of it that are recomputed; y_g + r_g <= size
+///   w_k      time that is lost before op k, by waiting or recomputing
 ///   o_k i_k  bytes copied out and in during op k; O_k I_k the same during w_k
-///   Q_k      bytes that may be copied out by op k and are not yet; A_k those that have come back before they are due
-///   Y_k      bytes that are away during op k. At least Q_k - E_k of them are still being copied, where E_k belong to
+///   Q_k      bytes that may be copied out by op k and are not yet; A_k bytes that are back before they are due
+///   Y_k      bytes that are absent during op k. At least Q_k - E_k of them are still being copied, where E_k belong to
 ///            absences that begin later
-///   z_c      bytes of content c that are copied out: no less than y_g of any of its absences, each of which adds to
-///            it what it has more than those before it, and to E_k until it begins
-///   h_b      bytes of a buffer from before the step that begin on the host, if the step is not repeated: they come in
-///            until the first op that reads it, which is all that may be away before that; its first content needs no
-///            copy of them, z_c >= y_g - h_b; and of what is away at the end all but h_b comes in before that
+///   z_c      bytes of content c that are copied out: at least y_g of each of its absences. An absence adds its bytes
+///            beyond those of earlier absences to z_c, and also to E_k until it begins
+///   h_b      bytes of a buffer from before the step that begin on the host, if the step is not repeated. They come in
+///            by the first op that reads it, and no others of it are absent before that. The first content needs no
+///            copy of them: z_c >= y_g - h_b. Of its bytes absent at the end, all but h_b must come in by then
 /// with  Q_k = Q_(k-1) - o_(k-1) + (sum of z_c that may be copied from k on) - O_k,
 ///       A_k = A_(k-1) + i_(k-1) + I_k - (sum of y_g due at k),
-///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise behind it, with o_k and i_k,
-///       where load_k - capacity, if positive and `whole`, is rounded up to the least sum of sizes that may be away,
+///       load_k - Y_k + max(0, Q_k - E_k) + A_k <= capacity before op k, and likewise after it, with o_k and i_k,
+///       where load_k - capacity, if positive and `whole`, is rounded up to the least sum of sizes that may be absent,
 ///       o_k <= Q_k, o_k <= rate * (duration of k), O_k <= rate * w_k, and likewise in.
-/// Computing again takes r_g / size of the producer's time, or less where it makes more than g, between the beginning
-/// of the absence and its end, or that of the iteration: where an absence goes on beyond it, x_g <= r_g of what is
-/// computed again is copied out for that part, which adds to z_c and comes in like y_g. Which bytes are which is
-/// forgotten: first come, first served.
+/// Recomputation takes r_g / size of the producer's time (less if the producer makes more than g), between the start of
+/// the absence and its end or the end of the iteration. If an absence goes on beyond the iteration, x_g <= r_g of the
+/// recomputed bytes are copied out for that part; they add to z_c and come in like y_g. The program does not tell bytes
+/// apart: first come, first served.
 ///
-/// What a time w_k > 0 is lost to, the multipliers say: its column costs 1, which those of the three rows that it is in
-/// (O_k, I_k and computing again) make up between them. Where there was no time for a solution, all w_k count alike.
+/// The multipliers tell the resource behind a time w_k > 0: its column costs 1, to which the three rows that contain it
+/// (O_k, I_k and recomputation) contribute. If the solver ran out of time, all w_k count alike.
 FluidBound fluid_bound(const Absences& step, const FluidQuery& query, const LinearProgram::Limits& limits = {});
 
 }  // namespace tidepool

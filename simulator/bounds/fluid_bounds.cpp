@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
+constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found by then still give a bound
 
 std::optional<Bound> bound(const BoundQuery& query, bool remat) {
   const Trace& trace = query.trace;
@@ -23,7 +23,7 @@ std::optional<Bound> bound(const BoundQuery& query, bool remat) {
                                         .repeats = query.steady,
                                         .whole = true},
                                        {.time = kLongest});
-  if (!found.feasible || found.stall <= 0) return std::nullopt;  // infeasible only by the solver's word: not certain
+  if (!found.feasible || found.stall <= 0) return std::nullopt;  // the solver's verdict of infeasibility is no proof
   return Bound{.makespan = clock_start(query) + step.starts.back() + Nanos{static_cast<std::int64_t>(found.stall)},
                .proof = "multipliers of a linear program of all copies",
                .limited_by = found.limited_by};

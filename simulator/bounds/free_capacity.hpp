@@ -1,13 +1,13 @@
-// The memory that a step cannot do without if nothing is to be lost.
+// The least memory in which a step may run without losing time.
 #pragma once
 
 #include "simulator/bounds/bound.hpp"
 
 namespace tidepool {
 
-/// M0: no plan that the query admits, whatever its capacity says, runs without overhead in less than this; found by
-/// bisection with the quick bounds, to a millionth of the peak. What runs in less memory also runs in more: one bound
-/// just below the answer proves it for everything below.
+/// M0: in less memory, no plan that the query admits runs without overhead, whatever the query's capacity is. Found by
+/// bisection with the quick bounds, to a millionth of the peak. A plan for less memory also runs in more, so one bound
+/// just below the answer proves it for all smaller capacities.
 Bytes least_free_capacity(BoundQuery query);
 
 }  // namespace tidepool

@@ -1,13 +1,13 @@
-// The bounds "gap-lp" and "gap-cover": what must be run again over the whole step, as a linear or an integer program,
-// for plans that never swap and run any op again as often as they like.
+// The bounds "gap-lp" and "gap-cover": the recomputation that a whole step needs, by a linear or an integer program,
+// for plans that never swap and may run any op again any number of times.
 //
-// Between two uses of a version that lie further apart than one op, it is there all the time or it is made again in
-// between: a later run of its op, which costs the version's share of the op (shares of what one op makes add up to
-// its cost, and gaps of one version follow each other, so nothing is paid twice). What is there during an op, beside
-// the working set, fits into the rest of the capacity. Letting gaps be kept in part gives a linear program whose
-// optimum no plan is below; the number that is used is what the multipliers of its rows prove by weak duality. It sees
-// several instants at once, which knapsack and min-cut do not, but not what the runs again read, which min-cut does.
-// With gaps that are kept whole or not at all, the branch and bound of the solver proves more, by the solver's word.
+// Take two uses of a version more than one op apart. Between them the version is kept all the time, or its op runs
+// again to remake it, which costs the version's share of the op. (The shares of an op's outputs add up to its cost, and
+// gaps of one version follow each other, so nothing is paid twice.) The versions kept during an op fit beside its
+// working set. If gaps may be kept in part, this is a linear program, and no plan costs less than its optimum. The
+// bound is the value that the multipliers of its rows prove by weak duality. It sees several instants at once, unlike
+// knapsack and min-cut, but not the inputs of ops that run again, unlike min-cut. If gaps are kept whole or not at all,
+// branch and bound proves more; this relies on the solver.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,18 +21,19 @@
 namespace tidepool {
 namespace {
 
-constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found until then still bound
-// Of branch and bound, which no wall time ends: its answer is the same in every run. Both keep it to seconds.
+constexpr Nanos kLongest{120'000'000'000};  // wall time; multipliers found by then still give a bound
+// Limits of branch and bound. Wall time is not limited, so its answer is the same in every run; both keep it to
+// seconds.
 constexpr int kMostNodes = 1'000;
-constexpr std::size_t kMostWhole = 1'000;  // gaps; of more, none is taken whole
+constexpr std::size_t kMostWhole = 1'000;  // gaps; with more, the integer program is left out
 
-/// A version between two uses, as far as instants at which not everything fits: rows [first, last) of those.
+/// A version between two uses. Its rows [first, last) are those instants in between at which not everything fits.
 struct Gap {
   std::size_t first = 0, last = 0;
   std::int64_t bytes = 0, cost = 0;
 };
 
-/// Gaps of replaceable versions and the instants at which they do not all fit.
+/// Gaps of replaceable versions, and the instants at which they do not all fit.
 class Gaps {
  public:
   Gaps(const RecomputeModel& model, Bytes capacity) : model_{model} {
@@ -44,9 +45,9 @@ class Gaps {
       change[gap.first] += gap.bytes, change[gap.last] -= gap.bytes;
       changes[gap.first] = changes[gap.last] = true;
     }
-    std::vector<std::size_t> before(taken.size() + 1);  // rows before each instant
+    std::vector<std::size_t> before(taken.size() + 1);  // number of rows before each instant
     std::int64_t sum = 0;
-    bool same_gaps = false;  // as in the last row
+    bool same_gaps = false;  // as the previous row has
     for (std::size_t i = 0; i < taken.size(); ++i) {
       sum += change[i];
       same_gaps = same_gaps && !changes[i];
@@ -59,10 +60,10 @@ class Gaps {
     std::erase_if(gaps_, [](const Gap& gap) { return gap.first == gap.last; });
   }
 
-  /// ns; no plan recomputes less. Variables are the bytes kept at every instant and the part of each gap in which its
-  /// version is absent. From instant to instant, what is kept changes by gaps that begin and end, so that every gap has
-  /// two entries, however long it is.
-  /// @param whole  gaps are not kept in part
+  /// No plan recomputes less, in ns. The variables are the bytes kept at each instant, and for each gap the part in
+  /// which its version is absent. The bytes kept change only where gaps begin and end, so each gap has just two
+  /// entries.
+  /// @param whole  gaps are kept whole or not at all
   std::int64_t least(bool whole) const {
     if (rows_.empty()) return 0;
     double most_bytes = 1, most_cost = 1;
@@ -91,7 +92,7 @@ class Gaps {
     const LinearProgram::Solution solution = program.solve(limits);
     const double proved = solution.bound * most_cost;
     if (!(proved > 0)) return 0;
-    // Less what rounding the coefficients may have added, or what the solver takes for zero.
+    // Take off what rounding of the coefficients, or the solver's tolerance of zero, may have added.
     return std::max<std::int64_t>(0, static_cast<std::int64_t>(proved * (1 - (whole ? 1e-6 : 1e-9))) - 1);
   }
 
@@ -114,10 +115,10 @@ class Gaps {
     }
   }
 
-  /// Instants with the same gaps at which not all of them fit.
+  /// Adjacent instants with the same gaps, not all of which fit.
   struct Row {
-    std::int64_t bytes = 0;  ///< of the gaps
-    std::int64_t room = 0;   ///< the least of these instants
+    std::int64_t bytes = 0;  ///< sum of the gaps' bytes
+    std::int64_t room = 0;   ///< the least free bytes at these instants
   };
   const RecomputeModel& model_;
   std::vector<Gap> gaps_;
@@ -130,7 +131,7 @@ std::optional<Bound> gap_program(const BoundQuery& query, bool whole) {
   const RecomputeModel model{query.trace, query.assume, RecomputeModel::busiest_stream(query.trace)};
   const Gaps gaps{model, query.capacity};
   if (whole && gaps.gaps() > kMostWhole) return std::nullopt;
-  // What runs again takes a sum of whole durations.
+  // Recomputation takes a sum of whole durations.
   std::int64_t unit = 0;
   for (std::size_t i = 0; i < query.trace.ops().size(); ++i) unit = std::gcd(unit, model.cost(OpId{i}));
   unit = std::max<std::int64_t>(unit, 1);

@@ -9,7 +9,7 @@ namespace {
 
 using RootItem = RecomputeModel::Item;
 
-/// Sums of bytes and costs over ranks, where ranks come and go. O(log n) each.
+/// Prefix sums of bytes and costs over ranks that are added and removed. O(log n) each.
 class RankedSums {
  public:
   explicit RankedSums(std::size_t ranks) : bytes_(ranks + 1), cost_(ranks + 1) {}
@@ -21,7 +21,7 @@ class RankedSums {
   std::int64_t total() const { return total_; }
 
   struct Prefix {
-    std::size_t ranks = 0;  ///< the first so many
+    std::size_t ranks = 0;  ///< number of ranks in the prefix
     std::int64_t bytes = 0, cost = 0;
   };
   /// The longest prefix with fewer than `limit` bytes.
@@ -38,7 +38,7 @@ class RankedSums {
   std::int64_t total_ = 0;
 };
 
-/// Replaceable versions that may be absent between uses, the cheapest by bytes first.
+/// Replaceable versions that may be absent between uses, with the least cost per byte first.
 std::vector<VersionId> by_density(const RecomputeModel& model) {
   std::vector<VersionId> order;
   for (std::size_t i = 0; i < model.items().size(); ++i) {
@@ -88,7 +88,7 @@ std::vector<std::int64_t> knapsack_bounds(const RecomputeModel& model, Bytes cap
   std::sort(endings.begin(), endings.end(), [&](std::uint32_t a, std::uint32_t b) {
     return model.item(order[a]).needed < model.item(order[b]).needed;
   });
-  RankedSums absent{order.size()};  // what is needed later and may be absent
+  RankedSums absent{order.size()};  // versions that are needed later and may be absent
   std::vector<bool> counted(order.size());
   const auto count = [&](std::size_t r, bool in) {
     if (r >= order.size() || counted[r] == in) return;

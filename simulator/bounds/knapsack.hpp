@@ -1,4 +1,4 @@
-// Work that must be run again because not all content that is needed later fits, by instant.
+// Recomputation that is needed because not all content with later uses fits, for each instant.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace tidepool {
 
-/// By op: ns that any plan without swaps recomputes after it has run for the first time. Of what the program needs
-/// later, at least what exceeds the room beside the op's working set is absent then, and each absent version has its
-/// share in a later run of the op that makes it; so the cheapest shares by bytes, the last one in part, are a bound (a
-/// fractional knapsack). Ops that make several versions are paid once, because shares add up to their cost. What those
-/// ops read themselves is taken to be there: see RecomputeCut for what it costs if it is not. O(n log n).
+/// By op: ns that any plan without swaps recomputes after the op's first run. Of the versions needed later, those that
+/// do not fit beside the op's working set are absent then, and each absent version costs its share of a later run of
+/// its producer. The cheapest shares by bytes, the last one in part, are a bound (a fractional knapsack). The shares of
+/// an op's outputs add up to its cost, so it is paid once. The inputs of ops that run again count as present:
+/// RecomputeCut adds the cost of absent ones. O(n log n).
 std::vector<std::int64_t> knapsack_bounds(const RecomputeModel& model, Bytes capacity);
 
-/// By op, and one more for the end of the step: bytes that are taken whatever the plan, because they are in the working
-/// set, or pinned, or are needed later and cannot be had again.
+/// By op, and one more for the end of the step: bytes in use under every plan, since they are in the working set, or
+/// pinned, or needed later and impossible to recompute.
 std::vector<Bytes> irreplaceable_bytes(const RecomputeModel& model);
 
 }  // namespace tidepool

@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// min sum c_j x_j, subject to lower_i <= sum a_ij x_j <= upper_i and lower_j <= x_j <= upper_j, some x_j integer.
-/// Coefficients should lie within some six orders of magnitude: scale bytes and nanoseconds to the size of the
+/// min sum c_j x_j, subject to lower_i <= sum a_ij x_j <= upper_i and lower_j <= x_j <= upper_j, some x_j
+/// integer. Coefficients should lie within some six orders of magnitude, so scale bytes and nanoseconds to the
 /// instance.
 class LinearProgram {
  public:
@@ -21,30 +21,30 @@ class LinearProgram {
 
   enum class Status : std::uint8_t {
     kOptimal,     ///< within the solver's tolerances
-    kInfeasible,  ///< by the solver's word
-    kUnbounded,   ///< likewise
-    kLimit        ///< stopped before; `x` is the best known, or empty
+    kInfeasible,  ///< as reported by the solver, without proof
+    kUnbounded,   ///< as reported by the solver, without proof
+    kLimit        ///< stopped early; `x` is the best known, or empty
   };
 
   struct Limits {
     std::optional<Nanos> time = {};           ///< wall time; none: no limit
     const std::atomic<bool>* stop = nullptr;  ///< set by another thread to end the search
-    std::optional<int> nodes = {};            ///< of branch and bound, where there are integers; none: no limit
+    std::optional<int> nodes = {};            ///< nodes of branch and bound, for programs with integers; none: no limit
   };
 
   struct Solution {
     Status status = Status::kLimit;
-    double objective = kInfinity;  ///< of `x`
-    double bound = -kInfinity;     ///< no solution is below it. Without integers: weak duality, see dual_bound()
+    double objective = kInfinity;  ///< value of `x`
+    double bound = -kInfinity;     ///< no solution is below it; without integers by weak duality, see dual_bound()
     std::vector<double> x;         ///< by variable; empty if none was found
-    std::vector<double> duals;     ///< by row: what one unit more on its right side costs; empty with integers
+    std::vector<double> duals;     ///< by row: cost of one more unit on its right side; empty with integers
   };
 
-  /// @return its number, counted from 0
+  /// Adds a variable. @return its number, counted from 0
   std::uint32_t variable(double lower, double upper, double cost);
   std::uint32_t integer(double lower, double upper, double cost);
   std::uint32_t row(double lower, double upper);
-  /// Adds to a coefficient.
+  /// Adds to the variable's coefficient in the row.
   void add(std::uint32_t row, std::uint32_t variable, double coefficient);
 
   std::uint32_t variables() const { return static_cast<std::uint32_t>(cost_.size()); }
@@ -52,13 +52,13 @@ class LinearProgram {
 
   Solution solve() const { return solve(Limits{}); }
   Solution solve(const Limits& limits) const;
-  /// The same where no variable need be an integer.
+  /// The same without the demand that variables are integers.
   Solution solve_relaxed(const Limits& limits) const;
 
-  /// What any multipliers of the rows prove: no solution, integer or not, costs less. Whatever solver the multipliers
-  /// came from and however rough they are, the bound holds up to the rounding of this one sum, which is taken off
-  /// (Neumaier and Shcherbina 2004, equation 5). Variables without bounds need exact multipliers, or it is -infinity:
-  /// give every variable bounds.
+  /// The bound that any multipliers of the rows prove: no solution, integer or not, costs less. It holds for rough
+  /// multipliers from any solver, up to the rounding of this one sum, which is taken off (Neumaier and Shcherbina 2004,
+  /// equation 5). A variable without bounds needs exact multipliers, else the answer is -infinity: give every variable
+  /// bounds.
   double dual_bound(std::span<const double> duals) const;
 
  private:

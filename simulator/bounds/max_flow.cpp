@@ -32,7 +32,7 @@ void MaxFlow::restore(const State& state) {
   flow_ = state.flow;
 }
 
-/// Distances to the sink, as far as the source's. False: no path leads there from the source.
+/// Computes distances to the sink, up to the source's. @return  whether a path leads from the source to the sink
 bool MaxFlow::measure() {
   std::fill(distance_.begin(), distance_.end(), kFar);
   queue_.assign(1, kSink);
@@ -50,8 +50,8 @@ bool MaxFlow::measure() {
   return false;
 }
 
-/// Fills every shortest path. The path is kept on a stack of our own; after filling it, the search goes on from where
-/// it is full.
+/// Fills every shortest path. The path is on an explicit stack, not in recursion; the search goes on at the first full
+/// edge of a filled path.
 void MaxFlow::block() {
   std::copy(first_.begin(), first_.end() - 1, next_.begin());
   path_.clear();

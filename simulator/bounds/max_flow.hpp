@@ -6,9 +6,9 @@
 
 namespace tidepool {
 
-/// Dinic's algorithm (Soviet Math. Dokl. 11, 1970) with distances to the sink, on a graph that is fixed once the first
-/// flow has been sought. Whole numbers only, so a flow and its cut are exact. All capacities together stay below 2^62,
-/// but for kUnlimited ones, of which no path from source to sink consists alone.
+/// Dinic's algorithm (Soviet Math. Dokl. 11, 1970) with distances to the sink. The graph is fixed once the first flow
+/// has been sought. All numbers are whole, so a flow and its cut are exact. The capacities must add up to less than
+/// 2^62, except kUnlimited ones, and no path from source to sink may consist of these alone.
 class MaxFlow {
  public:
   using Node = std::uint32_t;
@@ -20,16 +20,16 @@ class MaxFlow {
 
   Edge add_edge(Node from, Node to, std::int64_t capacity);
 
-  /// Makes a capacity larger by `more` >= 0; the flow found so far stays.
+  /// Increases a capacity by `more` >= 0. The flow found so far stays.
   void widen(Edge edge, std::int64_t more) { residual_[forward_[edge]] += more; }
 
-  /// Adds to the flow until it is the largest. Its amount, in total.
+  /// Increases the flow to its maximum. @return  the total flow
   std::int64_t run();
 
   /// After run(): whether a node is on the sink's side of the minimum cut with the fewest nodes there.
   bool with_sink(Node node) const { return distance_[node] != kFar; }
 
-  /// A flow to go back to. Cheap: O(edges) to save and to restore.
+  /// A saved flow, to return to later. Saving and restoring cost O(edges).
   struct State {
     std::vector<std::int64_t> residual;
     std::int64_t flow = 0;

@@ -7,19 +7,19 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int32_t kParts = 20;        // of a range that is looked at more closely
-constexpr std::int32_t kFewParts = 6;      // the same for each of several stretches
-constexpr std::size_t kMostStretches = 8;  // that add up
-constexpr std::int64_t kLeastShare = 20;   // one that promises less than the largest by this factor is left out
+constexpr std::int32_t kParts = 20;        // parts into which a range is divided for a closer search
+constexpr std::int32_t kFewParts = 6;      // the same for each of several windows
+constexpr std::size_t kMostStretches = 8;  // windows whose bounds are added
+constexpr std::int64_t kLeastShare = 20;   // a window counts if its promise is at least 1/20 of the largest
 
-/// Instants [first, last), and the op up to which what is run again counts.
+/// Instants [first, last), and the op up to which recomputation counts.
 struct InstantRange {
   std::int32_t first = 0, last = 0;
   std::int32_t until = 0;
-  std::int64_t promise = 0;  // the largest in it
+  std::int64_t promise = 0;  // the largest knapsack bound in the range
 };
 
-/// Asks instants of a stretch, each once, and keeps the best.
+/// Searches the instants of a range, each once, and keeps the best.
 class InstantSearch {
  public:
   InstantSearch(const RecomputeModel& model, Bytes capacity, const std::vector<std::int64_t>& promise,
@@ -30,7 +30,7 @@ class InstantSearch {
         stretch_{stretch},
         asked_(static_cast<std::size_t>(stretch.last - stretch.first)) {}
 
-  /// @param parts  how many of the stretch, and then of the surroundings of the best, and so on
+  /// @param parts  into which the range is divided, and later each closer range around the best instant
   MinCutPlan run(std::int32_t parts) {
     std::int32_t first = stretch_.first, last = stretch_.last;
     best_.instant = first;
@@ -39,7 +39,7 @@ class InstantSearch {
       for (std::int32_t k = 0; k < parts && best_.feasible; ++k)
         ask_best(first + length * k / parts, first + length * (k + 1) / parts);
       if (length <= parts) break;
-      // The part of the best and its neighbours.
+      // The part with the best instant, and its neighbours.
       const std::int32_t reach = (length + parts - 1) / parts;
       first = std::max(first, best_.instant - reach);
       last = std::min(last, best_.instant + reach + 1);
@@ -52,7 +52,7 @@ class InstantSearch {
   std::int64_t promise(std::int32_t instant) const { return promise_[static_cast<std::size_t>(instant)]; }
   bool asked(std::int32_t instant) const { return asked_[static_cast<std::size_t>(instant - stretch_.first)]; }
 
-  /// Asks the most promising instant of [first, last).
+  /// Computes the cut at the most promising instant of [first, last).
   void ask_best(std::int32_t first, std::int32_t last) {
     std::int32_t instant = first;
     for (std::int32_t i = first; i < last; ++i)
@@ -78,11 +78,11 @@ class InstantSearch {
   const std::vector<std::int64_t>& promise_;
   const InstantRange stretch_;
   std::vector<bool> asked_;
-  double price_ = 0;  // of the last instant: the next one's is not far from it
+  double price_ = 0;  // of the last instant; that of the next one is similar
   MinCutPlan best_;
 };
 
-/// Runs of instants at each of which something must be run again, in the order of the step.
+/// Windows of instants at each of which something must be recomputed, in the order of the step.
 std::vector<InstantRange> stretches_of(const std::vector<std::int64_t>& promise) {
   std::vector<InstantRange> stretches;
   for (std::size_t i = 0; i < promise.size(); ++i) {
@@ -95,7 +95,7 @@ std::vector<InstantRange> stretches_of(const std::vector<std::int64_t>& promise)
   return stretches;
 }
 
-/// Keeps the most promising, as far as they count beside the first of them; each lasts until the next one begins.
+/// Keeps the windows with the largest promises, if not too small beside the largest. Each then extends to the next one.
 void keep_largest(std::vector<InstantRange>& stretches, std::int32_t end) {
   std::stable_sort(stretches.begin(), stretches.end(),
                    [](const InstantRange& a, const InstantRange& b) { return a.promise > b.promise; });

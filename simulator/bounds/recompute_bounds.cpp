@@ -1,10 +1,10 @@
-// The bounds "knapsack" and "min-cut": what must be run again, for plans that never swap.
+// The bounds "knapsack" and "min-cut": time for ops that must run again, for plans that never swap.
 //
-// Ops that run again occupy their stream beside the first runs of all its ops. So the step takes at least the work of
-// any one stream and what is run again on it; other streams' second runs may overlap and count nothing. The stream with
-// the most work is taken. Why so much must be run again is said at knapsack_bounds and at RecomputeCut; the step is
-// bounded by the best single instant, since what is run again after one instant and after another may be the same, or
-// by instants in stretches that follow each other, where only what is run again within each stretch is counted.
+// Ops that run again occupy their stream besides the first runs of all its ops. So the step takes at least the time of
+// these runs on any one stream, here the one with the most work. Runs on other streams may overlap and do not count.
+// knapsack_bounds and RecomputeCut say why so much must run again. Reruns after one instant and after another may be
+// the same, so the bound takes the best single instant, or instants in consecutive windows of ops, where only the
+// reruns within each window count.
 #include <fmt/format.h>
 
 #include <algorithm>

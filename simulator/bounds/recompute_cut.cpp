@@ -7,10 +7,10 @@
 namespace tidepool {
 namespace {
 
-/// More than what is lost by rounding, less than anybody would miss: a millionth of the bound.
+/// A millionth of the bound: more than the rounding error, and too little to matter.
 double tolerance(double bound) { return std::max(0.5, bound * 1e-6); }
 
-/// Far more than it takes; a bound is valid after any number.
+/// Far more flows than needed. The bound holds after any number.
 constexpr int kMostFlows = 64;
 
 }  // namespace
@@ -26,7 +26,7 @@ RecomputeCut::RecomputeCut(const RecomputeModel& model, std::int32_t instant, st
   start_ = resumed_ = flow_.save();
 }
 
-/// Finds what is needed after the instant and up to `until`, and what that depends on.
+/// Finds the versions needed after the instant and up to `until`, and the ops and versions that they depend on.
 void RecomputeCut::gather(std::int32_t until) {
   const std::span items = model_.items();
   std::vector<bool> held(items.size());
@@ -61,8 +61,8 @@ void RecomputeCut::gather(std::int32_t until) {
   }
 }
 
-/// The network at price 0; `price_edges` gets the edges whose capacity is the price of a version, by version.
-/// @param scale  of the ops' costs
+/// The network at price 0. `price_edges` receives, by version, the edges whose capacity is the version's price.
+/// @param scale  factor of the ops' costs
 MaxFlow RecomputeCut::network(std::int64_t scale, std::vector<MaxFlow::Edge>& price_edges) const {
   MaxFlow flow{2 + versions_.size() + ops_.size()};
   for (std::uint32_t i = 0; i < ops_.size(); ++i) {
@@ -105,7 +105,7 @@ bool RecomputeCut::stays(const MaxFlow& flow, std::uint32_t i) const {
   return flow.with_sink(version_node(i)) && (op == kNone || !flow.with_sink(op_node(op)));
 }
 
-/// The choice that keeps the fewest bytes: a cut in which running an op again costs nothing.
+/// The choice that keeps the fewest bytes: a cut in which ops cost nothing.
 CutPoint RecomputeCut::fewest_bytes(std::int64_t room) {
   std::vector<MaxFlow::Edge> price_edges;
   MaxFlow flow = network(0, price_edges);
@@ -130,7 +130,7 @@ void RecomputeCut::note_choice(const MaxFlow& flow, const CutPoint& point) {
   std::sort(choice_.resident.begin(), choice_.resident.end());
 }
 
-/// The choice that runs everything again.
+/// The choice that runs all ops again.
 CutPoint RecomputeCut::run_all_again() {
   choice_ = {true, {all_cost_, lasting_bytes_}, {}, ops_};
   std::sort(choice_.again.begin(), choice_.again.end());
@@ -144,14 +144,14 @@ RecomputeCut::Answer RecomputeCut::bound(std::int64_t room, double price, std::i
   Answer answer;
   choice_ = {};
   if (needed_bytes_ <= room) return answer;
-  CutPoint left{0, needed_bytes_};  // keeps too much
+  CutPoint left{0, needed_bytes_};  // it keeps too much
   CutPoint right = lasting_bytes_ <= room ? run_all_again() : fewest_bytes(room);
   if (right.bytes > room) return {.feasible = false};
   const std::int64_t highest = (std::int64_t{1} << 60) / std::max<std::int64_t>(1, all_bytes_);
   const double scale = std::ldexp(1.0, shift_);
   std::int64_t tried_left = 0, tried_right = highest + 1;
   while (tried_right - tried_left > 1 && answer.flows < kMostFlows) {
-    // Between the two, no price proves more than where their lines meet.
+    // Between the two, no price proves more than the one at which their lines meet.
     const double meet = static_cast<double>(right.cost - left.cost) / static_cast<double>(left.bytes - right.bytes);
     const double most = static_cast<double>(left.cost) + meet * static_cast<double>(left.bytes - room);
     const double best = static_cast<double>(std::max(answer.bound, unless_over));

@@ -10,44 +10,44 @@
 
 namespace tidepool {
 
-/// A choice of what stays and what is run again from one instant on: everything that the program needs later is either
-/// resident, or made by ops that run again, whose inputs, too, are either.
+/// A choice of versions to keep and ops to run again from one instant on. Everything that the program needs later is
+/// resident or made by an op that runs again, and so are the inputs of these ops.
 struct CutPoint {
-  std::int64_t cost = 0;   ///< of the ops that run again, each once
-  std::int64_t bytes = 0;  ///< of what stays, beside what the instant itself holds
+  std::int64_t cost = 0;   ///< sum over the ops that run again, each once
+  std::int64_t bytes = 0;  ///< of the versions that stay, without the working set of the instant
 };
 
-/// The moment that op `instant` has run for the first time, any plan without swaps has a set R of versions in memory,
-/// beside the op's own working set, that fits into what the capacity leaves, and from then on runs a set X of ops
-/// again, such that whatever the program needs later is in R or made by X, and so is whatever X reads. So the least
-/// cost of such an X is a bound on what any plan recomputes after the instant. With a price on every byte of R instead
-/// of the limit (Lagrange), the best pair is a minimum cut: source -> op at its cost, op -> version at its price,
-/// version
-/// -> ops that read it and, if the program needs it, -> sink without limit. For every price, cut - price * limit is a
-/// bound; the best price is found by intersecting the lines of the cheapest cuts known to both sides of the limit.
-/// Flows resume where those at a lower price ended.
+/// When op `instant` has run for the first time, any plan without swaps has a set R of versions in memory
+/// besides the op's working set, and R fits in the rest of the capacity. From then on the plan runs a set X of
+/// ops again. Whatever the program needs later, and whatever X reads, is in R or made by X. So the least cost
+/// of such an X is a bound on the recomputation of any plan after the instant. Replace the limit on R by a
+/// price on each of its bytes (Lagrange). Then the best pair is a minimum cut of the network source -> op at
+/// its cost, op -> version at its price, version -> ops that read it, and version -> sink without limit if the
+/// program needs it. For every price, cut - price * limit is a bound; the best price is found by intersecting
+/// the lines of the cheapest known cuts on both sides of the limit. Each flow starts from the last one at a
+/// lower price.
 class RecomputeCut {
  public:
   /// @param model  outlives the cut
-  /// @param until  counts only what is run again before this op, for what ops up to it need; none: up to the end
+  /// @param until  counts only ops that run again before this op, for uses up to it; none: up to the end
   RecomputeCut(const RecomputeModel& model, std::int32_t instant, std::optional<std::int32_t> until = {});
 
-  /// Bytes that what the program needs later takes: with that much room nothing is run again.
+  /// Bytes of all versions that the program needs later: with that much room nothing runs again.
   std::int64_t needed_bytes() const { return needed_bytes_; }
 
   struct Answer {
-    std::int64_t bound = 0;  ///< ns; no plan recomputes less after the instant
+    std::int64_t bound = 0;  ///< ns: no plan recomputes less after the instant
     bool feasible = true;    ///< false: no plan exists at all
     double price = 0;        ///< ns per byte of the best cut
-    int flows = 0;           ///< how many were sought
+    int flows = 0;           ///< number of flows that were computed
   };
-  /// @param room        bytes that the capacity leaves beside the instant's working set
-  /// @param price       where to begin, in ns per byte; 0: unknown
-  /// @param unless_over gives up where this instant cannot prove more than that many ns
+  /// @param room        bytes of the capacity beside the instant's working set
+  /// @param price       first price to try, in ns per byte; 0: unknown
+  /// @param unless_over gives up if this instant cannot prove more than so many ns
   Answer bound(std::int64_t room, double price = 0, std::int64_t unless_over = 0);
 
-  /// The least costly choice that the last bound() came across and that fits. None is known if nothing must be run
-  /// again, or nothing fits.
+  /// The cheapest choice that fits, of those that the last bound() found. None if nothing must run again, or nothing
+  /// fits.
   struct Choice {
     bool known = false;
     CutPoint point;
@@ -59,7 +59,7 @@ class RecomputeCut {
  private:
   struct Node {
     VersionId version;
-    std::uint32_t op = 0;  ///< index in ops_; of what is not replaceable, none
+    std::uint32_t op = 0;  ///< index in ops_; none if the version is not replaceable
   };
   struct Cut {
     std::int64_t value = 0;  ///< scaled

@@ -22,10 +22,10 @@ using Set = std::uint64_t;  // of versions
 
 constexpr std::size_t kMostVersions = 64;
 
-/// What a run of an op does to memory, in sets of versions.
+/// The effect of one run of an op on memory, as sets of versions.
 struct Run {
   Set inputs = 0, made = 0, held = 0;
-  Bytes working_set;      // all of `held`, and what has no number
+  Bytes working_set;      // bytes of `held` and of versions without a number
   std::int64_t cost = 0;  // ns
   bool repeatable = false;
 };
@@ -53,7 +53,7 @@ class StateSearch {
         result.exact = true;
         return result;
       }
-      if (!leave(state)) return result;  // too much work: no path is shorter than to this state
+      if (!leave(state)) return result;  // too much work: no path is shorter than the path to this state
     }
     result.feasible = false;
     return result;
@@ -62,9 +62,9 @@ class StateSearch {
  private:
   struct State {
     std::int64_t cost = 0;
-    std::size_t next = 0;  // op of the program
+    std::size_t next = 0;  // op of the program that runs next
     Set there = 0;
-    bool operator<(const State& other) const {  // the last comes first: the cheapest, the furthest of equal ones
+    bool operator<(const State& other) const {  // order of search: least cost, then furthest in the program
       if (cost != other.cost) return cost > other.cost;
       if (next != other.next) return next < other.next;
       return there < other.there;
@@ -76,7 +76,7 @@ class StateSearch {
     return found == numbers_.end() ? 0 : Set{1} << found->second;
   }
 
-  /// Versions that something may be gained by keeping: not what a buffer comes with when it is allocated.
+  /// Numbers the versions that may be worth keeping. Initial content of a buffer is not.
   void number_versions() {
     for (std::size_t i = 0; i < trace_.versions().size(); ++i) {
       const Version& version = trace_.versions()[i];
@@ -104,12 +104,12 @@ class StateSearch {
         if (use.in.valid()) run.inputs |= set_of(trace_.root(use.in));
       for (const VersionId v : trace_.made(op)) run.made |= set_of(v);
       for (const VersionId v : working.held) run.held |= set_of(v);
-      run.inputs &= ~run.made;  // what it writes and then reads
+      run.inputs &= ~run.made;  // versions that it writes first and then reads
       runs_.push_back(run);
     }
   }
 
-  /// By op of the program that runs next: what is read from there on, and what that can be made from.
+  /// By the op of the program that runs next: versions that later ops read, and versions from which these can be made.
   void find_uses() {
     of_use_.assign(n_ + 1, wanted_);
     for (std::size_t k = n_ + 1; k-- > 0;) {
@@ -135,7 +135,7 @@ class StateSearch {
     if (!is_dominated(state)) open_.push(state);
   }
 
-  /// Whether a state that was left, and is no further from the beginning, had all of this one's versions.
+  /// Whether an expanded state that is no further from the beginning had all versions of this one.
   bool is_dominated(const State& state) const {
     return std::any_of(left_[state.next].begin(), left_[state.next].end(),
                        [&](Set there) { return (state.there & ~there) == 0; });
@@ -169,8 +169,8 @@ class StateSearch {
     return drop(droppable, 0, excess, Bytes{}, there, [&](Set stays) { reach(state.cost + cost, next, stays); });
   }
 
-  /// Every way to drop `excess` bytes such that all of what is dropped is needed for it.
-  /// @param least  the smallest that has been dropped; 0: nothing yet
+  /// Tries all minimal ways to drop at least `excess` bytes: no dropped version can be
+  /// spared.
   bool drop(const std::vector<std::uint32_t>& from, std::size_t first, Bytes excess, Bytes least, Set there,
             const std::function<void(Set)>& found) {
     if (++work_ > most_work_) return false;
@@ -194,14 +194,14 @@ class StateSearch {
   std::vector<Bytes> sizes_;
   Set start_ = 0, wanted_ = 0;
   std::vector<Run> runs_;    // by op
-  std::vector<Set> of_use_;  // by op of the program that runs next
+  std::vector<Set> of_use_;  // by op of the program that runs next: versions with a later use
   std::priority_queue<State> open_;
-  std::vector<std::vector<Set>> left_;  // states that have been left, by op that runs next
+  std::vector<std::vector<Set>> left_;  // expanded states, by the op that runs next
   std::int64_t work_ = 0;
 };
 
 std::optional<Bound> bound(const BoundQuery& query) {
-  constexpr std::int64_t kMostWork = 50'000;  // some 5 ms
+  constexpr std::int64_t kMostWork = 50'000;  // takes some 5 ms
   const Assumptions& assume = query.assume;
   if (!query.remat || query.trace.data().streams.size() > 1 || assume.copy_on_write || assume.pin_sources ||
       query.capacity >= query.trace.ideal_peak())

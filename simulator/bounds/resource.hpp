@@ -1,4 +1,4 @@
-// Resource to which a bound proves that time is lost.
+// Resources behind lost time, as bounds prove it.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 
 namespace tidepool {
 
-/// What limits every plan that a bound is about.
+/// The resource that limits every plan of a query.
 enum class Resource : std::uint8_t {
-  kCompute,    ///< nothing is lost: the step takes as long without any limit
+  kCompute,    ///< no time is lost: the step takes as long as without any limit
   kRecompute,  ///< ops that run again
   kD2h,        ///< copies from the device, to the host or to storage
-  kH2d,        ///< copies back
+  kH2d,        ///< copies back to the device
   kMemory      ///< no plan exists
 };
 
@@ -32,12 +32,12 @@ constexpr std::string_view to_text(Resource resource) {
   return "memory";
 }
 
-/// Time that every plan loses, in ns, by what it is lost to.
+/// Time that every plan loses, in ns, by resource.
 struct LostTime {
   double d2h = 0, h2d = 0, recompute = 0;
 
   double total() const { return d2h + h2d + recompute; }
-  /// What most of the time is lost to, if any is; of equal shares copies, those out first.
+  /// The resource with the largest share. Of equal shares copies come first, and copies out before copies in.
   Resource mostly() const {
     const double most = std::max({d2h, h2d, recompute});
     return d2h == most ? Resource::kD2h : h2d == most ? Resource::kH2d : Resource::kRecompute;

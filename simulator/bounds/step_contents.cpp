@@ -60,7 +60,8 @@ class Collector {
   }
   bool repeatable(OpId op) const { return remat_ && trace_.op(op).kind != OpKind::kSource; }
 
-  /// How the end of the step needs what it hands on in a buffer. StepContent that nothing reads may begin on the host.
+  /// How the end of the step needs the content that a buffer hands on. Content that nothing reads may begin on the
+  /// host.
   StepContent::End end_of(BufferId id) const {
     const VersionId first = trace_.first_version(id);
     if (!trace_.buffer(id).born_before) return repeats_ ? StepContent::End::kHost : StepContent::End::kDevice;
@@ -81,7 +82,7 @@ class Collector {
   void add(VersionId v) {
     const Version& version = trace_.version(v);
     const bool initial = version.kind == VersionKind::kInitial;
-    if (initial && carried(v) && last_[version.buffer.index()] != v) return;  // a part of what the last op writes
+    if (initial && carried(v) && last_[version.buffer.index()] != v) return;  // part of the last op's content
     StepContent content{.version = v, .buffer = version.buffer, .size = trace_.size(v)};
     if (initial) {
       content.origin = carried(v) ? StepContent::Origin::kAlways : StepContent::Origin::kBefore;

@@ -1,4 +1,5 @@
-// The bounds "swap-window" and "hybrid-window": what must be away at one instant, in closed form (see window.hpp).
+// The bounds "swap-window" and "hybrid-window": the cost of bytes absent at one instant, in closed form (see
+// window.hpp).
 #include <fmt/format.h>
 
 #include "simulator/bounds/bound.hpp"

@@ -1,5 +1,5 @@
-// The bounds "swap-whole" and "hybrid-whole": a program of whole buffers for small steps (see whole_program.hpp). For
-// one step that begins as the plan likes, or for the mean of a step that is repeated for ever.
+// The bounds "swap-whole" and "hybrid-whole": a program of whole buffers for small steps (see whole_program.hpp), for
+// one step that begins as the plan chooses, or for the mean iteration of an endlessly repeated step.
 #include <fmt/format.h>
 
 #include "simulator/bounds/bound.hpp"
@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// Contents times positions: what the number of variables is in proportion to.
+/// Contents times positions: the number of variables is in proportion to it.
 std::int64_t extent(const StepContents& step) {
   std::int64_t sum = 0;
   for (const StepContent& content : step.contents) sum += content.last - content.made;
@@ -18,7 +18,7 @@ std::int64_t extent(const StepContents& step) {
 
 std::optional<Bound> bound(const BoundQuery& query) {
   constexpr std::size_t kMostOps = 40;
-  constexpr std::int64_t kMostExtent = 200;  // some tenths of a second
+  constexpr std::int64_t kMostExtent = 200;  // takes some tenths of a second
   constexpr std::int64_t kMostExtentOfBranches = 80;
   constexpr int kMostNodes = 30;
   const Trace& trace = query.trace;

@@ -42,14 +42,14 @@ struct Line {
   }
 };
 
-/// A copy in the segments [from, until], if its variable says so.
+/// A copy that must take place in the segments [from, until] if its variable is 1.
 struct Job {
   std::int64_t from = 0, until = 0;
   double time = 0;
   Variable variable = 0;
 };
 
-/// A row that says that jobs fit into segments [from, until].
+/// A row that demands that copies fit into segments [from, until].
 struct Window {
   std::uint32_t row = 0;
   std::int64_t from = 0, until = 0;
@@ -57,7 +57,7 @@ struct Window {
 
 enum class Need : std::uint8_t {
   kNone,
-  kRead,  ///< until the op begins, which replaces it
+  kRead,  ///< until the op begins; the op replaces it
   kHeld   ///< all through the op
 };
 
@@ -80,10 +80,10 @@ class Program {
   WholeBound solve() const {
     if (!feasible_) return {.feasible = false, .stall = 0, .lost = {}};
     const LinearProgram::Solution relaxed = program_.solve_relaxed({});
-    if (relaxed.status == LinearProgram::Status::kInfeasible) return {};  // by the solver's word: not certain
+    if (relaxed.status == LinearProgram::Status::kInfeasible) return {};  // the solver gives no proof of it
     WholeBound bound{.feasible = true, .stall = in_nanos(relaxed.bound, 1e-9), .lost = lost_time(relaxed)};
     if (query_.most_nodes == 0) return bound;
-    // What branch and bound proves holds within the solver's tolerances.
+    // The result of branch and bound holds within the solver's tolerances.
     const LinearProgram::Solution whole = program_.solve({.time = {}, .stop = nullptr, .nodes = query_.most_nodes});
     if (whole.status != LinearProgram::Status::kInfeasible)
       bound.stall = std::max(bound.stall, in_nanos(whole.bound - 1e-6, 1e-6));
@@ -91,8 +91,8 @@ class Program {
   }
 
  private:
-  // --- time: instants 2k and 2k + 1 are the beginning and the end of op k, the last is the end of the step. Segment
-  // 2k is the slot in front of op k, segment 2k + 1 is op k.
+  // --- time: instants 2k and 2k + 1 are the beginning and the end of op k, the last one is the end of the step.
+  // Segment 2k is the slot before op k, segment 2k + 1 is op k.
 
   std::int64_t within(std::int64_t t) const { return ((t % instants_) + instants_) % instants_; }
   std::int64_t position(std::int64_t t) const { return t / instants_ * step_.positions + within(t) / 2; }
@@ -105,7 +105,7 @@ class Program {
   }
   static bool is_slot(std::int64_t segment_within) { return segment_within % 2 == 0; }
   double duration(std::int64_t op) const { return nanos(step_.duration[static_cast<std::size_t>(op)]) / unit_; }
-  /// The time of a segment.
+  /// The duration of a segment.
   Sum length(std::int64_t segment) const {
     const std::int64_t s = within(segment);
     Sum sum;
@@ -126,7 +126,7 @@ class Program {
       largest = std::max({largest, out_time_.back(), in_time_.back()});
     }
     unit_ = largest;
-    // No slot need lose more than copies of everything for every op, and every op again.
+    // No slot need lose more than all copies for every op, and every op again.
     longest_ = (work + copies) * static_cast<double>(n_ + 1) / unit_;
     for (std::vector<double>* times : {&out_time_, &in_time_})
       for (double& time : *times) time /= unit_;
@@ -134,7 +134,7 @@ class Program {
   double in_nanos(double time, double error) const {
     return std::max(0.0, std::min(time, longest_) * unit_ * (1 - error) - 1);
   }
-  /// Of a copy that has its link to itself, in ns. Where there are two tiers: as if the links of both shared it.
+  /// ns of a copy that has its link to itself. With two tiers: as if the copy used the links of both.
   double copy_time(Bytes size, const Link& link, const Link& tier) const {
     const Cut cut = machine_.cut(size);
     Nanos time;
@@ -146,7 +146,7 @@ class Program {
 
   Variable decision() { return query_.most_nodes > 0 ? program_.integer(0, 1, 0) : program_.variable(0, 1, 0); }
 
-  /// lower <= sum. The row.
+  /// Adds the row lower <= sum, and returns it.
   std::uint32_t at_least(const Sum& sum, double lower) {
     const std::uint32_t row = program_.row(lower - sum.constant, LinearProgram::kInfinity);
     for (const auto& [variable, factor] : sum.terms) program_.add(row, variable, factor);
@@ -171,11 +171,11 @@ class Program {
       if (!work.terms.empty()) work_rows_.emplace_back(at_most(work, length(2 * k)), k);
     }
   }
-  /// Op o runs again in front of op k.
+  /// The variable for op o running again before op k, if there is one.
   std::optional<Variable> again(std::int64_t o, std::int64_t k) const {
     return again_[static_cast<std::size_t>(o)].at(k);
   }
-  /// The op that makes a content runs again in a segment.
+  /// The variable for a content's op running again in a segment, if there is one.
   std::optional<Variable> made_again(const StepContent& content, std::int64_t segment) const {
     if (!content.producer.valid() || segment >= instants_ || !is_slot(segment)) return std::nullopt;
     return again(content.producer.value(), segment / 2);
@@ -191,7 +191,7 @@ class Program {
       if (use.position == p) return use.held ? Need::kHeld : is_slot(within(t)) ? Need::kRead : Need::kNone;
     return Need::kNone;
   }
-  /// The slot in front of the next op that needs it, at this segment or behind it.
+  /// The slot before the next op that needs the content, at or after this segment.
   std::optional<std::int64_t> due(const StepContent& content, std::int64_t segment) const {
     for (const StepContent::Use& use : content.uses)
       if (begin(use.position) >= segment) return begin(use.position);
@@ -210,7 +210,7 @@ class Program {
       there.variables.push_back(need(content, t) == Need::kHeld ? program_.variable(1, 1, 0) : decision());
     for (std::int64_t t = in.first; query_.swap && t <= last_instant(content); ++t) {
       in.variables.push_back(program_.variable(0, 1, 0));
-      // A step that is not repeated ends with its last copy.
+      // A step that is not repeated ends only when its last copy has ended.
       const std::optional<std::int64_t> until = due(content, t);
       if (until || !query_.repeats) ins_.push_back({t, until.value_or(2 * n_), in_time_[c], in.variables.back()});
       if (is_always(content)) continue;
@@ -225,7 +225,7 @@ class Program {
       began_.back() = query_.swap ? decision() : program_.variable(0, 0, 0);
   }
 
-  /// It is in memory when a segment begins.
+  /// 1 if the content is in memory when a segment begins.
   Sum there_before(std::uint32_t c, std::int64_t segment) const {
     Sum sum;
     if (is_always(step_.contents[c])) return sum.add(there_[c].at(within(segment - 1)));
@@ -233,13 +233,13 @@ class Program {
     sum.constant = 1;
     return sum.add(began_[c], -1);
   }
-  /// It comes to be in memory in a segment.
+  /// 1 if the content comes into memory in a segment.
   Sum comes(std::uint32_t c, std::int64_t segment) const {
     const StepContent& content = step_.contents[c];
     return Sum{}.add(in_[c].at(is_always(content) ? within(segment) : segment)).add(made_again(content, segment));
   }
   Sum available(std::uint32_t c, std::int64_t segment) const { return there_before(c, segment).add(comes(c, segment)); }
-  /// The host has it at the end of a segment.
+  /// 1 if the host has the content at the end of a segment.
   Sum on_host(std::uint32_t c, std::int64_t segment) const {
     Sum sum;
     if (is_always(step_.contents[c])) sum.constant = query_.swap ? 1 : 0;
@@ -285,7 +285,7 @@ class Program {
     std::uint32_t content;
     std::int64_t instant;
   };
-  /// What may be in memory at an instant beside the working set.
+  /// Contents that may be in memory at an instant besides the working set.
   std::vector<Place> beside(std::int64_t t) const {
     std::vector<Place> found;
     for (std::uint32_t c = 0; c < step_.contents.size(); ++c)
@@ -328,7 +328,8 @@ class Program {
       if (!of_sets[i].terms.empty()) at_most(of_sets[i], away[i]);
   }
 
-  /// What an op that runs again reads is there, and what stays in memory through the slot fits beside it.
+  /// Adds rows for ops that run again: their inputs are in memory, and contents that stay through the slot fit beside
+  /// them.
   void limit_reruns() {
     for (std::int64_t k = 1; k <= n_; ++k) {
       std::vector<std::pair<Place, Variable>> stays;
@@ -353,7 +354,7 @@ class Program {
       }
     }
   }
-  /// What may be in memory all through a slot in front of op k.
+  /// Contents that may be in memory all through the slot before op k.
   std::vector<Place> through(std::int64_t k) const {
     std::vector<Place> found;
     for (std::uint32_t c = 0; c < step_.contents.size(); ++c)
@@ -361,7 +362,7 @@ class Program {
         if (at >= first_segment(step_.contents[c]) && there_[c].at(at)) found.push_back({c, at});
     return found;
   }
-  /// 1 if a content is in memory at an instant and nothing has brought it in the slot before.
+  /// A variable that is 1 if a content is in memory at an instant and did not come in the slot before.
   Variable add_stay(const Place& place) {
     const Variable stay = program_.variable(0, 1, 0);
     Sum least = comes(place.content, place.instant);
@@ -409,7 +410,7 @@ class Program {
     windows.push_back({at_most(time, room), first, last});
   }
 
-  /// What the times that are lost are lost to.
+  /// The lost time by resource.
   LostTime lost_time(const LinearProgram::Solution& solution) const {
     if (solution.duals.empty() || solution.x.empty()) return {};
     const auto share = [&](const std::vector<Window>& windows) {

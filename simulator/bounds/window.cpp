@@ -16,20 +16,20 @@ constexpr double kForEver = std::numeric_limits<double>::infinity();
 
 double to_double(Bytes bytes) { return static_cast<double>(bytes.count()); }
 
-/// Time that is lost in front of the ops at the positions [from, to], whatever is done.
+/// Time that every plan loses before the ops at the positions [from, to].
 struct LostStretch {
   std::int64_t from = 0, to = 0;
   LostTime lost;
 };
 
-/// Stretches that do not overlap.
+/// The sum of stretches that do not overlap.
 struct StretchSum {
   double stall = 0;
   std::size_t count = 0;
   LostTime lost;
 };
 
-/// Content that can be computed again.
+/// Content that can be recomputed.
 struct Lost {
   OpId producer;
   double size = 0;
@@ -40,14 +40,14 @@ struct Ramp {
   double rate = 1, slack = kForEver;
   std::int64_t reach = 0;
   double operator()(double bytes) const { return std::max(0.0, bytes / rate - slack); }
-  /// All but `others` bytes are copied between the instant and a position that is `between` ns away.
+  /// Takes into account that all but `others` bytes are copied between the instant and a position `between` ns away.
   void consider(double others, double between, std::int64_t position) {
     if (const double s = others / rate + between; s < slack) slack = s, reach = position;
   }
 };
 
-/// What is lost in front of an instant: the larger of what copies out cost, and of what these cost together with copies
-/// in of content that began on the host.
+/// Time lost before an instant: the larger of the cost of copies out, and of the joint cost of copies out and copies in
+/// of content that began on the host.
 struct Before {
   Ramp out, both;
   double operator()(double bytes) const { return std::max(out(bytes), both(bytes)); }
@@ -56,7 +56,7 @@ struct Before {
   }
 };
 
-/// Time to compute z bytes again: cheapest time per byte first.
+/// Time to recompute z bytes, least time per byte first.
 class Recompute {
  public:
   Recompute(const std::vector<Lost>& lost, std::span<const Nanos> starts) {
@@ -68,8 +68,8 @@ class Recompute {
               [](const Piece& a, const Piece& b) { return a.time * b.bytes < b.time * a.bytes; });
   }
 
-  /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be computed again, where at most
-  /// `swappable` bytes may be copied. The function is linear between its corners, and convex: the least is at a corner.
+  /// The least of before(E - z) + max(after(E - z), C(z)) over all z that can be recomputed, where at most `swappable`
+  /// bytes may be copied. The function is convex and piecewise linear, so the least value is at a corner.
   LostTime least(double excess, double swappable, const Before& before, const Ramp& after) const {
     LostTime best{.recompute = kForEver};
     const auto consider = [&](double z, double time) {
@@ -88,7 +88,7 @@ class Recompute {
       within(excess);
       within(excess - swappable);
       for (const Ramp& ramp : {before.out, before.both}) within(excess - ramp.slack * ramp.rate);
-      // Where one of the two becomes the larger.
+      // The point at which the larger of the two changes.
       if (const double rates = 1 / before.out.rate - 1 / before.both.rate; rates > 0)
         within(excess - (before.out.slack - before.both.slack) / rates);
       within(excess - after.slack * after.rate);
@@ -140,7 +140,7 @@ class WindowSearch {
   }
 
  private:
-  /// The op with the largest load of each of equal parts of the step, where that is more than fits.
+  /// For each of equal parts of the step, the op with the largest load, if the load exceeds the capacity.
   std::vector<std::int64_t> instants() const {
     const std::int64_t count = std::min(n_, std::clamp<std::int64_t>(affordable(), 8, kMostInstants));
     std::vector<std::int64_t> peaks;
@@ -153,7 +153,7 @@ class WindowSearch {
     return peaks;
   }
 
-  /// Those of the largest loads near one, where there is time for them: the largest load costs most often, not always.
+  /// Ops with large loads near a position, as many as time allows: the largest load is not always the most expensive.
   std::vector<std::int64_t> around(std::int64_t p) const {
     const std::int64_t reach = n_ / kMostInstants + 1, count = std::min(affordable() - kMostInstants, kMostInstants);
     std::vector<std::int64_t> near;
@@ -174,13 +174,13 @@ class WindowSearch {
            static_cast<double>(turn) * period_;
   }
 
-  /// What may be away during op p: fills ready_ and due_. An absence that crossed the end of the iteration before lies
-  /// one period earlier.
+  /// The bytes absent during op p; fills ready_ and due_. An absence that began in the previous iteration is shifted by
+  /// one period.
   struct AwayThen {
     double all = 0, on_host = 0, not_due = 0;  // bytes
     std::int64_t last_due = 0;                 // position
     std::vector<Lost> lost;
-    std::vector<Beginning> began;  // of what is on the host only if it began there
+    std::vector<Beginning> began;  // of contents that are on the host only if they began there
     std::vector<Bytes> sizes;
   };
   AwayThen away_at(std::int64_t p) {
@@ -208,7 +208,7 @@ class WindowSearch {
         away.not_due += size;
       else
         due_[index(absence.due - turn)] += size;
-      if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // not of this iteration
+      if (!query_.remat || turn != 0 || !absence.producer.valid() || size == 0) continue;  // of another iteration
       away.lost.push_back({absence.producer, size});
       away.last_due = std::max(away.last_due, std::min(absence.last, n_));  // computed again before the step ends
     }
@@ -216,7 +216,7 @@ class WindowSearch {
   }
   std::size_t index(std::int64_t position) const { return static_cast<std::size_t>(position - first_); }
 
-  /// The bound of one instant; infinite if more has to be away than may be.
+  /// The bound of one instant; infinite if all that may be absent is not enough.
   LostTime at(std::int64_t p) {
     const AwayThen away = away_at(p);
     const double excess = to_double(excess_of(step_.load[static_cast<std::size_t>(p)] - query_.capacity, away));
@@ -237,7 +237,7 @@ class WindowSearch {
       if (in(excess) > 0) note({p + 1, in.reach, {.h2d = in(excess)}});
     }
     if (!query_.repeats) return least(out, in);
-    // What is lost behind p must not be what is lost before it an iteration later: either reaches less far.
+    // Time lost after p must not be counted again before p one iteration later, so one of the two windows is shortened.
     const Before late = before(p, away, std::max(away.last_due, in.reach) - n_ + 1);
     const Before later = before(p, away, away.last_due - n_ + 1);
     const LostTime one = least(late, in), other = least(later, behind(p, away, later.out.reach + n_));
@@ -245,14 +245,14 @@ class WindowSearch {
   }
 
   Bytes excess_of(Bytes excess, const AwayThen& away) const {
-    constexpr std::size_t kMost = 32;           // more have sums close to any excess
-    constexpr std::int64_t kMostWork = 10'000;  // some 10 us
+    constexpr std::size_t kMost = 32;           // with more sizes, some sum is close to any excess
+    constexpr std::int64_t kMostWork = 10'000;  // takes some 10 us
     if (!query_.whole || away.sizes.size() > kMost || excess > Bytes{static_cast<std::int64_t>(away.all)})
       return excess;
     return least_sum(away.sizes, excess, kMostWork);
   }
 
-  /// What is lost before position p, from copies out that begin at `from` or later.
+  /// Time lost before position p, by copies out that begin at `from` or later.
   Before before(std::int64_t p, const AwayThen& away, std::int64_t from) const {
     Ramp out{.rate = query_.out_rate, .reach = p};
     double sum = away.on_host;
@@ -262,7 +262,7 @@ class WindowSearch {
     }
     return {out, with_beginnings(p, away)};
   }
-  /// Copies out and, of what began on the host, in: both in front of position p.
+  /// Time lost before position p by copies out together with copies in of content that began on the host.
   Ramp with_beginnings(std::int64_t p, const AwayThen& away) const {
     Ramp both{.rate = query_.out_rate + query_.in_rate, .reach = p};
     double later = 0, all = 0;
@@ -276,7 +276,7 @@ class WindowSearch {
     }
     return both;
   }
-  /// What is lost behind position p, by copies back that are due in front of `end`.
+  /// Time lost after position p, by copies back that are due before `end`.
   Ramp behind(std::int64_t p, const AwayThen& away, std::int64_t end) const {
     Ramp in{.rate = query_.in_rate, .reach = p};
     double sum = away.not_due;
@@ -288,7 +288,7 @@ class WindowSearch {
   }
 
   void note(const LostStretch& stretch) {
-    // In a repeated step what is lost in front of position n is lost in front of position 0.
+    // In a repeated step, time lost before position n is time lost before position 0.
     if (stretch.from >= 0 && (!query_.repeats || stretch.to < n_)) stretches_.push_back(stretch);
   }
 
@@ -296,7 +296,7 @@ class WindowSearch {
   StretchSum most_apart() {
     std::sort(stretches_.begin(), stretches_.end(),
               [](const LostStretch& a, const LostStretch& b) { return a.to < b.to; });
-    std::vector<StretchSum> best{{}};  // of the first i stretches
+    std::vector<StretchSum> best{{}};  // best[i]: of the first i stretches
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       const auto before =
           std::upper_bound(stretches_.begin(), stretches_.begin() + static_cast<std::ptrdiff_t>(i), stretches_[i].from,
@@ -316,7 +316,7 @@ class WindowSearch {
   const std::int64_t n_;
   const double period_;
   const std::int64_t first_;         // the earliest position
-  std::vector<double> ready_, due_;  // by position: bytes away that may be copied from there on, or are due there
+  std::vector<double> ready_, due_;  // by position: absent bytes that may be copied out from there on, or are due there
   std::vector<LostStretch> stretches_;
 };
 
@@ -332,7 +332,7 @@ double fastest(const Link& link, std::span<const Absence> absences) {
     consider(absence.size);
     largest = std::max(largest, absence.size);
   }
-  // Between two measured sizes, size / time is largest at one of the ends.
+  // Between two measured sizes, size / time is largest at one of the two.
   for (const TimedSize& measured : link.times)
     if (measured.size < largest) consider(measured.size);
   return rate;

@@ -1,4 +1,4 @@
-// Window bound: the time that content costs which must be away at one instant, in closed form.
+// Window bound: the time that it costs to have content absent at one instant, in closed form.
 #pragma once
 
 #include <optional>
@@ -11,48 +11,48 @@
 
 namespace tidepool {
 
-/// No step that moves content over two links of these rates, or runs ops again, waits less.
+/// Asks for a lower bound on the waiting time of any step that copies content over two links or recomputes it.
 struct WindowQuery {
   Bytes capacity;
   double out_rate = 0, in_rate = 0;  ///< bytes per ns to and from the host
   bool swap = true, remat = false;
-  bool repeats = false;  ///< bounds the mean of many iterations
-  bool whole = false;    ///< what is away at an instant is a sum of whole buffers
+  bool repeats = false;  ///< for the mean of many iterations
+  bool whole = false;    ///< the bytes absent at an instant are a sum of whole buffers
 };
 
 struct WindowBound {
-  bool feasible = true;     ///< false: more than everything that may be away has to be
-  double stall = 0;         ///< ns that ops wait for copies or are run again
-  std::int64_t at = 0;      ///< the op that costs most of all, or cannot run
-  std::size_t windows = 0;  ///< stretches of ops whose costs add up to `stall`
+  bool feasible = true;     ///< false: all that may be absent is not enough
+  double stall = 0;         ///< ns that ops wait for copies or run again
+  std::int64_t at = 0;      ///< the op with the largest cost, or an op that cannot run
+  std::size_t windows = 0;  ///< number of windows of ops whose costs add up to `stall`
   LostTime lost = {};       ///< `stall`, before the rounding is taken off
 };
 
-/// The largest rate at which a link moves any of these absences or a piece of one, latency included: no link is faster
-/// than this on the average. In bytes per ns.
+/// The largest mean rate, in bytes per ns, at which a link can move these absences or parts of them, latency
+/// included.
 double fastest(const Link& link, std::span<const Absence> absences);
-/// The same for all tiers of a machine together, from the device and to it.
+/// The same for all tiers of a machine together, out of the device and into it.
 double fastest_out(const Machine& machine, std::span<const Absence> absences);
 double fastest_in(const Machine& machine, std::span<const Absence> absences);
 
-/// While op p runs, E = load - capacity bytes are away. Those that left were copied before it, from when their content
-/// was complete on: of the content that is complete only at time a or later, all but what was complete before must
-/// leave within [a, t_p], which takes (E - bytes complete before a) / rate and lengthens that stretch by whatever is
-/// missing. Coming back likewise: what is due at time b or earlier must come within [t_p, b]. As a function of E both
-/// are max(0, E / rate - m), where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
+/// While op p runs, E = load - capacity bytes are absent. They were copied out before it, each after its content was
+/// complete. Of the content that is complete only at time a or later, all but the bytes complete before must leave
+/// within [a, t_p]. That takes (E - bytes complete before a) / rate, and lengthens this window if it is too short.
+/// Likewise content that is due at time b or earlier must come back within [t_p, b]. As a function of E both costs are
+/// max(0, E / rate - m), where m = min over a of ((t_p - a) + bytes before a / rate) does not depend on E.
 ///
-/// Of a step that is not repeated, content from before it that was read before p is on the host only if it began there,
-/// and then it came in before that use. Whatever part x of it that was, x bytes came in and E - x went out, each within
-/// its time: with the best x, both links have moved E bytes together, which is a third expression of the same form.
-/// `whole` rounds E up to the least sum of sizes that may be away, where those are few.
+/// In a step that is not repeated, content from before it that was read before p is on the host only if it began there,
+/// and then it was copied in before that read. If x bytes of it began there, x bytes came in and E - x went out, each
+/// within its time. At the best x both links have moved E bytes together, which gives a third expression of the same
+/// form. `whole` rounds E up to the least sum of sizes that may be absent, if these are few.
 ///
-/// Content that is computed again need not be copied: for z bytes of it the ops that made them run for at least C(z),
-/// a knapsack by time per byte. Ours: the sum of the waits before p and the larger of C and the waits behind p, at the
-/// best z. Bounds of stretches that do not overlap add up.
+/// Content that is recomputed need not be copied. For z bytes of it, their producers run for at least C(z), a knapsack
+/// by time per byte. The bound of p is the wait before p, plus the larger of C and the wait after p, at the best z.
+/// Bounds of windows that do not overlap add up.
 ///
-/// Exact arithmetic is replaced by doubles; one ns and a millionth part are taken off for it. O(ops + absences) for
-/// each of at most 128 instants, the last 64 of them around the one that costs most; fewer where there are more than
-/// 10^5 absences. With recomputation O(absences log) each.
+/// Doubles replace exact arithmetic; one ns and a millionth are taken off for the rounding. O(ops + absences) for each
+/// of at most 128 instants, the last 64 of them around the most expensive one; fewer instants with more than 10^5
+/// absences. With recomputation O(absences log) each.
 WindowBound window_bound(const Absences& step, const WindowQuery& query);
 
 }  // namespace tidepool

@@ -1,9 +1,9 @@
 // The bound "working-set": below the largest working set, nothing runs.
 //
-// When an op runs, its inputs have content and its outputs have places, all of them different, except that an output
-// may take over the place of the version that it replaces. What the step hands on is there together when it ends,
-// except that plans that swap may leave on the host what was there when the step began. Plans that do not swap have
-// what existed before the step in memory when it begins, and keep what they cannot run again while it is needed.
+// When an op runs, its inputs have content and its outputs have places. All places differ, except that an output may
+// take the place of the version that it replaces. At the end of the step all versions that it hands on are in memory;
+// plans that swap may leave versions from before the step on the host. Plans that do not swap have these in memory when
+// the step begins, and keep versions that no op can recompute as long as they are needed.
 #include "simulator/bounds/working_set.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ bool is_pinned(const Trace& trace, VersionId v) {
   return version.kind != VersionKind::kView && trace.op(version.producer).kind == OpKind::kSource;
 }
 
-/// The end of the step, as far as every plan must have it in memory.
+/// Bytes that every plan must have in memory at the end of the step.
 Bytes end_bytes(const BoundQuery& query) {
   if (query.steady || (query.swap && query.iterations > 1)) return {};
   Bytes bytes;
@@ -65,7 +65,7 @@ std::optional<Bound> largest_working_set(const BoundQuery& query) {
       largest);
 }
 
-/// For plans that do not.
+/// The bound for plans that do not swap.
 std::optional<Bound> largest_without_swaps(const BoundQuery& query) {
   const Trace& trace = query.trace;
   Bytes before;

@@ -9,21 +9,21 @@
 
 namespace tidepool {
 
-/// What occupies memory the moment an op of the program has run for the first time, whatever the plan.
+/// Versions that are in memory when an op has run for the first time, under every plan.
 struct WorkingSet {
-  std::vector<VersionId> held;  ///< root versions: what it made, and what it read and did not replace; sorted
-  Bytes bytes;                  ///< they take together
+  std::vector<VersionId> held;  ///< root versions: its outputs, and inputs that it did not replace; sorted
+  Bytes bytes;                  ///< their sum
 };
 
-/// The working set of `op`. An output written in place has the place of what it replaces, so that one of the two
-/// counts; under copy-on-write both do. O(uses log uses).
+/// The working set of `op`. An output written in place takes the place of the version that it replaces, so only one of
+/// the two counts; under copy-on-write both count. O(uses log uses).
 WorkingSet working_set(const Trace& trace, const Assumptions& assume, OpId op);
 
-/// What the end of the step hands on, each root once, sorted.
+/// The versions that the step hands on at its end, each root once, sorted.
 std::vector<VersionId> handed_on(const Trace& trace);
 
-/// By op, and one more for the end of the step: bytes of what may never leave memory and is there by then, but is not
-/// part of the op's working set. Nothing unless sources are pinned.
+/// By op, and one more for the end of the step: bytes that may never leave memory, are there by then, and are not in
+/// the op's working set. Zero unless sources are pinned.
 std::vector<Bytes> pinned_beside(const Trace& trace, const Assumptions& assume);
 
 }  // namespace tidepool
