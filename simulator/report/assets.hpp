@@ -1,13 +1,13 @@
-// The parts of the page that do not depend on what is reported: files of simulator/report/assets, built in.
+// The parts of the page that are the same in every report: the files of simulator/report/assets, compiled in.
 #pragma once
 
 #include <string_view>
 
 namespace tidepool {
 
-/// @param name  of a file there, as in "report.css"; it exists
+/// @param name  of a file there, as in "report.css"; the file must exist
 std::string_view report_asset(std::string_view name);
-/// All scripts in the order of their names, which is the order they are executed in.
+/// All scripts in the order of their names, in which the page executes them.
 std::string_view report_scripts();
 
 }  // namespace tidepool

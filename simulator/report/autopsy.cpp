@@ -9,10 +9,10 @@
 namespace tidepool {
 namespace {
 
-constexpr std::size_t kQuick = 20'000;  // ops of a trace for which everything is tried
+constexpr std::size_t kQuick = 20'000;  // ops; for longer traces fewer remedies are tried
 
 std::vector<Occupant> occupants_at_end(const Trace& trace, const History& history, OpId op) {
-  // By buffer: the first use from `op` on.
+  // By buffer: the first use at or after `op`.
   std::vector<OpId> next(trace.buffers().size());
   const std::size_t first = op.valid() ? op.index() : trace.ops().size();
   for (std::size_t i = trace.ops().size(); i-- > first;)
@@ -31,7 +31,7 @@ std::vector<Occupant> occupants_at_end(const Trace& trace, const History& histor
   return occupants;
 }
 
-/// Later is better; never is best.
+/// Order of next uses: a later one ranks higher, and none ranks highest.
 std::size_t rank(OpId next_use) { return next_use.valid() ? next_use.index() : ~std::size_t{}; }
 
 Remedy attempt(const Trace& trace, RunSpec spec, const Spec& pool, const PolicyChain& policy) {
@@ -83,8 +83,8 @@ std::optional<Bytes> least_capacity_for(const Trace& trace, const RunSpec& spec)
 }  // namespace
 
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted) {
-  // A window that cannot be moved down without meeting another occupant begins where one ends, or at 0; likewise
-  // upwards. One of the two kinds is the best.
+  // If a window cannot be moved down without meeting another occupant, it begins where an occupant ends, or at 0;
+  // likewise upwards. One of these two kinds of windows is the best.
   std::vector<Bytes> starts{Bytes{}, end - wanted};
   for (const Occupant& occupant : occupants) {
     starts.push_back(occupant.offset + occupant.held);
@@ -95,8 +95,8 @@ Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes w
   const auto rank_of = [&](std::size_t i) { return rank(occupants[i].next_use); };
   std::optional<Bytes> least;
   std::size_t best_first = 0, best_last = 0, best_rank = 0;
-  std::size_t first = 0, last = 0;  // occupants that reach into the window
-  std::deque<std::size_t> soonest;  // of them, those that no later one is used before; the first is used next
+  std::size_t first = 0, last = 0;  // occupants that overlap the window
+  std::deque<std::size_t> soonest;  // of these, in order of next use: the first one is used next
   Bytes held, needed;
   for (const Bytes start : starts) {
     if (start < Bytes{} || start + wanted > end) continue;

@@ -1,4 +1,4 @@
-// Why a run was out of memory, and what would have helped.
+// An analysis of a run that was out of memory: what held the memory, and what would have helped.
 #pragma once
 
 #include <optional>
@@ -13,53 +13,53 @@
 
 namespace tidepool {
 
-/// A buffer that had a place when another one found none.
+/// A buffer that held memory when a request found none.
 struct Occupant {
   BufferId buffer;
   Bytes offset, held;
-  bool needed = false;  ///< by the op that was to run: it cannot go
-  OpId next_use;        ///< the first op from there on that uses it; none: only what comes after the step
+  bool needed = false;  ///< by the op that was about to run: it cannot be evicted
+  OpId next_use;        ///< the first op from there on that uses it; none: no op of the step does
   bool operator==(const Occupant&) const = default;
 };
 
 /// The fewest bytes whose removal makes room for a request.
 struct Eviction {
-  std::vector<BufferId> buffers;  ///< empty: no set that may go makes enough room
-  Bytes held;                     ///< of their places
-  bool side_by_side = true;       ///< false: chosen by size alone, as the pool does not own one piece of memory
+  std::vector<BufferId> buffers;  ///< empty: no eviction makes enough room
+  Bytes held;                     ///< bytes of their places
+  bool side_by_side = true;       ///< the places are adjacent; false: chosen by size, in a pool of many segments
 };
 
-/// Another way to run the step at the same capacity.
+/// Another way to run the step at the same capacity, with its outcome.
 struct Remedy {
   std::string pool, policy;
   Outcome outcome = Outcome::kOk;
-  double overhead = 0;  ///< makespan / baseline - 1; of outcome ok only
+  double overhead = 0;  ///< makespan / baseline - 1; only if the outcome is ok
 };
 
 struct Autopsy {
   Shortage shortage;
   Bytes capacity;
   std::vector<Occupant> occupants;  ///< by address
-  Bytes placed;                     ///< of all of them
-  Bytes needed;                     ///< of those that the op needs
+  Bytes placed;                     ///< bytes of all occupants
+  Bytes needed;                     ///< bytes of those that the op needs
   Eviction eviction;
-  std::vector<Remedy> remedies;         ///< what was tried: the cheapest first, what does not help last
-  std::optional<Bytes> least_capacity;  ///< that suffices for the same pool and policy, see autopsy()
+  std::vector<Remedy> remedies;         ///< all that were tried: the cheapest first, those without success last
+  std::optional<Bytes> least_capacity;  ///< the least with which the same pool and policy end well, see autopsy()
 };
 
-/// The run of addresses in [0, end) that is cheapest to empty for `wanted` bytes: least bytes, then the one whose first
-/// next use is the latest, then the lowest. `occupants` lie by address and do not overlap. O(n log n).
+/// The address range of `wanted` bytes in [0, end) that is cheapest to empty: fewest bytes; then the latest next use;
+/// then the lowest address. `occupants` are in order of address and do not overlap. O(n log n).
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted);
 
-/// The same where addresses do not matter: the smallest buffer that suffices for what is `missing`, or the largest
-/// ones.
+/// The same if addresses do not matter: the smallest buffer with the `missing` bytes, or else the largest buffers that
+/// have them together.
 Eviction least_buffers(std::span<const Occupant> occupants, Bytes missing);
 
-/// Examines a run that ended for want of memory. Tries a few other pools and policies at its capacity, and looks for
-/// the least capacity at which the run ends well, in steps of a hundredth of the peak: see Bisection for what is tried.
-/// Deterministic; for large traces it tries less.
-/// @param history  of the run as far as it came
-/// @return  nothing if the run was not out of memory
+/// Analyses a run that was out of memory. Tries a few other pools and policies at its capacity, and searches the least
+/// capacity at which the run ends well, in steps of a hundredth of the peak (see Bisection). Deterministic; it tries
+/// less for large traces.
+/// @param history  of the run up to its end
+/// @return  none if the run was not out of memory
 std::optional<Autopsy> autopsy_of(const Trace& trace, const RunSpec& spec, const History& history);
 
 }  // namespace tidepool

@@ -14,7 +14,7 @@ History last_iterations(History history, int iterations) {
   std::erase_if(history.copies, [&](const CopySpan& copy) { return copy.end <= begin; });
   std::erase_if(history.stays, [&](const Stay& stay) { return stay.end <= begin && stay.leaving != Leaving::kStays; });
   std::erase_if(history.segments, [&](const ReservedSegment& segment) { return segment.end <= begin; });
-  // What holds at the beginning is what the last change before it has left.
+  // The last change before `begin` tells the state at `begin`.
   auto first = std::upper_bound(history.memory.begin(), history.memory.end(), begin,
                                 [](Nanos time, const MemoryPoint& point) { return time < point.time; });
   if (first != history.memory.begin()) --first;

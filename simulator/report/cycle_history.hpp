@@ -5,8 +5,8 @@
 
 namespace tidepool {
 
-/// The last iterations of a history, in times since the first of them began; what reaches into them begins with them.
-/// Totals stay. The whole history where it has no more iterations. O(history).
+/// The last iterations of a history, with times since the first of them began. Spans that began earlier are cut off
+/// there. Totals are unchanged. If it has no more iterations than that, the whole history. O(history).
 History last_iterations(History history, int iterations);
 
 }  // namespace tidepool

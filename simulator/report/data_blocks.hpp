@@ -1,4 +1,4 @@
-// Tables of numbers inside of an HTML page: small on disk, typed arrays in the browser.
+// Tables of numbers within an HTML page: small on disk, typed arrays in the browser.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace tidepool {
 
 struct DataColumn {
   std::string_view name;
-  std::vector<std::int64_t> values;  ///< below 2^53, which is as far as a browser counts
+  std::vector<std::int64_t> values;  ///< each below 2^53, the largest whole number that a browser counts to
 };
 
-/// Blocks of compressed bytes, each in a script element of its own that nothing executes. A table is kept column by
-/// column: differences between rows, signs in the lowest bit, in as many bytes as the largest needs, all lowest bytes
-/// first; then zlib and base64.
+/// Blocks of compressed bytes, each in a script element of its own that the browser does not execute. A table is stored
+/// column by column, as differences between rows with the sign in the lowest bit. Each number has as many bytes as the
+/// column's largest needs; all lowest bytes come first. Then zlib and base64.
 class DataBlocks {
  public:
   /// @param columns  of equal length
-  /// @return  where to find it: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}, with the bytes of each column
+  /// @return  where the table is: {"block": 3, "rows": 5, "columns": [["begin", 2], ...]}, with the bytes of each
+  /// column
   nlohmann::ordered_json add_table(const std::vector<DataColumn>& columns);
-  /// A text, as in a JSON array of names. @return  {"block": 4}
+  /// Adds a text, such as a JSON array of names. @return  {"block": 4}
   nlohmann::ordered_json add_text(std::string_view text);
 
   /// The script elements of all blocks: <script type="text/plain" id="block-0">...</script>.

@@ -33,7 +33,7 @@ class Historian {
   History finish(int cycle);
 
  private:
-  struct LinkPieces {  // of copies_[copy]
+  struct LinkPieces {  // spans of copies_[copy]
     std::size_t copy;
     std::uint32_t first, last;
   };
@@ -55,17 +55,17 @@ class Historian {
   History out_;
   Nanos clock_;
   MemoryPoint now_;
-  std::size_t points_now_ = 0;           // at the end of memory, of this time
+  std::size_t points_now_ = 0;           // number of points at the end of `memory` with the current time
   std::vector<std::uint32_t> stay_of_;   // by version, while it has a place
   std::vector<std::uint32_t> scratch_;   // stays that end with the next run
-  std::vector<std::uint32_t> evicted_;   // stays since the last run or place given
-  std::vector<bool> made_before_, ran_;  // by version: had a place before; by op
+  std::vector<std::uint32_t> evicted_;   // stays that ended since the last run or the last new place
+  std::vector<bool> made_before_, ran_;  // by version: it had a place before; by op: it has run
   std::vector<LinkPieces> pieces_;
   std::map<std::int64_t, std::vector<std::size_t>> open_segments_;
-  std::vector<Totals> totals_;  // of the iterations before
+  std::vector<Totals> totals_;  // of the previous iterations
 };
 
-/// Whether an action is an event where those are counted: runs, and what gives places and ends them during the step.
+/// Whether an action counts as an event in a trace without durations: a run, or a begin or end of a place in the step.
 bool Historian::counts(const Action& action) const {
   if (action.verb != Verb::kAlloc) return action.verb == Verb::kRun || action.verb == Verb::kFree;
   const Version& version = trace_.version(VersionId{action.subject});
@@ -142,7 +142,7 @@ void Historian::arrive(VersionId v, const Action& action, Arrival arrival) {
   change(buffer, 1);
 }
 
-/// Adds the size of a buffer to what is resident, or takes it off.
+/// Adds the size of a buffer to the resident bytes, or subtracts it.
 void Historian::change(BufferId buffer, std::int64_t sign) {
   now_.held[static_cast<std::size_t>(trace_.buffer(buffer).kind)] += trace_.buffer(buffer).size * sign;
   std::vector<MemoryPoint>& memory = out_.memory;
@@ -172,7 +172,7 @@ void Historian::end_stay(std::uint32_t stay, const Action& action, Leaving leavi
 
 void Historian::leave(VersionId v, const Action& action, Leaving leaving) {
   const std::uint32_t stay = std::exchange(stay_of_[v.index()], kNone);
-  if (stay == kNone) return;  // freed while it was away
+  if (stay == kNone) return;  // freed while absent
   end_stay(stay, action, leaving);
   if (leaving == Leaving::kEvicted) evicted_.push_back(stay);
 }
@@ -197,7 +197,7 @@ void Historian::run(const Action& action) {
     const VersionId parent = trace_.version(made).parent;
     if (!parent.valid() || stay_of_[parent.index()] == kNone || states_[parent.index()].placed) continue;
     if (stay_of_[made.index()] == kNone)
-      stay_of_[made.index()] = std::exchange(stay_of_[parent.index()], kNone);  // it took the place over
+      stay_of_[made.index()] = std::exchange(stay_of_[parent.index()], kNone);  // the new version took over the place
     else
       leave(parent, action, Leaving::kFreed);
     made_before_[made.index()] = true;
@@ -245,7 +245,7 @@ void Historian::segment(const Action& action) {
     open_segments_[action.offset.count()].push_back(out_.segments.size());
     out_.segments.push_back({action.offset, action.size, clock_, clock_});
   } else if (action.verb == Verb::kRelease) {
-    // What grew page by page may be given back in other pieces than it was taken in: an exact match, or all within.
+    // A segment that grew page by page may be released in other parts: find an exact match, or the segment around it.
     const auto begin = open_segments_.lower_bound(action.offset.count());
     const auto end = open_segments_.lower_bound((action.offset + action.size).count());
     for (auto open = begin; open != end; ++open)

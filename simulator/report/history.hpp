@@ -1,4 +1,4 @@
-// History of a plan: every run, every copy, and every stay of a buffer in device memory.
+// History of a run: every op, every copy, and every stay of a buffer in device memory.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@
 
 namespace tidepool {
 
-/// What a stream waited for before a run.
+/// The reason why a stream waited before a run.
 enum class Cause : std::uint8_t {
   kNothing,
-  kCopyIn,     ///< content on its way from the host
-  kCopyOut,    ///< a place that a copy to the host had not left
+  kCopyIn,     ///< content that was being copied from the host
+  kCopyOut,    ///< a place that was still being copied to the host
   kOrder,      ///< another stream's op, or the host's launch
   kAllocator,  ///< the device's own allocator (cudaMalloc, cudaFree)
 };
 
 struct RunSpan {
-  OpId op;  ///< none: no run, but all streams wait for the allocator
+  OpId op;  ///< none: not a run; all streams wait for the allocator
   StreamId stream;
-  Nanos begin, end;  ///< of the run; what it waited lies before `begin`
+  Nanos begin, end;  ///< of the run; its waiting time ends at `begin`
   Nanos waited;
   Cause cause = Cause::kNothing;
   bool again = false;  ///< a recomputation
@@ -35,7 +35,7 @@ struct CopySpan {
   VersionId version;
   Direction direction = Direction::kOut;
   bool storage = false;  ///< to or from the storage beyond the host
-  OpId before;           ///< where the program was when it was issued; none: after the last op
+  OpId before;           ///< position of the program when the copy was issued; none: after the last op
   Nanos issued;
   Nanos begin, end;  ///< on the link
 };
@@ -43,27 +43,27 @@ struct CopySpan {
 enum class Arrival : std::uint8_t {
   kBefore,      ///< it existed before the step
   kAllocated,   ///< the program allocated it
-  kCopiedIn,    ///< brought back from the host
-  kRecomputed,  ///< made room for being computed again
-  kScratch,     ///< a second copy of what is there, for one run
+  kCopiedIn,    ///< copied back from the host
+  kRecomputed,  ///< got a place for its recomputation
+  kScratch,     ///< a second copy of resident content, for one run
 };
 
 enum class Leaving : std::uint8_t {
   kFreed,    ///< the program has no further use for it
-  kEvicted,  ///< a policy took its place; it was still of use
-  kStays,    ///< it is there when the run ends
+  kEvicted,  ///< a policy evicted it; the program still needs it
+  kStays,    ///< it is resident when the run ends
 };
 
-/// A buffer in one place. In-place writes do not end it.
+/// An interval in which a buffer is in one place. In-place writes do not end it.
 struct Stay {
   BufferId buffer;
-  Bytes offset;  ///< kNoAddress where the pool only counts bytes
-  Bytes held;    ///< of the place, as the pool rounded it
+  Bytes offset;  ///< kNoAddress if the pool only counts bytes
+  Bytes held;    ///< rounded size of the place
   Nanos begin, end;
   Arrival arrival = Arrival::kAllocated;
   Leaving leaving = Leaving::kStays;
-  OpId arrived_before, left_before;  ///< where the program was; none: after the last op
-  BufferId room_for;                 ///< of an evicted one: what got a place next, without a run in between; or none
+  OpId arrived_before, left_before;  ///< position of the program; none: after the last op
+  BufferId room_for;                 ///< if evicted: the buffer that got the next place before another run; or none
 };
 
 /// Memory that a pool has reserved from the device.
@@ -79,21 +79,21 @@ struct MemoryPoint {
   Bytes sum() const;
 };
 
-/// Times are when the program comes to where an action stands: its stream is free then, and a place is held from that
-/// action to the one that ends it. So in every order of time no two stays overlap, and the largest sum of bytes is
-/// Totals::peak.
+/// The events of a run. The time of an action is the time at which the program reaches it and its stream is free. A
+/// place is held from the action that begins it to the action that ends it. So at no time do two stays overlap, and the
+/// largest sum of bytes is Totals::peak.
 struct History {
   std::vector<RunSpan> runs;     ///< in issue order
   std::vector<CopySpan> copies;  ///< in issue order
   std::vector<Stay> stays;       ///< in the order of their beginnings
-  /// After each time at which it changes; before that, at the same time, what was the largest sum in between if that is
-  /// larger. The largest sum of all is Totals::peak.
+  /// One point after each time at which the sum changes. If the sum was larger in between at the same time, a point
+  /// with that largest sum comes before. The largest sum of all is Totals::peak.
   std::vector<MemoryPoint> memory;
   std::vector<ReservedSegment> segments;       ///< in the order of their beginnings
-  std::vector<Nanos> iterations;               ///< when each but the first began
-  std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: what its copies made compute wait
+  std::vector<Nanos> iterations;               ///< begin of each but the first
+  std::vector<Nanos> exposed_in, exposed_out;  ///< by version, in the last iteration: compute's wait for its copies
   Nanos begin, end;
-  bool counted = false;  ///< the trace knows no durations: times count the runs, and the places given and ended
+  bool counted = false;  ///< the trace has no durations: times count runs, and begins and ends of places
   Totals totals;         ///< as simulate() reports them
 };
 

@@ -1,4 +1,4 @@
-// Decisions of a run that a page has room for.
+// The latest decisions of a run, as many as a page has room for.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// The latest decisions of a run, kMost at most, and how many there were in each iteration.
+/// The latest decisions of a run, at most kMost, and the number of decisions in each iteration.
 class KeptDecisions {
  public:
   static constexpr std::size_t kMost = 20'000;
@@ -28,7 +28,7 @@ class KeptDecisions {
   }
 
   const std::deque<Decision>& latest() const { return latest_; }
-  /// How many there were, also of those that are not kept.
+  /// Number of all decisions, with those that are not kept.
   std::int64_t count() const {
     std::int64_t sum = 0;
     for (const auto& [iteration, count] : counts_) sum += count;

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON inside of a script element: nothing in it may look like the element's end.
+/// JSON for a script element: escaped, so that no text in it ends the element.
 std::string for_script(const Json& json) {
   std::string text = json_text(json), safe;
   for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
@@ -113,7 +113,7 @@ Json describe(const ReportContent& content, const ReportedRun& run, DataBlocks& 
   return json;
 }
 
-/// A cell is null where nothing was tried, its overhead where it ended well, otherwise the outcome.
+/// One cell for each capacity: null if not tried, the overhead if the run ended well, else the outcome.
 Json cells_of(const Line& line) {
   Json cells = Json::array();
   for (const Cell& cell : line.cells)
@@ -146,7 +146,7 @@ Json describe(const Frontier& frontier) {
           {"bounds", bounds}};
 }
 
-/// Puts `text` in the place of each `mark`.
+/// Replaces each `mark` by `text`.
 void fill_in(std::string& page, std::string_view mark, std::string_view text) {
   const std::size_t at = page.find(mark);
   if (at != std::string::npos) page.replace(at, mark.size(), text);

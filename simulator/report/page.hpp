@@ -1,4 +1,4 @@
-// A report: one HTML file that needs nothing but itself.
+// A report: one HTML file that loads no other file.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct ReportedRun {
   Row row;  ///< as `simulate --json` prints it
   std::optional<Bound> bound;
   std::optional<History> history;  ///< none: the run failed
-  std::optional<Autopsy> autopsy;  ///< of a run that was out of memory
-  KeptDecisions decisions;         ///< of the iterations that are shown
+  std::optional<Autopsy> autopsy;  ///< for a run that was out of memory
+  KeptDecisions decisions;         ///< those of the iterations that are shown
 };
 
 /// Advice on the trace's step, for a capacity.
@@ -33,15 +33,15 @@ struct ReportedAdvice {
 };
 
 struct ReportContent {
-  std::string command;                ///< that made it
-  const NamedTrace* trace = nullptr;  ///< none: there are only frontiers
+  std::string command;                ///< the command that made the report
+  const NamedTrace* trace = nullptr;  ///< none: the report has only frontiers
   Bytes ideal_peak;                   ///< of the trace under the assumptions of the runs
   std::vector<ReportedRun> runs;
   std::vector<Frontier> frontiers;
   std::optional<ReportedAdvice> advice = {};
 };
 
-/// The page, which says the same for the same content.
+/// The page. Equal content gives an equal page.
 std::string report_page(const ReportContent& content);
 
 }  // namespace tidepool

@@ -16,7 +16,7 @@ Nanos cells_of(Nanos duration, std::int64_t count) { return Nanos{duration.count
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height) {
   struct Part {
     Tile tile;
-    double weight;  // what of the picture has its kind
+    double weight;  // part of the picture that its kind covers
   };
   std::vector<Part> parts;
   parts.reserve(tiles.size());

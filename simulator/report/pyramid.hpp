@@ -1,4 +1,4 @@
-// Level of detail: pictures of many rectangles in time and address with fewer and fewer of them.
+// Levels of detail: coarser and coarser pictures of many rectangles in time and address.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tidepool {
 
-/// A rectangle: [begin, end) in time and [first, last) in address, or in whatever stands for it.
+/// A rectangle: [begin, end) in time and [first, last) in address, or in another quantity.
 struct Tile {
   Nanos begin, end;
   Bytes first, last;
@@ -18,23 +18,23 @@ struct Tile {
 };
 
 struct Level {
-  Nanos cell;               ///< its times are multiples of it
+  Nanos cell;               ///< all times are multiples of it
   std::vector<Tile> tiles;  ///< by begin, then address
 };
 
-/// The same picture in cells of time, for a scale at which a cell is no larger than a pixel. Times are moved outwards
-/// to multiples of `cell`; addresses stay as they are. Tiles of the same cells that overlap become one, and so do those
-/// that touch if both are lower than `height`, or one is and they are of one kind. One tile covers exactly what those
-/// that it is made of cover together; it has the kind of the largest. O(n log n).
+/// The same picture in cells of time, for a scale at which a cell is at most a pixel wide. Times are moved outwards to
+/// multiples of `cell`; addresses do not change. Tiles of the same cells become one if they overlap. They also do if
+/// they touch and both are lower than `height`, or if one is lower and both are of one kind. The new tile covers
+/// exactly the area of the old ones together, and has the kind of the largest. O(n log n).
 std::vector<Tile> coarser(std::span<const Tile> tiles, Nanos cell, Bytes height);
 
-/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`: the last one has cells of about a
-/// thousandth of each. A level that would save less than a third of the one before is left out. Empty if all of
-/// `finest` can be drawn at any scale.
+/// Coarser and coarser levels, finest first, for a picture of `duration` by `extent`. The last one has cells of about a
+/// thousandth of each. A level is left out if it saves less than a third of the tiles. Empty if all of `finest` can be
+/// drawn at any scale.
 std::vector<Level> pyramid(std::span<const Tile> finest, Nanos duration, Bytes extent);
 
-/// What is resident in cells of time: the points of the largest and of the last sum of each cell, as in
-/// History::memory; times are multiples of `cell`.
+/// Resident bytes in cells of time: for each cell the points with the largest sum and with the last sum, as in
+/// History::memory. Times are multiples of `cell`.
 std::vector<MemoryPoint> coarser(std::span<const MemoryPoint> points, Nanos cell);
 
 }  // namespace tidepool

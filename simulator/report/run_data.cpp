@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A table that grows by rows.
+/// A table that is filled row by row.
 class Rows {
  public:
   explicit Rows(std::vector<std::string_view> names) {
@@ -30,13 +30,13 @@ class Rows {
   std::vector<DataColumn> columns_;
 };
 
-/// An id for the page: 0 is none.
+/// The number of an id in the page's tables: the id plus one, or 0 for none.
 template <class Id>
 std::int64_t plus_one(Id id) {
   return id.valid() ? std::int64_t{id.value()} + 1 : 0;
 }
 
-/// Addresses without the gaps that nothing ever lies in.
+/// Addresses as the page shows them, without gaps in which nothing ever lies.
 class ShownAddresses {
  public:
   ShownAddresses(const History& history, bool close_gaps) {
@@ -70,7 +70,7 @@ class ShownAddresses {
   const std::vector<std::pair<std::int64_t, std::int64_t>>& breaks() const { return breaks_; }
 
  private:
-  std::vector<std::pair<Bytes, Bytes>> shown_gaps_;  // from this address on, so much is left out
+  std::vector<std::pair<Bytes, Bytes>> shown_gaps_;  // (address, bytes left out from there on)
   std::vector<std::pair<std::int64_t, std::int64_t>> breaks_;
   Bytes extent_;
 };
@@ -97,7 +97,7 @@ Json memory_table(const std::vector<MemoryPoint>& points, DataBlocks& blocks) {
   return blocks.add_table(columns);
 }
 
-/// Finest first; the first is exact unless there are too many changes to be drawn even at the closest look.
+/// Levels of memory over time, finest first. The first is exact, unless no screen could show so many changes.
 Json memory_data(const History& history, DataBlocks& blocks) {
   constexpr std::size_t kMostExact = 1 << 18, kFew = 4096;
   Json all = Json::array();
@@ -119,19 +119,19 @@ Json memory_data(const History& history, DataBlocks& blocks) {
 
 enum class SpanKind : std::uint8_t { kRun, kAgain, kCopyOut, kCopyIn, kAllocator };
 
-/// One thing that a lane does, and how long it waited for something before.
+/// One activity of a lane, with its waiting time before.
 struct Span {
   std::int64_t lane = 0;
   SpanKind kind = SpanKind::kRun;
   std::int64_t subject = 0;  ///< op of a run, buffer of a copy, plus one
-  std::int64_t before = 0;   ///< of a copy: op, plus one
+  std::int64_t before = 0;   ///< for a copy: op, plus one
   Nanos issued, begin, end, waited;
   Cause cause = Cause::kNothing;
   Nanos exposed = {};
 };
 
-/// In the order of their beginnings with what they waited. Copies carry what they made compute wait: each version's
-/// last one each way, as that is what is known.
+/// Spans in the order of their begins, with their waiting times. The time that compute waited for a version's copies is
+/// known per direction only, so the version's last copy in each direction carries it.
 std::vector<Span> spans_of(const Trace& trace, const History& history) {
   std::vector<Span> spans;
   const auto lanes = static_cast<std::int64_t>(trace.data().streams.size());
@@ -171,7 +171,7 @@ std::vector<Span> spans_of(const Trace& trace, const History& history) {
   return spans;
 }
 
-/// Colours of lanes at a distance: kinds of spans, then causes of waits.
+/// Tiles of lanes for the coarser levels: kinds of spans, then causes of waits, decide the colour.
 std::vector<Tile> lane_tiles(const std::vector<Span>& spans) {
   std::vector<Tile> tiles;
   for (const Span& span : spans) {
@@ -210,7 +210,7 @@ Json lane_data(const Trace& trace, const History& history, DataBlocks& blocks) {
           {"levels", levels_of(pyramid(tiles, history.end - history.begin, Bytes{}), blocks)}};
 }
 
-/// Where forward, backward and optimizer begin and end: {"phase": 1, "begin_ns": 0, "end_ns": 5}.
+/// Begin and end of forward, backward and optimizer: {"phase": 1, "begin_ns": 0, "end_ns": 5}.
 Json phase_spans(const Trace& trace, const History& history) {
   constexpr std::size_t kMost = 400;
   Json all = Json::array();
@@ -232,7 +232,7 @@ Json phase_spans(const Trace& trace, const History& history) {
 
 Json trace_data(const Trace& trace, DataBlocks& blocks) {
   Rows buffers{{"kind", "size", "name", "maker", "before", "outlives"}};
-  std::vector<OpId> maker(trace.buffers().size());  // the first op that writes it
+  std::vector<OpId> maker(trace.buffers().size());  // by buffer: the first op that writes it
   for (std::size_t i = trace.ops().size(); i-- > 0;)
     for (const VersionId made : trace.made(OpId{i})) maker[trace.version(made).buffer.index()] = OpId{i};
   for (std::size_t i = 0; i < trace.buffers().size(); ++i) {

@@ -9,13 +9,13 @@
 
 namespace tidepool {
 
-/// Buffers, ops and uses: {"buffers": table, "ops": table, "uses": table, "strings": text, ...}. `uses` of a buffer are
-/// in the order of the ops; an op has as many as its column "uses" says.
+/// Buffers, ops and uses: {"buffers": table, "ops": table, "uses": table, "strings": text, ...}. The rows of `uses` are
+/// in the order of the ops; column "uses" of an op tells its number of rows.
 nlohmann::ordered_json trace_data(const Trace& trace, DataBlocks& blocks);
 
-/// Stays, spans of the lanes, memory over time and their coarser levels; lanes, phases and iterations by name and time.
-/// Addresses are as placed, except that gaps which no place ever touches are left out where a pool reserves segments;
-/// "breaks" says where: pairs of the address shown and the true one.
+/// Stays, spans of the lanes and memory over time with their coarser levels; then lanes, phases and iterations by name
+/// and time. Addresses are as placed. If a pool reserves segments, gaps that no place ever touches are left out;
+/// "breaks" tells where, as pairs of the shown and the true address.
 nlohmann::ordered_json run_data(const Trace& trace, const History& history, DataBlocks& blocks);
 
 }  // namespace tidepool

@@ -33,7 +33,7 @@ std::string repeated(std::string_view sign, std::size_t count) {
   return text;
 }
 
-/// The point of the largest sum in each column; what was there before where nothing changes.
+/// For each column the point with the largest sum; without a change in the column, the point before.
 std::vector<MemoryPoint> columns_of(const History& history, std::size_t columns) {
   std::vector<MemoryPoint> largest(columns);
   const Nanos duration = std::max(Nanos{1}, history.end - history.begin);
@@ -73,7 +73,7 @@ std::string memory_plot(const History& history, Bytes capacity, const ViewOption
     std::string line;
     std::size_t blank = 0;
     for (const MemoryPoint& point : points) {
-      // The kind whose part of the stack reaches this row.
+      // The kind whose part of the stacked bar covers this row.
       Bytes below;
       std::size_t kind = point.held.size();
       for (std::size_t k = 1; k <= point.held.size() && kind == point.held.size(); ++k) {
@@ -102,7 +102,7 @@ std::string bar(double part, std::size_t width, const ViewOptions& options) {
   return repeated(options.utf8 ? "█" : "#", static_cast<std::size_t>(part * static_cast<double>(width) + 0.5));
 }
 
-/// What the peak is made of, by kind.
+/// The bytes at the peak, by kind.
 std::string peak_text(const Trace& trace, const History& history, const ViewOptions& options) {
   const auto peak = std::max_element(history.memory.begin(), history.memory.end(),
                                      [](const MemoryPoint& a, const MemoryPoint& b) { return a.sum() < b.sum(); });
@@ -135,7 +135,7 @@ std::string peak_text(const Trace& trace, const History& history, const ViewOpti
   return out;
 }
 
-/// One thing that a lane does.
+/// One activity of a lane.
 struct Busy {
   std::size_t lane;
   Nanos begin, end;

@@ -1,4 +1,4 @@
-// A run as text: for a quick look over ssh.
+// A run as text, for a quick look in a terminal.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace tidepool {
 
 struct ViewOptions {
   std::size_t width = 80;
-  bool colour = false;  ///< letters of kinds in colours of their own
+  bool colour = false;  ///< a colour for each kind's letters
   bool utf8 = false;    ///< shades and lines instead of ASCII
 };
 
-/// Memory over time, each column the moment of its largest sum, stacked by kind; what the peak is made of and the
-/// largest buffers in it; what share of each column the lanes are busy.
+/// Memory over time, stacked by kind, where each column shows its largest sum; the bytes at the peak by kind, with the
+/// largest buffers; and for each lane the busy share of each column.
 std::string view_text(const Trace& trace, const History& history, Bytes capacity, const ViewOptions& options);
 
 }  // namespace tidepool

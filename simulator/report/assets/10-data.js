@@ -1,4 +1,4 @@
-// The numbers of the page: one JSON object, and compressed tables that are read when they are first wanted.
+// The data of the page: one JSON object, and compressed tables that are read at their first use.
 
 const content = JSON.parse(document.getElementById('content').textContent);
 
@@ -19,7 +19,7 @@ async function inflate(block) {
   return bytes;
 }
 
-// One column: differences with the sign in the lowest bit, all lowest bytes first.
+// Decodes one column: differences with the sign in the lowest bit, all lowest bytes first.
 function column(bytes, at, rows, width) {
   const values = new Float64Array(rows);
   let scale = 1;
@@ -51,7 +51,7 @@ async function readText(description) {
   return new TextDecoder().decode(await inflate(description.block));
 }
 
-// What is read once, when somebody first asks: get() is undefined until then, and `done` is called when it is there.
+// A value that is computed at its first use: get() is undefined until then; `done` is called when the value is there.
 class Lazy {
   constructor(read) {
     this.read = read;
@@ -97,7 +97,7 @@ const usesByBuffer = tables && new Lazy(async () => {
   return {first, op, order};
 });
 
-// Rectangles ordered by their begins, with the latest end of every 128, so that those of a window are found quickly.
+// Rectangles ordered by begin, with the latest end of every 128, so that those in a time window are found quickly.
 class Tiles {
   constructor(begin, end, first, last, kind) {
     Object.assign(this, {begin, end, first, last, kind, rows: begin.length});
@@ -105,7 +105,7 @@ class Tiles {
     for (let i = 0; i < this.rows; i++)
       if (end[i] > this.latest[i >> 7]) this.latest[i >> 7] = end[i];
   }
-  // Calls visit(row) for all that reach into [t0, t1).
+  // Calls visit(row) for all rectangles that overlap [t0, t1).
   visit(t0, t1, visit) {
     const stop = lowerBound(this.begin, t1);
     for (let block = 0; block << 7 < stop; block++) {
@@ -129,7 +129,7 @@ function scaled(values, factor) {
   return result;
 }
 
-// The first index whose value is not below.
+// The first index whose value is at least the given one.
 function lowerBound(values, value) {
   let low = 0, high = values.length;
   while (low < high) {
@@ -150,7 +150,7 @@ function lazyLevels(levels) {
   }));
 }
 
-// One run as the panes need it.
+// One run in the form that the panes need.
 class Run {
   constructor(description, index) {
     this.index = index;
@@ -186,7 +186,7 @@ class Run {
     });
     this.laneLevels = lazyLevels(data.lanes.levels);
     this.memory = data.memory.map(level => ({cell: level.cell_ns, points: new Lazy(() => readTable(level.points))}));
-    // When each op first ran; -1: it did not.
+    // By op: the time of its first run; -1: it did not run.
     this.opBegins = new Lazy(async () => {
       const [spans, ops] = await Promise.all([this.spans.load(), tables.ops.load()]);
       const begins = new Float64Array(ops.rows).fill(-1);

@@ -1,4 +1,4 @@
-// Numbers and names as people read them.
+// Numbers and names as texts for the reader.
 
 function fixed(value, digits) {
   return String(Number(value.toPrecision(digits)));
@@ -19,11 +19,11 @@ function timeText(ns, digits = 4) {
   return Math.round(ns) + ' ns';
 }
 
-// A time of a run; of one without durations, what was done until then.
+// A time of a run as text; for a run without durations, the number of events until then.
 function atText(time) { return counted ? 'event ' + countText(Math.round(time)) : timeText(time); }
 const counted = runs.some(run => run.data?.counted);
 
-// The same with as many digits as tell points apart that are `step` apart.
+// The same, with enough digits to tell apart points that are `step` apart.
 function momentText(ns, step) {
   if (counted) return atText(ns);
   const [unit, name] = state.full.t1 >= 1e10 ? [1e9, 's'] : state.full.t1 >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
@@ -62,7 +62,7 @@ function stringAt(id) {
   return strings && strings[id] ? strings[id] : '';
 }
 
-// The name of a buffer; of one that has none, that of the op that writes it first.
+// The name of a buffer; without a name, that of the op that writes it first.
 function bufferLabel(buffer) {
   const buffers = tables.buffers.get(), ops = tables.ops.get();
   if (!buffers || !ops) return '';
@@ -80,5 +80,5 @@ function opName(op) {
   return name ? `op ${op} (${name})` : `op ${op}`;
 }
 
-// The ids that tables hold plus one: 0 is the end of the step.
+// Tables hold ids plus one; 0 stands for the end of the step.
 function beforeText(plusOne) { return plusOne ? `before ${opName(plusOne - 1)}` : 'at the end of the step'; }

@@ -1,4 +1,4 @@
-// What is shown, and everything that depends on it being drawn again once per frame.
+// The state of the page. After a change, everything that depends on it is drawn again, once per frame.
 
 const state = {
   slots: [],             // indexes of runs, one or two
@@ -8,7 +8,7 @@ const state = {
   align: 'time',         // what the cursors of two runs share: 'time' or 'op'
   selected: null,        // {run, buffer, stay}
   full: {t0: 0, t1: 1, a1: 1, bytes: 1},
-  interacting: 0,        // until when frames must be quick
+  interacting: 0,        // time until which frames must be quick
 };
 
 const painters = new Set();
@@ -77,14 +77,14 @@ function fitToRuns() {
   };
 }
 
-// A capacity is drawn where it is near to what is used; one far above would flatten everything.
+// A capacity line is drawn only near the bytes in use: one far above would flatten the curve.
 function near(capacity, used) { return capacity !== undefined && capacity <= used * 1.6 ? capacity : 0; }
 function memoryLimit(run) { return near(run.row.capacity_bytes, Math.max(run.row.peak_bytes ?? 0, 1)); }
 function mapLimit(run) {
   return run.data.breaks.length ? 0 : near(run.row.capacity_bytes, Math.max(run.data.extent_bytes, 1));
 }
 
-// Colours that differ for colour-blind readers too (after P. Tol's schemes): buffers by kind, then lanes.
+// Colours that colour-blind readers can tell apart (after P. Tol's schemes): buffers by kind, then lanes.
 const KIND_COLOURS = ['#a5a5a0', '#4477aa', '#cc6677', '#aa4499', '#6aa978', '#ccbb44', '#66b5d6'];
 const KIND_NAMES = ['unknown', 'parameters', 'gradients', 'optimizer state', 'activations', 'workspace', 'input'];
 const LANE_COLOURS = {

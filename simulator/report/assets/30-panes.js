@@ -40,7 +40,7 @@ class Pane {
     this.g.rect(this.left, top, Math.max(0, width), bottom - top);
     this.g.clip();
   }
-  // Ticks at round sizes between two ends, with labels to the left.
+  // Draws ticks at round values between two ends, with labels to the left.
   byteAxis(low, high, top, bottom) {
     const g = this.g, step = niceBytes((high - low) / Math.max(2, (bottom - top) / 44));
     g.textAlign = 'right';
@@ -87,7 +87,7 @@ function niceTime(raw) {
   return [1, 2, 5, 10].map(m => m * power).find(step => step >= raw) ?? 10 * power;
 }
 
-// The time of a run that corresponds to the cursor: the same time, or where the same op runs.
+// The time of a run that corresponds to the cursor: the same time, or the time of the same op.
 function cursorTime(run) {
   const cursor = state.cursor;
   if (!cursor || !run.data) return null;
@@ -96,11 +96,11 @@ function cursorTime(run) {
   return op !== null && begins && begins[op] >= 0 ? begins[op] : null;
 }
 
-// The op of the program that is running or has run last.
+// The op of the program that is running, or else the last one that ran.
 function opAt(run, time) {
   const begins = run.opBegins.get();
   if (!begins) return null;
-  let low = 0, high = begins.length;  // first that begins later, or never began
+  let low = 0, high = begins.length;  // the first op that begins later, or never began
   while (low < high) {
     const middle = (low + high) >> 1;
     if (begins[middle] >= 0 && begins[middle] <= time) low = middle + 1; else high = middle;
@@ -108,7 +108,7 @@ function opAt(run, time) {
   return low > 0 ? low - 1 : null;
 }
 
-// The coarsest level that still looks the same at this scale; one coarser while frames are slow.
+// The coarsest level that looks the same at this scale; while frames are slow, one level coarser.
 function levelFor(levels, finest, timePerPixel, share) {
   const quick = performance.now() < state.interacting && frames.cost > 22 ? 2 : 1;
   let chosen = finest;
@@ -144,7 +144,7 @@ class MemoryPane extends Pane {
     const kinds = content.tables.buffer_kinds;
     const from = Math.max(0, lowerBound(points.time, state.t0) - 1);
     const to = Math.min(points.rows, lowerBound(points.time, state.t1) + 1);
-    // For each pixel column the row with the largest sum: of its changes, or what was resident when it began.
+    // For each pixel column, the row with the largest sum: of the changes in the column, or of the state at its start.
     const columns = Math.ceil(this.plotWidth), rows = new Int32Array(columns + 1);
     const sumAt = row => { let sum = 0; for (const kind of kinds) sum += points[kind][row]; return sum; };
     for (let c = 0, row = from; c <= columns; c++) {
@@ -184,7 +184,7 @@ class MemoryPane extends Pane {
     g.textAlign = 'left';
     g.fillText('Memory, by kind of buffer', this.left, 10);
   }
-  // A line across at so many bytes. Returns the room that its label takes at the right.
+  // Draws a horizontal line at a number of bytes. Returns the width of its label at the right.
   rule(bytes, y, label, colour, dash, top, inset) {
     if (bytes === undefined || y(bytes) < top - 2) return 0;
     const g = this.g, at = Math.round(y(bytes)) + 0.5;
@@ -205,7 +205,7 @@ class MemoryPane extends Pane {
     g.fillText(text, right, at - 8);
     return width + 16;
   }
-  // Where forward, backward and optimizer, and iterations, begin.
+  // Marks the begins of forward, backward and optimizer, and of iterations.
   phases(top, bottom) {
     const g = this.g;
     g.textAlign = 'left';
@@ -236,7 +236,7 @@ class MemoryPane extends Pane {
       g.setLineDash([]);
     }
   }
-  // Bytes by kind at a time: what was resident from the last change on.
+  // Bytes by kind at a time: the state after the last change.
   at(time) {
     const level = this.run.memory.find(l => l.points.value) ?? this.run.memory[0];
     const points = level.points.get();
@@ -301,7 +301,7 @@ class MapPane extends Pane {
     const labelled = [];
     lists.forEach((list, k) => {
       g.fillStyle = KIND_COLOURS[k];
-      // What the last rectangle of this kind covers is not drawn again.
+      // A rectangle that the last one of its kind covers is not drawn.
       let drawnX0 = 0, drawnY0 = 0, drawnX1 = 0, drawnY1 = 0;
       for (const i of list) {
         // Whole pixels: quick to fill, and without seams between neighbours.
@@ -312,7 +312,7 @@ class MapPane extends Pane {
         if (x0 >= drawnX0 && y0 >= drawnY0 && x1 <= drawnX1 && y1 <= drawnY1) continue;
         drawnX0 = x0; drawnY0 = y0; drawnX1 = x1; drawnY1 = y1;
         const width = x1 - x0, height = y1 - y0;
-        // Neighbours stay apart where there is room for a line between them.
+        // Neighbours get a line between them if there is room for it.
         g.fillRect(x0, y0, width > 4 ? width - 1 : width, height > 4 ? height - 1 : height);
         if (exact && width > 56 && height > 13) labelled.push([i, x0, y0, width, height]);
         frames.rectangles++;
@@ -344,7 +344,7 @@ class MapPane extends Pane {
     }
     g.lineWidth = 1;
   }
-  // The stay at a place of the picture, or null.
+  // The stay at a point of the picture, or null.
   hit(x, y) {
     const tiles = this.run.finestMap.get();
     if (!tiles || !this.run.data.addresses) return null;
@@ -420,7 +420,7 @@ class LanesPane extends Pane {
       g.fillText(text, Math.max(this.x(begin), this.left) + 3, top + lane * LANE_HEIGHT + LANE_HEIGHT / 2);
     });
   }
-  // The span at a place of the picture, or null; with whether it is its wait.
+  // The span at a point of the picture and whether the point is in its waiting time, or null.
   hit(x, y) {
     const tiles = this.run.finestLanes.get(), spans = this.run.spans.get();
     if (!tiles || !spans) return null;

@@ -1,11 +1,11 @@
-// What the mouse, fingers and keys do on a pane, and what is said about the place under the cursor.
+// Mouse, touch and keys on a pane, and the text about the point under the cursor.
 
 const tip = h('div', {class: 'tip', role: 'status', hidden: true});
 
 function listen(pane) {
   const canvas = pane.canvas;
-  const held = new Map();  // where the mouse or up to two fingers are, while they are down
-  let grip = null;         // the same and the window, when the last of them came or went
+  const held = new Map();  // positions of the mouse, or of up to two fingers, while they are down
+  let grip = null;         // these positions and the window when the last pointer came or left
   let moved = false;
   const regrip = () => {
     grip = held.size ? {...placeOf([...held.values()]), t0: state.t0, t1: state.t1, a0: state.a0, a1: state.a1} : null;
@@ -41,7 +41,7 @@ function listen(pane) {
   canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
   canvas.addEventListener('dblclick', showAll);
   canvas.addEventListener('wheel', event => {
-    // Without a modifier the page scrolls, unless the pane has been clicked.
+    // Without a modifier key the page scrolls, unless the pane has been clicked.
     if (!event.ctrlKey && !event.metaKey && !event.altKey && document.activeElement !== canvas) return;
     event.preventDefault();
     const factor = Math.exp(Math.max(-200, Math.min(200, event.deltaY)) * 0.0022);
@@ -58,13 +58,13 @@ function listen(pane) {
   canvas.addEventListener('keydown', event => { if (key(pane, event)) { event.preventDefault(); tip.hidden = true; } });
 }
 
-// Where one or two pointers are: their middle, and how far apart they are along each axis.
+// The position of one or two pointers: their middle, and their distance along each axis.
 function placeOf([first, last = first]) {
   return {x: (first.x + last.x) / 2, y: (first.y + last.y) / 2, dx: Math.abs(first.x - last.x), dy: Math.abs(first.y - last.y)};
 }
 
-// Moves the window so that what was held stays under the pointers. Fingers that part zoom in time; on the map, which has
-// two axes, along those on which they were apart.
+// Moves the window so that the points that were touched stay under the pointers. Two fingers that part zoom in time; on
+// the map, which has two axes, they zoom along the axes on which they were apart.
 function drag(pane, grip, place) {
   const map = pane.name === 'map', apart = at => map ? at.dx : Math.hypot(at.dx, at.dy);
   const factor = (before, now, across) => before * 3 > across ? before / Math.max(now, 12) : 1;
@@ -78,7 +78,7 @@ function drag(pane, grip, place) {
   setAddresses(a0, a0 + height);
 }
 
-// Keys of a focused pane. True if it was one.
+// Handles keys of a focused pane. Returns true if the key was one of them.
 function key(pane, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const span = state.t1 - state.t0, height = state.a1 - state.a0, step = event.shiftKey ? 0.5 : 0.1;

@@ -1,4 +1,5 @@
-// The life of the selected buffer or op: where it was, who used it and how we know, what the policy did with it and why.
+// The life of the selected buffer or op: its places, its users with the evidence, and the policy's actions with
+// reasons.
 
 const inspector = h('aside', {class: 'inspector', 'aria-live': 'polite', 'aria-label': 'Selection'});
 const MOST_ROWS = 120;
@@ -50,7 +51,7 @@ function rowsTable(head, rows) {
            rows.length > shown.length ? h('p', {class: 'soft'}, `… and ${countText(rows.length - shown.length)} more`) : null);
 }
 
-// What happened to a buffer in one run, in order of time: [ns, what].
+// Events of a buffer in one run in order of time: [ns, text].
 function eventsOf(run, buffer, stays, spans) {
   const events = [];
   for (let i = 0; i < stays.rows; i++) {

@@ -1,14 +1,14 @@
-// What memory costs: overhead against capacity for every policy, with the bounds that none can beat.
+// Frontiers: overhead against capacity for every policy, with the bounds that no plan can beat.
 
 const LINE_COLOURS = ['#0077bb', '#cc3311', '#009988', '#ee8833', '#aa3377', '#6a7f2a', '#33aadd', '#885522'];
-const HIGHEST = 10;  // overheads above would flatten all others
+const HIGHEST = 10;  // larger overheads are not drawn: they would flatten all other lines
 
-// 0 at none, 1 at 9 %, 2 at 99 %.
+// The height of an overhead: 0 without any, 1 at 9 %, 2 at 99 %.
 function heightOf(overhead) { return Math.log10(1 + 100 * Math.max(0, overhead)); }
 
-// The lines in the order of the legend. At each capacity the best has `best`; of equal ones the one that is best most
-// often, then the one that ended well most often. These come first and have colours; others are grey until they are
-// pointed at.
+// The lines in the order of the legend. At each capacity one of the best lines gets `best`: the one that is best at
+// most capacities, then the one that ended well at most. Lines with `best` come first and have colours; the others are
+// grey until the pointer is on them.
 function rankLines(lines, columns, good) {
   const leads = (line, i) => good(line.cells[i]) && lines.every(other => !good(other.cells[i]) || other.cells[i] >= line.cells[i] - 1e-12);
   const ranked = lines.map(line => ({line, best: false, score: columns.filter(i => leads(line, i)).length,
@@ -40,7 +40,7 @@ function frontierFigure(frontier, allPools) {
   const y = overhead => H - bottom - heightOf(overhead) / tallest * (H - top - bottom);
   const svg = h('svg:svg', {viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `Overhead against memory, ${title}`});
 
-  // Bounds first. Below the lowest of them is where no plan can be, whatever it may do.
+  // Bounds first. Below the lowest bound there is no plan of any kind.
   const boundHeight = cell => typeof cell === 'number' && isFinite(cell) ? y(Math.min(cell, HIGHEST)) : top;
   const pathOf = points => points.map(([px, py], i) => `${i ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join(' ');
   const lowest = limited.map(([capacity, i]) => [x(capacity), frontier.bounds.map(bound => bound.cells[i]).filter(cell => cell !== null)])
@@ -70,7 +70,7 @@ function frontierFigure(frontier, allPools) {
 
   const ranked = rankLines(lines, limited.map(([, i]) => i), good);
   const labels = [];
-  // The name of the line that is pointed at, above its last point.
+  // The name of the line under the pointer, above the line's last point.
   const pointedName = h('svg:text', {class: 'label pointed-name end'});
   ranked.forEach(({line, best}, rank) => {
     const colour = best ? LINE_COLOURS[rank % LINE_COLOURS.length] : 'var(--faint)';
@@ -96,7 +96,7 @@ function frontierFigure(frontier, allPools) {
     svg.append(group);
     labels.push({line, colour, rank, last, group});
   });
-  // The legend to the right, above the ticks' height: best first, each with where it ends and why.
+  // The legend at the right, above the ticks: best line first, each with the capacity at which it ends and the reason.
   const room = Math.floor((H - bottom - top) / 16) - 1 - (lowest.length ? 1 : 0) - frontier.bounds.length;
   const shown = labels.length > room ? labels.slice(0, room - 1) : labels;
   shown.forEach(({line, colour, rank, last, group}, i) => {

@@ -1,4 +1,4 @@
-// What was run, how it ended, why memory did not suffice, and how all of this was made.
+// The runs and their outcomes, why a run was out of memory, and how the report was made.
 
 function runsSection() {
   if (!runs.length) return null;
@@ -24,7 +24,7 @@ function runsSection() {
       runs.filter(run => run.row.message).map(run => h('p', {class: 'message'}, h('strong', {}, `${run.row.policy} on ${run.row.pool}: `), run.row.message)));
 }
 
-// Why a run was out of memory.
+// The analysis of a run that was out of memory.
 function autopsyOf(run) {
   const a = run.autopsy;
   const cheapest = a.remedies.find(r => r.outcome === 'ok');
@@ -58,7 +58,7 @@ function addressStrip(run, a) {
     for (let row = 0; row < table.rows;) {
       const first = row, kind = kindOf(row);
       let end = table.offset[row] + table.held[row];
-      // Where there are many, neighbours that would look the same are one.
+      // With many buffers, neighbours that look the same become one rectangle.
       for (row++; !few && row < table.rows && kindOf(row) === kind && table.offset[row] - end < a.capacity_bytes / 4000; row++)
         end = table.offset[row] + table.held[row];
       const width = (end - table.offset[first]) * scale;

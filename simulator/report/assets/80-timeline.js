@@ -1,4 +1,4 @@
-// One or two runs beside each other, with one window in time and one cursor.
+// One or two runs side by side, with one time window and one cursor.
 
 class Slot {
   constructor(run, position) {
@@ -47,7 +47,7 @@ function buildSlots() {
   showAll();
 }
 
-// The whole of time in one strip, with the window in it.
+// A strip with all of the time, and the window in it.
 const overview = h('canvas', {class: 'overview', tabindex: -1, 'aria-hidden': 'true'});
 function paintOverview() {
   if (!slots.some(slot => slot.run.data)) return;

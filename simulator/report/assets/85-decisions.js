@@ -1,6 +1,6 @@
-// What the policies decided, a row for each answer, as `simulate --explain` prints it.
+// Decisions of the policies, one row for each answer, as `simulate --explain` prints them.
 
-const MOST_DECISIONS = 200;  // rows at once
+const MOST_DECISIONS = 200;  // rows shown at once
 
 function decisionsSection() {
   const explained = runs.filter(run => run.decisions);

@@ -1,4 +1,4 @@
-// Puts the page together.
+// Builds the page.
 
 const help = h('dialog', {class: 'help', 'aria-label': 'Keys'}, h('h2', {}, 'Keys'), facts([
   ['← →', 'pan in time (with Shift: by half a window)'], ['↑ ↓', 'pan in addresses'], ['+ −', 'zoom in time'], ['] [', 'zoom in addresses'],
@@ -24,8 +24,8 @@ document.addEventListener('keydown', event => {
   else if (event.key === 'o') toggleAlign();
 });
 
-// The two runs that are opened beside each other: `none`, which keeps everything, and `tide`, where it was run; else, and
-// in the place of a `none` that there is not, the first of those that ended well, then of those that have something to show.
+// The two runs that the page opens side by side: `none`, which keeps everything, and `tide`. Without `tide`, or in
+// place of a missing `none`: the first runs that ended well, then the first that have data.
 function openedRuns() {
   const others = [...runs.filter(run => run.ok && run.data), ...runs.filter(run => !run.ok && run.data), ...runs.filter(run => !run.data)];
   const shown = policy => runs.find(run => run.row.policy === policy && run.data);
@@ -64,7 +64,7 @@ function start() {
   addEventListener('afterprint', () => { printing = false; document.documentElement.classList.remove('printing'); readTheme(); redraw(); });
 }
 
-// For scripts that look at the page: resolves when everything asked for has been read and drawn.
+// For scripts that read the page: resolves when all requested data has been read and drawn.
 async function settled() {
   do {
     await Promise.all(pending);
