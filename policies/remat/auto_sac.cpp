@@ -13,13 +13,13 @@
 namespace tidepool {
 namespace {
 
-/// Checkpoints modules selectively: an integer program says which modules and how many bytes each gives up, so that the
-/// peak of the backward phase fits the capacity (see choose_modules); then, in each, which ops keep their outputs is a
-/// knapsack (keep_best) or greedy (keep_greedily). What existed before the step and is neither a parameter nor a
-/// gradient is taken off the capacity first. The output of a module's last op stays, since others hold it. Unlike in
-/// PyTorch, outputs that the backward phase does not read are never kept, and what was given up comes back op by op when
-/// it is needed, not all of a module at once. Where the trace names no modules or no choice fits, nothing is given up:
-/// name an online policy behind it ("auto-sac+dtr"). Sizes are sums of bytes.
+/// Selective checkpoints by module. An integer program chooses modules and the bytes that each gives up, so that the
+/// peak of the backward phase fits the capacity (see choose_modules). In each module, a knapsack (keep_best) or a
+/// greedy rule (keep_greedily) chooses the ops that keep their outputs. Content from before the step that is neither a
+/// parameter nor a gradient is subtracted from the capacity first. The output of a module's last op stays, since other
+/// modules hold it. Differences from PyTorch: outputs that the backward phase does not read are never kept, and dropped
+/// outputs come back op by op when they are needed, not all of a module at once. If the trace names no modules or no
+/// choice fits, nothing is given up: add an online policy ("auto-sac+dtr"). Sizes are sums of bytes.
 /// Source: PyTorch 2.15, torch/distributed/_tools/sac_ilp.py; pull request 140410 for the greedy rule.
 class AutoSac final : public DraftPolicy {
  public:

@@ -11,14 +11,14 @@
 namespace tidepool {
 namespace {
 
-/// Keeps, of what the forward phase saves for the backward phase, a part of at most `budget` of its bytes whose
-/// producers take most time, and drops the rest after its last use in the forward phase:
+/// Of the outputs that the forward phase saves for the backward phase, keeps those whose producers take most time, up
+/// to a part `budget` of all their bytes, and drops the rest after their last use in the forward phase:
 ///   max sum of r_i x_i  subject to  sum of m_i x_i <= budget * sum of m_i,  x_i in {0, 1}
-/// r_i the time of the op that makes i, m_i its bytes. What it limits is not the peak: a recomputation needs what lies
-/// before it again, and what comes back stays until it has been used. The capacity plays no part. Plans as the solver.
-/// Source: PyTorch 2.4, torch._functorch.config.activation_memory_budget and its solvers (greedy, ilp, dp); there, too,
-/// r_i leaves out what i depends on. Views and cheap ops are no exception here, and dp rounds sizes up, not to the
-/// nearest part.
+/// r_i the time of the op that makes i, m_i its bytes. This does not limit the peak: a recomputation also needs the
+/// outputs before it, and outputs that come back stay until they are used. The capacity has no influence. The time to
+/// plan is the solver's. Source: PyTorch 2.4, torch._functorch.config.activation_memory_budget and its solvers (greedy,
+/// ilp, dp), where r_i is the op's own time, too. Differences: views and cheap ops are treated like all others, and dp
+/// rounds sizes up, not to the nearest part.
 class BudgetKnapsack final : public DraftPolicy {
  public:
   BudgetKnapsack(double budget, std::string solver) : budget_{budget}, solver_{std::move(solver)} {}

@@ -10,13 +10,13 @@
 namespace tidepool {
 namespace {
 
-/// Decides for groups of ops what each leaves in memory and what is run again in front of each, by an integer program
-/// over all groups at all points in time, or by its relaxation with two-phase rounding (see solve_exactly and
-/// solve_by_rounding), which is solved up to three times. The groups are those of condense(): programs grow with their
-/// square, times with about their cube, so some fifty are within reach. Only what forward groups make is dropped; sizes
-/// are sums of bytes, so name an online policy behind it ("checkmate+dtr"). Where nothing fits, capacity is added in
-/// steps until something does. With solve=ilp the result is the same from run to run unless the limit cuts the solver
-/// off, and where it finds nothing the relaxation is rounded instead.
+/// Decides for groups of ops which outputs stay in memory and which ops run again before each group. An integer program
+/// over all groups at all points in time decides this, or its relaxation with two-phase rounding, which is solved up to
+/// three times (see solve_exactly and solve_by_rounding). The groups are those of condense(): programs grow with the
+/// square of their number and times with about the cube, so some fifty are feasible. Only outputs of forward groups are
+/// dropped. Sizes are sums of bytes, so add an online policy ("checkmate+dtr"). If nothing fits, the capacity is raised
+/// in steps until something does. With solve=ilp the result is the same in every run unless the time limit stops the
+/// solver; if the solver finds nothing, the relaxation is rounded instead.
 /// Paper: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020.
 class Checkmate final : public DraftPolicy {
  public:
@@ -32,7 +32,7 @@ class Checkmate final : public DraftPolicy {
     if (most <= spec.capacity) return {};
     KeepSolution solution;
     if (exact_) solution = solve_exactly(graph, spec.capacity, {.time = limit_});
-    // Where nothing fits, the least capacity that is enough, in steps.
+    // If nothing fits, find the least capacity that is enough, in steps.
     for (int step = 0; !solution.schedule && step <= kSteps; ++step)
       solution = solve_by_rounding(graph, spec.capacity + (most - spec.capacity) / kSteps * step);
     if (!solution.schedule) return {};

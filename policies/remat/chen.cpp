@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// Every k-th input of n stages is kept, k = floor(sqrt(n)).
+/// Keeps every k-th input of n stages, k = floor(sqrt(n)).
 ChainSequence by_root(const Chain& chain) {
   const auto each = static_cast<std::size_t>(std::sqrt(static_cast<double>(chain.size())));
   std::vector<std::size_t> starts;
@@ -18,8 +18,8 @@ ChainSequence by_root(const Chain& chain) {
   return in_segments(chain.size(), starts);
 }
 
-/// A segment ends when what its stages save passes a budget b (algorithm 3). All b that make a difference are tried in
-/// about 2 sqrt(n) steps: the sum of all saved bytes by 1, 2, ...
+/// A segment ends when the bytes that its stages save exceed a limit b (algorithm 3). About 2 sqrt(n) values of b are
+/// tried: the sum of all saved bytes divided by 1, 2, ...
 ChainSequence greedy(const Chain& chain, Bytes room) {
   Bytes total;
   for (const Stage& stage : chain.stages) total += stage.options[0].saved;
@@ -38,7 +38,7 @@ ChainSequence greedy(const Chain& chain, Bytes room) {
   return best.take();
 }
 
-/// Segments of segments: k checkpoints divide a segment, and each part is divided in turn. All k up to n are tried.
+/// Nested segments: k checkpoints divide a segment, and each part is divided in turn. All k up to n are tried.
 ChainSequence recursive(const Chain& chain, Bytes room) {
   BestOrder best{chain, room};
   for (std::size_t k = 1; k < std::max<std::size_t>(chain.size(), 2); ++k)
@@ -46,11 +46,11 @@ ChainSequence recursive(const Chain& chain, Bytes room) {
   return best.take();
 }
 
-/// Sublinear memory on a chain of n stages: keeps the inputs of some stages (checkpoints), and runs what lies between
-/// two of them again, as a whole, when the backward phase comes to it. sqrt: about sqrt(n) equal segments, whatever the
-/// capacity: O(sqrt(n)) memory, one forward phase more. greedy: segments of equal saved bytes, as few as fit.
-/// recursive: O(k log_{k+1} n) memory, O(n log_{k+1} n) time, the k that fits best. The chain is that of linearise();
-/// sqrt-n does the same as greedy on all ops, chain or not. Plans in O(n^2). Paper: Chen, Xu, Zhang, Guestrin,
+/// Sublinear memory on a chain of n stages: keeps the inputs of some stages (checkpoints). When the backward phase
+/// reaches the stages between two of them, these run again as a whole. sqrt: about sqrt(n) equal segments, whatever the
+/// capacity: O(sqrt(n)) memory, one more forward phase. greedy: segments of equal saved bytes, as few as fit.
+/// recursive: O(k log_{k+1} n) memory, O(n log_{k+1} n) time, with the k that fits best. The chain is that of
+/// linearise(); sqrt-n does the same as greedy for any graph of ops. Plans in O(n^2). Paper: Chen, Xu, Zhang, Guestrin,
 /// "Training Deep Nets with Sublinear Memory Cost", 2016, sections 4.1, 4.3, 4.4.
 ChainSequence choose(const std::string& scheme, const Chain& chain, Bytes room) {
   if (scheme == "sqrt") return by_root(chain);

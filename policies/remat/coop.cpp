@@ -14,8 +14,8 @@
 namespace tidepool {
 namespace {
 
-/// Union-find over evicted versions, as OneFlow keeps it: an evicted version joins the sets of the evicted inputs and
-/// outputs of the op that makes it, times add up; when it is recomputed its time is taken off, and no set is split.
+/// Union-find over evicted versions, as in OneFlow: an evicted version joins the sets of the evicted inputs and outputs
+/// of its producer, and times add up. When a version is recomputed, its time is subtracted; sets are not split.
 class EvictedSets {
  public:
   void reset(const Trace& trace) {
@@ -61,7 +61,7 @@ class EvictedSets {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// The inputs and the other outputs of the op that makes v.
+  /// Visits the inputs and the other outputs of the op that makes v.
   template <class Visit>
   void for_each_neighbour(const View& view, VersionId v, Visit visit) const {
     const OpId producer = view.trace().version(v).producer;
@@ -74,21 +74,21 @@ class EvictedSets {
     return node;
   }
 
-  std::vector<std::uint32_t> first_;    // by op: into roots_, and one more
-  std::vector<VersionId> roots_;        // what ops read and write, in the order of their uses
+  std::vector<std::uint32_t> first_;    // by op, and one more: index into roots_
+  std::vector<VersionId> roots_;        // versions that ops read and write, in the order of their uses
   std::vector<std::uint32_t> node_of_;  // by version
   std::vector<std::uint32_t> parents_;
   std::vector<Nanos> times_;  // of the set, at its root
 };
 
-/// Coop's sliding window: evicts the contiguous run of buffers that makes the room at the least
+/// Coop's sliding window: evicts the contiguous range of buffers that makes enough room with the least
 ///   sum of N(t) / staleness(t),   N(t) = c(t) + sum over evicted inputs and outputs u of t's producer of the larger of
 ///                                        the time of u's set of evicted versions and c(u),
-/// costs and staleness in ns of compute time; a window spans free memory (at no cost) but nothing that must stay. One
-/// request, one pass over all pieces, each cost evaluated once. Meant for pools with one arena; the pool `two-ended` is
-/// its cheap tensor partitioning. In-place writes keep their address and the old content recomputable on every pool.
-/// With window=exact, windows that end with the last piece are shrunk too, and costs that are not additive are counted
-/// again in each of them: an evicted input or output inside the window adds its own cost.
+/// costs and staleness in ns of compute time. A window may contain free memory (at no cost) but nothing that must stay.
+/// A request takes one pass over all pieces, and computes each cost once. Meant for pools with one arena; the pool
+/// `two-ended` is Coop's cheap tensor partitioning. On every pool an in-place write keeps the address, and the old
+/// content can be recomputed. With window=exact, windows that end with the last piece are shrunk too, and costs that
+/// are not additive are computed for each window: an evicted input or output inside the window adds its own cost.
 /// O(pieces) per request; exact: O(pieces + sum of the windows' lengths).
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c, core/vm/remat.
 class Coop final : public Policy, public Explainer {
@@ -127,7 +127,7 @@ class Coop final : public Policy, public Explainer {
     for_each_priced(view, request, [&](const Window& window) {
       all.emplace_back(Key{window.cost, all.size()}, RankedVersions{.versions = members(window), .score = window.cost});
     });
-    evaluations_ = evaluations;  // those of the run only
+    evaluations_ = evaluations;  // without those for the explanation
     return rank("sum of cost / time since the last use over a window", std::move(all), std::less<Key>{});
   }
 
@@ -160,7 +160,7 @@ class Coop final : public Policy, public Explainer {
     if (view.capacity() > top) stretches_.push_back({view.capacity() - top, 0, {}, false});
   }
 
-  /// Calls visit(Window) for every window of the listed stretches that makes the room, with what it costs.
+  /// Calls visit(Window) with its cost, for every window of the listed stretches that makes enough room.
   template <class Visit>
   void for_each_priced(const View& view, const Request& request, Visit visit) {
     for_each_window(stretches_, request.size, !contiguous_, [&](Window window) {
@@ -185,7 +185,7 @@ class Coop final : public Policy, public Explainer {
     return per_staleness(view, v, by_classes_ ? classes_.of(view, v) : sets_.neighbour_cost(view, v));
   }
 
-  /// The cost of evicting a whole window, its members counting as each other's evicted neighbours.
+  /// The cost of evicting a whole window, whose members count as each other's evicted neighbours.
   double cost_together(const View& view, const Window& window) {
     ++window_count_;
     const auto member = [&](VersionId v) { return in_window_[v.index()] == window_count_; };
@@ -213,7 +213,7 @@ class Coop final : public Policy, public Explainer {
   EvictedClasses<false> classes_;
   std::vector<Stretch> stretches_;
   std::vector<bool> mutated_;             // by buffer
-  std::vector<std::uint64_t> in_window_;  // by version: the last window that it was seen in
+  std::vector<std::uint64_t> in_window_;  // by version: the last window that contained it
   std::uint64_t window_count_ = 0;
   std::int64_t evaluations_ = 0;
 };

@@ -15,8 +15,8 @@ namespace {
 /// Drops, one at a time until the request fits, the buffer with the least
 ///   (cost(b) + sum over the classes of b's absent neighbours of the class's cost) /
 ///   ((size(b) + free bytes beside it) * staleness(b)),
-/// costs and staleness in ns, sizes in bytes: what evicting it makes free in one piece. Of equal ones the one at the
-/// lowest address. Meant for pools with one arena. O(buffers) per eviction.
+/// costs and staleness in ns. The denominator has the bytes that evicting b makes free in one piece. Of equal buffers
+/// the one at the lowest address is dropped. Meant for pools with one arena. O(buffers) per eviction.
 /// Paper: Hu et al., "MegTaiChi", ICS 2022 (DTE); here with the classes of dtr-eq, as in OneFlow's comparison with Coop
 /// (25c8978c, core/vm/remat, ONEFLOW_REMAT_HEURISTIC_DTE).
 class Dte final : public Policy, public Explainer {
@@ -54,7 +54,7 @@ class Dte final : public Policy, public Explainer {
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  private:
-  /// Calls visit(version, value) for what may go, by address.
+  /// Calls visit(version, value) for the droppable versions, by address.
   template <class Visit>
   void for_each_candidate(const View& view, Visit visit) {
     const std::vector<Piece>& pieces = pieces_.in_order(view);
@@ -66,7 +66,7 @@ class Dte final : public Policy, public Explainer {
     }
   }
 
-  /// What evicting a piece makes free in one piece.
+  /// Bytes that evicting a piece makes free in one address range.
   Bytes gain(const std::vector<Piece>& pieces, std::size_t i, Bytes capacity) const {
     if (!beside_) return pieces[i].end - pieces[i].begin;
     const Bytes below = i > 0 ? pieces[i - 1].end : Bytes{};

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Dynamic Tensor Rematerialization without a look at the neighbours: drops the buffer with the least
+/// Dynamic Tensor Rematerialization without neighbours: drops the buffer with the least
 ///   h_local(b) = cost(b) / (size(b) * staleness(b)),
 /// cost in ns of the op that makes b, size in bytes, staleness in ns since an op last asked for b.
 /// O(log n) amortised per change of a buffer's state and per eviction.

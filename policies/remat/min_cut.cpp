@@ -14,18 +14,18 @@
 namespace tidepool {
 namespace {
 
-/// Keeps for the backward phase what a minimum cut of the step's graph says and drops the rest of the forward phase's
-/// outputs after their last use there: cheap operators run again, dear ones do so only where `budget` asks for it (see
-/// Partitioner). With budget=auto, the largest of 1, 0.95, ... 0 whose plan fits the capacity by a sum of bytes in which
-/// what was dropped is back when it is first read again; if none does, the one with the least peak. The graph is that of
-/// the trace (see joint_graph): where it leaves out views, or its names are no operators of PyTorch, those rules do not
-/// apply. Unlike in PyTorch, nothing is fused, and what was dropped comes back op by op. A few maximum flows for each
-/// budget tried.
+/// A minimum cut of the step's graph chooses the outputs of the forward phase to keep for the backward phase; the
+/// others are dropped after their last use in the forward phase. Cheap operators run again, expensive ones only where
+/// `budget` asks for it (see Partitioner). budget=auto takes the largest of 1, 0.95, ... 0 whose plan fits the
+/// capacity, by a sum of bytes in which a dropped output is back when it is first read again; if none fits, the one
+/// with the least peak. The graph is that of the trace (see joint_graph): rules about views and operators do not apply
+/// if the trace leaves out views or its names are not PyTorch's operators. Differences from PyTorch: nothing is fused,
+/// and dropped outputs come back op by op. Plans with a few maximum flows for each budget tried.
 /// Source: PyTorch 2.15, torch._functorch.partitioners.min_cut_rematerialization_partition and
 /// torch._functorch.config.activation_memory_budget.
 class MinCut final : public DraftPolicy {
  public:
-  /// @param budget  none: found by the capacity
+  /// @param budget  none: chosen by the capacity
   MinCut(std::optional<double> budget, KnapsackSolver solver) : budget_{budget}, solver_{solver} {}
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {

@@ -48,7 +48,7 @@ class RandomDrop final : public Policy, public Explainer {
   std::mt19937_64 generator_;
   std::vector<VersionId> candidates_;
   VersionId drawn_;
-  std::vector<std::size_t> place_in_;  // in candidates_, by version
+  std::vector<std::size_t> place_in_;  // by version: its index in candidates_
 };
 
 const RegisterPolicy kRegistered{{.name = "random",

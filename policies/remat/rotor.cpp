@@ -9,16 +9,16 @@ namespace tidepool {
 namespace {
 
 /// The persistent order of the step's chain of stages that takes least time within the capacity, by the dynamic program
-/// of Rotor (see there); if there is none, the one within the least capacity for which there is. The chain is that of
-/// linearise(): a network that is no chain is cut at its articulation points, and what lies between two is one stage.
-/// Plans in O(slots * stages^3). With a pool of addresses, name an online policy behind it: "rotor+dtr-eq".
+/// of the paper. If no order fits, the one for the least capacity that has one. The chain is that of linearise(): a
+/// network that is no chain is cut at its articulation points, and all ops between two of them are one stage.
+/// Plans in O(slots * stages^3). With a pool of addresses, add an online policy: "rotor+dtr-eq".
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019.
 ChainSequence best_persistent(const Chain& chain, Bytes room, int slots) {
   if (auto within = Rotor{chain, room, slots}.sequence(room)) return *within;
   ChainSequence everything = save_all(chain);
   const Rotor rotor{chain, cost_of(chain, everything)->peak, slots};
   if (const auto least = rotor.least_capacity()) return *rotor.sequence(*least);
-  return everything;  // rounded up to slots, not even that fits
+  return everything;  // with sizes rounded up to slots, not even this order fits
 }
 
 const RegisterPolicy kRegistered{

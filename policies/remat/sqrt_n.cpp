@@ -10,18 +10,18 @@
 namespace tidepool {
 namespace {
 
-/// A saved version and where it lies.
+/// A saved version and the segment that it lies in.
 struct Kept : Saved {
   std::uint32_t segment = 0;
 };
 
 struct Checkpoints {
   std::vector<Action> drops;
-  Bytes peak;       // by a sum of bytes
-  Nanos recompute;  // of what is dropped
+  Bytes peak;       // as a sum of bytes
+  Nanos recompute;  // of the dropped versions
 };
 
-/// Cuts the forward phase of any op graph into segments and finds what can be dropped within each.
+/// Cuts the forward phase of any op graph into segments, and finds the versions that each can drop.
 class Segmenter {
  public:
   explicit Segmenter(const Trace& trace) : trace_{trace}, live_{live_bytes(trace)} {
@@ -34,9 +34,9 @@ class Segmenter {
   Bytes total() const { return total_; }
   std::size_t kept() const { return kept_.size(); }
 
-  /// Segments of at least `each` bytes of what is read again. What a later segment reads is a checkpoint; the rest is
-  /// dropped after its last use in the forward phase, and is back when the first of its segment is needed. The last
-  /// segment stays: the backward phase begins with it.
+  /// Cuts segments of at least `each` bytes of versions that are read again. A version that a later segment reads is a
+  /// checkpoint. The others are dropped after their last use in the forward phase, and are back when the first one of
+  /// their segment is needed. The last segment stays: the backward phase begins with it.
   Checkpoints cut(Bytes each) {
     Bytes sum;
     std::uint32_t segment = 0;
@@ -49,7 +49,7 @@ class Segmenter {
       kept.segment = segment;
       sum += trace_.size(kept.version);
     }
-    std::vector<std::uint32_t> needed(segment + 1, kNever);  // by segment: when its first dropped version is
+    std::vector<std::uint32_t> needed(segment + 1, kNever);  // by segment: when its first dropped version is needed
     const auto dropped = [&](const Kept& kept) {
       return kept.segment < segment && kept.last_forward <= end_of[kept.segment];
     };
@@ -78,20 +78,20 @@ class Segmenter {
 
  private:
   const Trace& trace_;
-  std::vector<Bytes> live_;  // by op
-  std::vector<Kept> kept_;   // in the order in which they are made
+  std::vector<Bytes> live_;  // by op: live bytes
+  std::vector<Kept> kept_;   // versions in the order in which ops make them
   Bytes total_;
   std::vector<Bytes> change_;
 };
 
-/// Sublinear memory: cuts the forward phase into segments of about equal bytes, keeps what later segments read (the
-/// checkpoints), drops the rest after its last use in the forward phase, and recomputes a segment when the backward
-/// phase comes to it. A chain of n equal ops with k segments holds k + n / k buffers at most and runs at most one
-/// forward phase again. The size of the segments is given, or found as in the paper by trying: of the divisions of the
-/// bytes by 1, 2, ... (up to about twice the square root of the number of buffers) the one that recomputes least within
-/// the capacity, by a sum of bytes; else the one with the least peak. Only what can be recomputed is ever dropped.
-/// Plans in O(ops * sqrt(buffers)), then O(1) per drop. Paper: Chen, Xu, Zhang, Guestrin, "Training Deep Nets with
-/// Sublinear Memory Cost", 2016 (arXiv 1604.06174), sections 3 and 4, algorithms 2 and 3.
+/// Sublinear memory: cuts the forward phase into segments of about equal bytes, keeps versions that later segments read
+/// (checkpoints), drops the rest after its last use in the forward phase, and recomputes a segment when the backward
+/// phase reaches it. A chain of n equal ops with k segments holds at most k + n / k buffers and runs at most one
+/// forward phase again. The size of the segments is given, or found by trying, as in the paper: the bytes are divided
+/// by 1, 2, ... (up to about twice the square root of the number of buffers), and the division that recomputes least
+/// within the capacity, by a sum of bytes, is taken; else the one with the least peak. Only versions that can be
+/// recomputed are dropped. Plans in O(ops * sqrt(buffers)), then O(1) per drop. Paper: Chen, Xu, Zhang, Guestrin,
+/// "Training Deep Nets with Sublinear Memory Cost", 2016 (arXiv 1604.06174), sections 3 and 4, algorithms 2 and 3.
 class SqrtN final : public DraftPolicy {
  public:
   explicit SqrtN(Bytes segment) : segment_{segment} {}

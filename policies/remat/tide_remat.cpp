@@ -19,20 +19,21 @@
 namespace tidepool {
 namespace {
 
-/// Recomputation by an offline trace that knows the future, on real addresses. Answers as the best of many candidates
-/// does, which RecomputeSearch judges by full simulation: dropping by next use, with and without what minimum cuts keep
-/// until the hardest instants, and the published policies; so it is never worse than any of them in its setting.
+/// Recomputation for an offline trace, whose future is known, on real addresses. It answers as the best of many
+/// candidates does; RecomputeSearch judges each by full simulation. Candidates are dropping by next use, with and
+/// without the versions that minimum cuts keep until the hardest instants, and the published policies. So it is never
+/// worse than any of these in its setting.
 ///
-/// On a pool that is one arena (best-fit, first-fit) it decides where things go, too: the search counts bytes only, up
-/// to a limit; the places that its best answer asks for have known lives then and are packed offline; the limit is
-/// lowered until they fit the capacity. The run follows both, so memory is lost to fragmentation only as far as the
-/// packing is not perfect. What the pool itself would make of the candidates is tried as well.
+/// On a pool that is one arena (best-fit, first-fit) it also decides addresses. The search counts bytes only, up to a
+/// limit. Its best answer then asks for places with known lives, which are packed offline; the limit is lowered until
+/// they fit the capacity. The run follows both, so fragmentation costs memory only if the packing is not perfect. The
+/// candidates are also tried with the pool's own addresses.
 ///
-/// Where ops write nothing in place and bytes are counted, schedules of runs are searched besides (see search_reruns).
-/// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers.
+/// If no op writes in place and bytes are counted, schedules of runs are searched too (see search_reruns). Steps of a
+/// few ops are solved exactly (see exact_answer): if the best of all plans is faster, it is the answer.
 ///
-/// With learn=on it is an online policy: the first iteration reacts as dtr-eq does; later ones know the future, since
-/// the program repeats itself.
+/// With learn=on it is an online policy: in the first iteration it acts as dtr-eq does; later iterations know the
+/// future, since the program repeats itself.
 class TideRemat final : public AnsweringPlanner {
  public:
   explicit TideRemat(const Options& options)
@@ -70,7 +71,7 @@ class TideRemat final : public AnsweringPlanner {
     return simulate_under(trace, spec, std::move(policies), false);
   }
 
-  /// Where rules limit what may run again: online answers know nothing of them, and replay() may refuse this one.
+  /// Used if rules limit which ops may run again: online answers ignore the rules, and replay() may refuse the answer.
   Maker unruled(const Trace& trace, const RunSpec& spec) const {
     return chosen(std::make_shared<RecomputeSearch>(trace, spec, effort_, ""), {}, spec);
   }
@@ -85,7 +86,7 @@ class TideRemat final : public AnsweringPlanner {
     return [search, candidate, capacity = spec.capacity] { return search->answer(candidate, capacity); };
   }
 
-  /// The best answer whose places fit: by its own places, or by the pool's.
+  /// The best answer whose places fit: with places of its own, or with the pool's.
   Maker place_too(const std::shared_ptr<RecomputeSearch>& search, const Trace& trace, const RunSpec& spec,
                   Bytes granule) {
     const Trying here{spec.capacity};
@@ -117,11 +118,11 @@ class TideRemat final : public AnsweringPlanner {
     }
   };
 
-  /// As of minimise(). A few large lives are hard to pack and quick to search; many small ones fit by themselves.
+  /// The effort for minimise(). A few large lives are hard to pack and quick to search; many small ones fit easily.
   static double packing_effort(const PlaceLog& log) { return log.lives.size() < 1'000 ? 25 : 2; }
 
-  /// The fastest of the promising answers whose places fit the capacity, as the limit on the sum of bytes is lowered
-  /// while that might find a faster one.
+  /// The fastest of the promising answers whose places fit the capacity. The limit on the sum of bytes is lowered as
+  /// long as that may find a faster one.
   std::optional<Placed> find_placed(RecomputeSearch& search, const Trace& trace, const RunSpec& spec,
                                     Bytes granule) const {
     const Bytes room = granule * (spec.capacity / granule);
@@ -146,13 +147,13 @@ class TideRemat final : public AnsweringPlanner {
             if (!best || placed->makespan < best->makespan) best = std::move(placed);
         if (!first_height) first_height = places.height;
       }
-      if (!first_height) break;  // nothing ends well, or is faster
+      if (!first_height) break;  // no answer ends well, or none is faster
       limit -= std::max((*first_height - room) / 2, room / 500);
     }
     return best;
   }
 
-  /// Nothing: the run differs from what was recorded.
+  /// Replays the answer with its places. Returns none if the run differs from the recorded one.
   static std::optional<Placed> confirmed(const Trace& trace, const RunSpec& spec, const std::vector<EarlyDrop>& drops,
                                          const FoundPlaces& places, const PlaceLog& log) {
     std::vector<FollowedPool::Place> followed;

@@ -1,4 +1,4 @@
-// The least costs of classes that versions count on.
+// Classes whose least costs versions rely on, and the versions to tell when such a cost falls.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace tidepool {
 
-/// Versions that count on classes. A version notes a level for each class: what it counts on the class to cost at least.
-/// A class whose cost falls calls the versions that noted a higher level; no other version need look at it. A class
-/// keeps a heap, the highest level first. O(log n) per note and per call.
+/// Versions that rely on the costs of classes. A version notes a level for each class: the cost that it relies on as
+/// the least. When a class's cost falls, it calls the versions that noted a higher level; no other version need look at
+/// the class. A class keeps its notes in a heap, the highest level first. O(log n) per note and per call.
 class ClassLevels {
  public:
   void start(std::size_t versions) {
@@ -21,7 +21,7 @@ class ClassLevels {
   }
   void add_class() { heaps_.emplace_back(); }
 
-  /// The version counts on nothing any more.
+  /// Makes all notes of the version invalid.
   void forget(VersionId v) { ++stamps_[v.index()]; }
 
   void note(VersionId v, std::uint32_t of_class, Nanos level) {
@@ -31,11 +31,11 @@ class ClassLevels {
     std::push_heap(heap.notes.begin(), heap.notes.end(), lower);
   }
 
-  /// How many notes a class keeps, with some that no longer count.
+  /// Number of notes that a class keeps, some of which may be invalid.
   std::size_t notes(std::uint32_t of_class) const { return heaps_[of_class].notes.size(); }
 
-  /// The class costs `cost` now. Calls visit(version, by how much) for each version that counted on more, and forgets
-  /// the version.
+  /// Sets the cost of a class. Calls visit(version, difference) for each version that relied on a higher cost, and
+  /// forgets the version.
   template <class Visit>
   void fell(std::uint32_t of_class, Nanos cost, Visit visit) {
     std::vector<Note>& notes = heaps_[of_class].notes;
@@ -49,8 +49,8 @@ class ClassLevels {
     }
   }
 
-  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that counted on the one with
-  /// fewer notes, and forgets the version: it may count on both. So a version is called O(log n) times.
+  /// Class `from` becomes part of class `into`. Calls visit(version) for each version that relied on the class with
+  /// fewer notes, and forgets the version, since it may rely on both. So a version is called O(log n) times.
   template <class Visit>
   void unite(std::uint32_t from, std::uint32_t into, Visit visit) {
     if (heaps_[from].notes.size() > heaps_[into].notes.size()) std::swap(heaps_[from], heaps_[into]);
@@ -66,11 +66,11 @@ class ClassLevels {
   struct Note {
     Nanos level;
     VersionId version;
-    std::uint32_t stamp;  // the version counts on it while this is its stamp
+    std::uint32_t stamp;  // the note is valid while this is the version's stamp
   };
   struct Heap {
     std::vector<Note> notes;
-    std::size_t limit = 8;  // notes that may be there before those that no longer count are removed
+    std::size_t limit = 8;  // number of notes at which invalid ones are removed
   };
 
   static bool lower(const Note& a, const Note& b) { return a.level < b.level; }

@@ -1,4 +1,4 @@
-// The cheapest contiguous address range that a request fits into.
+// The cheapest contiguous address range for a request.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// A stretch of addresses: free, or taken by a version that may be evicted at a cost, or by one that must stay.
+/// An address range: free, or taken by a version that may be evicted at a cost, or by a version that must stay.
 struct Stretch {
   Bytes size;
   double cost = 0;    ///< of evicting its version; 0 if it is free

@@ -11,19 +11,19 @@
 
 namespace tidepool {
 
-/// Makes room by dropping the droppable version that `Index` finds. Where costs have bounds, the index holds those, and
-/// the first version is asked for its cost until one is first with it.
-/// @tparam Cost   what it costs to have a version back:
+/// Makes room by dropping the droppable version that `Index` finds. If costs have lower bounds, the index holds these,
+/// and the first version's exact cost is computed until a version with an exact cost is first.
+/// @tparam Cost   the cost of getting a version back:
 ///                  static constexpr bool kWatches      whether it wants dropped() and computed()
 ///                  static constexpr bool kBounds       whether at_least() may be less than of()
 ///                  void start(const View&)
 ///                  void dropped(const View&, VersionId)
 ///                  void computed(const View&, std::span<const VersionId>)
 ///                  template touched(const View&, visit) calls visit(VersionId) for each version whose cost may have
-///                                                       changed since the last call, other than through its own
-///                                                       state; with bounds: may be less than at_least() said
+///                                                       changed since the last call for other reasons than its own
+///                                                       state; with bounds: whose cost may be below its at_least()
 ///                  Nanos of(const View&, VersionId)
-///                  Nanos at_least(const View&, VersionId)   where there are bounds
+///                                   Nanos at_least(const View&, VersionId)   only with bounds
 /// @tparam Index  reset(slots), set(slot, cost, size, last access, order), clear(slot), least(now), evaluations();
 ///                brought up to date only when room is needed; ranking(now, known), the candidates, of which
 ///                known(slot) says whether the cost is known or bounded from below

@@ -13,13 +13,14 @@
 
 namespace tidepool {
 
-/// Classes of evicted versions. An evicted version makes a class with its own cost, which is united with the classes of
-/// its absent neighbours (costs add up). A recomputed version leaves its class and its cost is subtracted, but the class
-/// is not split. So the cost of a class may be too high or too low. Outputs of the op that is about to run count as
+/// Classes of evicted versions. An evicted version makes a class with its own cost, which is then united with the
+/// classes of its absent neighbours; costs add up. When a version is recomputed, its cost is subtracted from its class,
+/// and the version leaves it, but the class is not split. So the cost of a class may be too high or too low. Outputs of
+/// the op that is about to run count as absent, with a class of cost 0. This is a Cost for DropLeastCost.
 /// absent, with a class of cost 0. A Cost for DropLeastCost.
 /// O(neighbours whose class changed) per eviction and recomputation.
 /// Paper: Kirisame et al., "Dynamic Tensor Rematerialization", ICLR 2021, appendix (h_DTR^eq).
-/// @tparam kWithBounds  whether at_least() is asked for, too
+/// @tparam kWithBounds  whether at_least() is used
 template <bool kWithBounds>
 class EvictedClasses {
  public:
@@ -33,7 +34,7 @@ class EvictedClasses {
     nodes_.clear();
     stale_.clear();
     if (kBounds) levels_.start(places_.size());
-    // A view that reads more than its base gives the base new neighbours without any other event.
+    // A view that reads more than its base gives the base new neighbours, and no event reports this.
     for (std::size_t i = 0; i < trace.ops().size(); ++i)
       for (const Use& use : trace.uses(OpId{i})) {
         if (use.access != Access::kView) continue;
@@ -75,7 +76,7 @@ class EvictedClasses {
     }
   }
 
-  /// Calls visit(VersionId) for the versions of which at_least() may no longer be true since the last call.
+  /// Calls visit(VersionId) for the versions whose at_least() may have become invalid since the last call.
   template <class Visit>
   void touched(const View&, Visit visit) {
     for (std::size_t i = 0; i < stale_.size(); ++i) visit(stale_[i]);
@@ -88,8 +89,8 @@ class EvictedClasses {
     return at_least(view, v);
   }
 
-  /// A bound of the same. It is the cost itself until a class next to it has fallen; then it is lower by an amount that
-  /// doubles with each further fall until of() is asked.
+  /// A lower bound of of(). It is exact until a class next to the version becomes cheaper; then it is lower by an
+  /// amount that doubles with each further fall until of() is called.
   Nanos at_least(const View& view, VersionId v) {
     Place& place = places_[v.index()];
     if (kBounds) levels_.forget(v);
@@ -108,10 +109,10 @@ class EvictedClasses {
 
   enum class Stale : std::uint8_t { kNothing, kCosts, kClasses };
   struct Place {
-    Nanos around;                             // what the classes next to it cost at least, when last asked
-    Nanos slack;                              // how far below the cost of a class it counts on
+    Nanos around;                             // lower bound of the cost of the classes next to it, at the last call
+    Nanos slack;                              // how far its noted level is below a class's cost
     std::array<std::uint32_t, kFew> next_to;  // nodes of these classes, if they are few
-    std::uint32_t node = kNone;               // of the class, if it is absent
+    std::uint32_t node = kNone;               // of its class, if it is absent
     std::uint8_t classes = 0;                 // at most kFew + 1
     bool resident = false;
     bool grows = false;
@@ -119,7 +120,7 @@ class EvictedClasses {
   };
   struct Node {
     std::uint32_t parent;
-    Nanos cost;  // of the class, at its root
+    Nanos cost;  // of the class, valid at its root
   };
 
   template <class Visit>
@@ -134,7 +135,7 @@ class EvictedClasses {
     place.stale = std::max(place.stale, what);
   }
 
-  /// A new class begins next to `v`, which is resident.
+  /// A new class begins next to resident version `v`.
   void join(VersionId v, std::uint32_t node) {
     Place& place = places_[v.index()];
     const bool known = place.stale != Stale::kClasses && place.classes < kFew;
@@ -157,7 +158,7 @@ class EvictedClasses {
     for (const std::uint32_t root : roots_) count_on(v, root);
   }
 
-  /// The classes next to a place are the same as before, or some of them were united.
+  /// Recomputes the sum around `v`, next to which classes were united or are unchanged.
   void add_up(VersionId v) {
     Place& place = places_[v.index()];
     place.around = {};

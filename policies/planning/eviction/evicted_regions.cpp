@@ -91,12 +91,12 @@ void EvictedRegions::computed(const View& view, std::span<const VersionId> versi
   }
   if (!waits_) return;
   if (view.trace().version(versions.back()).producer == view.op())
-    waits_ = false;  // it has run
+    waits_ = false;  // the op has run
   else
     find_anew(view, versions);
 }
 
-/// Finds the regions around computed versions again while an op waits.
+/// While an op waits, finds the regions around computed versions again.
 void EvictedRegions::find_anew(const View& view, std::span<const VersionId> versions) {
   const Trace& trace = view.trace();
   const std::uint32_t end = view.op().value() + 1;

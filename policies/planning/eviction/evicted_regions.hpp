@@ -1,4 +1,5 @@
-// The evicted neighbourhood of a resident version: evicted versions that it needs, or that need it.
+// The evicted neighbourhood of a resident version: evicted versions that it is computed from, or that are computed from
+// it.
 #pragma once
 
 #include <array>
@@ -47,24 +48,24 @@ class EvictedRegions {
   /// the path counts with all of its absent outputs.
   Nanos bound(const View& view, Side side, VersionId v) const;
 
-  /// Number of uses visited so far, a measure of the cost of searches.
+  /// Number of uses visited so far, as a measure of the work of searches.
   std::int64_t looked_at() const { return looked_at_; }
 
  private:
   struct Node {
-    std::uint32_t mark = 0;  // the last walk that came by
+    std::uint32_t mark = 0;  // the last walk that visited it
     bool resident = false;
-    bool computed = false;            // is in computed_
+    bool computed = false;            // whether it is in computed_
     std::uint32_t above_waiting = 0;  // the last search for the versions that the waiting op would be rerun for
-    std::uint32_t sees = 0;           // the number of the waiting op, if its outputs count among the children
-    std::array<std::uint32_t, 2> outdated = {};  // by side: the number of the waiting op, if the base that it views
-                                                 // counts with its cost of before
+    std::uint32_t sees = 0;           // the number of the waiting op, if that op's outputs count among its children
+    std::array<std::uint32_t, 2> outdated = {};  // by side: the number of the waiting op, if the base that the op views
+                                                 // still counts with its old cost
   };
   static std::size_t index(Side side) { return static_cast<std::size_t>(side); }
   static Side other(Side side) { return side == Side::kParents ? Side::kChildren : Side::kParents; }
 
-  /// Calls inside(v) for every absent version that can be reached from `bases` through absent ones and at_edge(v) for
-  /// every resident one at the edge, each once, over the edges that ops below `end` have made. Ends when inside(v)
+  /// Calls inside(v) for every absent version that can be reached from `bases` through absent versions, and at_edge(v)
+  /// for every resident version next to these, each once. Only edges of ops below `end` count. Ends when inside(v)
   /// returns false.
   template <class Inside, class AtEdge>
   void walk(const Trace& trace, Side side, std::span<const VersionId> bases, std::uint32_t end, Inside inside,
@@ -73,14 +74,14 @@ class EvictedRegions {
   void walk_region(const View& view, Side side, VersionId v, Inside inside);
   template <class AtOp>
   static void for_each_op(const Trace& trace, Side side, VersionId v, std::uint32_t end, AtOp at_op);
-  /// One past the last op that all regions know.
+  /// One past the last op whose edges count in all regions.
   std::uint32_t known_to_all(const View& view) const { return view.op().value() + (waits_ ? 0 : 1); }
   void find_anew(const View& view, std::span<const VersionId> versions);
 
   std::vector<Node> nodes_;              // by version
-  std::vector<std::uint32_t> op_marks_;  // by op: the last walk that came by
+  std::vector<std::uint32_t> op_marks_;  // by op: the last walk that visited it
   std::uint32_t mark_ = 0;
-  std::vector<VersionId> reached_;  // by a walk
+  std::vector<VersionId> reached_;  // versions that a walk has reached
   bool waits_ = false;              // an op waits: it has begun and not run
   std::uint32_t waiting_ = 0;       // its number, counted from 1
   std::uint32_t above_waiting_ = 0;
@@ -88,9 +89,9 @@ class EvictedRegions {
   Nanos viewed_cost_;          // its cost before the view
   std::vector<Nanos> above_;   // by op: bound for each of its outputs
   std::vector<Nanos> below_;   // by op: bound for each of its inputs
-  std::uint32_t bounded_ = 0;  // the end of the ops in them
+  std::uint32_t bounded_ = 0;  // one past the last op with valid bounds
   std::int64_t looked_at_ = 0;
-  std::vector<VersionId> computed_;  // since cheaper regions were asked for, each once
+  std::vector<VersionId> computed_;  // versions computed since the last take_cheaper(), each once
 };
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Division of whole numbers, rounded once.
+// Exact division of whole numbers, with one rounding.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Versions that should be in memory at some instants of a step.
+// Plans of versions to keep in memory at some instants of a step.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct KeepPlan {
   };
   std::vector<Instant> instants;
 
-  /// The first instant at or after an op; nothing after the last one.
+  /// The first instant at or after an op; none after the last one.
   const Instant* ahead(std::uint32_t op) const {
     const auto found = std::lower_bound(instants.begin(), instants.end(), op,
                                         [](const Instant& instant, std::uint32_t at) { return instant.op < at; });

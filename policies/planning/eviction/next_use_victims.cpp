@@ -25,7 +25,7 @@ Nanos DropByNextUse::copies(const View& view, VersionId v) {
   return view.machine().h2d.time(size) + (view.state(v).on_host ? Nanos{} : view.machine().d2h.time(size));
 }
 
-/// How `v` is evicted, if its cost is known.
+/// The action that evicts `v`, if its cost is known.
 Action DropByNextUse::eviction(const View& view, VersionId v) const {
   const VersionState& state = view.state(v);
   const bool copied = may_copy_ && state.wanted && (!state.regenerable || copies(view, v) < entries_[v.index()].cost);
@@ -114,7 +114,7 @@ void DropByNextUse::make_room(const View& view, const Request&, std::vector<Acti
     const Entry& entry = entries_[first];
     if (entry.known_in == search_) return out.push_back(eviction(view, v));
     if (const double was = keys_[first].value; key(view, v, entry.cost, entry.next).value > was) {
-      set(view, v);  // time has passed
+      set(view, v);  // the distance has become shorter
       continue;
     }
     look_around(view, v, best);

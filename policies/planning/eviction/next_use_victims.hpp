@@ -1,4 +1,4 @@
-// A policy that drops by the time until the next use, which an offline trace knows.
+// A policy that evicts by cost, size and time until the next use, which an offline trace tells.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tidepool {
 
-/// What decides who goes first.
+/// Parts of the formula that decides which version is evicted first.
 struct NextUseFormula {
   enum class Cost : std::uint8_t { kOwn, kAncestors, kNeighbourhood };
   Cost cost = Cost::kAncestors;
@@ -26,7 +26,8 @@ struct NextUseFormula {
 
 /// Makes room by dropping the droppable version v with the least
 ///   cost(v) / (size(v) * distance(v) ^ power)
-/// Cost, in ns: of v alone; or with all absent versions that v is recomputed from; or with those recomputed from v too.
+/// Cost, in ns: of v alone; or of v and all absent versions that v is recomputed from; or also of those recomputed from
+/// v.
 /// Distance, in ns: 1 plus the time of the ops, each run once, from the waiting op to the next op that reads v or an
 /// absent version recomputed from v. A version that is never used again is cheapest. Ties: the one that became
 /// evictable last; among versions of cost 0, first. Regions are those of the true graph, also while an op waits for its
@@ -37,8 +38,8 @@ struct NextUseFormula {
 /// host; at most about 30 versions of it count.
 ///
 /// The index holds lower bounds of the quotient: the cost counts only the versions visited so far, and the distance may
-/// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate with a
-/// known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
+/// be too long. While the first candidate has only a bound, its evicted regions are walked, but only until a candidate
+/// with a known value comes before it. O(uses) per eviction at worst, much less if few regions must be walked.
 class DropByNextUse final : public Policy, public Explainer {
  public:
   /// By version: the factor of its cost, instead of 1.
@@ -78,8 +79,8 @@ class DropByNextUse final : public Policy, public Explainer {
   struct Entry {
     Nanos cost;                             // a lower bound
     std::uint32_t next = NextUses::kNever;  // an upper bound
-    std::uint32_t known_in = 0;             // the last search that found both
-    bool raised = false;                    // they are more than the version's own values
+    std::uint32_t known_in = 0;             // the last search that computed both exactly
+    bool raised = false;                    // they are not just the version's own values
   };
 
   static Nanos copies(const View& view, VersionId v);

@@ -1,4 +1,4 @@
-// Next use of each version: known from an offline trace, guessed by an online policy.
+// The next use of each version: known for an offline trace, guessed by an online policy.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class NextUses {
  private:
   const Trace* trace_;
   std::vector<bool> is_output_;        // by version
-  std::vector<Nanos> until_{Nanos{}};  // by op: time of those before it
+  std::vector<Nanos> until_{Nanos{}};  // by op: total time of the ops before it
 };
 
 }  // namespace tidepool

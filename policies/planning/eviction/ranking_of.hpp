@@ -1,4 +1,4 @@
-// Rankings of what is in an index, for explanations of a choice.
+// Rankings of the candidates in an index, to explain a choice.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace tidepool {
 
 /// The candidates of a tournament over versions, in its order.
-/// @tparam Key  says what it compares: kScore, meaning and unit; score(), the value
-/// @param known  known(slot): whether the score is exact; false: it is a bound from below
+/// @tparam Key  the key that candidates compare: kScore, its meaning and unit; score(), its value
+/// @param known  known(slot): whether the score is exact; false: it is a lower bound
 template <class Key, class Known>
 Ranking ranking_of(const Tournament<Key>& index, Known known) {
   using Place = std::pair<Key, std::uint32_t>;  // of equal keys the lowest slot wins, as in the tournament

@@ -48,7 +48,7 @@ void StalenessIndex::clear(std::uint32_t slot) {
   climb(leaves_ + slot);
 }
 
-/// The higher one now, and the time up to which this is certain.
+/// The node of two candidates: the one with the higher line now, and the time up to which it certainly wins.
 StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t right) {
   if (left == kNone) return {right, kForever};
   if (right == kNone) return {left, kForever};
@@ -56,7 +56,7 @@ StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t righ
   const Line &a = lines_[left], &b = lines_[right];
   const double height_a = height(a), height_b = height(b);
   if (height_a == height_b) {
-    if (height_a == 0) {  // neither counts yet
+    if (height_a == 0) {  // both lines are still at 0
       const std::int64_t until = std::min(a.slope > 0 ? a.since : kForever, b.slope > 0 ? b.since : kForever);
       return {a.order > b.order ? left : right, until};
     }
@@ -67,7 +67,7 @@ StalenessIndex::Node StalenessIndex::play(std::uint32_t left, std::uint32_t righ
   const Line &high = left_wins ? a : b, &low = left_wins ? b : a;
   const std::uint32_t winner = left_wins ? left : right;
   if (low.slope <= high.slope && !std::isinf(low.slope)) return {winner, kForever};
-  if (std::isinf(low.slope)) return {winner, low.since};  // it does not count yet, but wins as soon as it does
+  if (std::isinf(low.slope)) return {winner, low.since};  // the lower line is still at 0, but wins as soon as it rises
   const double gap = (left_wins ? height_a : height_b) - low.slope * static_cast<double>(now_ - low.since);
   const double time = gap / (low.slope - high.slope);
   constexpr double kFar = 4e18;
@@ -87,7 +87,7 @@ void StalenessIndex::climb(std::size_t leaf) {
     node = next;
     if (!same) continue;
     if (!sooner) return;
-    // Further up, the same candidates meet as before; only the time up to which this is certain may be earlier.
+    // Above, the same candidates meet as before; only the time up to which the winner is certain may become earlier.
     for (at /= 2; at > 0 && nodes_[at].until > next.until; at /= 2) nodes_[at].until = next.until;
     return;
   }
@@ -120,7 +120,7 @@ void StalenessIndex::visit_tied(std::size_t at, double threshold) {
 
 std::uint32_t StalenessIndex::best_of_tied(std::uint32_t winner) {
   const double highest = height(lines_[winner]);
-  if (highest == 0 || std::isinf(highest)) return winner;  // decided by order already
+  if (highest == 0 || std::isinf(highest)) return winner;  // the order of slots has decided
   tied_.clear();
   visit_tied(1, highest * (1 - kTied));
   if (tied_.size() == 1) return winner;
@@ -152,7 +152,7 @@ std::uint32_t StalenessIndex::with_negatives(std::uint32_t best) const {
 }
 
 Ranking StalenessIndex::ranking(Nanos now, const std::function<bool(std::uint32_t)>& known) {
-  using Key = std::tuple<bool, double, std::uint32_t>;  // not the winner, quotient, slot
+  using Key = std::tuple<bool, double, std::uint32_t>;  // whether it is not the winner, quotient, slot
   const std::uint32_t winner = least(now);
   std::vector<std::pair<Key, RankedVersions>> all;
   for (std::uint32_t slot = 0; slot < leaves_; ++slot) {

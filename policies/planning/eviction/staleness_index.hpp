@@ -13,15 +13,16 @@ namespace tidepool {
 
 /// Candidates in slots 0, 1, 2, ...; least(now) is the one with the least
 ///   cost / (size * (now - last access)),
-/// by these rules. Quotients are rounded to the nearest double, and equal doubles tie. Of tied quotients the one with the
-/// largest order wins; but of quotients of 0 the smallest order wins, and it hides negative quotients of a larger order.
-/// A size or age of 0 makes the quotient infinite, and infinite quotients come last.
+/// with these rules. Quotients are rounded to the nearest double, and equal doubles tie. Of tied quotients the one with
+/// the
+/// largest order wins; but of quotients of 0 the smallest order wins, and it hides negative quotients of a larger
+/// order. A size or age of 0 makes the quotient infinite, and infinite quotients come last.
 /// (So the result is that of a scan in order that keeps the last minimum and stops at the first zero.)
 ///
 /// A kinetic tournament: size * (now - last access) / cost is a line in time, and the candidate with the highest line
-/// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared in
-/// floating point with an error that is far below `kTied`; the winner's near ties are then compared exactly. set() and
-/// clear() are O(log n); least() is O(log n) amortised over changes and overtakings. Negative costs, which
+/// wins. Every node of the tree stores the winner below it and the time up to which this is certain. Lines are compared
+/// in floating point with an error that is far below `kTied`; the winner's near ties are then compared exactly. set()
+/// and clear() are O(log n); least() is O(log n) amortised over changes and overtakings. Negative costs, which
 /// occur only in estimates with errors, are stored apart and scanned.
 class StalenessIndex {
  public:
@@ -52,7 +53,7 @@ class StalenessIndex {
   };
   struct Node {
     std::uint32_t winner = kNone;
-    std::int64_t until = kForever;  // the winners here and below stay the same up to this time
+    std::int64_t until = kForever;  // the winners here and below are the same up to this time
   };
 
   double height(const Line& line) const {

@@ -1,4 +1,4 @@
-// The best of many keys, if only a few change between two queries.
+// A tournament tree: the first of many keys, if only a few keys change between two queries.
 #pragma once
 
 #include <bit>
