@@ -1,4 +1,4 @@
-// The free bandwidth of one direction of the link in each slot of a step.
+// A ledger of the free bandwidth of one direction of the link, slot by slot of a step.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Draft of the copies that a policy wants, op by op.
+// A draft of copies that a policy wants, op by op.
 #pragma once
 
 #include <algorithm>
@@ -19,23 +19,23 @@ class CopyDraft {
  public:
   explicit CopyDraft(const Trace& trace) : ops_{trace.ops().size()} {}
 
-  /// `v` is copied to the host, and stays on the device too.
+  /// Copies `v` to the host; it also stays on the device.
   void copy_out(std::uint32_t op, VersionId v) {
     add(Verb::kSwapOut, op, v);
     kept_[v] = actions_.size();
-    add(Verb::kSwapIn, op, v);  // a version wanted back during its swap-out stays
+    add(Verb::kSwapIn, op, v);  // a version needed again during its swap-out stays
   }
-  /// The program waits until copies of `v` have ended.
+  /// Lets the program wait until copies of `v` have ended.
   void await(std::uint32_t op, VersionId v) { add(Verb::kAwait, op, v); }
-  /// `v` leaves the device once its copy has ended. The copy is made now if there is none.
+  /// Frees `v` on the device once its copy has ended. Issues the copy now if there is none.
   void release(std::uint32_t op, VersionId v) {
     const Action keeps{.verb = Verb::kSwapIn, .before = OpId{op}, .subject = v.value()};
     if (const auto kept = kept_.find(v);
         kept != kept_.end() && kept->second < actions_.size() && actions_[kept->second] == keeps)
-      actions_[kept->second].before = {};  // it may leave at once
+      actions_[kept->second].before = {};  // the copy may free it at once
     add(Verb::kSwapOut, op, v);
   }
-  /// `v` comes back.
+  /// Copies `v` back to the device.
   void copy_back(std::uint32_t op, VersionId v) { add(Verb::kSwapIn, op, v); }
 
   std::vector<Action> take() {

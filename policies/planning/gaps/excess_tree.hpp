@@ -12,14 +12,14 @@
 
 namespace tidepool {
 
-/// Live bytes by slot, as in LoadArea, compared with limits. Subtracted bytes never come back; so a slot below its
-/// limit is never looked at again, and slots that were never above it are left out. All operations are O(log slots),
-/// take() amortised over the slots.
+/// Live bytes by slot, as in LoadArea, compared with limits. Bytes are subtracted and never added back. So a slot that
+/// is below its limit is not visited again, and slots that never exceed it are left out. All operations are O(log
+/// slots), take() amortised over the slots.
 class ExcessTree {
  public:
   enum class Asked : std::uint8_t { kWhether, kHowMuch };
   /// @param limits  by slot
-  /// @param asked   excess() only if how much
+  /// @param asked   kHowMuch if excess() will be called
   ExcessTree(const StepCircle& circle, const std::vector<Bytes>& limits, Asked asked = Asked::kWhether);
 
   /// Subtracts the gap's bytes from the slots after its release and before its due op.
@@ -33,14 +33,14 @@ class ExcessTree {
 
  private:
   static constexpr Bytes kNone{std::numeric_limits<std::int64_t>::max()};
-  /// Values over the slots below this node that are above their limits.
+  /// Values over those slots below this node that exceed their limits.
   struct Node {
-    Bytes least = kNone;  ///< above
+    Bytes least = kNone;  ///< least excess of a slot
     Bytes taken;          ///< subtracted from all of them, but not from the nodes below
     bool any() const { return least != kNone; }
   };
   struct Area {
-    double bytes_ns = 0, ns = 0;  ///< above; of these slots
+    double bytes_ns = 0, ns = 0;  ///< integral of the excess, and total time, over these slots
   };
   /// A node and the leaves [begin, end) below it.
   struct Place {

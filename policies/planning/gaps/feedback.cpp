@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// Rounds of selection and scheduling for one realised step.
+/// Rounds of selection and scheduling, all for one realised step.
 class Rounds {
  public:
   Rounds(Trials& trials, const RealisedStep& step, const std::vector<Gap>& gaps, const Machine& machine)

@@ -104,10 +104,10 @@ std::vector<Gap> find_gaps_of_run(const Trace& trace, Bytes least, const StepCir
   std::vector<Gap> gaps = find_gaps(trace, least, spec.assume);
   if (spec.iterations > 1) return gaps;
   const auto ops = static_cast<std::uint32_t>(circle.size());
-  std::uint32_t fits_from = ops;  // the op from which on everything fits
+  std::uint32_t fits_from = ops;  // the op from which on the load fits the capacity
   while (fits_from > 0 && circle.load[fits_from - 1] <= spec.capacity) --fits_from;
   for (Gap& gap : gaps) {
-    gap.renewed = {};  // nothing comes after it
+    gap.renewed = {};  // no iteration follows
     if (gap.made == Gap::kUnchanged) gap.made = Gap::kBefore;
     if (gap.crosses && gap.release + 1 >= fits_from) {
       gap.out = gap.in;

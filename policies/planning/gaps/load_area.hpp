@@ -21,7 +21,7 @@ class LoadArea {
   double of(const Gap& gap) const;
 
  private:
-  /// Bytes subtracted from a slot on, and their product with the slot's start time.
+  /// Bytes subtracted from a slot onwards, and their product with the slot's start time.
   struct Taken {
     Int128 bytes = 0, bytes_ns = 0;
   };

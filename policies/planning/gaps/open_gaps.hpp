@@ -1,4 +1,4 @@
-// Gaps that may still be picked, with the preferred one of each slot.
+// Gaps that may still be picked, with the preferred gap of each slot.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace tidepool {
 class OpenGaps {
  public:
   /// @param order  the gaps, preferred first
-  /// @param slots  of the step
+  /// @param slots  number of slots of the step
   OpenGaps(const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& order, std::size_t slots);
 
   void close(std::uint32_t rank) { closed_[rank] = true; }
-  /// O(log slots * log gaps).
+  /// Opens a closed gap. O(log slots * log gaps).
   void open_again(std::uint32_t rank);
   /// The first open gap of a slot. O(log slots), amortised over closings and openings.
   std::optional<std::uint32_t> first_in(std::size_t slot);

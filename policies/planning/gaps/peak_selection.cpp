@@ -110,7 +110,7 @@ class Cover {
     return true;
   }
 
-  /// Of the gaps of a slot: one that nobody waits for; else the largest of at most these bytes; else the smallest.
+  /// The gap to pick for a slot: one without waits; else the largest with at most these bytes; else the smallest.
   std::optional<std::uint32_t> filler(std::size_t slot, Bytes bytes) {
     std::optional<std::uint32_t> best = open_.first_in(slot);
     if (!best || !is_waited_for(*best)) return best;
@@ -125,7 +125,7 @@ class Cover {
     return best;
   }
 
-  /// The first slot with the most.
+  /// The first of the slots with the largest excess.
   std::size_t peak_slot() const {
     std::size_t first = 0;
     for (std::size_t last = excess_.size(); first + 1 < last;) {
@@ -140,7 +140,7 @@ class Cover {
   RangeTree excess_;
   std::vector<std::uint32_t> order_, picked_;  // gaps, cheapest first; ranks, in the order of picks
   OpenGaps open_;
-  std::int64_t looks_ = 3'000'000;  // comparisons of replacement gaps: milliseconds
+  std::int64_t looks_ = 3'000'000;  // limit on comparisons of replacement gaps: takes milliseconds
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// Gaps that let initial content begin on the host: in the order of due ops, those whose swap-ins end in time.
+/// Gaps in which initial content begins on the host, in the order of due ops, if their swap-ins end in time.
 class Beginnings {
  public:
   Beginnings(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine) {
@@ -41,7 +41,7 @@ std::vector<double> copy_prices(const RealisedStep& step, const std::vector<Gap>
   const StepCircle& circle = step.circle;
   const std::size_t n = circle.size();
   const Beginnings beginnings{step.circle, gaps, machine};
-  constexpr double kLeast = 1e-3;  // of a copy that nobody waits for
+  constexpr double kLeast = 1e-3;  // the largest price of a copy without waits
   const auto period = static_cast<double>(std::max<std::int64_t>(circle.period().count(), 1));
   std::vector<double> prices;
   for (const Gap& gap : gaps) {

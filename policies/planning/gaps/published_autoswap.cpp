@@ -116,8 +116,8 @@ class Prediction {
     return chosen;
   }
 
-  /// First event of the second iteration above the limit, and the one before the last above it; -1: none, or the
-  /// first (last) event itself.
+  /// The first event of the second iteration above the limit, and the event before the last one above it; -1: there is
+  /// none, or it is the first (or last) event itself.
   std::pair<Index, Index> over(const std::vector<double>& load, double limit) const {
     Index first = 0, last = n_;
     for (Index i = 0; i < n_; ++i)
@@ -176,8 +176,8 @@ class Prediction {
     return overhead;
   }
 
-  /// The clock of an event as the authors read it while they place swap-ins: numbers count from the first event on, and
-  /// below 0 from the last event back.
+  /// The event whose clock the authors read while they place swap-ins. Its number counts from the first event on;
+  /// negative numbers count from the last event back.
   const BlockEvent& of_the_iteration_before(Index i) const {
     const auto count = static_cast<Index>(log_.events.size());
     return log_.events[static_cast<std::size_t>(i >= 0 ? i : count + i)];

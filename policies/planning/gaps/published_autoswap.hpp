@@ -19,7 +19,7 @@ struct BlockEvent {
   bool allocates = false;
 };
 
-/// A log of three iterations of equal length and the load behind each of its events.
+/// A log of three iterations of equal length, and the load after each of its events.
 struct BlockLog {
   std::vector<BlockEvent> events;
   std::vector<double> load;  ///< bytes, by event
@@ -27,14 +27,15 @@ struct BlockLog {
   std::size_t iteration() const { return events.size() / 3; }
 };
 
-/// Reads events like "Malloc 0x2f38ba0 9437184 1234", and loads, one number a line.
+/// Reads events such as "Malloc 0x2f38ba0 9437184 1234", and loads, one number in each line.
 /// @throws InputError  "vec_block.csv:7: 'Malloc 0x1'; expected an event, a block, a size and a time"
 ///                     "load.csv: 9515 loads for 9516 events"
 ///                     "vec_block.csv: 9515 events; expected three iterations of equal length"
 BlockLog read_block_log(const Input& events, const Input& loads);
 
 /// The overhead in ns that the authors' program (junzhezhang/memInfoSwap, unit_functions.py) predicts for each limit,
-/// for kDoa, kAoa, kWdoa or kSwdoa, with blocks of at least 1 MiB. Sums of doubles in its order: equal to the last bit.
+/// for kDoa, kAoa, kWdoa or kSwdoa, with blocks of at least 1 MiB. Doubles are added in the program's order: equal to
+/// the last bit.
 ///
 /// The program differs from its paper in five ways. DOA ignores the swap-in. WDOA adds the load at the *number of the
 /// candidate* instead of the load at each event, so it ranks by length. The placing of swap-ins compares with the clock

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-constexpr Bytes kNothing{-(std::int64_t{1} << 62)};  // in no slot
+constexpr Bytes kNothing{-(std::int64_t{1} << 62)};  // less than any slot has
 constexpr std::size_t kNowhere = ~std::size_t{0};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Bytes by slot, with additions to ranges and searches for the largest.
+// Bytes by slot, with additions to ranges and searches for the largest number.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ void for_each_range(std::size_t slots, std::size_t first, std::size_t last, Visi
   if (first < last && last > slots) visit(first < slots ? 0 : first - slots, last - slots);
 }
 
-/// A number of bytes for every slot. Ranges of slots are half open; all operations are O(log slots).
+/// A number of bytes for each slot. Ranges of slots are half open; all operations are O(log slots).
 class RangeTree {
  public:
   explicit RangeTree(const std::vector<Bytes>& slots);

@@ -90,7 +90,7 @@ RealisedStep realised_step(const Trace& trace, const RunSpec& spec, const StepCi
   step.exposed_out = out.exposed(step.circle, waited_out);
   step.exposed_in = in.exposed(step.circle, waited_in);
   Nanos waited, before;
-  for (std::size_t k = 0; k < circle.size(); ++k) {  // the wait of an op on another stream delayed nothing
+  for (std::size_t k = 0; k < circle.size(); ++k) {  // an op's wait delayed nothing if it is on another stream
     Nanos& start = step.circle.start[k];
     waited += std::min(waited_in[k], start - before);
     before = start;

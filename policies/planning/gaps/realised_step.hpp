@@ -12,11 +12,11 @@ namespace tidepool {
 
 /// The last iteration of a run.
 struct RealisedStep {
-  /// The ops' start times, without their waits for swap-ins, which a better plan has in time. The load is that of a
-  /// step without any plan.
+  /// Start times of the ops without their waits for swap-ins, since a better plan has these in time. The load is that
+  /// of a step without a plan.
   StepCircle circle;
-  /// By op: whether a copy issued before it belongs to an unbroken run of copies whose end an op waited for. More bytes
-  /// in such a run lengthen the step. To the host, and to the device.
+  /// By op: whether a copy issued before it belongs to a sequence of copies without a pause whose end an op waited for.
+  /// More bytes in such a sequence lengthen the step. For copies to the host, and to the device.
   std::vector<bool> exposed_out, exposed_in;
 };
 

@@ -48,7 +48,7 @@ std::vector<CopiedGap> copied_at_release(const std::vector<Gap>& gaps, const std
   return copied;
 }
 
-/// The same in the order of a lane: when free, it takes the finished content with the earliest release.
+/// The same in the order of the lane: a free lane takes the finished content with the earliest release.
 std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vector<Gap>& gaps,
                                         const std::vector<CopiedGap>& at_release, const Machine& machine) {
   const auto first = [&](const CopiedGap& each) {
@@ -57,7 +57,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
     return gap.made < gap.release ? gap.made + 1 : gap.release + 1;
   };
   std::vector<CopiedGap> by_made = at_release;
-  for (CopiedGap& each : by_made)  // a copy for the next iteration is released in that one
+  for (CopiedGap& each : by_made)  // a copy for the next iteration is released in it
     if (gaps[each.gap].renewed.valid()) each.from += static_cast<std::uint32_t>(circle.size());
   std::stable_sort(by_made.begin(), by_made.end(),
                    [&](const CopiedGap& a, const CopiedGap& b) { return first(a) < first(b); });
@@ -82,7 +82,7 @@ std::vector<CopiedGap> copied_when_free(const StepCircle& circle, const std::vec
   return copied;
 }
 
-/// Bytes added to ranges of positions; the sums by slot are made at the end.
+/// Bytes added to ranges of positions. Sums by slot are computed at the end.
 class Added {
  public:
   explicit Added(std::size_t slots) : change_(slots + 1) {}
@@ -149,7 +149,7 @@ std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vecto
   const RangeTree absent{load_without(circle, gaps, selected)};
   const std::vector<std::uint32_t> order = latest_due_first(gaps, selected, n);
   std::vector<PlannedGap> planned;
-  Nanos lane = circle.period();  // the latest end of the next copy to schedule
+  Nanos lane = circle.period();  // time by which the next copy to schedule must end
   for (int round = 0; round < 2; ++round) {
     RangeTree load = absent;
     planned.clear();
@@ -175,7 +175,7 @@ std::vector<std::uint32_t> worth_copying(const StepCircle& circle, const std::ve
   std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
   if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
   std::vector<bool> useless;  // by gap
-  Nanos lane;                 // free from
+  Nanos lane;                 // time from which it is free
   for (int round = 0; round < 2; ++round) {
     useless.assign(gaps.size(), false);
     for (const CopiedGap& each : copied) {
@@ -200,12 +200,12 @@ std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap
   std::vector<CopiedGap> copied = copied_at_release(gaps, selected);
   if (copies == CopyOut::kWhenFree) copied = copied_when_free(circle, gaps, copied, machine);
   std::vector<Bytes> bytes;
-  Nanos lane;  // free from
+  Nanos lane;  // time from which it is free
   for (int round = 0; round < 2; ++round) {
     Added under_way{n};
     for (const CopiedGap& each : copied) {
       const Gap& gap = gaps[each.gap];
-      if (each.from >= gap.due) continue;  // it frees nothing: it is a copy for the next iteration
+      if (each.from >= gap.due) continue;  // it is a copy for the next iteration, and frees nothing here
       lane = std::max(lane, circle.at(each.from)) + machine.d2h.time(gap.size);
       under_way.add(gap.release + std::size_t{1}, first_from(circle, gap.release + 1, gap.due, lane), gap.size);
     }
@@ -220,7 +220,7 @@ std::vector<Bytes> bytes_under_way(const StepCircle& circle, const std::vector<G
   const std::size_t n = circle.size();
   const std::vector<Bytes> leaving = bytes_leaving(circle, gaps, selected, machine, copies);
   std::vector<Bytes> bytes;
-  Nanos lane = circle.period();  // free until
+  Nanos lane = circle.period();  // time until which it is free
   for (int round = 0; round < 2; ++round) {
     Added under_way{n};
     for (const std::uint32_t i : latest_due_first(gaps, selected, n)) {
@@ -286,7 +286,7 @@ std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<Pla
   });
   for (const PlannedGap& each : planned) {
     const Gap& gap = gaps[each.gap];
-    if (each.copy != 0) {  // copied and kept: content wanted back during its swap-out stays
+    if (each.copy != 0) {  // copied and kept: content needed again during its swap-out stays
       const VersionId copied = each.copy <= gap.release ? gap.out : gap.renewed;
       draft.push_back({Verb::kSwapOut, OpId{each.copy}, copied.value(), {}, {}});
       draft.push_back({Verb::kSwapIn, OpId{each.copy}, copied.value(), {}, {}});

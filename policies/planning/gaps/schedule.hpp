@@ -24,15 +24,15 @@ struct PlannedGap {
   bool operator==(const PlannedGap&) const = default;
 };
 
-/// Ours: swap-ins as late as possible, in the periodic steady state. Each swap-in ends when it is due or when the next
-/// one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs are assumed to take
-/// no time. Goes round the circle twice, so that swap-ins due early in the step find the lane as the end of the step
-/// leaves it. A slot whose load after the selection is above `limit` counts as full. In the order of due ops, last
-/// first. O(slots + gaps log gaps + slots of all copies).
+/// Tidepool's own schedule: swap-ins as late as possible, in the periodic steady state. Each swap-in ends when it is
+/// due or when the next one on the lane must begin; it begins earlier only if the memory is full in between. Swap-outs
+/// are assumed to take no time. Goes around the circle twice, so that swap-ins due early in the step find the lane as
+/// the end of the step leaves it. A slot whose load after the selection exceeds `limit` counts as full. In the order of
+/// due ops, last first. O(slots + gaps log gaps + slots of all copies).
 std::vector<PlannedGap> schedule_late(const StepCircle& circle, const std::vector<Gap>& gaps,
                                       const std::vector<std::uint32_t>& selected, const Machine& machine, Bytes limit);
 
-/// By slot: the load without the selected gaps, if copies take no time; and its maximum.
+/// By slot: the load without the selected gaps if copies take no time. Also its maximum.
 std::vector<Bytes> load_without(const StepCircle& circle, const std::vector<Gap>& gaps,
                                 const std::vector<std::uint32_t>& selected);
 Bytes peak_without(const StepCircle& circle, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& selected);
@@ -57,15 +57,15 @@ std::vector<Bytes> bytes_leaving(const StepCircle& circle, const std::vector<Gap
 void copy_when_free(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<PlannedGap>& planned,
                     const Machine& machine);
 
-/// AutoSwap's, as published ("stick to the limit"; arXiv 1903.06631, section 4.3, and its code): swap-outs follow
-/// each other from their releases on. Swap-ins end when due or when the next one begins, placed from the last one to
-/// the first; if the resulting load is above `limit` in a slot, the copy begins after that slot.
+/// AutoSwap's schedule as published ("stick to the limit"; arXiv 1903.06631, section 4.3, and its code): swap-outs
+/// follow each other from their releases on. Swap-ins end when they are due or when the next one begins; they are
+/// placed from the last to the first. If this makes the load exceed `limit` in a slot, the copy begins after that slot.
 std::vector<PlannedGap> schedule_stick_to_limit(const StepCircle& circle, const std::vector<Gap>& gaps,
                                                 const std::vector<std::uint32_t>& selected, const Machine& machine,
                                                 Bytes limit);
 
-/// The draft of such a plan: sorted, with swap-outs before swap-ins at one op. The content of a gap that crosses the
-/// boundary is on the host when the step begins.
+/// The draft of such a plan, sorted, with swap-outs before swap-ins at the same op. If a gap crosses the boundary, its
+/// content is on the host when the step begins.
 std::vector<Action> draft_of(const std::vector<Gap>& gaps, const std::vector<PlannedGap>& planned, std::size_t ops);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Selection: the gaps that a plan uses. The first of the four decisions; it ignores the times of copies.
+// Selection: the choice of gaps that a plan uses. The first of the four decisions; it ignores the times of copies.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using SlotLimits = std::vector<Bytes>;
 ///   AOA    area of absence: DOA * size, or DOA / size if DOA is negative
 ///   WDOA   weighted duration of absence: integral of the load over the gap
 ///   SWDOA  submodular WDOA: the same, with the load after earlier picks
-/// and ours:
+/// and Tidepool's own:
 ///   excess  integral over the gap of the load above the limit after earlier picks
 enum class GapScore : std::uint8_t { kDoa, kAoa, kWdoa, kSwdoa, kExcess };
 /// @throws InputError  for an unknown name
@@ -45,7 +45,7 @@ Selection select_by_score(const StepCircle& circle, const std::vector<Gap>& gaps
 Selection select_submodular(const StepCircle& circle, const std::vector<Gap>& gaps, GapScore score,
                             const SlotLimits& limits, const std::vector<bool>& allowed = {});
 
-/// Calls the one of these two functions that the score needs.
+/// Selects with the one of these two functions that the score needs.
 Selection select_gaps(const StepCircle& circle, const std::vector<Gap>& gaps, const Machine& machine, GapScore score,
                       const SlotLimits& limits, const std::vector<bool>& allowed = {});
 

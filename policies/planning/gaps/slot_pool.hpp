@@ -14,7 +14,7 @@
 namespace tidepool {
 
 struct SlotClass {
-  Bytes slot;  ///< size of each
+  Bytes slot;  ///< bytes of each slot
   std::uint32_t count = 0;
   bool operator==(const SlotClass&) const = default;
 };
@@ -22,15 +22,15 @@ struct SlotClass {
 /// In ascending order of slot size.
 using SlotClasses = std::vector<SlotClass>;
 
-/// The class of the smallest slots that a size fits into; the number of classes if there is none.
+/// The class with the smallest slots that a size fits; the number of classes if there is none.
 inline std::size_t class_of(const SlotClasses& classes, Bytes size) {
   return static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), size,
                                                    [](const SlotClass& each, Bytes s) { return each.slot < s; }) -
                                   classes.begin());
 }
 
-/// Serves a request with the lowest free slot of its class, or not at all. Classes lie one after the other.
-/// O(log slots) per request.
+/// Serves a request with the lowest free slot of its class, or not at all. The address ranges of classes follow each
+/// other. O(log slots) per request.
 class SlotPool final : public Pool {
  public:
   explicit SlotPool(SlotClasses classes) : classes_{std::move(classes)} {}

@@ -38,7 +38,7 @@ std::vector<Nanos> starts(const Trace& trace) {
 std::vector<Bytes> loads(const Trace& trace, SlotBegins begins, const std::vector<DeadContent>& dead) {
   std::vector<Bytes> load;
   load.reserve(trace.ops().size());
-  std::vector<bool> dropped(trace.buffers().size());  // before it is freed
+  std::vector<bool> dropped(trace.buffers().size());  // by buffer: dropped before the program frees it
   auto next_dead = dead.begin();
   Bytes live;
   for (const Buffer& buffer : trace.buffers())

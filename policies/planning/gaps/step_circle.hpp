@@ -13,7 +13,7 @@ namespace tidepool {
 /// The ops of a step on a circle. Position p names op p modulo size() in the iteration p / size(); slot p is the time
 /// from the start of that op to the start of the next one.
 struct StepCircle {
-  std::vector<Nanos> start;  ///< by op, and the end of the step behind them
+  std::vector<Nanos> start;  ///< by op; the last entry is the end of the step
   std::vector<Bytes> load;   ///< by op: most bytes live in its slot, see SlotBegins
 
   std::size_t size() const { return load.size(); }
@@ -25,9 +25,9 @@ struct StepCircle {
   Bytes peak() const;
 };
 
-/// The moment from which live bytes count for an op: the end of the op before it, or the moment at which that op has
-/// freed the versions that nobody reads any more. Between the two, a swap-in may be planned into memory that is free
-/// only a moment later.
+/// The time from which live bytes count for an op: the end of the previous op, or the time at which that op has freed
+/// the versions that no op reads any more. With the later time, a swap-in may be planned into memory that is free only
+/// a moment later.
 enum class SlotBegins : std::uint8_t { kBeforeFrees, kAfterFrees };
 
 /// @param dead   versions that are dropped after their last op; they are not live from then on

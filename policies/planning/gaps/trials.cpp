@@ -101,11 +101,11 @@ bool better(const Result& a, const Result& b) {
 }
 
 std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Result& best, double factor) {
-  // Several streams run in parallel, and iterations may differ: only the whole run gives the time.
+  // With several streams, or iterations that differ, only the whole run gives the time.
   if (best.outcome != Outcome::kOk || best.baseline == Nanos{} || trace.data().streams.size() != 1 ||
       (spec.iterations != 1 && !spec.steady))
     return spec.overhead_limit;
-  // Of two iterations that alternate, one may take twice the mean's overhead, and the first of all more than that.
+  // Of two iterations that alternate, one may have twice the mean's overhead, and the very first one more than that.
   if (spec.steady) factor *= 3;
   const double overhead =
       static_cast<double>(best.totals.makespan.count()) / static_cast<double>(best.baseline.count()) - 1;

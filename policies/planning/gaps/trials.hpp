@@ -33,7 +33,7 @@ struct GapDraft {
   bool drops_on_demand = false;
   bool operator==(const GapDraft&) const = default;
 };
-/// @param always  further copies and drops, sorted; they come first among those at one op
+/// @param always  further copies and drops, sorted; at the same op they come first
 GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t ops,
                   const std::vector<Action>& always = {});
 
@@ -41,7 +41,7 @@ GapDraft draft_of(const std::vector<Gap>& gaps, const GapPlan& plan, std::size_t
 /// the least cost per time until its next read (see DropByNextUse); the cheaper of both; or none.
 enum class OnDemand : std::uint8_t { kCopy, kDrop, kCopyOrDrop, kNothing };
 
-/// The most drops on demand in an iteration. Each drop may walk all evicted versions: a plan that needs many is not
+/// The most drops on demand in an iteration. Each drop may visit all evicted versions: a plan that needs many is not
 /// worth a full trial.
 inline constexpr std::int64_t kMostDrops = 300;
 
@@ -61,8 +61,8 @@ std::optional<double> limit_of(const Trace& trace, const RunSpec& spec, const Re
 /// A lower bound of the rerun time if all of these gaps are dropped: each producer of their content, once.
 Nanos least_rerun(const Trace& trace, const std::vector<Gap>& gaps, const std::vector<std::uint32_t>& dropped);
 
-/// The order of preference of planners: first runs that end well; of the others, those that did more of the program;
-/// then less time; then fewer bytes copied.
+/// The order in which planners prefer runs: first those that end well; of the others, those that ran more of the
+/// program; then those with less time; then those with fewer copied bytes.
 bool better(const Result& a, const Result& b);
 
 /// A draft and the cost of its run.
@@ -71,7 +71,7 @@ struct Judged {
   GapDraft draft;
 };
 
-/// The best draft so far. The first one is empty: it leaves all to the answers on demand.
+/// The best draft so far. The first draft is empty: every shortage is answered on demand.
 class Trials {
  public:
   /// @param tries   the number of drafts that may still be judged
@@ -81,7 +81,7 @@ class Trials {
          std::vector<Action> always = {});
 
   /// Judges the plan. A plan equal to the previous one is not run again. A plan whose drops must lose (see must_lose())
-  /// is not run either: its result is that of a time limit.
+  /// is not run either: it gets the result of a run at the time limit.
   const Result& add(const std::vector<Gap>& gaps, const GapPlan& plan);
   /// Whether a plan that drops these gaps can hardly be better than the best, since its reruns take longer. May be
   /// wrong if the host has a copy of a dropped version from an earlier gap.
@@ -100,7 +100,7 @@ class Trials {
   }
   /// A run of a draft with its realised plan; does not count as a try.
   Result realise(GapDraft draft);
-  /// The run that drafts are judged in.
+  /// The settings of the run that judges drafts.
   const RunSpec& spec() const { return spec_; }
   const GapPlan& best_plan() const { return best_plan_; }
   /// The best drafts that end well, best first, each once; at most as many as are kept.
@@ -115,7 +115,7 @@ class Trials {
   OnDemand on_demand_;
   std::size_t keep_;
   std::vector<Action> always_;
-  Nanos work_;  ///< of all ops
+  Nanos work_;  ///< total time of all ops
   std::vector<Judged> kept_;
   GapDraft best_, last_;
   GapPlan best_plan_;
