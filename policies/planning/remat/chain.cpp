@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// The memory during a sequence.
+/// The content of memory during a sequence.
 class ChainState {
  public:
   explicit ChainState(const Chain& chain)
@@ -26,7 +26,7 @@ class ChainState {
       need(option.forward_peak + gradient());
       cost_.time += !ran_[step.stage] ? option.first : step.stage + 1 == left_ ? option.alone : option.again;
       ran_[step.stage] = true;
-      drop_output(step.stage);  // it is one of the saved values
+      drop_output(step.stage);  // now it is one of the saved values
       saved_[step.stage] = step.option;
       held_ += option.saved;
       return true;
@@ -68,10 +68,10 @@ class ChainState {
   }
 
   const Chain& chain_;
-  std::vector<bool> output_;                         // by stage: kept, and not one of its saved values
+  std::vector<bool> output_;                         // by stage: kept, apart from its saved values
   std::vector<std::optional<std::uint32_t>> saved_;  // by stage: its option
   std::vector<bool> ran_;                            // by stage
-  std::size_t left_;                                 // stages that have not gone backward
+  std::size_t left_;                                 // stages whose backward step has not run
   Bytes held_;
   ChainCost cost_;
 };

@@ -24,7 +24,7 @@ struct StageOption {
 /// A stage reads the output of the stage before it. Its backward step also reads the values that it saved.
 struct Stage {
   Nanos first;                       ///< forward keeping nothing, for the first time
-  Nanos again;                       ///< forward again: only the ops of its output
+  Nanos again;                       ///< forward again: only the ops that make its output
   Bytes output;                      ///< the input of the next stage
   Bytes sweep_peak;                  ///< most bytes during forward that keeps nothing: its output, without its input
   Bytes gradient;                    ///< live when its backward step begins, without values of stages up to this one
@@ -54,7 +54,7 @@ struct ChainStep {
   bool operator==(const ChainStep&) const = default;
 };
 
-/// Steps in their order. Each stage goes backward once, the last first.
+/// Steps in their order. Each stage has one backward step, the last stage first.
 using ChainSequence = std::vector<ChainStep>;
 
 struct ChainCost {
@@ -63,8 +63,8 @@ struct ChainCost {
   bool operator==(const ChainCost&) const = default;
 };
 
-/// Time and memory of a sequence, found by executing it. Nothing if a step lacks its input or the saved values of its
-/// stage, or if not every stage goes backward. O(steps).
+/// Time and memory of a sequence, found by executing it. None if a step lacks its input or the saved values of its
+/// stage, or if a stage has no backward step. O(steps).
 std::optional<ChainCost> cost_of(const Chain& chain, const ChainSequence& sequence);
 
 /// The sequence that saves everything, each stage with its first option.

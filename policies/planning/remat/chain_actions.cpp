@@ -24,7 +24,7 @@ class Scheduler {
     const std::size_t i = step.stage;
     if (step.verb == ChainVerb::kBackward) {
       --left_;
-      // Without it, the next step runs with the least memory; the stage before recomputes it with its saved values.
+      // Without this output the next step uses least memory; the previous stage recomputes it with its saved values.
       if (i > 0 && !saved_[i - 1]) drop(stages_[i - 1].window, stages_[i - 1].output);
       return;
     }
@@ -61,7 +61,7 @@ class Scheduler {
     const std::uint32_t now = stages_[left_ - 1].window;
     const bool saves = verb == ChainVerb::kSave;
     find_needed(stage, saves);
-    std::vector<Saved> open;  // made, and dropped after its last use
+    std::vector<Saved> open;  // made, and to be dropped after its last use
     std::size_t next = 0;
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       bool runs = false;
@@ -70,7 +70,7 @@ class Scheduler {
         runs = true;
         if (stage.saved[next].version != stage.output) open.push_back(stage.saved[next]);
       }
-      if (!runs) continue;  // ops in between run when a saved value needs them
+      if (!runs) continue;  // other ops run when a saved value needs them
       add(Verb::kRun, now, op);
       if (saves) continue;
       std::erase_if(open, [&](const Saved& saved) {
@@ -84,8 +84,8 @@ class Scheduler {
     if (verb == ChainVerb::kSweep && i > 0) drop(now, stages_[i - 1].output);
   }
 
-  /// The ops that make a stage's output, or all of its saved values; and the last use of each version: by one of these
-  /// ops, or by an op in between that one of these needs.
+  /// Finds the ops that make a stage's output, or all of its saved values. Also finds the last use of each version by
+  /// these ops, or by ops in between that these need.
   void find_needed(const TraceStage& stage, bool saves) {
     for (std::uint32_t op = stage.first; op < stage.behind; ++op) {
       needed_[op] = false;
@@ -113,7 +113,7 @@ class Scheduler {
 
   const Trace& trace_;
   const std::vector<TraceStage>& stages_;
-  std::size_t left_;                     // stages that have not gone backward
+  std::size_t left_;                     // stages whose backward step has not run
   std::vector<bool> ran_, saved_;        // by stage
   std::vector<bool> needed_;             // by op of the current stage
   std::vector<bool> is_saved_;           // by version, likewise

@@ -1,4 +1,4 @@
-// The base of policies that reverse the step as a chain of stages. They differ only in the order that they choose.
+// The base of policies that reverse the step as a chain of stages. They differ only in the order of their steps.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 
 namespace tidepool {
 
-/// Cuts the step into at most a given number of stages (see linearise), lets `choose` find an order for the memory
-/// without the buffers from before the step, and executes it. If all values fit, all are kept. Sizes are sums of bytes:
-/// requests that a pool with addresses cannot place are left to the next policy of the chain. O(1) per action.
+/// Cuts the step into at most a given number of stages (see linearise), lets `choose` find an order that fits the
+/// memory beside buffers from before the step, and executes it. If all values fit, all are kept. Sizes are sums of
+/// bytes: if a pool with addresses cannot place a request, the next policy of the chain answers. O(1) per action.
 class ChainPolicy final : public DraftPolicy {
  public:
   using Choose = std::function<ChainSequence(const Chain&, Bytes room)>;
@@ -38,7 +38,8 @@ class ChainPolicy final : public DraftPolicy {
   Choose choose_;
 };
 
-/// The value of an option that is a whole number. @throws InputError  "rotor: option 'stages' is '0'; expected 1 to 200"
+/// The value of an option that is a whole number. @throws InputError  "rotor: option 'stages' is '0'; expected 1 to
+/// 200"
 inline std::size_t count_of(const std::string& owner, const Options& options, const std::string& name,
                             std::size_t most) {
   const double value = options.number(name);
@@ -47,8 +48,8 @@ inline std::size_t count_of(const std::string& owner, const Options& options, co
   return static_cast<std::size_t>(value);
 }
 
-/// Keeps the better of two orders: one that fits before one that does not; of two that do not fit, the one with the lower
-/// peak; otherwise the faster one.
+/// Keeps the better of two orders: one that fits is better than one that does not; of two that do not fit, the one with
+/// the lower peak is better; otherwise the faster one.
 class BestOrder {
  public:
   BestOrder(const Chain& chain, Bytes room) : chain_{chain}, room_{room} {}

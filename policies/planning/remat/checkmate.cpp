@@ -13,7 +13,7 @@ bool contains(const std::vector<std::uint32_t>& nodes, std::size_t node) {
 /// Values that are resident before node t runs, or before its reruns.
 std::size_t values_before(const KeepGraph& graph, std::size_t t) { return std::min(t, graph.repeatable()); }
 
-/// The program for one graph and capacity, with its variables by name.
+/// The program for one graph and capacity, with names for its variables.
 class Formulation {
  public:
   Formulation(const KeepGraph& graph, Bytes capacity, bool integers)
@@ -55,13 +55,13 @@ class Formulation {
   }
   double scaled(Bytes size) const { return static_cast<double>(size.count()) / memory_unit_; }
 
-  /// sum of terms >= least.
+  /// Adds the row: sum of terms >= least.
   void at_least(double least, std::initializer_list<std::pair<std::uint32_t, double>> terms) {
     const std::uint32_t row = program_.row(least, kNone);
     for (const auto& [variable, factor] : terms) program_.add(row, variable, factor);
   }
 
-  /// Constraints: values are resident or recomputed, from resident inputs.
+  /// Adds the constraints that values are resident or recomputed, and that reruns have resident inputs.
   void link(std::size_t t) {
     for (std::size_t i = 0; i < kept_[t].size(); ++i) {
       at_least(-1, {{kept_[t][i], -1}, {again_[t][i], -1}});
@@ -72,7 +72,7 @@ class Formulation {
     for (const std::uint32_t in : graph_.inputs[t]) at_least(1, {{again_[t][in], 1}, {kept_[t][in], 1}});
   }
 
-  /// The memory in use after each node that may run before t, and at t.
+  /// Limits the memory in use after each node that may run before t, and at t.
   void limit(std::size_t t) {
     std::optional<std::uint32_t> before;
     for (std::size_t k = 0; k <= kept_[t].size(); ++k) {
@@ -106,7 +106,7 @@ class Formulation {
     freed_.clear();
   }
 
-  /// Variables for values that may be freed after node k, a possible rerun before t.
+  /// Adds variables for values that may be freed after node k, which may run again before t.
   void free_behind(std::size_t t, std::size_t k) {
     freed_.clear();
     frees_.resize(kept_[t].size());
@@ -153,7 +153,7 @@ KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kep
     for (std::size_t i = again.size(); i-- > 0;) {
       if (t + 1 < graph.nodes() && schedule.kept[t + 1][i] && !schedule.kept[t][i]) again[i] = true;
       if (!again[i]) continue;
-      schedule.kept[t][i] = false;  // it is recomputed anyway
+      schedule.kept[t][i] = false;  // it is recomputed in any case
       for (const std::uint32_t in : graph.again_inputs[i])
         if (!schedule.kept[t][in]) again[in] = true;
     }
@@ -166,7 +166,7 @@ KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule) {
   for (std::size_t t = 0; t < graph.nodes(); ++t) {
     const std::size_t values = schedule.kept[t].size();
     Bytes held;
-    std::vector<Bytes> leaves(values + 1);  // the node after which it is freed
+    std::vector<Bytes> leaves(values + 1);  // by node: bytes freed after it
     for (std::size_t i = 0; i < values; ++i) {
       const auto last = last_reader(graph, schedule, t, i);
       if (schedule.kept[t][i] && last != i) held += graph.size[i];

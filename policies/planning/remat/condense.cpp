@@ -29,7 +29,7 @@ class Condenser {
  private:
   std::vector<OpGroup>& groups() { return result_.groups; }
 
-  /// The op that makes the connection of a stage to the next one begins a group, so that only its output can be kept.
+  /// Cuts the forward phase. The op that makes a stage's output begins a group, so that this output alone can be kept.
   void cut_forward(std::size_t most) {
     const std::vector<Saved> all = saved_versions(trace_, backward_);
     Bytes total;
@@ -109,8 +109,8 @@ class Condenser {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   }
 
-  /// The ops to run in order to recompute a group: all producers of what it saves, also in earlier groups, back to
-  /// the values that those have saved. Values in between are no longer resident.
+  /// Finds the groups whose values a rerun of this group reads: all producers of its saved values run again, also in
+  /// earlier groups, back to saved values. Values in between are no longer resident.
   void find_again_inputs(std::size_t group) {
     std::vector<std::uint32_t>& inputs = result_.graph.again_inputs.emplace_back();
     Nanos time;
@@ -144,7 +144,7 @@ class Condenser {
     result_.graph.size.push_back(size);
   }
 
-  /// Bytes that are live at each op and before it, without the values that the forward groups have saved.
+  /// Computes the bytes that are live at each op and before it, without saved values of forward groups.
   void measure() {
     const std::vector<Bytes> live = live_bytes(trace_), quiet = live_bytes_before(trace_);
     const std::vector<std::uint32_t> end = ends_of_versions(trace_);
@@ -170,10 +170,10 @@ class Condenser {
 
   const Trace& trace_;
   std::uint32_t ops_, backward_;
-  std::size_t repeatable_ = 0;         // forward groups
+  std::size_t repeatable_ = 0;         // number of forward groups
   std::vector<std::size_t> group_of_;  // by op
   std::vector<Bytes> besides_;         // by op: live bytes, without saved values
-  Bytes constant_;                     // the part of it from before the step
+  Bytes constant_;                     // those of them from before the step
   std::vector<bool> is_saved_;         // by version
   std::vector<std::size_t> seen_;      // by op: the last group that visited it
   CondensedTrace result_;
@@ -194,7 +194,7 @@ std::vector<Action> actions_of(const Trace& trace, const CondensedTrace& condens
   for (std::size_t t = 0; t < condensed.groups.size(); ++t) {
     const OpGroup& now = condensed.groups[t];
     const std::size_t values = schedule.kept[t].size();
-    std::vector<std::vector<std::size_t>> leaves(values + 1);  // the group after which it leaves
+    std::vector<std::vector<std::size_t>> leaves(values + 1);  // by group: the values that are dropped after it
     for (std::size_t i = 0; i < values; ++i)
       if (const auto last = last_reader(condensed.graph, schedule, t, i))
         leaves[std::min<std::size_t>(*last, values)].push_back(i);

@@ -1,4 +1,4 @@
-// A trace as a graph small enough for an integer program.
+// A trace condensed to a graph that is small enough for an integer program.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ struct CondensedTrace {
   KeepGraph graph;
 };
 
-/// Groups consecutive ops. The forward phase becomes the stages of linearise(), at most `most`. Each stage has two parts:
-/// the op of its output, and all ops before it; the latter is divided again if it saves much more than an average stage.
-/// The rest of the step is divided at ops that read saved values of another group first. Sizes are sums of bytes without
-/// addresses; values that are not saved count while the program has them. O(uses + most^2).
+/// Groups consecutive ops. The forward phase becomes the stages of linearise(), at most `most`. Each stage has two
+/// parts: the op of its output, and all ops before it. The second part is divided further if it saves much more than an
+/// average stage. The rest of the step is divided at ops that are the first to read saved values of another group.
+/// Sizes are sums of bytes without addresses; values that are not saved count while the program has them. O(uses +
+/// most^2).
 CondensedTrace condense(const Trace& trace, std::size_t most);
 
 /// Drops and runs that follow a schedule, sorted by `before`.

@@ -12,14 +12,14 @@
 
 namespace tidepool {
 
-/// The actions of a static planner: kDrop and kRun, sorted by `before`. They are given out op by op, because only then it
-/// is known which versions may be dropped: a version that could not be recomputed any more stays.
+/// The actions of a static planner: kDrop and kRun, sorted by `before`. They are given out op by op, since only then it
+/// is known which versions may be dropped: a version that no op could recompute stays.
 class Draft {
  public:
   Draft() = default;
   explicit Draft(std::vector<Action> actions) : actions_{std::move(actions)} {}
 
-  /// An iteration begins.
+  /// Starts an iteration.
   void start() { next_ = 0; }
 
   /// Appends the actions before `op`. O(1) per action.
@@ -39,7 +39,7 @@ class Draft {
   std::size_t next_ = 0;
 };
 
-/// The base of static planners: plan() makes `draft_`; each drop is checked when it is due.
+/// The base of static planners. plan() makes `draft_`; each drop is checked when it is due.
 class DraftPolicy : public Policy, public Explainer {
  public:
   void start(const View&) final { draft_.start(); }

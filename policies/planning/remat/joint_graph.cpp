@@ -38,7 +38,7 @@ class GraphMaker {
 
   Bytes size_of(VersionId v) const { return trace_.buffer(trace_.version(v).buffer).size; }
 
-  /// What no op of these phases makes was there before.
+  /// The node of a version. If no op of these phases makes the version, it is from before the step.
   std::uint32_t node_of(VersionId v) {
     if (node_of_[v.index()] != kNever) return node_of_[v.index()];
     JointNode node{.size = size_of(v), .inputs = {}, .input = true};
@@ -89,8 +89,8 @@ class GraphMaker {
   const Trace& trace_;
   std::uint32_t backward_;
   std::vector<std::uint32_t> node_of_;  // by version
-  std::vector<bool> needed_;            // by node: by what the forward phase hands on
-  std::vector<VersionId> last_made_;    // by the forward phase's last op
+  std::vector<bool> needed_;            // by node: whether the values that the forward phase hands on depend on it
+  std::vector<VersionId> last_made_;    // outputs of the last forward op
   TraceGraph result_;
 };
 

@@ -8,13 +8,13 @@
 
 namespace tidepool {
 
-/// A node for each version and view that forward or backward ops use or make, and one more for each op that makes
-/// several. An op's class comes from its name; a view weighs as much as the buffer that it shows, and what an op updates
-/// in place is a new value, as after functionalisation. The backward phase depends on the gradient as a whole. The
-/// result of the forward phase is what the step hands on of it and what its last op makes.
+/// A node for each version and view that forward or backward ops use or make, and one more for each op with several
+/// outputs. An op's class comes from its name. A view has the size of the buffer that it shows. The result of an
+/// in-place update is a new value, as after functionalisation. The whole backward phase depends on the gradient. The
+/// result of the forward phase is all that the step hands on of it, and the outputs of its last op.
 struct TraceGraph {
   JointGraph graph;
-  std::vector<VersionId> values;  ///< by node; none for an op that makes several
+  std::vector<VersionId> values;  ///< by node; none for the node of an op with several outputs
 };
 TraceGraph joint_graph(const Trace& trace);
 

@@ -34,7 +34,7 @@ std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Byte
     const Int128 scaled = Int128{size.count()} * static_cast<std::int64_t>(kParts);
     return static_cast<std::size_t>((scaled + limit.count() - 1) / limit.count());
   };
-  std::vector<std::int64_t> best(kParts + 1);  // by parts at most
+  std::vector<std::int64_t> best(kParts + 1);  // by bytes, in parts of the limit
   std::vector<std::vector<bool>> takes;        // by item, by parts at most
   for (const KnapsackItem& item : items) {
     std::vector<bool>& takes_it = takes.emplace_back(kParts + 1);
@@ -60,7 +60,7 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
   constexpr double kParts = 10'000;
   const auto parts_of = [&](double part) { return static_cast<std::size_t>(std::nearbyint(part * kParts)); };
   const std::size_t room = parts_of(share);
-  const double giga = static_cast<double>(whole.count()) / 1e9;  // the order of roundings is the source's
+  const double giga = static_cast<double>(whole.count()) / 1e9;  // roundings in the source's order
   std::vector<std::size_t> parts;
   std::vector<std::vector<float>> best{std::vector<float>(room + 1)};  // by item, by parts at most
   for (const KnapsackItem& item : items) {
@@ -84,9 +84,9 @@ std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Byt
 
 namespace {
 
-/// Dynamic programming over lists of states (Nemhauser and Ullmann, Management Science 1969), the items in the order of
-/// worth per byte. A state that another one dominates is dropped, and so is one whose bound (the rest of the room filled
-/// with a part of the last item) is no better than the best choice known.
+/// Dynamic programming over lists of states (Nemhauser and Ullmann, Management Science 1969), with the items in the
+/// order of worth per byte. A state is dropped if another one dominates it, or if its bound (the rest of the room
+/// filled with items, the last one in part) is no better than the best choice known.
 class ExactKnapsack {
  public:
   ExactKnapsack(const std::vector<KnapsackItem>& items, Bytes limit) : items_{items}, limit_{limit.count()} {
@@ -132,20 +132,20 @@ class ExactKnapsack {
   }
 
  private:
-  static constexpr std::size_t kMostStates = 4'000'000;  // 100 MB; far more than steps need
+  static constexpr std::size_t kMostStates = 4'000'000;  // 100 MB; far more than needed for a step
 
   struct Sum {
     std::int64_t size = 0, worth = 0;
   };
   struct State {
     Sum sum;
-    std::uint32_t from = 0, item = 0;  // the state without the item that it took last
+    std::uint32_t from = 0, item = 0;  // the state before it took its last item
   };
 
   std::int64_t size(std::size_t k) const { return items_[order_[k]].size.count(); }
   std::int64_t worth(std::size_t k) const { return items_[order_[k]].worth.count(); }
 
-  /// One past the last of the items from `k` on that all fit beside a state.
+  /// The end of the longest range of items from `k` on that all fit into a state.
   std::size_t fill(const Sum& sum, std::size_t k) const {
     const std::int64_t room = limit_ - sum.size + sums_[k].size;
     const auto end = std::upper_bound(sums_.begin() + static_cast<std::ptrdiff_t>(k), sums_.end(), room,
@@ -153,7 +153,7 @@ class ExactKnapsack {
     return static_cast<std::size_t>(end - sums_.begin()) - 1;
   }
 
-  /// A state with as many of the items from `k` on as fit in a row is a choice.
+  /// Considers a choice: a state with as many of the items from `k` on as fit.
   void consider(std::uint32_t state, std::size_t k) {
     const Sum& sum = states_[state].sum;
     const std::size_t end = fill(sum, k);

@@ -1,4 +1,4 @@
-// Knapsack of content to keep in a given number of bytes: solvers of one problem.
+// Knapsack: several solvers that choose content to keep within a number of bytes.
 #pragma once
 
 #include <string_view>
@@ -19,14 +19,14 @@ std::vector<bool> knapsack_greedily(const std::vector<KnapsackItem>& items, Byte
 /// The best choice for sizes rounded up to ten-thousandths of the limit; never exceeds it. O(10,000 n).
 std::vector<bool> knapsack_by_table(const std::vector<KnapsackItem>& items, Bytes limit);
 
-/// The best when sizes are rounded to the nearest ten-thousandth of `whole`, and worths to 24 bits, as PyTorch does: a
-/// size of none is taken for nothing, what adds too little to a large sum is not taken, and what is taken may exceed
-/// the share. `share` is of `whole`, 0 to 1. O(10,000 n). Source: PyTorch 2.15,
+/// The best choice if sizes are rounded to the nearest ten-thousandth of `whole`, and worths to 24 bits, as PyTorch
+/// does. So an item rounded to size 0 costs nothing, an item that adds too little to a large sum is not taken, and the
+/// choice may exceed `share`, which is a part of `whole`, 0 to 1. O(10,000 n). Source: PyTorch 2.15,
 /// torch/_functorch/_activation_checkpointing/knapsack.py, dp_knapsack.
 std::vector<bool> knapsack_by_shares(const std::vector<KnapsackItem>& items, Bytes whole, double share);
 
-/// The best choice, without what is worth nothing. Seconds at most: beyond many millions of partial choices, the best one
-/// found. O(partial choices log n), few where items are alike.
+/// The best choice, without items of no worth. Takes seconds at most: with many millions of partial choices it returns
+/// the best one found. O(partial choices log n); there are few if items are alike.
 std::vector<bool> knapsack_exactly(const std::vector<KnapsackItem>& items, Bytes limit);
 
 }  // namespace tidepool

@@ -88,7 +88,8 @@ class Finder {
     return layer_of_[trace_.version(v).producer.index()];
   }
 
-  /// Layers that make or read a version forward, ascending. Computed once for each version, since some have many readers.
+  /// Layers whose forward ops make or read a version, ascending. Computed once for each version, as some have many
+  /// readers.
   const std::vector<std::uint32_t>& touching(VersionId v) {
     const auto [found, is_new] = touching_.try_emplace(v.value());
     std::vector<std::uint32_t>& layers = found->second;
@@ -104,7 +105,7 @@ class Finder {
     return layers;
   }
 
-  /// The last layer up to `most` that touches all inputs of a backward op; `most` if there is none.
+  /// The last layer up to `most` that makes or reads all inputs of a backward op; `most` if there is none.
   std::uint32_t layer_of_backward(OpId op, std::uint32_t most) {
     std::vector<std::uint32_t> common;
     bool any = false;

@@ -1,4 +1,4 @@
-// The ops that recompute a version, given the versions that are resident at that time.
+// The time to recompute a version, given the versions that are resident at that time.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// Times of recomputations in a program from which some versions are dropped. The program's frees apply: freed
-/// versions are recomputed too, and so are versions that are dropped at that time.
+/// Times of recomputations in a program from which some versions are dropped. Frees of the program apply: versions that
+/// are freed or dropped at that time are recomputed too.
 class Lineage {
  public:
   /// O(uses) to construct.
@@ -20,8 +20,8 @@ class Lineage {
   void drop(VersionId v, std::uint32_t release, std::uint32_t due);
   void keep(VersionId v) { due_[v.index()] = release_[v.index()] = 0; }
 
-  /// Time of the ops that must run again for `v` before `op`, each once. Nothing if that is impossible because an input is
-  /// absent that is a source or from before the step. O(reruns and their uses).
+  /// Time of the ops that must run again for `v` before `op`, each once. None if `v` cannot be recomputed, since an
+  /// absent input is a source's output or from before the step. O(reruns and their uses).
   std::optional<Nanos> time(VersionId v, std::uint32_t op);
 
  private:
@@ -29,7 +29,7 @@ class Lineage {
 
   const Trace& trace_;
   std::vector<std::uint32_t> end_, release_, due_;  // by version
-  std::vector<std::uint32_t> asked_;                // by op: the query that last counted it
+  std::vector<std::uint32_t> asked_;                // by op: the last query that counted it
   std::uint32_t question_ = 0;
   std::vector<VersionId> wanted_;
 };

@@ -13,7 +13,7 @@ bool contains(const ModuleStats& outer, const ModuleStats& inner) {
   return outer.path.empty() || lies_in(inner.path, outer.path);
 }
 
-/// What its ops make beside what is saved anyway.
+/// Bytes that its ops make besides those that are saved without checkpointing.
 Bytes kept_besides(const ModuleStats& module) { return std::max(module.made - module.saved, Bytes{}); }
 Bytes made(const ModuleStats& module) { return std::max(module.made, module.saved); }
 
@@ -51,7 +51,8 @@ class Program {
     for (const Term& term : terms) program_.add(row, term.variable, term.coefficient);
   }
 
-  /// Whether it is checkpointed, what it gives up, and what then runs again.
+  /// Adds variables for a module: whether it is checkpointed, the share that it gives up, and the share that then runs
+  /// again.
   void add(const ModuleStats& module) {
     const double time =
         static_cast<double>(module.runtime.count()) / static_cast<double>(std::max(longest_, Nanos{1}).count());
@@ -69,7 +70,7 @@ class Program {
       row(0, LinearProgram::kInfinity, {{again, 1}, {given_up, -time * line.slope}, {chosen, -time * line.intercept}});
   }
 
-  /// At most one of a module and those that it lies in; those of an inner one say so for its outer ones, too.
+  /// At most one of a module and those around it is checkpointed. Rows of inner modules cover their outer ones.
   void choose_one_around(std::size_t module) {
     if (module + 1 < modules().size() && contains(modules()[module], modules()[module + 1])) return;
     std::vector<Term> around;
@@ -78,7 +79,7 @@ class Program {
     row(-LinearProgram::kInfinity, 1, around);
   }
 
-  /// What is there in the backward of a module stays within the budget.
+  /// Limits the live bytes during the backward of a module to the budget.
   void limit(const ModuleStats& module) {
     std::vector<Term> absent;
     for (std::size_t i = 0; i < modules().size(); ++i) {
@@ -115,7 +116,7 @@ class Program {
   const ModelStats& model_;
   Bytes budget_;
   std::int64_t shards_;
-  int nodes_;  // layers that are alike have many solutions that are alike: what is best known then is near the best
+  int nodes_;  // equal layers have many equal solutions, so the best one known by then is nearly optimal
   double unit_;
   Nanos longest_;
   LinearProgram program_;

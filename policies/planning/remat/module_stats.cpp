@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kGranule = 512;  // of PyTorch's allocator
+constexpr std::int64_t kGranule = 512;  // PyTorch's allocator rounds sizes up to it
 
 Bytes rounded(Bytes size) { return Bytes{(size.count() + kGranule - 1) / kGranule * kGranule}; }
 
@@ -20,7 +20,7 @@ bool within(const Op& op, const Trace& trace, const std::string& path) {
   return path.empty() || lies_in(trace.text(op.module), path);
 }
 
-/// Live bytes of the step by what they are: entry i is in front of step i.
+/// Live bytes of the step by kind; entry i is before step i.
 struct LiveBytes {
   std::vector<Bytes> activations, gradients, temporary, all;
 
@@ -62,7 +62,7 @@ struct LiveBytes {
   }
 };
 
-/// What a call hands on: of what it makes, what forward ops behind it read; else the output of its last op.
+/// Bytes that a call hands on: its outputs that later forward ops read, or else the output of its last op.
 Bytes output_of(const Trace& trace, const ModuleCall& call, const CallRegion& region) {
   Bytes handed_on, last;
   for (std::size_t i = 0; i < region.ops.size(); ++i)
@@ -87,7 +87,7 @@ ModuleStats stats_of(const Trace& trace, const LiveBytes& live, const ModuleCall
     stats.runtime += op.runtime;
   }
   stats.tradeoff = tradeoff_of(region.region);
-  std::size_t end = call.behind;  // what the call's own variables hold goes when it returns
+  std::size_t end = call.behind;  // the call's local variables are freed when it returns
   while (end + 1 < trace.steps().size() && trace.steps()[end].kind == StepKind::kFree) ++end;
   end = std::min(end, trace.steps().size() - 1);
   stats.alive = live.activations[end];
@@ -129,7 +129,7 @@ std::vector<CalledModule> called_modules(const Trace& trace) {
 
 CallRegion region_of(const Trace& trace, const ModuleCall& call) {
   CallRegion found;
-  std::map<BufferId, std::size_t> maker;  // the first op of the call that makes something there
+  std::map<BufferId, std::size_t> maker;  // by buffer: the first op of the call that writes to it
   bool has_input = false;
   for (std::size_t i = call.first; i < call.behind; ++i) {
     const Op* op = op_at(trace, i);
@@ -164,7 +164,7 @@ std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region) {
   Nanos runtime;
   for (const SelectiveOp& op : region.ops) memory += op.memory, runtime += op.runtime;
   if (memory == Bytes{} || runtime == Nanos{}) return {};
-  constexpr double kShift = 0.01;  // the curve is drawn so far to the right
+  constexpr double kShift = 0.01;  // the curve is shifted to the right by this
   std::vector<CurvePoint> curve;
   Bytes given_up;
   Nanos again;
@@ -181,7 +181,7 @@ std::vector<StraightLine> tradeoff_of(const SelectiveRegion& region) {
   add(order.always);
   for (const SelectiveGroup& group : order.given_up) add(group);
   add(order.never);
-  // Each point takes the time of the next one, so that the fit is rather above than below.
+  // Each point takes the time of the next one, so that the fit is rather too high than too low.
   for (std::size_t i = 0; i + 1 < curve.size(); ++i) curve[i].y = curve[i + 1].y;
   if (curve.size() > 1) curve.pop_back();
   return fit_lines(curve, curve.size() > 3 ? 2 : 1);
@@ -194,7 +194,7 @@ ModelStats model_stats(const Trace& trace, const std::vector<CalledModule>& modu
     if (buffer.kind == BufferKind::kParameter) model.parameters += buffer.size;
   for (const CalledModule& module : modules) model.modules.push_back(stats_of(trace, live, module.calls.front()));
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    // A module stands in front of what it contains.
+    // A module comes before those that it contains.
     const bool has_next = i + 1 < modules.size();
     model.modules[i].leaf = !modules[i].path.empty() && !(has_next && lies_in(modules[i + 1].path, modules[i].path));
   }

@@ -13,11 +13,11 @@
 namespace tidepool {
 namespace {
 
-constexpr std::uint32_t kFar = 1'000'000'000;  // no way leads to the backward phase
+constexpr std::uint32_t kFar = 1'000'000'000;  // distance if no path leads to the backward phase
 
 }  // namespace
 
-/// What is never run again, besides what is dear or random.
+/// Rules about ops that never run again, besides expensive and random ones.
 struct Partitioner::Rules {
   bool used_far_apart = false, long_chains = false, materialized = false, unknown = false;
 };
@@ -25,7 +25,7 @@ struct Partitioner::Rules {
 struct Partitioner::Cut {
   std::vector<std::uint32_t> kept;
   std::vector<bool> is_banned;
-  std::vector<std::uint32_t> banned;  ///< in the order in which they were
+  std::vector<std::uint32_t> banned;  ///< nodes in the order in which they were banned
 };
 
 Partitioner::Partitioner(JointGraph graph) : graph_{std::move(graph)} {
@@ -72,7 +72,7 @@ bool Partitioner::is_banned(std::uint32_t n, const Rules& rules) const {
   if (rules.materialized && materialized_in_backward(n)) return true;
   Bytes read;
   for (const std::uint32_t input : node.inputs) read += graph_[input].size;
-  return node.size * 4 < read;  // a reduction is cheap to keep
+  return node.size * 4 < read;  // the result of a reduction is cheap to keep
 }
 
 std::int64_t Partitioner::weight(std::uint32_t n) const {
@@ -93,10 +93,10 @@ void Partitioner::ban(std::uint32_t node, const std::vector<bool>& may_run_again
   cut.is_banned[node] = true;
 }
 
-/// The order of the first forward node that does not fuse with what comes before it, on the ways from `starts` up to
-/// the order `last`.
+/// The position of the first forward node, on paths from `starts` up to position `last`, that does not fuse with its
+/// predecessor.
 std::uint32_t Partitioner::first_unfusible(const std::vector<std::uint32_t>& starts, std::uint32_t last) const {
-  std::set<std::pair<std::uint32_t, std::pair<bool, std::uint32_t>>> open;  // order, whether it fuses, node
+  std::set<std::pair<std::uint32_t, std::pair<bool, std::uint32_t>>> open;  // position, whether it fuses, node
   for (const std::uint32_t start : starts) open.insert({forward_order_[start], {true, start}});
   while (!open.empty()) {
     const auto [order, rest] = *open.begin();
@@ -132,7 +132,7 @@ void Partitioner::ban_long_chains(const std::vector<bool>& may_run_again, Cut& c
   std::vector<bool> visited(graph_.size());
   for (std::uint32_t start = 0; start < graph_.size(); ++start) {
     if (!forward(start)) continue;
-    using Entry = std::pair<std::uint32_t, std::uint32_t>;  // order, node; some stand there several times
+    using Entry = std::pair<std::uint32_t, std::uint32_t>;  // position, node; some nodes occur several times
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
     open.emplace(forward_order_[start], start);
     while (!open.empty()) {
@@ -150,8 +150,8 @@ void Partitioner::ban_long_chains(const std::vector<bool>& may_run_again, Cut& c
   }
 }
 
-/// A minimum cut of the network in which each node is an edge of its weight: what is banned hangs on the source, what
-/// the backward phase makes on the sink.
+/// A minimum cut of the network in which each node is an edge with its weight. Banned nodes are connected to the
+/// source, nodes of the backward phase to the sink.
 Partitioner::Cut Partitioner::cut(const Rules& rules, const std::vector<bool>& may_run_again) const {
   const auto in = [](std::uint32_t node) { return static_cast<MaxFlow::Node>(2 + 2 * node); };
   const auto out = [](std::uint32_t node) { return static_cast<MaxFlow::Node>(3 + 2 * node); };

@@ -1,4 +1,4 @@
-// The cut of a step between its forward and its backward phase: which values are kept, so that the rest runs again.
+// The cut between the forward and the backward phase of a step: values to keep; the others are recomputed.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tidepool {
 
-/// A value, or an op that makes several (which are nodes behind it then). Nodes stand in an order in which they can run.
+/// A value, or an op with several outputs, which are nodes after it. Nodes are in an order in which they can run.
 struct JointNode {
   enum class Phase : std::uint8_t {
     kForward,   ///< the step's result depends on it
-    kAside,     ///< runs in the forward phase for the backward phase alone
+    kAside,     ///< runs in the forward phase, but only the backward phase uses it
     kBackward,  ///< depends on the gradient of the result
   };
   Bytes size = {};
@@ -22,11 +22,11 @@ struct JointNode {
   std::vector<std::uint32_t> inputs = {};  ///< nodes before it, each once
   OpClass op = {};
   Phase phase = Phase::kForward;
-  bool input = false;      ///< was there before the step
-  bool parameter = false;  ///< an input that stays anyway: to keep it costs nothing
+  bool input = false;      ///< existed before the step
+  bool parameter = false;  ///< an input that stays in any case: keeping it costs nothing
   bool handed_on = false;  ///< part of the step's result
-  bool several = false;    ///< no value itself
-  bool part = false;       ///< one of the values of a node before it
+  bool several = false;    ///< an op with several outputs, not a value
+  bool part = false;       ///< one of the outputs of such an op
 };
 using JointGraph = std::vector<JointNode>;
 
@@ -34,16 +34,16 @@ enum class KnapsackSolver : std::uint8_t { kTable, kGreedy, kExact };
 
 struct Partition {
   std::vector<std::uint32_t> kept = {};  ///< nodes, in order
-  bool asked_solver = false;             ///< else the cut was within the budget by itself
-  std::size_t items = 0;                 ///< that the solver chose from
+  bool asked_solver = false;             ///< false: the first cut was within the budget
+  std::size_t items = 0;                 ///< number of items from which the solver chose
   std::size_t kept_items = 0;
   Bytes bytes = {};  ///< of `kept`
 };
 
-/// What is kept with a budget between 0 (inputs only) and 1 (the minimum cut that leaves all cheap ops to run again).
-/// Between them, what else must run again is a knapsack by runtime within a share of the bytes that the minimum cut
-/// keeps beyond the inputs. A few maximum flows. Source: PyTorch 2.15, torch/_functorch/partitioners.py,
-/// choose_saved_values_set and solve_min_cut.
+/// The values to keep with a budget between 0 (inputs only) and 1 (the minimum cut after which all cheap ops run
+/// again). For a budget between, a knapsack by runtime chooses further values to recompute: the kept bytes beyond the
+/// inputs are limited to that share of those of the minimum cut. A few maximum flows. Source: PyTorch 2.15,
+/// torch/_functorch/partitioners.py, choose_saved_values_set and solve_min_cut.
 class Partitioner {
  public:
   explicit Partitioner(JointGraph graph);
@@ -67,8 +67,8 @@ class Partitioner {
 
   JointGraph graph_;
   std::vector<std::vector<std::uint32_t>> users_;
-  std::vector<std::uint32_t> distance_;       ///< from the backward phase
-  std::vector<std::uint32_t> forward_order_;  ///< among the forward nodes
+  std::vector<std::uint32_t> distance_;       ///< by node: distance from the backward phase
+  std::vector<std::uint32_t> forward_order_;  ///< by node: position among the forward nodes
   std::vector<std::uint32_t> inputs_;
 };
 

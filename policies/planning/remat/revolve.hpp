@@ -8,9 +8,9 @@
 
 namespace tidepool {
 
-/// The least number of forward runs of stages, all of equal time, to reverse `stages` of them with memory for the inputs
-/// of `slots` stages besides the first. The last forward run before each backward step saves the values of that step and
-/// is not counted:
+/// The least number of forward runs to reverse `stages` stages of equal time with memory for the inputs of `slots`
+/// stages besides the first. The last forward run before each backward step saves the values of that step and is not
+/// counted:
 ///   R(1, s) = 0,  R(l, 0) = l (l - 1) / 2,  R(l, s) = min over k in [1, l) of k + R(l - k, s - 1) + R(k, s)
 /// which is r l - C(c + r, r - 1) with c = slots + 1 and r least such that C(c + r, c) >= l.
 /// Paper: Griewank and Walther, "Algorithm 799: revolve", ACM TOMS 26(1), 2000.
@@ -19,8 +19,8 @@ std::int64_t revolve_sweeps(std::size_t stages, std::size_t slots);
 /// The order that takes revolve_sweeps. O(stages^2 * slots).
 ChainSequence revolve(std::size_t stages, std::size_t slots);
 
-/// Checkpoints at the inputs of the stages `starts` (rising; 0 is always one): one sweep keeps these and the whole
-/// last segment; then each segment is run again from its checkpoint, kept whole, and reversed.
+/// Checkpoints at the inputs of the stages `starts` (rising; stage 0 always counts as one). One sweep keeps these and
+/// the whole last segment. Then each segment runs again from its checkpoint, is kept whole, and reversed.
 ChainSequence in_segments(std::size_t stages, const std::vector<std::size_t>& starts);
 
 /// As in_segments with `checkpoints` equal divisions, but each segment is divided again in the same way, down to single

@@ -17,7 +17,7 @@ namespace tidepool {
 ///     F_ck at i, swept up to k:  sum over l in [i, k) of forward_l + C(k, j, m - x_k) + C(i, k - 1, m)
 ///     F_all at i:                min over options o of forward_o + backward_o + C(i + 1, j, m - saved_o)
 /// x_k is the input of stage k. Times of first runs (j is the last stage) and of later runs differ.
-/// Sizes are rounded up to whole slots, so that a sequence never takes more than it may.
+/// Sizes are rounded up to whole slots, so that a sequence never exceeds its capacity.
 /// O(slots * (stages^3 + stages^2 * options)) time, O(slots * stages^2) memory.
 /// Paper: Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", 2019
 /// (hal-02352969), theorem 1; options per stage: Zhao et al., "Rockmate", ICML 2023.
@@ -27,18 +27,18 @@ class Rotor {
   ///              all sizes are multiples of a larger slot
   Rotor(const Chain& chain, Bytes most, int slots);
 
-  /// The least time within a capacity (rounded down to whole slots), nothing if there is no such sequence.
+  /// The least time within a capacity (rounded down to whole slots); none if there is no such sequence.
   std::optional<Nanos> time(Bytes capacity) const;
-  /// The sequence that takes time().
+  /// A sequence that takes time(capacity).
   std::optional<ChainSequence> sequence(Bytes capacity) const;
-  /// The least capacity that has a sequence; nothing if even the largest is too small.
+  /// The least capacity that has a sequence; none if even `most` is too small.
   std::optional<Bytes> least_capacity() const;
 
  private:
   static constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
   struct Option {
-    double first = 0, again = 0, alone = 0;                       // ns with the backward step, whole numbers
+    double first = 0, again = 0, alone = 0;                       // ns, with the backward step; whole numbers
     std::int64_t saved = 0, forward_peak = 0, backward_peak = 0;  // in slots
   };
   struct Choice {
@@ -72,7 +72,7 @@ class Rotor {
 
   std::size_t size_;
   std::int64_t slots_, slot_ = 1;                  // number, and bytes of one
-  std::vector<double> sweep_first_, sweep_again_;  // of the stages before
+  std::vector<double> sweep_first_, sweep_again_;  // totals over the stages before each stage
   std::vector<std::int64_t> input_, sweep_peak_, gradient_;
   std::vector<std::vector<Option>> options_;
   std::vector<double> table_;  // by i, j, m

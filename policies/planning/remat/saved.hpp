@@ -25,15 +25,15 @@ std::uint32_t first_backward_op(const Trace& trace);
 /// By op: live bytes while it runs if nothing is ever dropped; initial versions count from the start.
 std::vector<Bytes> live_bytes(const Trace& trace);
 
-/// By op: the fewest bytes live since the op before it.
+/// By op: the fewest bytes live between the previous op and this one.
 std::vector<Bytes> live_bytes_before(const Trace& trace);
 
 /// By version: the first op at which it is absent if nothing is ever dropped, because it was freed or replaced; the
 /// number of ops if there is none.
 std::vector<std::uint32_t> ends_of_versions(const Trace& trace);
 
-/// In the order of their producers, without versions that are replaced in place within the forward phase and versions
-/// without bytes. O(uses).
+/// The versions that the backward phase reads and can recompute, in the order of their producers. Versions replaced in
+/// place within the forward phase and versions without bytes are left out. O(uses).
 std::vector<Saved> saved_versions(const Trace& trace, std::uint32_t backward);
 
 }  // namespace tidepool

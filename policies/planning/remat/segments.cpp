@@ -64,7 +64,7 @@ class Recomputation {
     if (before < trace_.ops().size()) actions_.push_back({.verb = verb, .before = OpId{before}, .subject = subject});
   }
 
-  /// The versions of kEvery segments that the backward ops of a layer read.
+  /// Versions of kEvery segments that the backward ops of a layer read.
   std::vector<VersionId> read_by(const Layer& layer) const {
     std::vector<VersionId> read;
     for (std::uint32_t op = layer.backward; op < layer.backward_behind; ++op)
@@ -83,7 +83,7 @@ class Recomputation {
     for (const VersionId v : read) add(Verb::kDrop, layer.backward_behind, v.value());
   }
 
-  /// The ops that must run for `v`, with those in between that run when these need them.
+  /// Finds the ops that must run for `v`, and the ops in between that these need.
   void find_runs(VersionId v, std::set<OpId>& runs) {
     std::vector<VersionId> open{v};
     while (!open.empty()) {
@@ -99,7 +99,7 @@ class Recomputation {
     }
   }
 
-  /// Whether the backward phase does not need a version, which has then been freed or replaced.
+  /// Whether a version has been freed or replaced, since the backward phase does not need it.
   bool gone(VersionId v) const {
     const auto readers = trace_.readers(v);
     return trace_.version(v).producer.valid() && (readers.empty() || readers.back().value() < layers_.backward);
@@ -119,7 +119,7 @@ class Recomputation {
         }
       }
     }
-    std::vector<VersionId> open;  // made, and dropped after its last use
+    std::vector<VersionId> open;  // made, and to be dropped after its last use
     for (const OpId op : runs) {
       for (const VersionId made : trace_.made(op)) {
         if (!dropped(made)) continue;
@@ -142,8 +142,8 @@ class Recomputation {
   const Layers& layers_;
   const std::vector<Segment>& segments_;
   std::vector<std::uint32_t> segment_of_;  // by version: the segment that drops it
-  std::vector<std::uint32_t> runs_at_;     // by rerun op: the op that it is rerun with
-  std::vector<std::uint32_t> last_use_;    // by version made by these: likewise
+  std::vector<std::uint32_t> runs_at_;     // by rerun op: the latest op for whose sake it runs
+  std::vector<std::uint32_t> last_use_;    // by version that rerun ops make: likewise
   std::vector<Action> actions_;
 };
 

@@ -21,7 +21,7 @@ enum class Regain : std::uint8_t {
 /// The layers between two checkpoint layers. Checkpoint layers keep their outputs.
 struct Segment {
   std::uint32_t first = 0, behind = 0;  ///< layers
-  Bytes kept;                           ///< of its layers' versions for the backward phase that may be dropped
+  Bytes kept;                           ///< droppable bytes of its layers' versions that the backward phase reads
   Regain regain = Regain::kOnce;
 };
 
@@ -33,9 +33,9 @@ std::vector<Segment> find_segments(const Trace& trace, const Layers& layers, Lay
 /// The most bytes that the backward ops of one layer use, without buffers from before the step.
 Bytes backward_bottleneck(const Trace& trace, const Layers& layers);
 
-/// Drops of the segments' versions after their last use in the forward phase and, for segments of kEvery, runs and drops
-/// around the backward ops of layers; sorted by `before`. All other versions come back on demand. O(uses + backward
-/// layers * their inputs).
+/// Drops of the segments' versions after their last use in the forward phase and, for segments of kEvery, runs and
+/// drops around the backward ops of layers; sorted by `before`. All other versions come back on demand. O(uses +
+/// backward layers * their inputs).
 std::vector<Action> recompute_segments(const Trace& trace, const Layers& layers, const std::vector<Segment>& segments);
 
 }  // namespace tidepool

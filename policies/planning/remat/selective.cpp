@@ -10,7 +10,7 @@
 namespace tidepool {
 namespace {
 
-/// Ops that are decided together, with what is decided beforehand.
+/// A group of ops that are decided together, and whether the rules decide it.
 struct Group : SelectiveGroup {
   bool must_keep = false, must_repeat = false;
 };

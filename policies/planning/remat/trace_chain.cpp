@@ -6,7 +6,7 @@
 namespace tidepool {
 namespace {
 
-/// Finds stages and measures them.
+/// Finds stages and computes their times and sizes.
 class Lineariser {
  public:
   Lineariser(const Trace& trace, std::size_t most)
@@ -27,7 +27,7 @@ class Lineariser {
  private:
   std::vector<TraceStage>& stages() { return result_.stages; }
 
-  /// Stages between all articulation points.
+  /// Cuts at all articulation points.
   void cut() {
     // By op: versions made before it and used in the forward phase from it on, and the sum of their ids.
     std::vector<std::int64_t> crossing(backward_ + 1), ids(backward_ + 1);
@@ -112,7 +112,7 @@ class Lineariser {
     }
   }
 
-  /// Time of the ops of a stage that make its output, or its other saved values.
+  /// Time of the ops of a stage that make its output (`hands_on`) or its other saved values (`saves`).
   Nanos time_again(const TraceStage& stage, bool saves, bool hands_on) const {
     std::vector<bool> needed(stage.behind - stage.first);
     for (const Saved& saved : stage.saved)

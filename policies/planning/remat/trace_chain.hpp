@@ -1,4 +1,4 @@
-// The forward and backward phases of a trace as a chain of stages, and what an order of the chain means for the trace.
+// The forward and backward phases of a trace as a chain of stages, and the actions that an order of the chain becomes.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 
 namespace tidepool {
 
-/// The forward ops [first, behind) of one stage, and what they leave to the backward phase.
+/// The forward ops [first, behind) of one stage, and the versions that they leave to the backward phase.
 struct TraceStage {
   std::uint32_t first = 0, behind = 0;
-  std::uint32_t window = 0;  ///< first op of the backward step: from here on, until the one of the stage before
-  VersionId output = {};     ///< what the next stage reads; none for the last
-  std::vector<Saved> saved;  ///< made here, with the output
+  std::uint32_t window = 0;  ///< first op of its backward step, which ends where that of the previous stage begins
+  VersionId output = {};     ///< the version that the next stage reads; none for the last stage
+  std::vector<Saved> saved;  ///< saved versions that the stage makes, with its output
 };
 
 struct TraceChain {
   std::vector<TraceStage> stages;
-  Chain chain;  ///< the same stages with their times and sizes; one option each: save everything
+  Chain chain;  ///< the same stages with times and sizes; the only option of each saves everything
 };
 
-/// Cuts the forward phase where one version alone connects what is before with what is behind (articulation points),
-/// provided that the backward phase reads that version too, so that it stays. What existed before the step, sources and
-/// versions of less than a thousandth of all saved bytes (masks, statistics) connect stages freely and are always kept.
-/// Neighbours with the fewest saved bytes are put together until there are at most `most` stages. Times are sums of
+/// Cuts the forward phase where a single version connects the ops before with the ops after (articulation points),
+/// provided that the backward phase reads that version too, so that it stays. Versions from before the step, sources,
+/// and versions below a thousandth of all saved bytes (masks, statistics) connect stages freely and are always kept.
+/// Neighbours with the fewest saved bytes are merged until there are at most `most` stages. Times are sums of
 /// durations, sizes are sums of bytes without addresses. O(uses + ops * log(ops)).
 TraceChain linearise(const Trace& trace, std::size_t most);
 
-/// Drops and runs that make a step go through `sequence`, sorted by `before`. Ops of the program run on their own;
-/// a stage that is run again is so in front of the first backward op that needs it, op by op, each version dropped when
-/// the stage has used it last. What the sequence saves is not dropped, and what it does not name is left to the run.
+/// Drops and runs that make a step follow `sequence`, sorted by `before`. First runs of ops are the program's own. A
+/// stage that runs again does so before the first backward op that needs it, op by op; each version is dropped after
+/// the stage's last use of it. Versions that the sequence saves are not dropped; all others that it does not name are
+/// left to the run.
 std::vector<Action> actions_of(const Trace& trace, const TraceChain& chain, const ChainSequence& sequence);
 
 }  // namespace tidepool

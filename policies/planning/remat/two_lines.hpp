@@ -1,4 +1,4 @@
-// Least-squares fit of a curve by one straight line, or by two that meet.
+// Least-squares fit of a curve by one straight line, or by two lines that meet.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct StraightLine {
 };
 
 /// The continuous function of at most `pieces` (1 or 2) straight pieces with the least sum of squared differences, left
-/// piece first. `points` have increasing x; one point alone has the slope 0. O(n^2). Method: Hudson, "Fitting Segmented
-/// Curves Whose Join Points Have to be Estimated", JASA 61, 1966: the pieces meet between two points, where their own
-/// fits cross, or else at a point.
+/// piece first. `points` have increasing x; a single point gets slope 0. O(n^2). Method: Hudson, "Fitting Segmented
+/// Curves Whose Join Points Have to be Estimated", JASA 61, 1966: the pieces meet between two points, at the
+/// intersection of their own fits, or else at a point.
 std::vector<StraightLine> fit_lines(const std::vector<CurvePoint>& points, std::size_t pieces);
 
 }  // namespace tidepool
