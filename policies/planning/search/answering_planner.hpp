@@ -1,4 +1,4 @@
-// Planners that end with another policy as their answer.
+// Planners whose result is another policy.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace tidepool {
 
-/// A policy that searches for another policy when it must draft. From then on that policy, the answer, decides.
+/// A policy that searches for another policy when plan() asks it for a draft. From then on that policy, the answer,
+/// decides.
 class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
  public:
   using Maker = std::function<std::unique_ptr<Policy>()>;
@@ -24,7 +25,7 @@ class AnsweringPlanner : public DelegatingPolicy, public WholePlanner {
   }
 
   /// Makes the answer again for another run of the same spec, without a new search. Empty until there is an answer.
-  /// Outlives this policy, but not the trace.
+  /// Valid longer than this policy, but not longer than the trace.
   std::shared_ptr<const Maker> maker() const { return maker_; }
 
  protected:

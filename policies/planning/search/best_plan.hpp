@@ -1,4 +1,4 @@
-// A plan as a policy.
+// A policy that executes a given plan.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ struct PlaceLog {
     OpId before = {};                ///< the next op of the program; none: after the last
   };
   std::vector<Life> lives;  ///< by request
-  /// All requests in order, and whether each was served; the n-th served one is the n-th of `lives`.
+  /// All requests in order, and whether each was served. The n-th served one has the n-th entry of `lives`.
   struct Answer {
     VersionId version;
     bool given = false;
@@ -40,8 +40,8 @@ struct PlaceLog {
   /// The part of the run that repeats: the places at its begin equal those at its end.
   struct Cycle {
     Begin first, last;
-    /// By life that is in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which
-    /// must have the same place; else kNever.
+    /// By life in memory at the end of the cycle: the life of the same buffer at the begin of the cycle, which must
+    /// have the same place. For all others kNever.
     std::vector<std::uint32_t> twin;
   };
   std::optional<Cycle> cycle;
@@ -92,7 +92,7 @@ class FollowedPool final : public Pool {
     Bytes offset, size;
     bool after_temporaries = false;  ///< refuse the request once
   };
-  /// @param served  counts the requests that were served
+  /// @param served  counts the served requests
   FollowedPool(std::shared_ptr<const std::vector<Place>> places, std::shared_ptr<std::size_t> served)
       : places_{std::move(places)}, served_{std::move(served)} {}
 
@@ -130,7 +130,7 @@ class RepeatedPool final : public Pool {
   };
   struct Version {
     std::vector<Answer> answers;       // in order
-    std::optional<std::size_t> again;  // after the last answer, repeats from this one
+    std::optional<std::size_t> again;  // after the last answer, answers repeat from this one
   };
   using Answers = std::vector<Version>;
 

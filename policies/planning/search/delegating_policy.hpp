@@ -1,4 +1,4 @@
-// Policies that let another policy answer.
+// Policies that forward their decisions to another policy.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// The version in each place, followed through a plan.
+/// The version in each place while a plan is followed.
 class Owners {
  public:
   Owners(const Trace& trace, PlaceLog& log)
@@ -68,7 +68,7 @@ class Owners {
     }
   }
 
-  /// Begins the next iteration: each buffer begins with the version that it had at the end.
+  /// Starts the next iteration: each buffer has the version that it had at the end.
   void next_iteration() {
     for (std::size_t i = 0; i < place_.size(); ++i) {
       const VersionId v{i};
@@ -82,7 +82,7 @@ class Owners {
 
   const Trace& trace_;
   PlaceLog& log_;
-  std::vector<std::uint32_t> place_;  // by version: the request that it was given for
+  std::vector<std::uint32_t> place_;  // by version: the request for its place
   std::vector<std::uint32_t> used_;   // by request: the number of requests served before its last use
   std::uint32_t requests_ = 0;
 };

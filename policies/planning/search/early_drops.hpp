@@ -18,12 +18,12 @@ struct EarlyDrop {
   VersionId version;
 };
 
-/// The drops of a realised plan, each moved from the shortage to the first request after the version's last use. Nobody
-/// uses the version in between; so all other actions stay the same, and memory is free for longer. The lives in the log
-/// of the same run are shortened to match. In the order of requests.
+/// The drops of a realised plan, each moved from the shortage to the first request after the version's last use. No op
+/// uses the version in between, so all other actions stay the same, and memory is free for longer. Lives in the log of
+/// the same run are shortened to match. In the order of requests.
 std::vector<EarlyDrop> drop_early(const Trace& trace, const Plan& plan, PlaceLog& log);
 
-/// Does these drops in time, on a pool that counts its served requests.
+/// Executes these drops at their requests, on a pool that counts its served requests.
 class ScriptedDrops final : public Policy, public Explainer {
  public:
   ScriptedDrops(std::shared_ptr<const std::vector<EarlyDrop>> drops, std::shared_ptr<const std::size_t> served)

@@ -24,7 +24,7 @@ bool takes_place(const Action& action) {
   return action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn || action.verb == Verb::kScratch;
 }
 
-/// The places of a plan, request by request; those of its cycle are repeated for all iterations that may be run.
+/// The places of a plan, request by request. Those of its cycle are repeated for all iterations that may run.
 Places places_of(const Plan& plan, int most_iterations) {
   Places places;
   std::vector<std::size_t> begins{0};  // by iteration
@@ -34,13 +34,13 @@ Places places_of(const Plan& plan, int most_iterations) {
   }
   const std::size_t last = places.size(), known = begins.size(),
                     first = begins[known - std::min(static_cast<std::size_t>(plan.cycle), known)];
-  // The run begins one iteration more than it completes.
+  // The run begins one more iteration than it completes.
   for (std::size_t i = known; i < static_cast<std::size_t>(most_iterations) + 1; ++i)
     for (std::size_t each = first; each < last; ++each) places.push_back(FollowedPool::Place{places[each]});
   return places;
 }
 
-/// The best plan; nothing if the search did not find it.
+/// The best plan; none if the search did not find it.
 std::optional<Plan> best_plan(const OptimumQuery& query, bool steady) {
   try {
     if (!steady) {

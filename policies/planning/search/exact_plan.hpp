@@ -1,4 +1,4 @@
-// The best of all plans of a step that is small enough for trying all of them.
+// The best of all plans for a step that is small enough to search them all.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ inline constexpr std::int64_t kMostExactStates = 100'000, kMostSteadyStates = 20
 
 /// The option of planners that call exact_answer().
 OptionInfo exact_option();
-/// The options of a policy with that option switched off.
+/// The options of a policy, with that option switched off.
 std::map<std::string, std::string> without_exact(const PolicyInfo& info);
 
 /// A policy that executes a whole plan, and the cost of its run.
@@ -32,9 +32,9 @@ struct ExactAnswer {
   Result result;
 };
 
-/// The fastest of all plans for a run, or for its steady state, if it is faster than `found`; nothing otherwise.
-/// There is no search, and the result is nothing, in these cases: a step of more than kMostExactOps ops; a paper's
-/// assumptions; the last of several iterations; a policy that is not alone in its chain; a machine that find_optimum()
+/// The fastest of all plans for a run, or for its steady state, if it is faster than `found`; else none. There is no
+/// search, and no result, in these cases: a step of more than kMostExactOps ops; the assumptions of a paper; the last
+/// of several iterations; a policy that is not alone in its chain; a machine that find_optimum()
 /// refuses. If the search over plans that swap and recompute gives up, plans that do only one of both are searched.
 /// On best-fit and first-fit, places are part of the plan. On other pools bytes are counted and the pool chooses the
 /// places; then another plan may be faster there.

@@ -16,19 +16,19 @@ enum class How : std::uint8_t { kKept, kCopied, kDropped };
 std::vector<How> how_of(const MixedSelection& selection, std::size_t gaps);
 MixedSelection selection_of(const std::vector<How>& how);
 
-/// Deterministic for a seed.
+/// A source of random changes, deterministic for a seed.
 class GapChanges {
  public:
   /// @param costs  as in Reruns::costs(); kImpossible for gaps that may not be dropped. Both outlive this object.
   GapChanges(const Planning& planning, const std::vector<Nanos>& costs, std::uint64_t seed)
       : planning_{planning}, costs_{costs}, random_{seed} {}
 
-  /// The bytes by slot of the plan that is changed: slots above the capacity are crowded.
+  /// Takes the bytes by slot of the plan to change: slots above the capacity are crowded.
   void look_at(const MixedPlan& mixed);
   /// Sets the crowded slots.
   void look_at(std::vector<std::size_t> crowded) { crowded_ = std::move(crowded); }
 
-  /// Uses another gap, changes the treatment of a used one, or both.
+  /// Returns the treatments with one more gap used, another treatment for a used gap, or both.
   std::vector<How> changed(const std::vector<How>& current);
 
  private:

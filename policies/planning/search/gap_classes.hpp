@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// Gaps of equal size between ops that are alike, of versions whose producers are alike. All cross the boundary, or
-/// none does. In a stack of equal layers, the first layer's version is needed last: the members of a class are nested.
+/// Gaps of equal size between similar ops, for versions with similar producers. All of them cross the boundary, or none
+/// does. In a stack of equal layers, the first layer's version is needed last, so the members of a class are nested.
 struct GapClass {
   std::vector<std::uint32_t> members;  ///< gaps, the longest first; ties: the earliest release first
 };

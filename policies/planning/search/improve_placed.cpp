@@ -28,7 +28,7 @@ std::vector<std::size_t> crowded_slots(const PlaceLog& log, const FoundPlaces& p
 
 std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec, const Planning& planning,
                                              const std::vector<Nanos>& costs, const PlacedStart& start, Result best) {
-  constexpr std::size_t kMostPlaced = 1'000'000, kMostPacked = 30'000;  // lives, together: about a second each
+  constexpr std::size_t kMostPlaced = 1'000'000, kMostPacked = 30'000;  // lives in all runs: about a second each
   const CopyOut copies = copies_of(start.plan);
   std::optional<Placer::Placed> found;
   Planning limited = planning;
@@ -36,7 +36,7 @@ std::optional<Placer::Placed> improve_placed(Placer& placer, const RunSpec& spec
   std::mt19937_64 random{start.seed};
   std::vector<How> current = how_of(selection_of(start.plan), planning.gaps.size());
   Bytes limit = start.limit;
-  std::optional<Result> least;  // of `current`, as counted, plus the cost of its excess
+  std::optional<Result> least;  // counted result of `current`, plus the cost of its excess
   std::shared_ptr<PlaceLog> log;
   FoundPlaces places;  // of `current`
   std::size_t placed_lives = 0, packed_lives = 0;

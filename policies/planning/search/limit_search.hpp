@@ -1,4 +1,4 @@
-// Search for the largest sum of bytes at which plans still have places.
+// A search for the largest sum of bytes at which plans still have places.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace tidepool {
 
-/// Searches for the highest limit that is low enough. Goes down by three quarters of the excess, or by four small
-/// steps, until a limit is low enough (fragmentation does not shrink with the limit). Then goes halfway between the
+/// Searches the highest limit that is low enough. It goes down by three quarters of the excess, or by four smallest
+/// steps, until a limit is low enough; fragmentation does not shrink with the limit. Then it goes halfway between the
 /// highest limit that was low enough and the lowest that was not.
 class LimitSearch {
  public:
@@ -28,7 +28,7 @@ class LimitSearch {
     else
       done_ = true;
   }
-  /// Call if it is not.
+  /// Call if the current limit is too high.
   /// @param by  the excess in bytes; > 0
   void is_high(Bytes by) {
     high_ = limit_;

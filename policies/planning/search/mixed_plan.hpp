@@ -42,17 +42,17 @@ struct MixedPlan {
 
 /// Schedules a selection. Drops are at the release. Swap-ins are as late as possible (schedule_late), before the due op
 /// or before a rerun that reads the content, if memory allows beside content that is leaving. Reruns delay the ops
-/// after them. Nothing if a needed version could not be recomputed any more.
+/// after them. None if a needed version can no longer be recomputed.
 std::optional<MixedPlan> schedule_mixed(const Planning& planning, const MixedSelection& selection, CopyOut copies);
 
-/// Ours: picks gaps by descending worth until the load is within all `limits`; skips gaps without a slot above its
-/// limit. Worth is the integral over the gap of the load above the limits after earlier picks, divided by the gap's
-/// cost. The cost is the smaller of two: the rerun time; or `price` ns for every copied byte plus the time by which the
-/// copies exceed the gap. The cheaper one is done. Worth is computed again after a sixteenth more picks. The price of
-/// the links stands for a dual of the fluid program (fluid_bound): 0: copy everything; infinite: copy only versions
-/// that cannot be recomputed. By lazy evaluation: worth never rises.
-/// @param costs  by gap, of Reruns::costs()
-/// @param start  gaps that are picked in any case; further ones are picked as above
+/// Picks gaps by descending worth until the load is within all `limits`; skips gaps without a slot above its limit.
+/// Worth is the integral over the gap of the load above the limits after earlier picks, divided by the gap's cost. The
+/// cost is the smaller of two: the rerun time; or `price` ns for every copied byte plus the time by which the copies
+/// exceed the gap. The cheaper treatment is chosen. Worth never rises, so it is evaluated lazily: again after a
+/// sixteenth more picks. The price of the links stands for a dual of the fluid program (fluid_bound): 0 copies
+/// everything; infinity copies only versions that cannot be recomputed.
+/// @param costs  by gap, from Reruns::costs()
+/// @param start  gaps that are picked in any case; the rules above add others
 MixedSelection select_by_price(const Planning& planning, const std::vector<Nanos>& costs, double price,
                                const SlotLimits& limits, MixedSelection start = {});
 

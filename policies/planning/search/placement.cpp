@@ -84,7 +84,7 @@ Placer::Counted Placer::count(const GapDraft& draft, Bytes limit, std::optional<
 }
 
 bool Placer::searches(const PlaceLog& log) {
-  constexpr std::size_t kMany = 8'000;  // lives: then a search takes seconds; one pass is some per mille higher
+  constexpr std::size_t kMany = 8'000;  // lives: with more a search takes seconds, and one pass is nearly as low
   return log.lives.size() <= kMany;
 }
 

@@ -1,4 +1,4 @@
-// Addresses for a plan that was judged by its sum of bytes.
+// Addresses for a plan whose run only counted bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PlacedDraft {
   OnDemand on_demand = OnDemand::kCopy;
   std::shared_ptr<const RepeatedPool::Answers> places;
 
-  /// The policy that follows both.
+  /// The policy that follows the draft and the places.
   std::unique_ptr<Policy> answer() const;
 };
 
@@ -36,11 +36,11 @@ class Placer {
     Result result;
     std::shared_ptr<PlaceLog> log;
   };
-  /// @param limit           of the sum
-  /// @param overhead_limit  ends the run
+  /// @param limit           of the sum of bytes
+  /// @param overhead_limit  the run ends when it exceeds this
   Counted count(const GapDraft& draft, Bytes limit, std::optional<double> overhead_limit);
 
-  /// Whether a log of this many lives is searched for low places; larger ones are packed in one pass by each method.
+  /// Whether a log of this many lives is searched for low places. Larger logs are packed in one pass by each method.
   static bool searches(const PlaceLog& log);
   /// The effort of the search for low places.
   enum class Packing : std::uint8_t { kQuick, kThorough, kHard };
@@ -68,7 +68,7 @@ class Placer {
   std::int64_t judged_ = 0;
 };
 
-/// The outcome for a draft.
+/// The places found for a draft.
 struct Placement {
   Result counted;
   Bytes height = {};                     ///< of its places, if the counted run ended well

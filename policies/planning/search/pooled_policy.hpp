@@ -13,7 +13,7 @@
 namespace tidepool {
 
 /// Delegates to `policy`, and brings `pool` if it is not null. If `first` is not null, it decides in the first
-/// iteration. Counts the shortages of the run in `log`, if it is not null.
+/// iteration. Counts the shortages of the run in `log` if that is not null.
 class PooledPolicy final : public DelegatingPolicy {
  public:
   explicit PooledPolicy(std::unique_ptr<Policy> policy, std::unique_ptr<Pool> pool = {},

@@ -14,14 +14,15 @@
 
 namespace tidepool {
 
-/// A registered policy by name, or drops by next use with sets of versions to keep until some instants.
+/// A way to choose drops: a registered policy by its name, or by next use, with sets of versions to keep at some
+/// instants.
 struct Candidate {
-  /// The versions that a minimum cut keeps at an instant within a share of the free bytes.
+  /// The versions that a minimum cut keeps at an instant, if they may use this share of the free bytes.
   struct Cut {
     std::int32_t instant = 0;
     double share = 1;
   };
-  std::string policy = {};  ///< empty: by next use
+  std::string policy = {};  ///< empty: drops by next use
   NextUseFormula formula = {};
   std::vector<Cut> cuts = {};  ///< ascending by instant
   std::shared_ptr<const DropByNextUse::Weights> weights = {};
@@ -35,7 +36,7 @@ class CandidateMaker {
 
   const RecomputeModel& model() const { return model_; }
 
-  /// @param capacity  of which Cut::share is a share
+  /// @param capacity  Cut::share is a share of its free bytes
   std::unique_ptr<Policy> make(const Candidate& candidate, Bytes capacity);
 
  private:

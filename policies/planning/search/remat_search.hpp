@@ -1,4 +1,4 @@
-// The search of tide-remat: many ways to choose drops, of which the best is kept.
+// The search of tide-remat: many ways to choose drops are tried, and the best is kept.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +36,19 @@ struct Tried {
 /// Deterministic.
 class RecomputeSearch {
  public:
-  /// @param effort    below kLittle: the two most promising only; 1: a second or so where the trace has 10^4 ops
+  /// @param effort    below kLittle: only the two most promising; 1: about a second if the trace has 10^4 ops
   /// @param reactive  the policy of the first iteration; may be none
   RecomputeSearch(const Trace& trace, const RunSpec& spec, double effort, std::string reactive);
 
   CandidateMaker& maker() { return maker_; }
-  /// The policy in the form that is tried.
+  /// The policy in the form in which it was tried.
   std::unique_ptr<Policy> answer(const Candidate& candidate, Bytes capacity);
 
   /// Searches for the best candidates: at most kFew, best first; empty if none ended well.
   std::vector<Tried> search(const Trying& where);
-  /// Nothing if it did not end well, or is not faster than the given time.
+  /// None if the run did not end well, or is not faster than the given time.
   std::optional<Tried> attempt(const Candidate& candidate, const Trying& where, std::optional<Nanos> faster_than);
-  /// The candidates that end well there, the fastest first.
+  /// Those of the known candidates that end well in this pool, the fastest first.
   std::vector<Tried> attempt_all(const std::vector<Tried>& known, const Trying& where);
   /// The full result of a run by a sum of bytes.
   struct Record {
@@ -77,7 +77,7 @@ class RecomputeSearch {
   const double effort_;
   const std::string reactive_;
   CandidateMaker maker_;
-  Nanos baseline_;  ///< of the run, once something was tried
+  Nanos baseline_;  ///< of the run; valid once something was tried
 };
 
 }  // namespace tidepool

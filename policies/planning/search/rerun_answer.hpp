@@ -1,4 +1,4 @@
-// An answer from the best schedule of runs, for steps in which each op writes one new buffer.
+// A planner's answer from the best schedule of reruns, for steps in which each op writes one new buffer.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace tidepool {
 
-/// A plan by search_reruns() that is faster than `found` and keeps to the rules of the run's assumptions. Nothing if
+/// A plan by search_reruns() that is faster than `found` and keeps to the rules of the run's assumptions. None if
 /// there is none or the search does not apply. It applies to one step, alone or repeated, on one stream and a pool
 /// without addresses, if every op writes one version and none in place (writes_anew), and the policy is alone in its
 /// chain.
-/// @param effort  1: up to some seconds
+/// @param effort  1 takes up to some seconds
 std::optional<ExactAnswer> rerun_answer(const Trace& trace, const RunSpec& spec, double effort, const Result& found);
 
 }  // namespace tidepool

@@ -57,7 +57,8 @@ class Annealing {
     std::vector<Held> held;  // by interval
   };
 
-  /// Where a search ends depends on how it began more than on how long it takes: many short ones, then one from the best.
+  /// The result of a search depends more on its start than on its length: many short ones, then one from their best
+  /// state.
   static constexpr std::int64_t kStepsOfStart = 1'000'000;  // at least
   static constexpr int kMostStarts = 24;
   static constexpr double kShareOfStarts = 0.75;
@@ -88,7 +89,7 @@ class Annealing {
     state_.exchange(changes_);
   }
 
-  /// From the current state on, until the effort of the whole search is `until`.
+  /// Anneals from the current state until the effort of the whole search is `until`.
   void anneal(std::int64_t until, int rounds) {
     note();
     if (movable_.empty()) return;
@@ -197,8 +198,8 @@ class Annealing {
     return longer;
   }
 
-  /// Exchanges two values at the same time: keeps the second where the first is dropped, and drops it where that is
-  /// kept.
+  /// Adds the opposite change of a value that is held at the same time: kept if the first is dropped, dropped if the
+  /// first is kept.
   void exchange() {
     const auto [i, held] = changes_[0];
     const Interval& one = state_.intervals()[i];
@@ -213,7 +214,7 @@ class Annealing {
   }
 
   /// Changes the interval around a rerun: the value is kept from the use before it, or until the next need after it, or
-  /// no longer, or it is rerun earlier.
+  /// for a shorter time, or its rerun is earlier.
   void hold_for_rerun(double kind) {
     if (state_.reruns().empty()) return;
     const RerunState::Rerun run = state_.reruns()[any(state_.reruns().size())];
@@ -249,7 +250,7 @@ class Annealing {
   std::int64_t proposals_ = 0;
   std::vector<RerunState::Change> changes_;         // of a step
   std::vector<std::uint32_t> movable_;              // intervals in which a drop frees memory
-  std::vector<std::vector<std::uint32_t>> around_;  // by stage: those that begin before it and end after it
+  std::vector<std::vector<std::uint32_t>> around_;  // by stage: intervals that begin before it and end after it
 };
 
 }  // namespace

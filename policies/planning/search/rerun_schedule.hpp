@@ -1,4 +1,4 @@
-// A search over values to keep and ops to rerun, for steps in which every op writes one new value.
+// A search for values to keep and ops to rerun, in steps in which every op writes one new value.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct RerunSearch {
 /// interval between uses; a move changes one pair, or two that overlap. Many short searches begin with everything kept,
 /// and a longer one with the best of their states; each has rounds that begin with its best state.
 /// Bytes beyond `room` have a price, which rises while schedules exceed it and falls while they fit. Deterministic.
-/// @return  the best schedule that fits; nothing if none was found
+/// @return  the best schedule that fits; none if none was found
 std::optional<RerunSchedule> search_reruns(const RerunProblem& problem, const RerunSearch& search);
 
 }  // namespace tidepool

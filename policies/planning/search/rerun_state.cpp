@@ -92,7 +92,7 @@ bool RerunState::is_forced(std::uint32_t interval) const {
   return held_[interval].until < held_[interval].again && held_[interval].again < intervals_[interval].to;
 }
 
-/// Stages from `after` on and up to `to` may find a value that was not there, or the other way round.
+/// Marks stages from `after` up to `to`, in which a value may have become present or absent.
 void RerunState::look_again(Op value, Stage after, Stage to) {
   if (to < ops_) unscheduled_.add(to);
   for (const Stage read : reads_[value])
@@ -116,7 +116,7 @@ void RerunState::want(Op value) {
   if (std::exchange(marks_[value], mark_) != mark_) wanted_.push_back(value);
 }
 
-/// Finds what runs again in a stage.
+/// Finds the ops that run again in a stage.
 void RerunState::schedule(Stage stage) {
   const auto op = static_cast<Op>(stage);
   ++mark_;
@@ -221,7 +221,7 @@ void RerunState::find_lives(Op value) {
   note(bytes);
 }
 
-/// Whether the content that a stage reads or makes is not read later.
+/// Whether no later stage reads the content that a stage reads or makes.
 bool RerunState::ends(Op value, Stage stage) const {
   const std::vector<Life>& lives = lives_[value];
   std::size_t i = lives.size() - 1;

@@ -1,4 +1,4 @@
-// The schedule that choices for the values of a step lead to: the ops that run again, and the memory in use.
+// The state of a search for reruns: choices for the values of a step, with the schedule and the memory that follow.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@
 
 namespace tidepool {
 
-/// Choices for all intervals between uses of values, and the schedule that follows from them. A stage is what runs from
-/// the first run of an op (not included) to that of the next one: ops that run again in their order, then the next op.
-/// A change of choices updates only the stages that it reaches. O(stages) for the sum of bytes, and little more.
+/// Choices for all intervals between uses of values, and the schedule that follows from them. Stage i goes from the end
+/// of the first run of op i - 1 to the end of that of op i: ops that run again, in their order, then op i. A change of
+/// choices updates only the stages that it affects. O(stages) for the sum of bytes, and little more.
 class RerunState {
  public:
   using Stage = std::int32_t;
   using Op = std::uint32_t;
 
-  /// A value between two uses by first runs, in stages (`from`, `to`]; `to` is the number of ops after the last use.
+  /// The interval between two uses of a value by first runs, as stages (`from`, `to`]; `to` is the number of ops after
+  /// the last use.
   struct Interval {
     Op value = 0;
     Stage from = 0, to = 0;
   };
-  /// In which stages of an interval the value is held before any op of the stage runs: those up to `until`, and those
-  /// after `again`, in which it is made, up to `until_again`. One that stays is held from any run again on.
+  /// The stages of an interval in which the value is held before any op of the stage runs: those up to `until`, and
+  /// those after `again`, in which its op reruns, up to `until_again`. If it stays, it is held from any rerun on.
   struct Held {
     Stage until = 0, again = 0, until_again = 0;
     bool stays = false;
@@ -41,35 +42,35 @@ class RerunState {
   };
   struct Totals {
     std::int64_t again = 0;  ///< ns of all reruns
-    double excess = 0;       ///< most bytes beyond the room in each stage, in all, as shares of the room
+    double excess = 0;       ///< sum over stages of the most bytes beyond the room, as shares of the room
     Stage worst = -1;        ///< stage with the largest excess; -1: all fits
     bool too_often = false;  ///< an op runs more often than it may
 
     bool fits() const { return worst < 0; }
   };
 
-  /// All values are held from their first use to their last one.
+  /// Initially all values are held from their first use to their last one.
   /// @param problem  outlives the state
   explicit RerunState(const RerunProblem& problem);
 
   std::span<const Interval> intervals() const { return intervals_; }
-  /// The interval of a value, made before the stage, that a stage lies in.
+  /// The interval of a value in which a stage lies. The value's first run is in an earlier stage.
   std::uint32_t interval_at(Op value, Stage stage) const;
-  /// A value is held all the time up to its last use, and not after it.
+  /// The choice to hold a value all the time up to its last use, and not after it.
   static Held kept(const Interval& interval) { return {interval.to, interval.to, interval.to, false}; }
   std::span<const Held> held() const { return held_; }
   const Totals& totals() const { return totals_; }
-  /// In no particular order.
+  /// All reruns, in no particular order.
   std::span<const Rerun> reruns() const { return reruns_; }
   /// The first stage after `stage` in which an op runs again; the number of ops if there is none.
   Stage next_rerun(Op op, Stage stage) const;
   /// All runs, in order.
   std::vector<Op> runs() const;
 
-  /// Ops and values visited so far, a measure of effort.
+  /// Number of ops and values visited so far, as a measure of effort.
   std::int64_t work() const { return work_; }
 
-  /// Makes the changes, in order. Afterwards each of them has what was there before.
+  /// Applies the changes, in order. Afterwards each change contains the state before it.
   void exchange(std::span<Change> changes);
 
  private:
@@ -77,7 +78,7 @@ class RerunState {
     Stage stage = 0;
     std::uint32_t index = 0;  // in reruns_
   };
-  /// The content that a run of an op makes, from the stage of the run to that of the last read.
+  /// The content that one run of an op makes: from the stage of the run to the stage of its last read.
   struct Life {
     Stage made = 0, last = 0;
     bool operator==(const Life&) const = default;
@@ -86,7 +87,7 @@ class RerunState {
    public:
     void reset(std::size_t stages) { words_.assign(stages / 64 + 1, 0); }
     void add(Stage stage) { words_[static_cast<std::size_t>(stage) / 64] |= std::uint64_t{1} << (stage % 64); }
-    /// Takes out the stages in ascending order; those added in the meantime must come later.
+    /// Visits and removes the stages in ascending order; stages that are added meanwhile must come later.
     template <class Visit>
     void take(Visit visit);
 
@@ -114,16 +115,16 @@ class RerunState {
   std::vector<Held> held_;                   // by interval
   std::vector<std::uint32_t> first_;         // by value: its first interval
   std::vector<std::vector<Stage>> uses_;     // by value: stages in which first runs read it
-  std::vector<std::vector<Op>> forced_;      // by stage: values to be made there
+  std::vector<std::vector<Op>> forced_;      // by stage: values that must be made there
   std::vector<std::vector<Op>> stage_runs_;  // by stage: ops that run again
-  std::vector<std::vector<Again>> again_;    // by op: when it runs again
-  std::vector<std::vector<Stage>> reads_;    // by value: stages in which ops that run again read it, one for each
+  std::vector<std::vector<Again>> again_;    // by op: the stages in which it runs again
+  std::vector<std::vector<Stage>> reads_;    // by value: stages in which rerun ops read it, one for each op
   std::vector<std::vector<Life>> lives_;     // by value
   std::vector<Rerun> reruns_;
-  std::vector<std::int64_t> carried_;  // by stage: change of what is there before it and read in it or later, bytes
-  std::vector<std::int64_t> local_;    // by stage: most bytes beside that
+  std::vector<std::int64_t> carried_;  // by stage: change of the bytes that are there before it and read in it or later
+  std::vector<std::int64_t> local_;    // by stage: most bytes beside these
   Totals totals_;
-  std::int32_t too_often_ = 0;  // ops
+  std::int32_t too_often_ = 0;  // number of such ops
   std::int64_t work_ = 0;
   Stages unscheduled_, unmeasured_;
   std::vector<Op> touched_;

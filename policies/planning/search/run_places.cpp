@@ -61,7 +61,7 @@ FoundPlaces in_bytes(const PlaceLog& log, const LifeItems& items, const std::vec
   return found;
 }
 
-/// Offsets by one-pass orders, which are tried until the height of one is within the limit.
+/// Offsets by one-pass orders. Orders are tried until the height of one is within the limit.
 std::vector<Bytes> pass_over(const Instance& instance, Bytes limit) {
   std::vector<Bytes> best;
   Bytes height;

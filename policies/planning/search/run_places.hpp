@@ -10,10 +10,10 @@
 
 namespace tidepool {
 
-/// The granule of a pool that is one arena and may be replaced by planned places; nothing for other pools.
+/// The granule of a pool that is one arena and may be replaced by planned places; none for other pools.
 std::optional<Bytes> granule_of(const Spec& pool);
 
-/// Offsets by request, multiples of the granule, without overlap of lives at the same time; and their height.
+/// Offsets by request, multiples of the granule, without overlap of lives at the same time; with their height.
 struct FoundPlaces {
   std::vector<Bytes> offsets;
   Bytes height;

@@ -37,7 +37,7 @@ class TiedSearch {
   /// Whether a plan with these drops can hardly be better than the best so far.
   using Hopeless = std::function<bool(const std::vector<std::uint32_t>& dropped)>;
 
-  /// @param costs     of Reruns::costs(); Reruns::kImpossible for gaps that may not be dropped
+  /// @param costs     from Reruns::costs(); Reruns::kImpossible for gaps that may not be dropped
   /// @param hopeless  plans for which it is true are not run
   /// @param tries     the most plans to judge; the first one is empty
   TiedSearch(const StepCircle& circle, const std::vector<Gap>& gaps, std::vector<GapClass> classes,
@@ -64,7 +64,7 @@ class TiedSearch {
   };
 
   struct Selected {
-    GapPlan plan;                         ///< copies not scheduled
+    GapPlan plan;                         ///< the copies are not scheduled
     bool fits = false, hopeless = false;  ///< hopeless: the plan may be incomplete
   };
 
@@ -74,7 +74,7 @@ class TiedSearch {
 
   struct Judgement {
     Result result;
-    bool is_best = false;  ///< so far
+    bool is_best = false;  ///< the best so far
   };
 
   bool over() const;
