@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// Ranges [first, last) that neither overlap nor touch each other. Each call is O(log n), and O(1) for each range that
+/// Ranges [first, last) that neither overlap nor touch each other. Each call is O(log n), plus O(1) for each range that
 /// it removes.
 class AddressRanges {
  public:
@@ -41,14 +41,14 @@ class AddressRanges {
     }
   }
 
-  /// The first address from this one on that is not in the set.
+  /// The first address at or after `address` that is not in the set.
   std::uint64_t end_of(std::uint64_t address) const {
     const auto next = ranges_.upper_bound(address);
     return next == ranges_.begin() ? address : std::max(address, std::prev(next)->second);
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ranges_;  // last by first
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // first address -> last address of the range
 };
 
 }  // namespace tidepool

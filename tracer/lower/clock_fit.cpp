@@ -21,7 +21,7 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
   if (log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
-  // A clock that was set back while the job ran gives no straight line.
+  // Leave out readings after which the clock was set back: they do not lie on a line.
   std::vector<Reading> ascending;
   for (const Reading& reading : readings_)
     if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))
@@ -40,7 +40,7 @@ std::int64_t ClockFit::common(std::int64_t time) const {
   if (readings_.empty()) return time;
   const auto behind = std::upper_bound(readings_.begin(), readings_.end(), time,
                                        [](std::int64_t value, const Reading& reading) { return value < reading.time; });
-  // All three are within 2^61, so that the sums are within 2^63.
+  // All three are within 2^61, so their sums are within 2^63.
   const auto beside = [&](const Reading& reading) { return time - reading.time + reading.common; };
   const std::int64_t result = behind == readings_.begin() ? beside(readings_.front())
                               : behind == readings_.end() ? beside(readings_.back())

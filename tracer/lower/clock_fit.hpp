@@ -1,4 +1,4 @@
-// Times of one capture file on the clock that all files share.
+// Conversion of one capture file's times to the clock that all files share.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tidepool {
 
-/// From a file's clock to CLOCK_MONOTONIC_RAW: straight lines between the readings of both, and steps of one for one
-/// before the first and behind the last.
+/// Maps a file's clock to CLOCK_MONOTONIC_RAW: straight lines between readings of both clocks; before the first and
+/// after the last reading both run at the same speed.
 class ClockFit {
  public:
   explicit ClockFit(const raw::Log& log);
@@ -17,7 +17,7 @@ class ClockFit {
   /// @throws InputError  "x.raw: time 4611686018427387904; expected -2^61 to 2^61"
   /// @throws InputError  "x.raw: time 7 is 4611686018427387904 on the common clock; expected -2^61 to 2^61"
   std::int64_t common(std::int64_t time) const;
-  /// How far a reading is from the straight line between its neighbours, at most; ns.
+  /// The largest distance, in ns, of a reading from the straight line between its neighbours.
   std::int64_t residual() const;
 
  private:

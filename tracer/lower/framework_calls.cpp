@@ -20,7 +20,7 @@ OpKind kind_of(raw::Work work) {
   }
 }
 
-/// Whether the recorder has priced its operators.
+/// Whether the recorder estimated the times of its operators.
 bool priced(const raw::Log& log) {
   return std::any_of(log.infos.begin(), log.infos.end(),
                      [&](const raw::Info& info) { return log.text(info.key) == "times"; });
@@ -83,7 +83,7 @@ std::optional<std::size_t> FrameworkCalls::of(std::uint32_t correlation, const H
   const std::vector<Call>& calls = thread->second;
   const auto behind = std::upper_bound(calls.begin(), calls.end(), launch->time,
                                        [](std::int64_t time, const Call& call) { return time < call.start; });
-  std::size_t at = static_cast<std::size_t>(behind - calls.begin()) - 1;  // kNoCall if there is none before
+  std::size_t at = static_cast<std::size_t>(behind - calls.begin()) - 1;  // kNoCall if no call began before
   while (at != kNoCall && calls[at].end < launch->time) at = calls[at].around;
   if (at == kNoCall) return {};
   return calls[at].index;
@@ -93,7 +93,7 @@ void FrameworkCalls::add_as_ops(GpuTimeline& timeline) const {
   for (const auto& [thread, calls] : threads_)
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];
-      if (!innermost(calls, i)) continue;  // what it calls does the work
+      if (!innermost(calls, i)) continue;  // an operator that calls others leaves the work to them
       GpuOp op;
       op.name = call.log->text(call.record->name);
       op.stream = process_.stream(raw::kNoId, 0);
@@ -156,7 +156,7 @@ FrameworkCalls::Known FrameworkCalls::replace_launches(GpuTimeline& timeline, st
       op.duration = call.estimate.value_or(op.duration);
       if (!work.any) op.stream = stream.value_or(process_.stream(raw::kNoId, 0));
       if (!op.launch) op.launch = call.end;
-      // One that the recorder splits off in front of another allocates what that one allocates.
+      // An operator that the recorder splits off in front of another makes the other one's allocations.
       if (call.start == call.end && i + 1 < calls.size() && calls[i + 1].start == call.end + 1)
         op.launch = calls[i + 1].end - 1;
       if (!op.start) op.start = op.launch;

@@ -1,4 +1,4 @@
-// Operators of the framework, and what each of them launched.
+// Operators of the framework, with the kernels, copies and memsets that each of them launched.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace tidepool {
 
-/// Times on the common clock: [first, last].
+/// A closed interval on the common clock: [first, last].
 struct TimeSpan {
   std::int64_t first = std::numeric_limits<std::int64_t>::min(), last = std::numeric_limits<std::int64_t>::max();
   bool has(std::int64_t time) const { return first <= time && time <= last; }
 };
 
 /// The operators of one process, as calls of a timeline. A launch belongs to the operator whose id was pushed around it
-/// (external correlation), or else to the innermost one that its thread was in.
+/// (external correlation), else to the innermost operator that its thread was in.
 class FrameworkCalls {
  public:
   /// Adds the calls and their uses to the timeline.
@@ -28,13 +28,13 @@ class FrameworkCalls {
 
   std::optional<std::size_t> of(std::uint32_t correlation, const HostLaunch* launch) const;
 
-  /// Operators as ops, where nothing recorded what they launched: durations are those of the host.
+  /// Adds operators as ops, for captures without records of what they launched. Durations are those of the host.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// Time of ops, and that of those that no innermost operator launched.
+  /// The time of all ops, and of those that no innermost operator launched.
   struct Known {
     Nanos all, outside;
-    /// Whether operators can stand for the ops.
+    /// Whether operators launched most of the time, so that they can stand for the ops.
     bool most() const { return outside <= all - outside; }
   };
 
@@ -49,15 +49,15 @@ class FrameworkCalls {
   struct Call {
     std::int64_t start = 0, end = 0;
     std::size_t index = 0;         ///< in the timeline
-    std::size_t around = kNoCall;  ///< position, in the same list, of the call in which this one is
+    std::size_t around = kNoCall;  ///< position in the same list of the call that contains this one
     const raw::Log* log = nullptr;
     const raw::FrameworkOp* record = nullptr;
     std::optional<std::int64_t> estimate;  ///< ns
   };
 
-  /// What an operator launched.
+  /// The launches of one operator, as one op.
   struct Work {
-    GpuOp op;  ///< stream and device of the first launch; start, and the launch of the last
+    GpuOp op;  ///< stream and device of its first launch; start and launch of its last one
     std::vector<GpuUse> uses;
     bool any = false, used = false;
   };
@@ -73,7 +73,7 @@ class FrameworkCalls {
   std::unordered_map<std::uint32_t, std::size_t> by_correlation_;
 };
 
-/// The uses of a launch or an operator, added to the timeline.
+/// The uses of a launch or an operator, which are added to the timeline.
 template <class Record>
 GpuUses add_uses(const raw::Log& log, const raw::WithUses<Record>& record, GpuTimeline& timeline) {
   const std::size_t first = timeline.uses.size();

@@ -1,4 +1,4 @@
-// tidepool import of raw captures: one file, or the folder of a run.
+// The importers of raw captures: `tidepool import` of one file, or of the folder of a run.
 #include "traces/import/importer.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Trace read_folder(const std::string& folder, std::optional<std::size_t> device, 
   return assemble(folder, read_captures(folder), device, ops);
 }
 
-/// @param sure  whether a capture is read in this form unless another is asked for
+/// @param sure  whether a capture is read in this form if the user asks for none
 Importer importer(std::string name, std::string summary, LoweredOps ops, bool sure) {
   return {.name = std::move(name),
           .summary = std::move(summary),

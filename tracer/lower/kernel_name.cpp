@@ -7,7 +7,7 @@ namespace tidepool {
 std::string kernel_name(std::string_view mangled) {
   if (!mangled.starts_with("_Z")) return std::string{mangled};
   std::string_view rest = mangled.substr(2);
-  if (rest.starts_with("L")) rest.remove_prefix(1);  // of one file only
+  if (rest.starts_with("L")) rest.remove_prefix(1);  // a name that is local to one file
   const bool nested = rest.starts_with("N");
   if (nested) rest.remove_prefix(1);
   if (nested && rest.starts_with("St")) rest.remove_prefix(2);  // std

@@ -67,7 +67,7 @@ class Assembly {
     add_ranges(process);
   }
 
-  /// @return  whether operators are the ops now
+  /// @return  whether the ops are operators now
   /// @throws InputError  "no operator launched 5 ms of 8 ms of kernels; ..." if operators were asked for
   bool use_operators(const FrameworkCalls& calls, std::size_t first, TimeSpan time) {
     const FrameworkCalls::Known known = calls.replace_launches(timeline_, first, time);
@@ -82,7 +82,8 @@ class Assembly {
     return true;
   }
 
-  /// Where memory was seen as the allocator gave it out, in whole blocks, an operator that writes a tensor writes its block.
+  /// If the trace has the allocator's whole blocks as buffers, lets an operator that writes a tensor write its whole
+  /// block.
   void use_whole_blocks() {
     constexpr std::int64_t kBlock = 512;  // of PyTorch's allocator for GPUs
     const auto whole = [](const GpuMemory& event) {
@@ -94,8 +95,8 @@ class Assembly {
         use.size = (use.size + kBlock - 1) / kBlock * kBlock;
   }
 
-  /// Of several processes the first one that says so tells the iterations. The last one ends when it has ended in all
-  /// processes that are in it then.
+  /// Adds iterations from the first process that has any. The last iteration ends when all processes that are in it
+  /// then have ended it.
   void add_ranges(const ProcessLog& process) {
     std::vector<GpuRange> found = ranges(process);
     const auto is_iteration = [](const GpuRange& range) { return range.meaning == RangeMeaning::kIteration; };
@@ -141,7 +142,7 @@ class Assembly {
     launches_ += log.launches.size();
     for (const raw::WithUses<raw::Launch>& launch : log.launches)
       unread_ += (launch.record.flags & (raw::kUsesIncomplete | raw::kNotScanned)) != 0;
-    constexpr std::int64_t kLongest = std::int64_t{24} * 3600 * 1'000'000'000;  // a damaged one may be any
+    constexpr std::int64_t kLongest = std::int64_t{24} * 3600 * 1'000'000'000;  // limit for damaged records
     for (const raw::Overhead& overhead : log.overheads)
       if (overhead.start <= overhead.end && overhead.start >= 0 && overhead.end - overhead.start <= kLongest)
         overhead_ = std::min(overhead_ + Nanos{overhead.end - overhead.start}, Nanos{kLongest * 365});
@@ -199,7 +200,7 @@ class Assembly {
     op.device = record.device > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(record.device);
     if (record.start != 0 && record.end >= record.start) {
       op.start = file.clock.common(record.start);
-      file.clock.common(record.end);  // refuses what is out of range
+      file.clock.common(record.end);  // refuses times that are out of range
       op.duration = record.end - record.start;
     }
     const HostLaunch* const host = process.launch(record.correlation);
@@ -234,7 +235,7 @@ class Assembly {
       timeline_.syncs.push_back(sync);
     }
     for (const raw::Sync& record : file.log.syncs) {
-      if (record.result != 0) continue;  // a query whose answer was "not yet"
+      if (record.result != 0) continue;  // a query whose answer was "not ready"
       using raw::SyncKind;
       GpuSync sync;
       sync.time = file.clock.common(record.sync == SyncKind::kStreamWaitsEvent ? record.start : record.end);
@@ -248,7 +249,7 @@ class Assembly {
     }
   }
 
-  /// Names of kernels are mangled, most of them many times over.
+  /// The readable form of a kernel's name. Results are kept, since most names occur many times.
   std::string_view plain_name(const std::string& name) {
     const auto [entry, added] = plain_names_.try_emplace(name);
     if (added) entry->second = kernel_name(name);
@@ -263,7 +264,7 @@ class Assembly {
     };
     add(losses.dropped_records, log.header.lost_records);
     for (const raw::Loss& loss : log.losses) {
-      // Kernels without time count where they are; what the writer lost is in the header.
+      // Kernels without time are counted elsewhere. The header has the records that the writer lost.
       if (loss.loss == raw::LossKind::kDroppedRecords) add(losses.dropped_records, loss.count);
       if (loss.loss == raw::LossKind::kUnknownPointers) add(losses.unknown_pointers, loss.count);
       if (loss.loss == raw::LossKind::kUnmatchedFrees) add(losses.unmatched_frees, loss.count);
@@ -283,7 +284,7 @@ class Assembly {
       unfinished += log.header.closed != 1;
     }
     meta["source"] = "raw";
-    meta.try_emplace("time", "measured");  // a recorder without a device says that it estimates
+    meta.try_emplace("time", "measured");  // a recorder without a device has set "estimated"
     meta["capture"] = fmt::format("{}", fmt::join(sources, "+"));
     if (overhead_ > Nanos{}) meta["profiler_overhead"] = to_text(overhead_);
     if (outside_ > Nanos{}) meta["outside_operators"] = to_text(outside_);
@@ -304,7 +305,7 @@ class Assembly {
   std::size_t launched_ = 0, not_seen_ = 0;  // of what ran beside graphs: all, and those whose launch was not recorded
   Nanos overhead_, outside_;
   LoweredOps ops_;
-  bool operators_ = false;  // are the ops
+  bool operators_ = false;  // the ops are operators
   std::map<std::string, std::string> plain_names_;
 };
 

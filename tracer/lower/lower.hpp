@@ -1,4 +1,4 @@
-// From the raw records of a capture to a trace: a pure function, so that captures can be read again by a later version.
+// Conversion of a capture's raw records to a trace. It is a pure function, so later versions can read captures again.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace tidepool {
 
-/// Ops of a trace that is made of a capture.
+/// The kind of ops in a trace that is made from a capture.
 enum class LoweredOps {
-  kKernels,    ///< kernels, copies and memsets; operators where nothing recorded what they launched
-  kOperators,  ///< the framework's innermost operators, each as long as its kernels, copies and memsets together
-  /// The operators of the complete iterations that the framework's hook recorded, and nothing before and behind them;
-  /// kernels where it recorded none, or where it does not know of most of their kernels.
+  kKernels,    ///< kernels, copies and memsets; operators if no launches were recorded
+  kOperators,  ///< the framework's innermost operators, with the sum of the times that they launched
+  /// Operators of the complete iterations that the framework's hook recorded, and nothing outside of these. Kernels if
+  /// it recorded no complete iteration, or if operators launched less than half of the kernels' time.
   kIterations,
 };
 
-/// Joins the files of a capture by clock, launch and address: kernels, copies and memsets with what they use, buffers,
-/// orders between streams, ranges, and what was lost. See tracer/lower/README.md.
-/// @param device  only what is on this device, if it is given
-/// @throws InputError  "no device 3; the capture has 0, 1"; and what the files' records cause
+/// Joins the files of a capture by clock, launch and address: kernels, copies and memsets with their uses, buffers,
+/// orders between streams, ranges, and losses. See tracer/lower/README.md.
+/// @param device  if given, only records of this device
+/// @throws InputError  "no device 3; the capture has 0, 1"; also for invalid records
 Trace lower(std::span<const raw::Log> logs, std::optional<std::size_t> device = {},
             LoweredOps ops = LoweredOps::kKernels);
 

@@ -14,18 +14,18 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of two files may differ for a moment
+constexpr std::int64_t kClockSlack = 10'000'000;  // ns by which the clocks of two files may differ for a short time
 
 static_assert(static_cast<int>(raw::Category::kInput) == static_cast<int>(BufferKind::kInput) &&
               static_cast<int>(raw::Category::kOptimizerState) == static_cast<int>(BufferKind::kOptimizerState));
 
 std::uint16_t device_number(std::uint32_t device) { return device > 0xffff ? 0 : static_cast<std::uint16_t>(device); }
 
-/// An event of the driver or of the framework. `unmaps` ends all that begins in its range.
+/// An event of the driver or of the framework. `unmaps` ends everything that begins in its range.
 struct Event {
   GpuMemory memory;
   bool tensor = false;   ///< a tensor, not a driver's allocation
-  bool segment = false;  ///< says only where the framework's segments are
+  bool segment = false;  ///< only tells where the framework's segments are
   bool mapped = false;   ///< by a call of virtual memory management
   bool unmaps = false;
 };
@@ -57,7 +57,7 @@ class Collector {
   }
 
  private:
-  /// A program's memory ends with it.
+  /// Frees all memory, as at the end of a program.
   static void free_all(std::vector<GpuMemory>& events, std::int64_t time) {
     std::map<std::pair<std::uint16_t, std::int64_t>, GpuMemory> live;
     for (const GpuMemory& event : events) {
@@ -152,8 +152,8 @@ class Collector {
     }
   }
 
-  /// Numbers the driver's blocks, marks those that are segments, and lets what the framework says about a live tensor
-  /// later on (what it is for) belong to it from its beginning.
+  /// Numbers the driver's blocks and marks those that are segments. Facts that the framework tells later about a live
+  /// tensor, such as its purpose, count from the tensor's beginning.
   void pair_driver() {
     block_.assign(events_.size(), 0);
     for (std::size_t i = 0; i < events_.size(); ++i) {
@@ -178,7 +178,7 @@ class Collector {
       return;
     }
     block_[at] = is_segment_.size();
-    // A profiler may tell of mapped pages what the call itself has told.
+    // A profiler may report mapped pages that the call itself has reported.
     const bool told_before =
         live != live_.end() && live->second.mapped != events_[at].mapped && live->second.size == memory.size;
     is_segment_.push_back(told_before);
@@ -186,7 +186,7 @@ class Collector {
     if (live != live_.end()) forget(live);
     segments_.remove(static_cast<std::uint64_t>(memory.address), end_of(memory.address, memory.size));
     live_[memory.address] = {memory.size, block_[at], memory.device, events_[at].mapped};
-    // The framework's clock may be a little early.
+    // The framework's clock may be slightly early.
     for (const Early& early : early_)
       if (memory.time - early.time <= kClockSlack && early.address < end_of(memory.address, memory.size) &&
           static_cast<std::uint64_t>(memory.address) < early.end)
@@ -210,7 +210,7 @@ class Collector {
     return static_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(size);
   }
 
-  /// What the framework speaks of lies in one allocation of the driver, or in mapped pages that follow each other.
+  /// Marks the segment of a framework's allocation: one allocation of the driver, or adjacent mapped pages.
   void mark_segment(const GpuMemory& memory) {
     const auto first = static_cast<std::uint64_t>(memory.address);
     const std::uint64_t end = std::max(end_of(memory.address, memory.size), first + 1);
@@ -261,7 +261,7 @@ class Collector {
 
   static constexpr std::size_t kMostEarly = 64;
 
-  struct Early {  // of a tensor, what lies in no known block
+  struct Early {  // a tensor's memory that lies in no known block
     std::int64_t time;
     std::uint64_t address, end;
   };
@@ -270,10 +270,10 @@ class Collector {
   bool as_requested_;
   std::vector<Event> events_;
   std::set<std::tuple<bool, std::int64_t, raw::MemoryOperation, std::uint64_t>> seen_;
-  Live live_;                       // the driver's
-  AddressRanges segments_;          // of the mapped ones, those that are segments: each page is walked over once
+  Live live_;                       // blocks of the driver
+  AddressRanges segments_;          // segments among the mapped pages; each page is visited once
   std::vector<std::size_t> block_;  // by event
-  std::vector<bool> is_segment_;    // by block; or otherwise no buffer
+  std::vector<bool> is_segment_;    // by block; other blocks are buffers
   std::deque<Early> early_;
   std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> tensors_;
   std::vector<GpuMemory> unmapped_;

@@ -1,4 +1,4 @@
-// Buffers from what the driver and the framework's allocator say about memory.
+// Buffers of a process, from the memory records of the driver and of the framework's allocator.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,16 @@
 
 namespace tidepool {
 
-/// Allocations and frees of one process, in time.
-/// - The driver's records come once for each context of a device (CUPTI does that): repetitions are left out.
+/// Allocations and frees of one process, in time order.
+/// - The driver's records come once for each context of a device (CUPTI repeats them): repetitions are left out.
 /// - Mapped pages (cuMemMap) are memory; reserved addresses and physical memory alone are not.
-/// - Where the framework says what its tensors are, the driver's allocations in which they lie are its segments, and no
-///   buffers. All others are (workspaces of libraries, communication).
-/// - A tensor ends when the allocator has it back (free_completed); when it is let go (free_requested) in a file that
-///   does not say the former.
+/// - If the framework reports its tensors, driver allocations that contain tensors are its segments, and no buffers.
+/// All other driver allocations are buffers (workspaces of libraries, communication).
+/// - A tensor ends when the allocator has it back (free_completed), or in a file without such events when the program
+/// releases it (free_requested).
 /// - Pageable and pinned host memory is left out.
-/// @param as_requested  a tensor has the size that its storage has, where the framework's hook says it; otherwise that of the
-///                      block that its allocator gave out, which is up to 1 MiB larger where PyTorch does not split one
+/// @param as_requested  whether a tensor has the size of its storage, if the framework's hook tells it; otherwise it
+/// has that of its allocator's block, which is up to 1 MiB larger if PyTorch does not split the block
 std::vector<GpuMemory> memory_events(const ProcessLog& process, bool as_requested);
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@ namespace tidepool {
 
 namespace {
 
-/// The context of each stream: a recorder that is told of a stream's creation is not told its context.
+/// The context of each stream, since a record of a stream's creation does not have it.
 std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<const FittedLog> files) {
   std::unordered_map<std::uint32_t, std::uint32_t> contexts;
   const auto learn = [&](const auto& records) {
@@ -29,12 +29,12 @@ std::unordered_map<std::uint32_t, std::uint32_t> contexts_of_streams(std::span<c
 
 constexpr std::uint32_t kMostPrograms = 0xffffff;  // fits beside a process id
 
-/// A file, when it was begun and when last heard of, on the common clock.
+/// A file with its begin and the time of its last record, on the common clock.
 struct FileSpan {
   explicit FileSpan(const raw::Log& file)
       : log{&file}, begin{file.header.monotonic_raw != 0 ? file.header.monotonic_raw : file.header.time}, end{begin} {
     for (const raw::ClockReading& reading : file.clocks) end = std::max(end, reading.monotonic_raw);
-    std::int64_t last = file.header.time;  // what is later on the file's clock is later on the common one
+    std::int64_t last = file.header.time;  // of two times in the file, the common clock keeps the order
     for (const raw::Memory& event : file.memory) last = std::max(last, event.time);
     for (const raw::FrameworkMemory& event : file.framework_memory) last = std::max(last, event.time);
     for (const raw::WithUses<raw::Launch>& launch : file.launches) last = std::max(last, launch.record.start);
@@ -47,7 +47,7 @@ struct FileSpan {
   std::int64_t begin, end;
 };
 
-/// Whether the first of the following files is another program's than those that are known.
+/// Whether the first of the following files belongs to another program than the known ones.
 bool is_next_program(std::span<const FileSpan> known, std::span<const FileSpan> following) {
   const auto is_second = [&](const FileSpan& file) {
     return file.log->header.source != raw::Source::kUnknown &&
@@ -68,7 +68,7 @@ void ProcessLog::index() {
       if (call.correlation == 0) continue;
       const std::int64_t time = file.clock.common(call.start);
       const auto [entry, added] = launches.try_emplace(call.correlation, HostLaunch{time, call.thread});
-      if (!added && time < entry->second.time) entry->second = {time, call.thread};  // one API may call another
+      if (!added && time < entry->second.time) entry->second = {time, call.thread};  // of nested calls, the outer
     }
     for (const raw::Stream& named : file.log.streams)
       if (named.handle != 0) {

@@ -81,7 +81,7 @@ std::vector<GpuRange> ranges(const ProcessLog& process) {
 std::optional<TimeSpan> complete_iterations(const ProcessLog& process) {
   std::optional<TimeSpan> found;
   for (const FittedLog& file : process.files) {
-    if (file.log.ops.empty()) continue;  // not the framework's
+    if (file.log.ops.empty()) continue;  // not a file of the framework
     std::map<std::uint64_t, std::int64_t> begun;
     for (const raw::Range& record : file.log.ranges) {
       if (record.action == raw::RangeAction::kBegin && record.meaning == raw::Meaning::kIteration)

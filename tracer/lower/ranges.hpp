@@ -1,4 +1,4 @@
-// Ranges and marks of a program, from pushes and pops.
+// Ranges and iterations of a program, from its pushes, pops and marks.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace tidepool {
 
-/// The ranges of one process. A push ends with the next pop of its thread, a begin with the end of its id. A mark of an
-/// iteration begins it; it ends with the next one. Other marks are moments, which a trace has no place for.
+/// The ranges of one process. A push ends with the next pop of its thread, a begin with the end of its id. An iteration
+/// begins at its mark and ends at the next one. Other marks are left out, since traces have no single points in time.
 std::vector<GpuRange> ranges(const ProcessLog& process);
 
-/// From the begin of the first to the end of the last iteration of which the framework's hook recorded both; nothing if
-/// it recorded none, or no iterations.
+/// The interval from the begin of the first to the end of the last iteration that the framework's hook recorded
+/// completely; none if there is no such iteration.
 std::optional<TimeSpan> complete_iterations(const ProcessLog& process);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-"""What the tests share: torch or a skip, and small readings of a recorded program."""
+"""Helpers of the tests: torch or a skip, and queries on a recorded program."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ def ops(program, phase=None):
 
 
 def the_op(program, name):
-    """The one op of that name."""
+    """The only op with this name."""
     found = [op for op in program.ops() if short(op.name) == name]
     assert len(found) == 1, f"{len(found)} ops are named {name}: {ops(program)}"
     return found[0]
@@ -45,7 +45,7 @@ def accesses(op):
 
 
 def impossible_steps(program):
-    """What could not have happened: uses of buffers that are not there, and reads of what nobody wrote."""
+    """Impossible events: uses of buffers that do not exist, and reads of content that no op wrote."""
     live, written, wrong = set(program.existing), set(program.existing), []
     for what, subject in program.steps:
         if what == "alloc":

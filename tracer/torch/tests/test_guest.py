@@ -1,4 +1,4 @@
-"""A recorder in somebody's job: what the job must not notice."""
+"""A recorder in a job: the job must not notice it."""
 
 import contextlib
 import io
@@ -137,7 +137,7 @@ class Errors(unittest.TestCase):
 
 
 class OwnHistory(unittest.TestCase):
-    """The script's own use of PyTorch's history of its allocator, on a stand-in for it: no GPU is needed."""
+    """A script that uses PyTorch's history of its allocator itself. A stand-in has the history: no GPU is needed."""
 
     def setUp(self):
         self.entries, self.on = [], False
@@ -167,7 +167,7 @@ class OwnHistory(unittest.TestCase):
         history = History(lambda: file)
         memory = torch.cuda.memory
         self.happens("alloc", 1)
-        self.assertEqual(memory._snapshot()["device_traces"], [[]])  # it has not asked
+        self.assertEqual(memory._snapshot()["device_traces"], [[]])  # the script has not asked for a history
         memory._record_memory_history(max_entries=5)
         self.happens("alloc", 2)
         self.assertEqual([entry["addr"] for entry in memory._snapshot()["device_traces"][0]], [2])

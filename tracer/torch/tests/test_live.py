@@ -1,4 +1,4 @@
-"""A training script that knows nothing of it is recorded into a raw file: records, order, kinds, iterations, clocks."""
+"""Recording of an unchanged training script into a raw file: records, order, kinds, iterations, clocks."""
 
 import json
 import os
@@ -27,7 +27,7 @@ print(loss.item().hex())
 """
 
 
-# Another thread keeps an average; a DataLoader's thread would be none of the job's.
+# Another thread updates an average. (Threads of a DataLoader do not count as the job's.)
 THREADS = """
 import concurrent.futures, torch
 torch.manual_seed(0)
@@ -150,9 +150,9 @@ class Script(unittest.TestCase):
             subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
             settings = {"TIDEPOOL_RECORD_TORCH": "1", "TIDEPOOL_SKIP": "1", "TIDEPOOL_ITERATIONS": "2",
                         "CUDA_INJECTION64_PATH": library}
-            self.assertEqual(run(settings)[0].stderr, "")  # it is not in the process
+            self.assertEqual(run(settings)[0].stderr, "")  # the stand-in is not loaded into the process
             result, _, _ = run({**settings, "LD_PRELOAD": library})
-            # The ends of steps 0 and 1 are skipped over, recording begins behind step 1 and ends behind step 3.
+            # Steps 0 and 1 are skipped; recording begins after step 1 and ends after step 3.
             self.assertEqual(result.stderr, "next next next next last ")
 
 

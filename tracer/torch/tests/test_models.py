@@ -24,7 +24,7 @@ class Tied(nn.Module):
 
 
 class Branches(nn.Module):
-    """Backward visits the modules in another order than the reverse of forward."""
+    """Backward visits the modules in an order that is not the reverse of forward's."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What single ops read and write, one behaviour each."""
+"""Reads and writes of single ops, one behaviour each."""
 
 import unittest
 

@@ -58,10 +58,10 @@ class HandChecked(unittest.TestCase):
             run("mm", "read:3 read:1 write:4", "forward", module="2"),
             alloc(5, 4, "activation"),
             run("sum", "read:4 write:5", "forward"),
-            {"free": 4},  # nothing names y any more: sum keeps its shape only
+            {"free": 4},  # no reference to y is left: sum keeps only its shape
             {"mark": "phase", "name": "backward"},
             alloc(6, 4, "gradient"),
-            run("ones_like", "write:6", "backward"),  # the shape of the loss, not its value
+            run("ones_like", "write:6", "backward"),  # uses the shape of the loss, not its value
             # the gradient of y is buffer 6 expanded to 16 x 2: a view
             alloc(7, 64, "gradient", name="2.weight.grad"),
             run("mm", "read:6 read:3 write:7", "backward", module="2"),
@@ -128,7 +128,7 @@ class Files(unittest.TestCase):
                     with open(path, "rb") as file:
                         contents.append(file.read())
                 self.assertEqual(contents[0], contents[1])
-            self.assertEqual(len(os.listdir(folder)), 4)  # no partial file stays
+            self.assertEqual(len(os.listdir(folder)), 4)  # no partial file remains
 
     def test_a_phase_mark_stands_before_the_allocations_of_its_first_op(self):
         program, buffer = Program(), Buffer(8)

@@ -1,4 +1,4 @@
-"""The program that README.md shows runs as it stands."""
+"""The program in README.md runs as printed."""
 
 import os
 import re

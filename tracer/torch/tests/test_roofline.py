@@ -1,4 +1,4 @@
-"""Estimated times against numbers worked out by hand."""
+"""Estimated times against numbers computed by hand."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Whether a script uses torch.compile, which replaces the ops that a dispatch mode sees."""
+"""Detection of torch.compile in a script; it replaces the ops that a dispatch mode sees."""
 
 import functools
 import sys
@@ -7,7 +7,7 @@ import torch
 
 
 class CompileWatch:
-    """Knows whether torch.compile was called or has compiled anything. Calls begun() before it is called."""
+    """Tells whether torch.compile was called or has compiled anything. Calls begun() before torch.compile is called."""
 
     REASON = "torch.compile replaces the ops"
 

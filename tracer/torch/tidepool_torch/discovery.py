@@ -1,4 +1,4 @@
-"""Finds the models and the optimizer of a script that knows nothing of us."""
+"""Finds the models and the optimizer of an unchanged script."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ class Discovery:
 
     def stop(self):
         self._step_hook.remove()
-        self._optimizer = None  # the script may be done with it
+        self._optimizer = None  # the script may no longer need it
 
     def in_process(self):
         """Whether this is the process that was attached to, not one that it forked."""
@@ -38,8 +38,8 @@ def _in_backward():
 
 
 def outermost_modules(optimizer):
-    """The modules that no other module has, those with parameters of the optimizer first. Hooks on their calls would find
-    them, too, but torch.compile would compile these."""
+    """The modules that are not inside another module, those with parameters of the optimizer first. Hooks on module
+    calls would find them too, but torch.compile would compile such hooks."""
     modules = [each for each in gc.get_objects() if issubclass(type(each), Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
     trained = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}

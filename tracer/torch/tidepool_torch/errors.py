@@ -1,5 +1,5 @@
-"""What may go wrong with a recording."""
+"""Errors of a recording."""
 
 
 class RecordingError(RuntimeError):
-    """The program does something that a trace cannot say. The message names it, and what to do."""
+    """The program does something that a trace cannot represent. The message says what, and what to do."""

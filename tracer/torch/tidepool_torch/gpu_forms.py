@@ -1,7 +1,7 @@
-"""Fake tensors, and the forms that a GPU gives to ops which PyTorch splits differently on the CPU.
+"""Fake tensors, and GPU forms of ops that PyTorch splits differently on the CPU.
 
-Fake tensors have sizes and no bytes. They stay on the CPU device, because autograd needs a driver for fake CUDA tensors
-where PyTorch is built with CUDA. So that the ops, and what they keep for backward, are those of a GPU all the same:
+Fake tensors have sizes and no bytes. They stay on the CPU device: if PyTorch is built with CUDA, autograd on fake CUDA
+tensors needs a driver. With these forms the ops, and the tensors that they keep for backward, are still those of a GPU:
 
 * dropout is one kernel with a boolean mask (native_dropout), not a random mask of floats and a product;
 * scaled dot product attention is one fused kernel that keeps its inputs, its output and a logarithm for each row:
@@ -23,15 +23,15 @@ from .recurrent import lstm
 
 @contextmanager
 def fake_tensors():
-    """Tensors made inside have sizes and no bytes, and ops the forms of a GPU. Build the model inside, too, or copy it
-    in with fake_copy."""
+    """Context in which new tensors have sizes and no bytes, and ops have their GPU forms. Build the model inside, or
+    copy it in with fake_copy."""
     with FakeTensorMode(), GpuForms():
         yield
 
 
 def fake_copy(model):
     """A copy of a real model with fake tensors; tied parameters stay tied. Call it inside fake_tensors(). For models
-    that look at values when they are made, as torch.nn.init.trunc_normal_ does."""
+    that read values while they are built, as torch.nn.init.trunc_normal_ does."""
     fakes = {}
     for tensor in itertools.chain(model.parameters(), model.buffers()):
         fake = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)

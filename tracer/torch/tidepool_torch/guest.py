@@ -1,4 +1,4 @@
-"""A Recorder in a job that knows nothing of it, and that must not notice it."""
+"""A Recorder inside an unchanged job, which must not notice it."""
 
 import atexit
 import functools
@@ -17,8 +17,9 @@ from .storages import Storages
 
 _guests = weakref.WeakSet()
 
-# A thread of PyTorch's backward pass holds the pass's modes until just after it. If Python has begun to end when it lets go of
-# them, PyTorch asks for the interpreter there and the process aborts: so at the end of a job such threads get this time first.
+# A thread of a backward pass holds the pass's dispatch modes until just after the pass. If it releases them while
+# Python is shutting down, PyTorch asks for the interpreter and the process aborts. So at the end of a job such threads
+# get this time first.
 _LET_GO_SECONDS = 0.1
 
 
@@ -30,10 +31,10 @@ def _let_modes_go_at_exit():
 class Guest(Recorder):
     """A Recorder that leaves the job alone:
 
-    * a process that the job forks goes on without it: that one may be a loader of data, or anything;
-    * ops of a DataLoader of this process are not looked at (`resting`); the tensors that it brings begin with their
-      first use in a step;
-    * what goes wrong here is said once and ends the guest's work (`lose`), not the job.
+    * a process that the job forks is not recorded: it may load data, or do anything else;
+    * ops of a DataLoader of this process are not recorded (`resting`); its tensors begin with their first use in a
+      step;
+    * an error of the recorder is reported once and ends the recording (`lose`), not the job.
     """
 
     measures = False
@@ -41,11 +42,11 @@ class Guest(Recorder):
 
     @classmethod
     def ignore_compile_internals(cls):
-        return True  # what is compiled stays compiled
+        return True  # compiled code stays compiled
 
     @classmethod
     def _should_skip_dynamo(cls):
-        return False  # two calls of Python less for each op; nothing is compiled while a guest records
+        return False  # saves two Python calls for each op; nothing is compiled while a guest records
 
     def __init__(self, models, optimizers):
         self.resting = 0
@@ -73,7 +74,7 @@ class Guest(Recorder):
         return GuestStorages(self, on_gpu)
 
     def lose(self, error):
-        """Says why nothing is recorded any more."""
+        """Reports once why the recording ends."""
         if not self.lost:
             self.lost = True
             print(f"tidepool: {self.work} ends here: {type(error).__name__}: {error}; the job goes on", file=sys.stderr,
@@ -83,14 +84,14 @@ class Guest(Recorder):
         """The job is about to fork a process."""
 
     def forked(self):
-        """In a process that the job has forked: nothing stays but a mode that other threads may still have."""
+        """In a forked process: removes all of the recorder, except a mode that other threads may still have."""
         self.lost = True
         self._leave_mode()
         self._storages.following = False
         self._scope.close()
 
     def brought(self, batch):
-        """A loader has brought a batch."""
+        """A loader has delivered a batch."""
         try:
             for leaf in tree_leaves(batch):
                 if isinstance(leaf, torch.Tensor):
@@ -100,11 +101,11 @@ class Guest(Recorder):
 
 
 class GuestStorages(Storages):
-    """Storages of a job. A buffer of a batch that a loader has brought begins when a step uses it."""
+    """Storages of a job. The buffer of a loader's batch begins when a step first uses it."""
 
     def __init__(self, program, on_gpu):
         super().__init__(program, on_gpu)
-        self._waiting = set()  # such buffers that no op has used
+        self._waiting = set()  # buffers of batches that no op has used
 
     def find(self, tensor):
         buffer = super().find(tensor)
@@ -168,7 +169,7 @@ def _watch_loaders(guest, scope):
 
 
 def _remove(mode):
-    """Takes a dispatch mode off this thread's stack, wherever on it it is."""
+    """Takes a dispatch mode off this thread's stack, at any position."""
     above = []
     while True:
         top = _get_current_dispatch_mode()
@@ -179,7 +180,7 @@ def _remove(mode):
     if top is mode and not above:
         TorchDispatchMode.__exit__(mode, None, None, None)
     elif top is mode:
-        for name, flags in vars(mode).items():  # what was so before it came is what the next one finds when it goes
+        for name, flags in vars(mode).items():  # the mode above restores them instead
             if name.startswith("old_") and name.endswith("_flags") and flags:
                 getattr(above[-1], name)[-1] = flags.pop()
         _pop_mode()

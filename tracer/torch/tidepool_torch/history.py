@@ -1,4 +1,4 @@
-"""PyTorch's history of its allocator, for the recording and for the script at the same time."""
+"""PyTorch's history of its allocator, shared by the recorder and the script."""
 
 import functools
 import inspect
@@ -14,10 +14,10 @@ _ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segme
 
 
 class History:
-    """Allocations of PyTorch's CUDA allocator, from the moment on at which the job first uses CUDA.
+    """Allocations of PyTorch's CUDA allocator, from the time when the job first uses CUDA.
 
-    There is one history in a process. A script that asks for it itself gets what it would get without us: what was noted
-    before it asked is taken out first, and while it has not asked its snapshots have none.
+    A process has one history. A script that asks for the history itself gets what it would get without the recorder:
+    earlier entries are taken out first, and until it asks, its snapshots show none.
 
     file()  gives the RawFile to write to
     """
@@ -33,8 +33,8 @@ class History:
         torch.cuda._lazy_call(self._begin)
 
     def write(self):
-        """Writes what has been noted since the last time. The script's own history is only looked at when it ends: it
-        may be long."""
+        """Writes the entries since the last call. The script's own history is only read at its end, since it may be
+        long."""
         if torch.cuda.is_initialized() and not self._asked:
             self._write()
             self._record(enabled=None)
@@ -51,7 +51,7 @@ class History:
                                        stream=entry["stream"], device=device)
 
     def end(self):
-        """Writes the rest; the script's own history stays as it is."""
+        """Writes the rest. The script's own history stays unchanged."""
         if torch.cuda.is_initialized():
             self._write()
         self._memory._record_memory_history, self._memory._snapshot = self._record, self._snapshot
@@ -66,7 +66,7 @@ class History:
         enabled = inspect.signature(self._record).bind(*args, **kwargs).arguments.get("enabled", "all")
         if torch.cuda.is_initialized() and (not self._asked or not enabled):
             self._write()
-            self._record(enabled=None)  # forgets what was noted for us alone
+            self._record(enabled=None)  # drops the entries that only the recorder asked for
         self._asked = bool(enabled)
         self._record(*args, **kwargs)
         if not self._asked:
@@ -94,7 +94,7 @@ def _common(realtime, before, after):
 
 
 def _like(function, method):
-    """The method as a function that looks like the other one."""
+    """The method as a function with the same name and signature as the other one."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):

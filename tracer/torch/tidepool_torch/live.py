@@ -1,8 +1,8 @@
-"""Records a running script that knows nothing of it: `tidepool record --torch -- python3 train.py`.
+"""Records an unchanged running script: `tidepool record --torch -- python3 train.py`.
 
-What the recorder sees goes to a raw file, with addresses and times, so that it joins what others record of the same
-process: CUPTI, or the stand-in for a GPU. Allocations of GPU memory are theirs, or come from PyTorch's own history of
-its allocator, which also has workspaces and segments; those on the CPU come from the storages of tensors.
+The recorder's records go to a raw file with addresses and times, so that they can be joined with other recordings of
+the same process: CUPTI, or the stand-in for a GPU. These record GPU memory, or PyTorch's own history of its allocator
+does, which also has workspaces and segments. Memory on the CPU is recorded from the storages of tensors.
 """
 
 import atexit
@@ -27,7 +27,7 @@ from .threads import OtherThreads
 
 
 class LiveRecorder(Guest):
-    """Writes to a RawFile while entered: whole iterations, each when it has ended.
+    """Writes to a RawFile while entered: only whole iterations, each at its end.
 
     times    the Device whose roofline prices each op, or None
     threads  the OtherThreads, or None
@@ -39,13 +39,13 @@ class LiveRecorder(Guest):
         self._file = file
         self._times = times
         self._threads = threads
-        self._told = {}  # live Buffer -> (kind, name) as written
-        self._untold = None  # while kinds are found: buffers that are there and have no kind yet
-        self._name, self._started, self._ended = "", 0, 0  # of the call that is being recorded
+        self._told = {}  # live Buffer -> (kind, name) as last written
+        self._untold = None  # while kinds are searched: live buffers without a kind
+        self._name, self._started, self._ended = "", 0, 0  # of the current call
         self._texts = {}  # text -> as JSON
-        self._complete = 0  # iterations
-        self.missed = 0  # ops of other threads
-        self._next = None  # when the next one begins: no op of another process comes between two
+        self._complete = 0  # number of complete iterations
+        self.missed = 0  # number of ops of other threads
+        self._next = None  # begin of the next iteration, so that no op of another process falls between two
         super().__init__(models, optimizers)
         file.write(kind="info", key="containers", value=self.meta["containers"])
         if times:
@@ -56,7 +56,7 @@ class LiveRecorder(Guest):
 
     @property
     def complete(self):
-        """Iterations that were recorded from end to end."""
+        """Number of iterations that were recorded from begin to end."""
         return self._complete
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -84,8 +84,8 @@ class LiveRecorder(Guest):
         return result
 
     def _look_at(self, func, args, kwargs):
-        """The call and its tensors before it is made; None if there is nothing to record of it. The tensors are None for
-        one that brings a value from Python."""
+        """Inspects the call and its tensors before it runs. None if it needs no record. The tensors are None for a call
+        that brings a value from Python."""
         if not isinstance(func, OpOverload):
             return None, None
         signature = signature_of(func)
@@ -101,7 +101,7 @@ class LiveRecorder(Guest):
         return call, self._given(call)
 
     def iteration(self):
-        """The next iteration begins. What was recorded of the last one goes to the file."""
+        """Starts the next iteration, and writes the records of the last one to the file."""
         if self._iterations > 0:
             self._find_kinds(self._storages.known)
             self._count_other_threads()
@@ -121,13 +121,13 @@ class LiveRecorder(Guest):
     def on_device(self, tensor):
         return self._storages.on_device(tensor)
 
-    # What the Recorder asks of a program.
+    # The interface of a program, for the Recorder.
 
     def _new_program(self):
         return self
 
     def _new_storages(self, on_gpu):
-        self._allocates = not on_gpu  # what is on a GPU others tell
+        self._allocates = not on_gpu  # others record memory on the GPU
         return _PlacedStorages(self, on_gpu)
 
     meta = None
@@ -143,7 +143,7 @@ class LiveRecorder(Guest):
     def alloc(self, buffer):
         if self._allocates:
             self._tell("alloc", buffer, self._started - 2)
-        else:  # others have told of it; what it is for is known here
+        else:  # others have recorded it; only its purpose is known here
             self._tell("existing", buffer, now())
 
     def free(self, buffer, moment=None):
@@ -160,7 +160,7 @@ class LiveRecorder(Guest):
 
     def run(self, op):
         start, end = self._started, self._ended
-        if op.name != self._name:  # one that the trace splits off takes no time, in front of the call or behind it
+        if op.name != self._name:  # an op that the trace splits off takes no time; it is before or after the call
             start = end = start - 1 if op.name == "aten::empty" else end + 1
         uses = ",".join([f'["{access}",{buffer.address},{buffer.size}]' for buffer, access in op.uses])
         more = f',"module":{self._text(op.module)}' if op.module else ""
@@ -183,7 +183,7 @@ class LiveRecorder(Guest):
         self._file.write(kind="range", time=moment, action=action, id=number, thread=_thread_id(), **more)
 
     def _resized(self, call, tensor, buffer, size):
-        """The buffer ends; another one begins."""
+        """Ends the buffer; another one begins."""
         self.free(buffer, self._started - 3)
         new = self._storages.renew(tensor, buffer.kind)
         if new is not None:
@@ -200,7 +200,8 @@ class LiveRecorder(Guest):
             self._tell("existing", buffer, now())
 
     def _tell(self, action, buffer, moment):
-        """What is known of a buffer. What the optimizer makes may turn out to be its state: no kind at first."""
+        """Writes the kind and name of a buffer. A buffer that the optimizer makes has no kind at first: it may be its
+        state."""
         self._told[buffer] = (buffer.kind, buffer.name)
         name = f',"name":{self._text(buffer.name)}' if buffer.name else ""
         kind = f',"category":"{buffer.kind}"' if action != "alloc" or buffer.kind != "workspace" else ""
@@ -213,7 +214,7 @@ _thread = threading.local()
 
 
 def _thread_id():
-    """The system's number of this thread, which is asked for once: that takes longer than all else of a record."""
+    """The system's number of this thread. It is asked for once, since that takes longer than the rest of a record."""
     try:
         return _thread.number
     except AttributeError:
@@ -222,7 +223,7 @@ def _thread_id():
 
 
 class _PlacedStorages(GuestStorages):
-    """Storages whose buffers say where they are."""
+    """Storages whose buffers also have addresses."""
 
     def _follow(self, tensor, buffer):
         if isinstance(buffer, Buffer):
@@ -230,20 +231,20 @@ class _PlacedStorages(GuestStorages):
         return super()._follow(tensor, buffer)
 
     def renew(self, tensor, kind):
-        """Another buffer for a storage whose size has changed; None if it has no bytes now."""
+        """A new buffer for a storage whose size has changed; None if it has no bytes now."""
         new = self.add(tensor, kind)
         return new if isinstance(new, Buffer) else None
 
 
 class OtherRecorder:
-    """The recorder of GPU work in this process, if there is one: it records the same iterations as the hook."""
+    """The recorder of GPU work in this process, if there is one. It records the same iterations as the hook."""
 
     def __init__(self, path):
         self._path, self._call = path, None
 
     def iteration(self, last=False):
-        """The next iteration begins; `last`: no other one is recorded. The driver loads the recorder when the job first uses
-        the GPU."""
+        """Starts the next iteration; `last`: no other one will be recorded. The driver loads the recorder when the job
+        first uses the GPU."""
         if self._call is None and self._path:
             try:
                 self._call = ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD | os.RTLD_NOW).tidepool_iteration
@@ -256,16 +257,16 @@ class OtherRecorder:
 
 
 class Capture:
-    """Records from the first step's end on: `skip` iterations later, and `iterations` of them, or all. `times`: as
-    LiveRecorder."""
+    """Records `iterations` iterations, or all, after the end of the first step and `skip` further iterations. `times`:
+    as for LiveRecorder."""
 
     def __init__(self, folder, skip=0, iterations=None, times=None):
         self._skip, self._left, self._times = skip, iterations, times
-        self._file = RawFile(folder)  # also says that this process was attached to
+        self._file = RawFile(folder)  # its existence also shows that the recorder was attached to this process
         self._recorder = self._history = None
         self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)
-        if self._flush_standin is None:  # the stand-in for a GPU tells of allocations itself
+        if self._flush_standin is None:  # otherwise the stand-in for a GPU records allocations
             self._history = History(lambda: self._file)
         self._threads = OtherThreads(lambda: self._recorder)
         self._discovery = Discovery(self._stepped)
@@ -315,7 +316,7 @@ class Capture:
             self._recorder = None
 
     def _end(self):
-        """The end of the recording. Of an iteration that is not complete nothing is kept, if others are."""
+        """Ends the recording. Records of an incomplete iteration are dropped, if there are complete ones."""
         try:
             self._other.iteration(last=True)
             self._discovery.stop()
@@ -352,7 +353,7 @@ def _say(error):
 
 
 def attach():
-    """Called once torch has been imported. Says what is wrong and lets the job go on unrecorded, if it cannot."""
+    """Called when torch has been imported. If recording is impossible, says why and lets the job go on unrecorded."""
     try:
         iterations = os.environ.get("TIDEPOOL_ITERATIONS")
         times = os.environ.get("TIDEPOOL_TIMES")

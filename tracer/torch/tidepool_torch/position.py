@@ -1,4 +1,4 @@
-"""Where in the program an op is: which module it belongs to, and whether it is forward, backward or optimizer work."""
+"""The position of an op in the program: its module, and its phase: forward, backward or optimizer."""
 
 import bisect
 
@@ -7,7 +7,7 @@ from torch.nn.modules import module as module_hooks
 
 
 def containers_of(models):
-    """Dotted paths of the modules that only hold others and are never called, as a ModuleList is, in order."""
+    """Dotted paths of modules that only contain others and are never called, such as a ModuleList, in order."""
     paths = {path for model in models for path, module in model.named_modules()
              if path and getattr(module.forward, "__func__", None) is torch.nn.Module.forward}
     return sorted(paths)
@@ -16,10 +16,10 @@ def containers_of(models):
 class Position:
     """Follows module calls, autograd and the optimizer while entered.
 
-    Forward ops belong to the innermost module that is running. A backward op belongs to the module whose forward op
-    made its autograd node: nodes are numbered in the order in which forward makes them, and the number is read back in
-    backward. A module that runs inside backward is a checkpointed forward, run again. What follows a backward pass, up
-    to the next module call, counts as optimizer work (clipping, updates, clearing gradients).
+    Forward ops belong to the innermost running module. A backward op belongs to the module whose forward op made its
+    autograd node: forward numbers the nodes in order, and backward reads the number. A module that runs inside backward
+    is a checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer
+    work (clipping, updates, clearing gradients).
     """
 
     def __init__(self, models, optimizers):
@@ -76,7 +76,7 @@ class Position:
             self._in_optimizer = False
 
     def _leave_module(self, _module, _inputs, _outputs):
-        if self._running:  # it may have been running before the hooks were there
+        if self._running:  # it may have begun before the hooks were there
             self._running.pop()
 
     def _note_node(self, module):

@@ -1,4 +1,4 @@
-"""The recorded program: buffers and what happened to them, in order, written as a JSON-lines trace."""
+"""The recorded program: buffers and their events in order, written as a JSON-lines trace."""
 
 import gzip
 import io
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(eq=False)
 class Buffer:
-    """One storage. `size` in bytes; `kind` and `name` may be learnt after it was born (a gradient is one only once
-    autograd has handed it to its parameter)."""
+    """One storage. `size` in bytes. `kind` and `name` may be set later: a gradient is known as one only when autograd
+    has handed it to its parameter."""
 
     size: int
     kind: str = "activation"
@@ -21,7 +21,7 @@ class Buffer:
 
 @dataclass
 class Op:
-    """One op. `uses` holds (buffer, access); `duration_ns` is None until a clock has priced it."""
+    """One op. `uses` holds (buffer, access) pairs; `duration_ns` is None until the op is measured or estimated."""
 
     name: str
     uses: list
@@ -33,10 +33,10 @@ class Op:
 
 
 class Program:
-    """Buffers and steps in the order in which they happened."""
+    """Buffers and events in the order in which they happened."""
 
     def __init__(self):
-        self.existing = []  # buffers that were there before the first step
+        self.existing = []  # buffers from before the first step
         self.steps = []  # ("alloc" | "free", Buffer), ("run", Op) or ("mark", (kind, name))
         self.meta = {}
 
@@ -82,7 +82,7 @@ class Program:
         for buffer in self.existing:
             yield {"buffer": buffer.number, "born_before": True, **_describe(buffer)}
         phase = None
-        held = []  # allocations wait for their op, so that a phase mark stands in front of them
+        held = []  # allocations wait for their op, so that a phase mark comes before them
         for what, subject in self.steps:
             if what == "alloc":
                 held.append({"alloc": subject.number, **_describe(subject)})
@@ -101,8 +101,8 @@ class Program:
         yield from held
 
     def save(self, path):
-        """Writes the trace to `path`, compressed if it ends in .gz. The same program gives the same bytes.
-        Nothing half-written stays behind: the file appears under its name when it is whole."""
+        """Writes the trace to `path`, compressed if it ends in .gz. The same program gives the same bytes. The file
+        appears under its name only when it is complete."""
         path = os.fspath(path)
         partial = path + ".partial"
         try:

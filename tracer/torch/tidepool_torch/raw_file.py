@@ -1,4 +1,4 @@
-"""Raw captures as JSON lines (tracer/raw/FORMAT.md), for a framework's part of what a job does."""
+"""Raw captures as JSON lines (tracer/raw/FORMAT.md), written by the recorder of a framework."""
 
 import errno
 import functools
@@ -8,7 +8,7 @@ import sys
 import time
 
 CLOCK_EVERY_NS = 1_000_000_000
-_MOST_FILES = 999  # of one process in a folder
+_MOST_FILES = 999  # files of one process in a folder
 _MOST_HELD = 64 << 20  # characters
 
 
@@ -18,9 +18,9 @@ now = functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
 class RawFile:
     """One file of this process in a folder. Times are ns on CLOCK_MONOTONIC_RAW.
 
-    Records are held until flush() writes them, in one piece if the system allows: a job that is killed leaves what was
-    written before. A full disk is reported once; the job goes on without a recording then. A process that is forked
-    leaves the file alone (abandon).
+    Records are held until flush() writes them, in one call if the system allows: a killed job leaves all records of
+    earlier flushes. A full disk is reported once; then the job goes on without a recording. A forked process leaves the
+    file alone (abandon).
     """
 
     def __init__(self, folder, source="torch"):
@@ -33,7 +33,7 @@ class RawFile:
 
     @staticmethod
     def _create(folder, source):
-        for number in range(1, _MOST_FILES + 1):  # a process may become another program
+        for number in range(1, _MOST_FILES + 1):  # one for each program that the process becomes
             part = "" if number == 1 else f".{number}"
             path = os.path.join(folder, f"{os.getpid()}{part}.{source}.jsonl")
             try:
@@ -50,7 +50,7 @@ class RawFile:
         self.add(json.dumps(record, separators=(",", ":")))
 
     def add(self, line):
-        """A record as a line of JSON."""
+        """Adds a record, as a line of JSON."""
         if self._descriptor is None:
             return
         self._held.append(line)
@@ -63,7 +63,7 @@ class RawFile:
         self._held, self._characters = [], 0
 
     def clock(self):
-        """A reading of all clocks, if the last one is a second old."""
+        """Adds a reading of all clocks, if the last one is a second old."""
         if now() >= self._next_clock:
             self._next_clock = now() + CLOCK_EVERY_NS
             self.write(kind="clock", **self._clocks())
@@ -86,7 +86,7 @@ class RawFile:
         self.abandon()
 
     def abandon(self):
-        """Writes nothing any more."""
+        """Stops writing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self._held, self._characters = None, [], 0

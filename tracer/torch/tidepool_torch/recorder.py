@@ -1,4 +1,4 @@
-"""Records the aten ops of a training step, the storages that they use, and the order of it all."""
+"""Records the aten ops of a training step in order, with the storages that they use."""
 
 import gc
 import json
@@ -22,7 +22,7 @@ _NOTES = (
     "gradients that meet are added out of place, as PyTorch does while a dispatch mode is on"
 )
 
-# What a buffer is if it belongs to no model or optimizer.
+# The kind of a buffer that belongs to no model or optimizer.
 _KIND_MADE_IN = {"forward": "activation", "backward": "gradient", "optimizer": "workspace"}
 
 
@@ -38,12 +38,12 @@ class Recorder(TorchDispatchMode):
              needs real tensors on the CPU
     name     of the model, for the trace's metadata
 
-    Storages that the program made before recording are inputs, unless they are parameters, module buffers (both of kind
-    parameter), gradients or optimizer state. What forward makes is an activation, what backward makes a gradient (only
-    those of parameters have names), and what the optimizer makes for itself a workspace. The cyclic garbage collector
-    rests while recording, so that buffers end where the program drops them, the same on every run.
+    Storages from before the recording are inputs, unless they are parameters, module buffers (both of kind parameter),
+    gradients or optimizer state. A storage that forward makes is an activation; one that backward makes is a gradient
+    (only those of parameters have names); one that the optimizer makes for itself is a workspace. The cyclic garbage
+    collector is off while recording, so that buffers end where the program drops them, in every run alike.
 
-    Host memory is left out. With a model on a GPU device (real or fake) that is everything on the CPU; otherwise the
+    Host memory is left out. With a model on a GPU device (real or fake) this is everything on the CPU; otherwise it is
     step counters of optimizers, and numbers that the program turned into tensors.
     """
 
@@ -63,7 +63,7 @@ class Recorder(TorchDispatchMode):
         self.program.meta = self._describe(name, fake)
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
-        self._undefined = set()  # buffers that were allocated without content and not written since
+        self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
         self._iterations = 0
         self._scope = ExitStack()
@@ -86,7 +86,7 @@ class Recorder(TorchDispatchMode):
         self._scope.close()
 
     def iteration(self):
-        """Says that the next iteration begins. The first begins by itself."""
+        """Marks the begin of the next iteration. The first iteration needs no call."""
         self.program.mark("iteration", str(self._iterations))
         self._position.start_iteration()
         self._iterations += 1
@@ -111,7 +111,7 @@ class Recorder(TorchDispatchMode):
         return call.result
 
     def _given(self, call):
-        """(argument, tensor, buffer) of all tensor arguments."""
+        """(argument, tensor, buffer) for each tensor argument."""
         find = self._storages.find
         return [(argument, tensor, find(tensor)) for argument, tensor in call.tensors()]
 
@@ -159,7 +159,7 @@ class Recorder(TorchDispatchMode):
         elif uses and call.outputs and not any(self._storages.on_device(tensor) for tensor in call.outputs):
             kind = "copy"
         elif all(access == "read" for _, access in uses):
-            return  # a view, or a question about a tensor
+            return  # a view, or a query about a tensor
 
         op = Op(call.name, uses, module, phase, kind, call.is_random(), duration_ns)
         self._define(op)
@@ -169,7 +169,7 @@ class Recorder(TorchDispatchMode):
             self._update_running_statistics(call, op)
 
     def _uses(self, call, given):
-        """(buffer, access) of the arguments, each buffer once: read here and written there is a read_write."""
+        """(buffer, access) for the arguments, each buffer once: one that is read and written is a read_write."""
         found = {}
         for argument, tensor, buffer in given:
             if not isinstance(buffer, Buffer):
@@ -185,12 +185,12 @@ class Recorder(TorchDispatchMode):
         return list(found.items())
 
     def _resized(self, call, tensor, buffer, size):
-        """The buffer that a tensor is in after its storage has become larger or smaller."""
+        """The buffer of a tensor after its storage has become larger or smaller."""
         raise RecordingError(f"{call.name} changes the size of a buffer from {buffer.size} to {size} bytes; "
                              "a trace holds buffers of one size")
 
     def _new_buffers(self, call, kind):
-        """Buffers for the storages that the op made, among them those of `out=` tensors that were empty before."""
+        """Buffers for storages that the op made, including those of `out=` tensors that were empty before."""
         made = [self._storages.add(tensor, kind) for tensor in call.outputs if self._storages.known(tensor) is None]
         return [buffer for buffer in made if isinstance(buffer, Buffer)]
 
@@ -200,7 +200,7 @@ class Recorder(TorchDispatchMode):
 
     def _run(self, op):
         if op.phase == "backward" and self._last_op is not None and self._last_op.name == "aten::ones_like":
-            self._last_op.phase = "backward"  # the gradient of the loss, made just before autograd starts
+            self._last_op.phase = "backward"  # the gradient of the loss is made just before autograd starts
             for buffer, _ in self._last_op.uses:
                 buffer.kind = "gradient"
         self.program.run(op)
@@ -209,8 +209,8 @@ class Recorder(TorchDispatchMode):
             self._undefined.difference_update(buffer for buffer, access in op.uses if access != "read")
 
     def _define(self, op):
-        """Whoever reads what was never written, or writes a part of it, finds arbitrary content there. That is made by
-        an op without time, so that it can be made again."""
+        """Adds an op without time that makes arbitrary content, before an op that reads unwritten bytes or writes only
+        some of them. So the content can be recomputed."""
         if not self._undefined:
             return
         for buffer, access in op.uses:
@@ -219,15 +219,16 @@ class Recorder(TorchDispatchMode):
 
     def _update_running_statistics(self, call, op):
         """The second half of a normalisation in training mode: the running statistics move towards those of the batch.
-        An op of its own, because the output does not depend on the old statistics; as one op, nothing before it could
-        be computed again. Its time is in the first half."""
+        It is an op of its own, because the output does not depend on the old statistics: as one op, nothing before it
+        could be recomputed. The first half has all of the time."""
         batch = [(tensor, "read") for tensor in call.outputs[1:3]]
         running = [(call.value(name), "read_write") for name in ("running_mean", "running_var")]
         uses = [(self._storages.find(tensor), access) for tensor, access in batch + running if tensor is not None]
         self._run(Op(op.name + ".running_stats", uses, op.module, op.phase))
 
     def _bring_in(self, call):
-        """torch.tensor(...): a number stays with the host; anything larger comes to the device as a source."""
+        """Handles torch.tensor(...): a single number stays on the host; anything larger comes to the device as a
+        source."""
         for tensor in call.outputs:
             if tensor.dim() == 0:
                 self._storages.add_host(tensor)
@@ -238,8 +239,8 @@ class Recorder(TorchDispatchMode):
                 self._run(Op(call.name, [(buffer, "write")], *self._position.now(), "source"))
 
     def _find_kinds(self, look_up):
-        """Gives names and kinds to what belongs to models and optimizers. `look_up` finds the buffer of a tensor, or
-        None for those that shall stay as they are."""
+        """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or
+        None for tensors that stay as they are."""
         names = {}
         for model in self._models:
             for name, parameter in model.named_parameters():
@@ -254,7 +255,7 @@ class Recorder(TorchDispatchMode):
                 _classify(look_up(value), "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
 
     def _describe(self, name, fake):
-        """Metadata: nothing that differs between two runs of one program."""
+        """Metadata; all runs of one program have the same."""
         meta = {"source": "torch", "torch": torch.__version__.split("+")[0]}
         meta["capture"] = "dispatch mode, fake tensors" if fake else "dispatch mode, real tensors"
         if name:

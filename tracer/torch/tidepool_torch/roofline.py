@@ -1,4 +1,4 @@
-"""Op times that nobody measured: a roofline of a named device.
+"""Estimated op times: a roofline of a named device.
 
     time = max(floating-point operations / peak rate of the type, bytes read and written / memory bandwidth) + floor
 
@@ -15,7 +15,7 @@ import torch
 
 from .schema import SHAPE_ONLY, distinct_bytes
 
-FLOOR_NS = 2_000  # what a kernel occupies its stream for at least; an assumption, the same for all devices
+FLOOR_NS = 2_000  # the least time of a kernel on its stream; an assumption, the same for all devices
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ _OTHER_NAMES = {"a100-80gb": "a100", "h100-80gb": "h100"}  # those of `tidepool 
 
 
 def find_device(name):
-    """The device of that name. Raises ValueError naming the known ones."""
+    """The device of that name. Raises ValueError with the known names."""
     found = DEVICES.get(_OTHER_NAMES.get(name, name))
     if found is None:
         raise ValueError(f"no device named {name!r}; known: {', '.join(sorted({*DEVICES, *_OTHER_NAMES}))}")
@@ -72,7 +72,7 @@ def estimate_ns(device, call):
 
 
 def flops(call):
-    """Floating-point operations of an op; 0 for those that memory bounds anyway."""
+    """Floating-point operations of an op; 0 for ops that memory bounds in any case."""
     packet = call.func._overloadpacket
     counted = _counted_operators()
     if packet in counted:
@@ -87,7 +87,7 @@ def flops(call):
 @functools.cache
 def _counted_operators():
     log = logging.getLogger("torch.utils.flop_counter")
-    disabled, log.disabled = log.disabled, True  # its import warns of a PyTorch without Triton
+    disabled, log.disabled = log.disabled, True  # its import prints a warning if PyTorch has no Triton
     from torch.utils.flop_counter import flop_registry
 
     log.disabled = disabled
@@ -101,7 +101,8 @@ def _recurrent_flops(call):
 
 
 def moved_bytes(call):
-    """Bytes read and written, each tensor once, what is normalised twice. A table look-up reads the rows that it returns, not the table."""
+    """Bytes read and written, each tensor once; inputs of a normalisation twice. A table look-up reads only the rows
+    that it returns."""
     if call.short_name in SHAPE_ONLY:
         return sum(distinct_bytes(tensor) for tensor in call.outputs)
     made = sum(distinct_bytes(tensor) for tensor in call.outputs if not _is_argument(call, tensor))

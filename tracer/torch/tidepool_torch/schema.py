@@ -1,4 +1,4 @@
-"""What an op reads and writes, from its schema; and the few places where schemas say too much or too little."""
+"""Reads and writes of an op, from its schema, with corrections for schemas that say too much or too little."""
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -15,16 +15,17 @@ OVERWRITING = frozenset(
     "_foreach_zero_ _foreach_copy_".split()
 )
 
-# Ops that make a storage without putting anything into it: an allocation and no kernel.
+# Ops that make a storage without content: an allocation and no kernel.
 UNINITIALISED = frozenset("empty empty_strided empty_like new_empty new_empty_strided empty_permuted".split())
 
-# Ops that only make a tensor show another memory, or the same in another shape, although their schema does not say so.
+# Ops that only make a tensor show other memory, or the same memory in another shape, although their schema does not say
+# so.
 REBINDING = frozenset(["set_", "_unsafe_view"])
 
 
 class TensorArgument:
-    """An argument that may be a tensor or a list of tensors. `access` is None where its content does not matter, and
-    "depends" where that depends on the call."""
+    """An argument that may be a tensor or a list of tensors. `access` is None if its content does not matter, and
+    "depends" if that depends on the call."""
 
     __slots__ = ("position", "name", "access", "is_out", "written")
 
@@ -40,7 +41,7 @@ class TensorArgument:
 
 
 class Signature:
-    """What the schema of an op says about all its calls; looked at once for each op.
+    """Facts from the schema of an op, which hold for all its calls. Read once for each op.
 
     arguments   those of the schema
     tensors     the TensorArguments among them
@@ -79,7 +80,7 @@ def signature_of(func):
 class OpCall:
     """One call of an aten op.
 
-    result   what it returned, and outputs the tensors in it, lists unrolled; once run() was called
+    result   the value that it returned, and outputs the tensors in it, with lists unrolled; valid after run()
     """
 
     __slots__ = ("func", "args", "kwargs", "signature", "name", "short_name", "result", "_tensors", "_outputs")
@@ -91,7 +92,7 @@ class OpCall:
         self._tensors = self._outputs = None
 
     def run(self):
-        """Calls the op and gives back its result."""
+        """Calls the op and returns its result."""
         self.result = self.func(*self.args, **self.kwargs)
         return self.result
 
@@ -134,14 +135,15 @@ class OpCall:
         return self._tensors
 
     def is_random(self):
-        """Draws random numbers: tagged so, and not switched off by its arguments. Backward ops of that tag work with
-        the mask or the seed that forward kept."""
+        """Whether it draws random numbers: its tag says so, and its arguments do not switch that off. Backward ops with
+        this tag use the mask or the seed that forward kept."""
         if not self.signature.random:
             return False
         return self.value("dropout_p", 1) != 0 and self.value("train", True) is not False
 
     def updates_running_statistics(self):
-        """A normalisation in training mode: it also changes running_mean and running_var, which its result ignores."""
+        """Whether it is a normalisation in training mode, which also changes running_mean and running_var; its result
+        ignores both."""
         return self._ignores_running_statistics() and "backward" not in self.short_name
 
     def _ignores_running_statistics(self):
@@ -152,9 +154,9 @@ class OpCall:
         return "with_update" in self.short_name or self.value("training", self.value("use_input_stats", False)) is True
 
     def access(self, argument, tensor):
-        """"read", "write", "read_write", or None where the content of a tensor argument does not matter.
+        """The access to a tensor argument: "read", "write", "read_write", or None if its content does not matter.
 
-        A write that does not cover the storage, or that depends on what was there, is a read_write."""
+        A write is a read_write if it does not cover the storage, or depends on the old content."""
         if argument.access != "depends":
             return argument.access
         if argument.name in ("running_mean", "running_var") and self._ignores_running_statistics():
@@ -173,7 +175,8 @@ def covers_storage(tensor):
 
 
 def distinct_bytes(tensor):
-    """Bytes of the elements that the tensor names, an expanded dimension counted once. Never more than its storage."""
+    """Bytes of the elements that the tensor names, with an expanded dimension counted once. Never more than its
+    storage."""
     count = tensor.element_size()
     for size, stride in zip(tensor.shape, tensor.stride()):
         count *= size if stride != 0 or size == 0 else 1

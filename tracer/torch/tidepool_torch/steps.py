@@ -1,4 +1,4 @@
-"""The usual way to record: some steps to warm up, then the steps that count."""
+"""The usual way to record: some steps as a warm-up, then the steps to record."""
 
 from .recorder import Recorder
 
@@ -6,8 +6,8 @@ from .recorder import Recorder
 def record_steps(step, models, optimizers=(), device="a100", name="", warmup=1, steps=1):
     """Calls step() `warmup` times, then records `steps` calls, one iteration each. Returns the Recorder.
 
-    The warm-up makes what lives from step to step, above all the optimizer's state, so that the trace shows a step like
-    all the later ones. The other arguments are those of Recorder."""
+    The warm-up makes the tensors that live from step to step, above all the optimizer's state, so that the trace shows
+    a step like all later ones. The other arguments are those of Recorder."""
     for _ in range(warmup):
         step()
     with Recorder(models, optimizers, device, name) as recorder:

@@ -1,4 +1,4 @@
-"""Which buffer a tensor is: follows storages from the op that makes them, or from first sight, to their end."""
+"""The buffer of a tensor: follows storages from the op that makes them, or from their first use, to their end."""
 
 import weakref
 
@@ -10,30 +10,30 @@ EMPTY = object()  # the same for a storage without bytes
 
 
 class Storages:
-    """Live storages and the buffers that they are in a program. Views of one storage are one buffer.
+    """Live storages and their buffers in a program. Views of one storage are one buffer.
 
-    program  receives buffers that existed before, and the ends of buffers
-    on_gpu   CPU tensors are host memory; otherwise they stand for device memory
+    program  receives buffers from before the recording, and the ends of buffers
+    on_gpu   whether CPU tensors are host memory; otherwise they stand for device memory
     """
 
     def __init__(self, program, on_gpu):
         self._program = program
         self._on_gpu = on_gpu
         self._buffers = {}  # address of a StorageImpl -> Buffer, HOST or EMPTY, while the storage lives
-        self._deaths = {}  # the same -> weak reference that tells of its end
+        self._deaths = {}  # the same -> weak reference that reports its end
         self.following = False
 
     def on_device(self, tensor):
         return not self._on_gpu or tensor.device.type != "cpu"
 
     def known(self, tensor):
-        """The buffer of a tensor, None if its storage was not seen before."""
+        """The buffer of a tensor; None if its storage is unknown."""
         storage = _storage(tensor)
         buffer = self._buffers.get(storage._cdata)
         return None if buffer is EMPTY and storage.nbytes() > 0 else buffer
 
     def find(self, tensor):
-        """The buffer of a tensor. A storage that was not seen before was there before the recording."""
+        """The buffer of a tensor. An unknown storage is from before the recording."""
         buffer = self._buffers.get(_storage(tensor)._cdata)
         if buffer is EMPTY:
             buffer = self.known(tensor)
@@ -44,7 +44,7 @@ class Storages:
         return buffer
 
     def add(self, tensor, kind="activation", name=""):
-        """A buffer for a storage that nobody saw before."""
+        """Makes a buffer for a new storage."""
         size = _storage(tensor).nbytes()
         if not self.on_device(tensor):
             return self._follow(tensor, HOST)
@@ -53,7 +53,7 @@ class Storages:
         return self._follow(tensor, Buffer(size, kind, name, tensor.device.index or 0))
 
     def add_host(self, tensor):
-        """The storage of this tensor is in host memory, whatever its device says."""
+        """Treats the storage of this tensor as host memory, whatever its device is."""
         if self.known(tensor) is None:
             self._follow(tensor, HOST)
 

@@ -1,4 +1,4 @@
-"""Ops of threads that the job starts: they are not recorded, and counted, so that the trace says what it lacks."""
+"""Counts ops of threads that the job starts. They are not recorded; the trace says how many it lacks."""
 
 import functools
 import threading
@@ -11,7 +11,7 @@ from .schema import OpCall, signature_of
 
 
 class OtherThreads:
-    """Counts the ops of threads that start from now on, and that are none of a DataLoader.
+    """Counts the ops of threads that start from now on, except those of a DataLoader.
 
     recorder()  gives the Guest that records now, or None
     """
@@ -25,7 +25,7 @@ class OtherThreads:
         threading.Thread._bootstrap_inner = self._started
 
     def taken(self):
-        """The ops since the last time."""
+        """Number of ops since the last call."""
         with self._lock:
             count, self._count = self._count, 0
         return count
@@ -58,7 +58,7 @@ class OtherThreads:
 
 
 class _Counting(TorchDispatchMode):
-    """Of one thread; it leaves the thread's work as it is."""
+    """The counter of one thread; it does not change the thread's work."""
 
     supports_higher_order_operators = Guest.supports_higher_order_operators
     ignore_compile_internals = Guest.ignore_compile_internals
@@ -72,6 +72,6 @@ class _Counting(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         try:
             self._threads.saw(func, args, kwargs or {}, result)
-        except Exception:  # what cannot be counted is nothing that the job should hear of
+        except Exception:  # the job must not notice an op that cannot be counted
             pass
         return result
