@@ -4,7 +4,7 @@ import re
 
 HEAD = """# What runs for hours
 
-What takes too long for every commit runs by one command, which writes this page:
+Tests that take too long for every commit are run by one command, which writes this page:
 
 <!-- not run: takes hours -->
 ```sh
@@ -12,9 +12,9 @@ tests/nightly.sh                                    # every part, 20 minutes for
 tests/nightly.sh kills faults fuzz --minutes 1      # these parts, in this order, shorter
 ```
 
-Each row is the last run of its part: at which commit (`+`: with changes that were not committed), how long it took on the wall,
-building included, and how much it came to. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands.
-A part that is not here has not run yet: all are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `wheel`, `asan`, `tsan`, `giants`.
+Each row is the last run of its part: its commit (`+`: with changes that were not committed), its wall time with building, and its
+number of runs. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands.
+A part without a row has not run yet. All parts are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `wheel`, `asan`, `tsan`, `giants`.
 
 | part | what holds | commit | minutes | runs | findings | |
 |---|---|---|---|---|---|---|
