@@ -1,4 +1,4 @@
-// Compiled CUDA binaries as nvcc lays them out, with nothing in them but what the tests want to find.
+// Compiled CUDA binaries in nvcc's layout, with only the parts that tests read.
 #pragma once
 
 #include <elf.h>
@@ -31,7 +31,7 @@ void put(std::string& bytes, T value) {
 
 inline std::string kernel_info(const CudaKernel& kernel) {
   std::string info;
-  put(info, std::uint32_t{0x00000401});  // an attribute without value, as nvcc begins many
+  put(info, std::uint32_t{0x00000401});  // an attribute without a value; nvcc begins many kernels with it
   info.resize(4);
   info[0] = 1;
   for (std::uint16_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -49,7 +49,7 @@ inline std::string kernel_info(const CudaKernel& kernel) {
   return info;
 }
 
-/// An ELF file with the sections that a cubin has for these kernels.
+/// An ELF file with the sections of a cubin for these kernels.
 inline std::string cubin(const std::vector<CudaKernel>& kernels) {
   struct Section {
     std::string name, bytes;
@@ -108,13 +108,13 @@ inline std::string cubin(const std::vector<CudaKernel>& kernels) {
 
 enum class Packing { kNone, kLz4, kZstd };
 
-/// An LZ4 block without any match: a token, the length as bytes of 255 and a last one, the bytes.
+/// An LZ4 block without matches: a token, the length as bytes of 255 and a last byte, then the content.
 inline std::string lz4_block(const std::string& content) {
   const std::size_t more = content.size() - 15;
   return '\xf0' + std::string(more / 255, '\xff') + static_cast<char>(more % 255) + content;
 }
 
-/// A fat binary of cubins by compute capability (90 for 9.0).
+/// A fat binary with a cubin for each compute capability (90 for 9.0).
 inline std::string fat_binary(const std::vector<std::pair<std::uint32_t, std::string>>& cubins, Packing packing) {
   const bool packed = packing != Packing::kNone;
   std::string entries;

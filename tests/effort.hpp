@@ -1,4 +1,4 @@
-// Effort of tests that try everything: a build for finding bugs (Debug, sanitizers) is many times slower.
+// Effort of tests that try all cases: in a build for finding bugs (Debug, sanitizers) they are many times slower.
 #pragma once
 
 #include "tests/skip.hpp"
@@ -11,7 +11,7 @@ inline constexpr bool kOptimised = true;
 inline constexpr bool kOptimised = false;
 #endif
 
-/// Whether a test that takes minutes without optimisation may run; skips it where it may not.
+/// Whether a test may run that takes minutes without optimisation. Skips the test if not.
 inline bool optimised() {
   if (!kOptimised) skip("takes minutes in a build without optimisation");
   return kOptimised;

@@ -1,4 +1,4 @@
-// Runs for closed forms: bytes are counted without addresses, and a copied byte takes a nanosecond.
+// Runs for tests of closed forms: bytes are counted without addresses, and copying a byte takes a nanosecond.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// However it ends; a run that ends well must cost the same when its plan is replayed.
+/// A run with any outcome. If it ends well, replaying its plan must give the same cost.
 inline Result exact_run(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
   const RunSpec spec{
       .pool = "ideal", .policy = policy, .capacity = capacity, .machine = byte_per_nano(), .overhead_limit = {}};
@@ -18,7 +18,7 @@ inline Result exact_run(const Trace& trace, const std::string& policy, Bytes cap
   return result;
 }
 
-/// The same of what must end well.
+/// The same for a run that must end well.
 inline Result exact_run_that_ends_well(const Trace& trace, const std::string& policy, Bytes capacity = kNoLimit) {
   Result result = exact_run(trace, policy, capacity);
   INFO(result.message);

@@ -1,4 +1,4 @@
-// For tests of readers: texts in, traces or messages out.
+// Helpers for tests of importers: texts in, traces or messages out.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tidepool::tests {
 
-/// What `read` says about `bytes`, as if they stood in the file "t.log"; "" if it takes them.
+/// The error message of `read` for `bytes` as the file "t.log"; "" if there is no error.
 template <class Read>
 std::string complaint(Read read, std::string_view bytes) {
   try {
@@ -21,7 +21,7 @@ std::string complaint(Read read, std::string_view bytes) {
   return "";
 }
 
-/// The steps of a trace in short: "alloc 0", "run add", "free 0", "forget 2".
+/// The steps of a trace as short texts: "alloc 0", "run add", "free 0", "forget 2".
 inline std::vector<std::string> program(const Trace& trace) {
   std::vector<std::string> lines;
   for (const Step& step : trace.steps()) {

@@ -1,4 +1,4 @@
-// Jobs made by hand: a trace for each rank, joined by the collectives in the order of their ops.
+// Small jobs for tests: a trace for each rank, joined by collectives in the order of their ops.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace tidepool::tests {
 
-/// Joins traces whose collectives are all of all ranks: the n-th on each is the n-th of the job. `costs` by collective.
+/// Joins traces whose collectives all have all ranks: the n-th one on each rank is the job's n-th. `costs` by
+/// collective.
 inline LoadedJob job_of(std::vector<Trace> traces, const std::vector<Nanos>& costs, const std::vector<Nanos>& starts) {
   Job job;
   job.groups.push_back({"all", {}});
@@ -28,7 +29,7 @@ inline LoadedJob job_of(std::vector<Trace> traces, const std::vector<Nanos>& cos
   return {std::move(job), std::move(traces)};
 }
 
-/// Ops one after the other on one stream; those of 0 ns are collectives.
+/// Ops one after the other on one stream; an op of 0 ns is a collective.
 inline Trace rank_of(const std::vector<Nanos>& durations) {
   TraceBuilder build;
   for (const Nanos duration : durations)

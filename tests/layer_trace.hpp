@@ -1,4 +1,4 @@
-// A network that is a chain of layers, for closed forms of layer-granular policies.
+// A network that is a chain of layers, for closed forms of policies that work layer by layer.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,9 +16,9 @@ struct ChainLayer {
   Bytes output;
 };
 
-/// x_0, of `input` bytes, is there before. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) is made from
-/// x_n. Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); gradients have the size of what
-/// they are of. All is freed behind its last reader; g_0 is handed on. With `modules`, layer i is of module "m<i>".
+/// x_0, of `input` bytes, exists before. Op i makes x_i from x_(i-1), i = 1..n; the loss (10 ns, 1 B) is made from x_n.
+/// Backward, g_n is made from the loss (10 ns), then g_(i-1) from g_i and x_(i-1); the gradient g_i has the size of
+/// x_i. A buffer is freed after its last reader; g_0 is handed on. With `modules`, layer i belongs to module "m<i>".
 inline Trace layer_trace(const std::vector<ChainLayer>& layers, Bytes input, bool modules = true) {
   TraceBuilder build;
   std::vector<BufferId> x{build.existing({.size = input})};

@@ -1,11 +1,11 @@
-// Machines made up for tests: round numbers, so that closed forms are short.
+// Machines for tests: round numbers, so that closed forms are short.
 #pragma once
 
 #include "simulator/machine/machine.hpp"
 
 namespace tidepool::tests {
 
-/// 1 GB/s each way, nothing else costs time: a copy of n bytes takes n ns.
+/// 1 GB/s in each direction, and all else is free: a copy of n bytes takes n ns.
 inline Machine byte_per_nano() {
   return {.name = "byte-per-nano",
           .capacity = 1_GiB,
@@ -14,7 +14,7 @@ inline Machine byte_per_nano() {
           .source = "made up for tests"};
 }
 
-/// Links of different speeds that take a while to begin, and segments that cost time.
+/// Links of different rates with latency, and segments that cost time.
 inline Machine uneven() {
   return {.name = "uneven",
           .capacity = 1_GiB,

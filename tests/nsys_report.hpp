@@ -40,7 +40,7 @@ class NsysWriter {
   void sql(const std::string& statement) { sql_ += statement; }
   void memory_table() { sql(kMemoryTable); }
 
-  /// The host calls at `launch`; the GPU is busy from `start` to `end`.
+  /// A kernel that the host launches at `launch`, and that runs on the GPU from `start` to `end`.
   void kernel(const std::string& name, std::int64_t launch, std::int64_t start, std::int64_t end,
               std::int64_t stream = 7, std::int64_t device = 0) {
     const int id = ++strings_;
@@ -65,7 +65,7 @@ class NsysWriter {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(0,1,{},{},{},{},{});", stream, call(time),
                     process, event, sync_id));
   }
-  /// Either may be kNone. `result` is the return value of the call; 600 means not ready.
+  /// A wait of the host. Either id may be kNone. `result` is the return value of the call; 600 means not ready.
   void wait(std::int64_t stream, std::int64_t event, std::int64_t time, std::int64_t sync_id = 0, int result = 0) {
     sql(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES({},{},0,1,{},{},{},{},{});", time, time,
                     stream, call(time, result), process, event, sync_id));

@@ -1,4 +1,4 @@
-// Writes pickles byte by byte, for tests of their reader.
+// Writer of pickles, byte by byte, for tests of their reader.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace tidepool::tests {
 
-/// The opcodes that make one value; `pickle()` makes a file of it.
+/// The opcodes that make one value. `pickle()` makes a file of it.
 class Pickled {
  public:
   static Pickled none() { return raw("N"); }
   static Pickled boolean(bool value) { return raw(value ? "\x88" : "\x89"); }
-  /// LONG1 with eight bytes.
+  /// A number as LONG1 with eight bytes.
   static Pickled whole(std::int64_t value) {
     std::string bytes = "\x8a\x08";
     for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
     return raw(bytes);
   }
-  /// SHORT_BINUNICODE.
+  /// A text as SHORT_BINUNICODE.
   static Pickled text(std::string_view value) {
     return raw(std::string{"\x8c"} + static_cast<char>(value.size()) + std::string{value});
   }

@@ -1,4 +1,4 @@
-// Plans by hand: each call appends one action in front of the op that runs next in the program.
+// Plans written by hand: each call appends one action before the op that runs next in the program.
 #pragma once
 
 #include "simulator/plan.hpp"
@@ -33,7 +33,7 @@ class PlanWriter {
     if (op.value() == next_op_) ++next_op_;
     return *this;
   }
-  /// Every op that has not run yet up to and including `op`.
+  /// Runs every op that has not run yet, up to and including `op`.
   PlanWriter& run_to(OpId op) {
     while (next_op_ <= op.value()) run(OpId{next_op_});
     return *this;

@@ -1,4 +1,4 @@
-// Running the program as a user does, for tests of the command line.
+// Runs of the program as a user starts it, for tests of the command line.
 #pragma once
 
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// A folder of its own for one test, removed with everything in it at the end.
+/// A folder for one test, removed with its content at the end.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -31,7 +31,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// All of a file, "" if there is none.
+/// The content of a file; "" if there is none.
 inline std::string content_of(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   return std::string{std::istreambuf_iterator<char>{file}, {}};
@@ -43,7 +43,7 @@ struct ProgramResult {
   std::string err;  ///< stderr
 };
 
-/// Runs `tidepool` with arguments, each passed on as it is.
+/// Runs `tidepool` with arguments, each passed on unchanged.
 inline ProgramResult run_program(const std::vector<std::string>& arguments) {
   const auto quoted = [](const std::string& text) {
     std::string result = "'";

@@ -7,8 +7,8 @@
 
 namespace tidepool::tests {
 
-/// The pool or policy with its defaults, but with little effort where it is a planner that searches until it has spent
-/// some, or with fewer stages than it can afford: the invariants do not depend on how well it plans.
+/// The pool or policy with default options, except that a planner that searches gets little effort, or fewer stages
+/// than it could handle. The tested invariants do not depend on the quality of plans.
 template <class Info>
 std::string quick_spec(const Info& info) {
   for (const OptionInfo& option : info.options) {

@@ -1,4 +1,4 @@
-// Seeded random instances of dynamic storage allocation, and a check that shares nothing with the planners.
+// Seeded random instances of dynamic storage allocation, and a check that is independent of the planners.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,13 @@ inline Instance random_instance(std::uint64_t seed, std::size_t items, InstanceK
     }
     Item& item = instance.add(Bytes{size}, lives);
     if (kind.alignments) item.alignment = Bytes{std::int64_t{1} << random.below(5)};
-    // Each of them has addresses of its own.
+    // Fixed offsets differ, so that they cannot collide.
     if (kind.fixed && random.chance(15)) item.fixed = Bytes{static_cast<std::int64_t>(i) * 64};
   }
   return instance;
 }
 
-/// What is wrong with a layout, "" if nothing: every pair of items, every pair of their intervals.
+/// The first fault of a layout, "" if there is none: checks every pair of items and every pair of their intervals.
 inline std::string fault_of(const Instance& instance, const std::vector<Bytes>& offsets) {
   if (offsets.size() != instance.items.size()) return "offsets are missing";
   for (std::size_t i = 0; i < offsets.size(); ++i) {

@@ -30,14 +30,14 @@ class Random {
   std::uint64_t state_;
 };
 
-/// A step of the shape of training: the forward phase leaves about a third of its buffers behind, the backward phase
-/// uses them up from the last to the first, the optimizer phase updates the parameters in place. On the way: several
-/// outputs of one op, updates and overwrites in place, views and reads through them, random ops, sources, several
-/// streams with the orders they need, buffers freed at once, never used or read before they are written, and forgotten
-/// versions.
+/// A step with the shape of training: the forward phase leaves about a third of its buffers, the backward phase uses
+/// them from the last to the first, the optimizer phase updates the parameters in place. Among its ops are: ops with
+/// several outputs, updates and overwrites in place, views and reads through them, random ops, sources, several streams
+/// with the orders that they need. Some buffers are freed at once, never used, or read before they are written; some
+/// versions are forgotten.
 ///
-/// A small step has no phases: each op may do all of that at once, above all update and overwrite in place and make
-/// further outputs, and any buffer may end behind any op.
+/// A small step has no phases: each op may do all of this at once, above all update and overwrite in place and make
+/// further outputs. Any buffer may end after any op.
 class RandomProgram {
  public:
   RandomProgram(std::uint64_t seed, int ops) : random_{seed}, ops_{ops}, timed_{seed % 2 == 0} {}
@@ -128,7 +128,7 @@ class RandomProgram {
     builder_.mark(MarkKind::kPhase, kNames[static_cast<std::size_t>(phase)]);
   }
 
-  /// Something to read: mostly a recent buffer, sometimes anything alive.
+  /// A buffer to read: mostly a recent one, sometimes any live one.
   std::size_t pick() {
     if (!recent_.empty() && random_.chance(70))
       return recent_[recent_.size() - 1 - random_.below(std::min<std::size_t>(recent_.size(), 6))];
@@ -201,7 +201,7 @@ class RandomProgram {
         touches.push_back(touch(add_alloc(op.stream), access));
       }
     }
-    if (!touches.empty() && random_.chance(3)) touches.push_back(touches[0]);  // named twice
+    if (!touches.empty() && random_.chance(3)) touches.push_back(touches[0]);  // the op names the buffer twice
     op.name = builder_.text(what);
     run(op, touches);
   }
@@ -279,7 +279,7 @@ class RandomProgram {
   void free(std::size_t i) {
     live_[i].dead = true;
     builder_.free(live_[i].id);
-    recent_.erase(std::find(recent_.rbegin(), recent_.rend(), i).base() - 1);  // it is among the last
+    recent_.erase(std::find(recent_.rbegin(), recent_.rend(), i).base() - 1);  // it is one of the last
   }
 
   void free_some(int op) {
@@ -290,7 +290,7 @@ class RandomProgram {
       if (random_.chance(1)) free(add_alloc(StreamId{0}));  // never used
       return;
     }
-    // Backward: as many are left as ops are, and the last ones go first. A few outlive the step.
+    // Backward: as many buffers as ops are left, and the last ones are freed first. A few outlive the step.
     const std::size_t left = 3 + static_cast<std::size_t>(std::max(0, ops_ * 9 / 10 - op)) / 3;
     while (recent_.size() > left) free(recent_[recent_.size() - 1 - random_.below(3)]);
   }
@@ -301,7 +301,7 @@ class RandomProgram {
   TraceBuilder builder_;
   std::vector<Live> live_;
   std::vector<std::size_t> index_;   ///< in live_, by buffer
-  std::vector<std::size_t> recent_;  ///< in live_: what may be freed, oldest first
+  std::vector<std::size_t> recent_;  ///< index in live_ of buffers that may be freed, oldest first
   std::vector<StreamId> streams_;    ///< by op
   BufferId batch_;
   Phase phase_ = Phase::kUnknown;
@@ -311,7 +311,7 @@ class RandomProgram {
 /// A random but valid trace of `ops` ops. Sizes are small (at most 16 KiB each), so that the bytes can be real.
 inline Trace random_trace(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make(); }
 
-/// A random step of a few ops and buffers of 512 B to 2 KiB, in which everything may happen in one op.
+/// A random step of a few ops and buffers of 512 B to 2 KiB, in which one op may do everything.
 inline Trace small_step(std::uint64_t seed, int ops) { return RandomProgram{seed, ops}.make_small(); }
 
 }  // namespace tidepool::tests

@@ -1,4 +1,4 @@
-// For tests of assembly: captures written by hand, as JSON lines.
+// Captures written by hand as JSON lines, for tests of assembly.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tidepool::tests {
 
-/// A capture file, of process 1 and on the common clock if nothing else is said, from lines with ' in place of ".
+/// A capture file from lines with ' in place of ". By default it is of process 1 and on the common clock.
 inline raw::Log raw_log(const std::string& lines,
                         const std::string& header = "'process': 1, 'source': 'cupti', 'clock': 'monotonic_raw'") {
   std::string text = "{'tidepool_raw': 1, " + header + "}\n" + lines;

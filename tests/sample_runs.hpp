@@ -19,10 +19,10 @@ namespace tidepool::tests {
 inline const std::set<std::string> kSamples{"bert_large", "bilstm", "gpt2", "gpt2_xl", "inception_v3",
                                             "resnet50",   "swin_t", "unet", "vgg16"};
 
-/// Runs every pool and policy on a sample at 0.02, 0.5, 0.8, 0.9, 1.1 and 10 times its ideal peak, of which it takes
-/// every `every`th run; one that recomputes or waits for more than a fifth of the step's time is ended there. Builds
-/// for finding bugs try one pool (pytorch) at one capacity (0.8), and end runs at a fiftieth. What ends is replayed,
-/// and then check(trace, spec, result) is called with the plan.
+/// Runs every pool and policy on a sample at 0.02, 0.5, 0.8, 0.9, 1.1 and 10 times its ideal peak, but only every
+/// `every`th of these runs. A run ends early if it recomputes or waits for more than a fifth of the step's time. Builds
+/// for finding bugs try one pool (pytorch) at one capacity (0.8), and end runs at a fiftieth. A run that ends well is
+/// replayed, and then check(trace, spec, result) is called with the plan.
 template <class Check>
 void for_sample_runs(const std::string& name, std::size_t every, Check check) {
   REQUIRE(kSamples.contains(name));

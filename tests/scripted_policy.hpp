@@ -1,4 +1,4 @@
-// A policy for tests that does what it is told, registered in the test program as "scripted".
+// A policy for tests that executes given actions, registered in the test program as "scripted".
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// The actions that the next run under the policy "scripted" drafts, by the op in front of which they are done.
+/// The actions that the next run under the policy "scripted" drafts, sorted by the op before which they happen.
 std::vector<Action>& script();
 
 }  // namespace tidepool::tests

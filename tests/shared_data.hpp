@@ -1,4 +1,4 @@
-// Real inputs that are not part of the repository: tests that use them are skipped where they are absent.
+// Real inputs that are not part of the repository. Tests that use them are skipped without them.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace tidepool::tests {
 
 /// The path of a file or folder of real inputs: below $TIDEPOOL_SHARED, or ../shared/data beside the source folder.
-/// Nothing, and the test is skipped, where it is absent.
+/// None, and the test is skipped, if it does not exist.
 inline std::optional<std::string> shared_data(const std::string& name) {
   const char* const set = std::getenv("TIDEPOOL_SHARED");
   const std::string folder = set != nullptr ? set : std::string{TIDEPOOL_SOURCE_DIR} + "/../shared/data";

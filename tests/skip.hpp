@@ -1,5 +1,5 @@
-// Tests that cannot check anything here say so; the program then ends with a code of its own, which ctest shows as
-// skipped.
+// Skipped tests. A test that cannot check anything here is skipped; the program then ends with an exit code of its own,
+// which ctest shows as skipped.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tidepool::tests {
 
-/// How the test program ends if nothing failed and something was skipped.
+/// Exit code of the test program if nothing failed and something was skipped.
 inline constexpr int kSkippedExitCode = 4;
 
-/// Has any test called skip()?
+/// Whether any test has called skip().
 inline bool skipped_any = false;
 
 /// Notes that the running test, or a part of it, is left out because of `reason`.

@@ -1,4 +1,4 @@
-// For tests of readers: the bytes of an SQLite file.
+// Bytes of SQLite files, for tests of importers.
 #pragma once
 
 #include <sqlite3.h>
@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// What a database that these statements make looks like as a file. Small pages, so that the file is small.
+/// The file of a database that these statements make. Pages are small, so that the file is small.
 inline std::string database(const std::string& sql) {
   sqlite3* opened = nullptr;
   if (sqlite3_open(":memory:", &opened) != SQLITE_OK) throw std::runtime_error{"cannot open a database in memory"};

@@ -1,4 +1,4 @@
-// A GPU for tests: the stand-in driver of tests/standin, loaded as a program loads NVIDIA's.
+// A GPU for tests: the stand-in driver of tests/standin, loaded in the way in which programs load NVIDIA's driver.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace tidepool::tests {
 
-/// Where the dynamic linker finds the stand-in under the name of NVIDIA's driver.
+/// The folder in which the dynamic linker finds the stand-in under the name of NVIDIA's driver.
 inline std::string standin_folder() { return std::filesystem::path{TIDEPOOL_PROGRAM}.replace_filename("standin"); }
 
 /// One stand-in device, with settings as tests/standin/driver.cpp lists them.
@@ -23,7 +23,7 @@ class StandIn {
     static const cuda::Driver loaded{standin_folder() + "/libcuda.so.1"};
     return loaded;
   }
-  /// @return  the device that a program takes
+  /// @return  the device that a program would use
   static int configured(const std::string& settings) {
     setenv("TIDEPOOL_STANDIN", settings.c_str(), 1);
     return 0;

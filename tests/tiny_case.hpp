@@ -1,5 +1,6 @@
-// Seeded tiny training steps of a few ops with a machine and a capacity at which they do not fit: small enough for the
-// search of all plans, with everything that real steps have. The same for the same seed, on every platform.
+// Seeded tiny training steps of a few ops, with a machine and a capacity at which they do not fit. They are small
+// enough for the search of all plans, and have all features of real steps. The same seed gives the same step on every
+// platform.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@
 
 namespace tidepool::tests {
 
-/// A step that can be cut down piece by piece and is valid still: touches of buffers that are not there are left out.
+/// A step that stays valid when parts of it are removed: touches of missing buffers are left out.
 struct TinyRecipe {
   struct Buffer {
     int mebibytes = 1;
@@ -33,20 +34,20 @@ struct TinyRecipe {
     OpKind kind = OpKind::kKernel;
     bool random = false;
     int stream = 0;
-    bool forgets = false;  ///< the program drops its names for what the op replaced
+    bool forgets = false;  ///< the program drops its references to versions that the op replaced
     std::vector<Touch> touches = {};
   };
   std::vector<Buffer> buffers = {};
   std::vector<Op> ops = {};
   Machine machine = {};
   int mebibytes = 0;        ///< capacity
-  bool names_none = false;  ///< the step hands on only what existed before it
+  bool names_none = false;  ///< the step hands on only content from before it
 
   Bytes capacity() const { return 1_MiB * mebibytes; }
   Trace trace() const;
 };
 
-/// The building of a recipe's trace.
+/// Builder of a recipe's trace.
 class TinyTrace {
  public:
   explicit TinyTrace(const TinyRecipe& recipe) : recipe_{recipe}, lives_(recipe.buffers.size()) {}
@@ -139,7 +140,7 @@ class TinyTrace {
 
 inline Trace TinyRecipe::trace() const { return TinyTrace{*this}.make(); }
 
-/// Most bytes that one op uses at once, with what it makes.
+/// The most bytes that one op uses at once, with its outputs.
 inline Bytes working_set(const Trace& trace) {
   Bytes most;
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -154,8 +155,9 @@ inline Bytes working_set(const Trace& trace) {
   return most;
 }
 
-/// Makes recipes: weights, perhaps optimizer state and a batch from before the step; a forward phase whose outputs are
-/// partly left behind, a backward phase that uses them from the last to the first, updates of what existed before.
+/// Makes recipes: weights, perhaps optimizer state and a batch from before the step; a forward phase that leaves some
+/// of its outputs; a backward phase that uses these from the last to the first; updates of content from before the
+/// step.
 class TinyGenerator {
  public:
   explicit TinyGenerator(std::uint64_t seed) : random_{seed * 0x9e3779b97f4a7c15 + 1} {}
@@ -210,7 +212,7 @@ class TinyGenerator {
       op.touches.push_back({recent(), Access::kView});
       return;
     }
-    // Backward ops read what the forward phase left behind, from the last to the first.
+    // Backward ops read outputs that the forward phase left, from the last to the first.
     if (backward && random_.chance(70)) read(any());
     for (std::size_t n = random_.below(3); n > 0; --n) read(recent());
     if (roll < 38) {
@@ -218,14 +220,14 @@ class TinyGenerator {
                             : random_.chance(50) ? Access::kWrite
                                                  : Access::kTouch;
       op.touches.push_back({random_.chance(50) ? any() : recent(), access});
-      if (random_.chance(40)) make();  // an update with a further output
+      if (random_.chance(40)) make();  // an update with one more output
       if (random_.chance(10)) make();
       return;
     }
-    if (roll < 45 && number > 0) return;  // reads only: a loss that is printed, a copy elsewhere
+    if (roll < 45 && number > 0) return;  // it only reads: a loss that is printed, a copy elsewhere
     make();
     if (random_.chance(25)) make();
-    if (random_.chance(3)) op.touches.push_back({add({.mebibytes = size()}), Access::kTouch});  // never written before
+    if (random_.chance(3)) op.touches.push_back({add({.mebibytes = size()}), Access::kTouch});  // not written before
   }
 
   void free_some() {
@@ -241,7 +243,7 @@ class TinyGenerator {
     }
   }
 
-  /// Links from much faster to much slower than the ops, with and without latency.
+  /// A machine whose links are much faster to much slower than the ops, with or without latency.
   Machine machine() {
     const auto link = [&] {
       static constexpr std::int64_t kRates[] = {250, 500, 1'000, 2'000, 8'000};

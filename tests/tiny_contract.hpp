@@ -1,4 +1,4 @@
-// Contract of one tiny step, for the tests that try thousands of them.
+// The contract of one tiny step, for tests that try thousands of them.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 
 namespace tidepool::tests {
 
-/// What plans of a run may do.
+/// The actions that plans of a run may use.
 struct TinyClass {
   bool swap = false, remat = false;
   bool operator==(const TinyClass&) const = default;
@@ -31,7 +31,7 @@ inline TinyClass class_of(PolicyKind kind) {
           kind == PolicyKind::kRemat || kind == PolicyKind::kHybrid};
 }
 
-/// Whether a realised plan does no more than a class allows.
+/// Whether a realised plan uses only the actions of a class.
 inline bool within(const Trace& trace, const Plan& plan, TinyClass may) {
   std::vector<bool> ran(trace.ops().size()), alloced(trace.versions().size());
   for (const Action& action : plan.actions) {
@@ -46,7 +46,7 @@ inline bool within(const Trace& trace, const Plan& plan, TinyClass may) {
   return true;
 }
 
-/// Whether the plan has places, of the run's pool or of one that a policy brought.
+/// Whether the plan has places, from the run's pool or from one that a policy brought.
 inline bool has_addresses(const Plan& plan) {
   return std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& action) {
     return (action.verb == Verb::kAlloc || action.verb == Verb::kSwapIn) && action.offset != kNoAddress;
@@ -54,11 +54,11 @@ inline bool has_addresses(const Plan& plan) {
 }
 
 struct TinyFinding {
-  std::string what;  ///< "bound above the optimum" and the like
+  std::string what;  ///< kind of the fault, such as "bound above the optimum"
   std::string text;
 };
 
-/// One tiny step in one class, with what was found wrong in it.
+/// One tiny step in one class, with the faults found in it.
 class TinyContract {
  public:
   TinyContract(const TinyRecipe& recipe, TinyClass plans, std::int64_t most_states)
@@ -68,14 +68,14 @@ class TinyContract {
     if (by_bytes_ && by_bytes_->feasible) check_plan(*by_bytes_, query);
   }
 
-  /// Whether the least time is known.
+  /// Whether the least time has been found.
   bool solved() const { return by_bytes_.has_value(); }
   const Optimum& optimum() const { return *by_bytes_; }
   const Trace& trace() const { return trace_; }
   Nanos baseline() const { return baseline_time(trace_, recipe_.machine.launch); }
   const std::vector<TinyFinding>& findings() const { return findings_; }
 
-  /// Searches places, too. The answer is used for what is compared afterwards on pools with addresses.
+  /// Searches places, too. Runs on pools with addresses are compared with the result.
   void place(std::int64_t most_states) {
     OptimumQuery query{trace_, recipe_.machine, recipe_.capacity(), class_.swap, class_.remat, true, most_states};
     placed_ = solve(query);
@@ -94,7 +94,7 @@ class TinyContract {
     }
   }
 
-  /// The best cycle of the step when it is repeated, with its bounds. Nothing: it is not known.
+  /// The best cycle of the repeated step, with its bounds. None if it was not found.
   std::optional<SteadyOptimum> check_steady(std::int64_t most_states) {
     SteadyOptimum found;
     try {
@@ -143,7 +143,7 @@ class TinyContract {
     }
     if (!within(trace_, result.realised, class_)) return result;
     const bool addresses = has_addresses(result.realised), in_places = addresses && placed_;
-    // Bytes that a copy or another stream gives up are waited for where they are counted; a place beside them is not.
+    // Counted bytes that a copy or another stream frees can be waited for; a place with addresses cannot.
     if (addresses && !placed_ && (class_.swap || trace_.data().streams.size() > 1)) return result;
     const Optimum& best = in_places ? *placed_ : *by_bytes_;
     if (!best.feasible)
@@ -162,7 +162,7 @@ class TinyContract {
            (bound.feasible ? fmt::format(" says {} ns", bound.makespan.count()) : " says that no plan exists");
   }
 
-  /// The last cycle of a plan must take the time that is said.
+  /// Checks that the last cycle of a plan takes the reported time.
   void check_cycle(const SteadyOptimum& found) {
     const RunSpec spec{.pool = "ideal", .capacity = recipe_.capacity(), .machine = recipe_.machine, .iterations = 2};
     try {
@@ -179,7 +179,7 @@ class TinyContract {
     }
   }
 
-  /// Nothing: it is too large, or for a machine that is not searched.
+  /// The optimum; none if the step is too large, or the search does not support the machine.
   static std::optional<Optimum> solve(const OptimumQuery& query) {
     try {
       Optimum found = find_optimum(query);
@@ -189,7 +189,7 @@ class TinyContract {
     return std::nullopt;
   }
 
-  /// An optimum's own plan must be one.
+  /// Checks that an optimum's own plan is valid and takes the reported time.
   void check_plan(const Optimum& found, const OptimumQuery& query) {
     const RunSpec spec{
         .pool = query.addresses ? "best-fit" : "ideal", .capacity = query.capacity, .machine = query.machine};
@@ -212,8 +212,8 @@ class TinyContract {
   std::vector<TinyFinding> findings_;
 };
 
-/// All that holds for the step of one seed, with a share of the policies; with the seeds all of them meet all kinds of
-/// steps. The class, the pool and what is searched in places turn with the seed.
+/// All checks of the step of one seed, with a share of the policies; over many seeds, all policies meet all kinds of
+/// steps. The class, the pool, and whether places are searched depend on the seed.
 struct TinyCheck {
   bool solved = false, feasible = false, exceeds = false;
   int results = 0, bounds = 0;

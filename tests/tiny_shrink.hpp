@@ -1,4 +1,4 @@
-// The smallest tiny step on which something still fails.
+// The smallest tiny step on which a check still fails.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace tidepool::tests {
 
-/// Leaves out ops, touches and whatever makes a step special, and halves sizes and times, as long as `fails` says so of
-/// what is left. A recipe whose trace is refused does not fail.
+/// Removes ops, touches and special features of a step, and halves sizes and times, as long as `fails` is true for the
+/// result. A recipe whose trace is refused does not fail.
 template <class Fails>
 TinyRecipe shrink(TinyRecipe recipe, Fails fails) {
   const auto attempt = [&](auto change) {
@@ -66,7 +66,7 @@ TinyRecipe shrink(TinyRecipe recipe, Fails fails) {
   return recipe;
 }
 
-/// For people: buffers, ops, machine, capacity.
+/// The recipe as text: buffers, ops, machine, capacity.
 inline std::string to_text(const TinyRecipe& recipe) {
   const Trace trace = recipe.trace();
   std::string text = fmt::format("{} MiB", recipe.mebibytes);

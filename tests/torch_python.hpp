@@ -1,4 +1,4 @@
-// A Python with PyTorch, for tests of what runs in PyTorch jobs.
+// A Python with PyTorch, for tests of code that runs in PyTorch jobs.
 #pragma once
 
 #include <cstdlib>
@@ -9,8 +9,8 @@
 
 namespace tidepool::tests {
 
-/// A Python that has PyTorch for CUDA: $TIDEPOOL_TORCH_PYTHON or python3. Nothing, and the test is skipped, without
-/// one; with $TIDEPOOL_REQUIRE_TORCH it fails.
+/// A Python that has PyTorch for CUDA: $TIDEPOOL_TORCH_PYTHON or python3. Without one the result is empty and the test
+/// is skipped; with $TIDEPOOL_REQUIRE_TORCH it fails.
 inline std::string torch_python() {
   const char* const given = std::getenv("TIDEPOOL_TORCH_PYTHON");
   const std::string python = given != nullptr ? given : "python3";

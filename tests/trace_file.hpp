@@ -10,14 +10,14 @@
 
 namespace tidepool::tests {
 
-/// The path of a trace as JSON lines.
+/// Writes a trace as JSON lines. @return  its path
 inline std::string write_trace(const ScratchFolder& scratch, const std::string& name, const Trace& trace) {
   const std::string path = scratch.file(name + ".jsonl");
   std::ofstream{path} << to_jsonl(trace);
   return path;
 }
 
-/// The same of random_trace().
+/// The same for random_trace().
 inline std::string write_random_trace(const ScratchFolder& scratch, std::uint64_t seed, int ops) {
   return write_trace(scratch, "random-" + std::to_string(seed), random_trace(seed, ops));
 }

@@ -1,4 +1,4 @@
-// The least time in which a tiny step can be recomputed, by trying everything.
+// The least recomputation time of a tiny step, found by trying all schedules.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace tidepool::tests {
 
-/// Shortest path over (ops of the program that have run, versions in memory). A run needs its inputs, and room for what
-/// it makes that is not there; what is written in place may take over the place of what it replaces or get its own.
-/// Anything may be dropped, and any op but a source may run again at any time. More is allowed than any plan may do: a
-/// second writing needs no place. Times in ns; nothing: no schedule exists. Single stream; at most 12 versions.
+/// Shortest path over (ops of the program that have run, versions in memory). A run needs its inputs in memory, and
+/// room for outputs that are not there. An output written in place may take the place of the version that it replaces
+/// or get its own. Any version may be dropped, and any op but a source may run again at any time. This allows more than
+/// any plan may do: writing a version again needs no place. Times in ns; none if there is no schedule. Single stream;
+/// at most 12 versions.
 class BestSchedule {
  public:
   explicit BestSchedule(const Trace& trace) : trace_{trace} {}
@@ -81,7 +82,7 @@ class BestSchedule {
     }
     const std::uint32_t position = state.first + (op == state.first ? 1 : 0);
     const std::int64_t end = time + trace_.ops()[op].duration.count();
-    for (std::uint32_t gone = replaced;; gone = (gone - 1) & replaced) {  // every choice of what is replaced in place
+    for (std::uint32_t gone = replaced;; gone = (gone - 1) & replaced) {  // every choice of versions replaced in place
       const std::uint32_t after = (state.second | outputs) & ~gone;
       if (bytes(after) <= capacity_) reach({position, after}, end);
       if (gone == 0) break;

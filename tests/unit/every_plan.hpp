@@ -1,4 +1,4 @@
-// A search of all plans that knows nothing but Checker and Timeline: for steps of three or four ops.
+// A search of all plans that only uses Checker and Timeline, for steps of three or four ops.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tidepool::tests {
 
-/// Tries every sequence of actions, each by executing all that comes before it anew. Only sequences after which
-/// everything is as it was after another one, to the nanosecond, are not continued.
+/// Tries every sequence of actions, and executes each one from its beginning. A sequence is not continued only if
+/// another one led to the same state, to the nanosecond.
 class EveryPlan {
  public:
   EveryPlan(const OptimumQuery& query, std::size_t most_states)
@@ -26,7 +26,7 @@ class EveryPlan {
       if (trace_.versions()[i].kind != VersionKind::kView) roots_.push_back(VersionId{i});
   }
 
-  /// Whether some plan takes less time than `limit`. Nothing: there are too many to try.
+  /// Whether some plan takes less time than `limit`. None if there are too many plans to try.
   std::optional<bool> beats(Nanos limit) {
     limit_ = limit;
     begin(0);
@@ -38,14 +38,14 @@ class EveryPlan {
   std::size_t states() const { return met_.size(); }
 
  private:
-  /// Where a partial plan has come.
+  /// The state that a partial plan leads to.
   struct Run {
     Run(const Trace& trace, const RunSpec& spec)
         : checker{trace, spec}, timeline{trace, spec.machine, spec.assume, states}, copied(trace.versions().size()) {}
     Checker checker;
     std::vector<VersionState> states;
     Timeline timeline;
-    std::vector<bool> copied;  ///< has an empty place with what it replaces in it
+    std::vector<bool> copied;  ///< has an empty place that contains the version it replaces
     std::size_t position = 0;
     std::vector<std::pair<VersionId, Bytes>> scratch;
     std::set<std::uint32_t> began_on_host;
@@ -54,7 +54,7 @@ class EveryPlan {
     std::uint32_t in = 0, out = 0;
   };
 
-  /// What begins on the device, from initial version number `i` on.
+  /// Chooses the initial versions that begin on the device, from number `i` on.
   void begin(std::size_t i) {
     while (i < trace_.buffers().size() && !trace_.buffers()[i].born_before) ++i;
     if (i == trace_.buffers().size()) return extend();

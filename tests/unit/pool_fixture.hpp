@@ -1,4 +1,4 @@
-// Pools under test: made by name, on a device that hands out addresses in a row.
+// Pools for tests: made by name, on a device that hands out consecutive addresses.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct PoolUnderTest {
   std::optional<Block> place(Bytes size, std::size_t stream = 0, Nanos now = {}) {
     return pool->place({.size = size, .stream = StreamId{stream}, .version = {}, .now = now});
   }
-  /// Gives a block of stream 0 back that other streams have used until then.
+  /// Frees a block of stream 0 that other streams have used until now.
   void give_back(const Block& block, std::vector<StreamUse> uses) {
     pool->give_back(block, {.stream = StreamId{0}, .before = {}, .done = {}, .uses = uses});
   }

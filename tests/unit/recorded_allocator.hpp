@@ -1,4 +1,4 @@
-// Makes snapshots as PyTorch would: random programs under the model of its allocator, with every event recorded.
+// Snapshots as PyTorch makes them: random programs under the model of its allocator, with every event recorded.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace tidepool::testing {
 
-/// A program on a device of limited capacity. Its snapshot holds the events from any of them on.
+/// A program on a device of limited capacity. A snapshot of it has the events from any chosen event on.
 class RecordedAllocator final : public Device {
  public:
   RecordedAllocator(const CachingConfig& config, Bytes capacity, std::uint32_t seed)
       : config_{config}, memory_{capacity}, model_{config, *this, capacity}, random_{seed} {}
 
-  /// Requests and frees in waves, on `streams` streams; one in `delay` frees waits for another stream, 0: none.
+  /// Makes requests and frees in waves on `streams` streams. One in `delay` frees waits for another stream; 0: none
+  /// waits.
   void run(int steps, std::uint32_t streams, std::uint32_t delay) {
     for (int i = 0; i < steps; ++i) {
       if (random_() % 1'000 == 0) model_.release_cached_blocks();
@@ -41,7 +42,7 @@ class RecordedAllocator final : public Device {
     for (const auto& [address, segment] : segments_) snapshot.segments.push_back(final_segment(address, segment));
     return snapshot;
   }
-  /// Whether nothing that belongs together is cut in two before an event.
+  /// Whether a snapshot may begin at the event without cutting a request in two.
   bool begins_request(std::size_t event) const {
     return event >= events_.size() || events_[event - 1].action == SnapshotAction::kAlloc;
   }
@@ -182,7 +183,7 @@ class RecordedAllocator final : public Device {
   std::vector<SnapshotEvent> events_;
   std::map<Bytes, Segment> segments_;
   std::vector<Live> live_, waiting_;
-  std::int64_t stream_ = 0;  // of the request under way
+  std::int64_t stream_ = 0;  // stream of the current request
   bool small_ = false;
 };
 
