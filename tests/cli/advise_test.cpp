@@ -36,7 +36,7 @@ TEST_CASE("tidepool advise names modules to checkpoint that make a step fit, the
   }
 }
 
-TEST_CASE("tidepool advise names modules to offload, with what their copies come to") {
+TEST_CASE("tidepool advise names modules to offload, with bytes and time of their copies") {
   const Json changes = changes_of("0.9x", "offload").at("changes");
   REQUIRE_FALSE(changes.empty());
   for (const Json& change : changes) {
@@ -90,7 +90,7 @@ TEST_CASE("tidepool advise takes policies with several options, and runs no plan
   CHECK_THAT(result.out, !ContainsSubstring("tidepool run"));
 }
 
-TEST_CASE("tidepool advise says what comes nearest where nothing fits, and ends with 1") {
+TEST_CASE("tidepool advise shows the nearest changes if nothing fits, and ends with 1") {
   const ProgramResult result = run_program({"advise", kSample, "--capacity", "0.1x", "--kinds", "checkpoint"});
   CHECK(result.code == 1);
   CHECK_THAT(result.out, ContainsSubstring("wanted: nothing does it; these come nearest\n\n1. checkpoint "));
@@ -107,7 +107,7 @@ TEST_CASE("tidepool advise changes nothing where the step fits") {
   CHECK(result.err == "advise: the step fits as it is: its peak is 14.07 GiB\n");
 }
 
-TEST_CASE("tidepool advise names a setting of the allocator where tensors fit and what it reserves does not") {
+TEST_CASE("tidepool advise names a setting of the allocator if tensors fit and its reserved memory does not") {
   ProgramResult result = run_program({"advise", kSample, "--capacity", "14.2GiB"});
   CHECK(result.code == 0);
   CHECK(
@@ -147,7 +147,7 @@ TEST_CASE("tidepool advise gives a compiled model the largest budget with which 
   CHECK(peak_with(budget + 0.05) > json.at("capacity_bytes").get<std::int64_t>());
 }
 
-TEST_CASE("tidepool advise refuses what it has no answer to") {
+TEST_CASE("tidepool advise refuses traces and options that it has no answer for") {
   const ScratchFolder folder;
   const std::string path = folder.file("two.jsonl");
   std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"

@@ -21,7 +21,7 @@ std::string write_log(const ScratchFolder& folder, const std::string& third = "0
 
 }  // namespace
 
-TEST_CASE("tidepool audit --json counts what matches, in total and by device") {
+TEST_CASE("tidepool audit --json counts matches, in total and by device") {
   const ScratchFolder folder;
   const ProgramResult result = run_program({"audit", write_log(folder), "--pool", "cnmem", "--json"});
   CHECK(result.code == 0);
@@ -79,7 +79,7 @@ TEST_CASE("tidepool audit takes CnMem's initial size and the logged segments") {
   CHECK(Json::parse(result.out).at("segment_matched") == 1);
 }
 
-TEST_CASE("tidepool audit refuses what it cannot compare") {
+TEST_CASE("tidepool audit refuses files that it cannot compare") {
   const ScratchFolder folder;
   const std::string path = write_log(folder);
   const auto message = [](const std::vector<std::string>& arguments) {

@@ -83,7 +83,7 @@ TEST_CASE("bad arguments of bound are refused with exit code 2 and a message") {
         "512MiB; or a share of the peak, as in 0.5x; or none\n");
 }
 
-TEST_CASE("a run says how far it is from what no plan can beat") {
+TEST_CASE("a run reports its gap to the bound") {
   const ScratchFolder scratch;
   const std::string trace = chain_file(scratch);
   const auto run = [&](const std::string& policy, const std::string& capacity) {

@@ -30,7 +30,7 @@ TEST_CASE("calibrate measures copies within this machine's memory") {
   }
 }
 
-TEST_CASE("calibrate leaves the host's submission out of what copies take") {
+TEST_CASE("calibrate leaves the host's submission out of the time of copies") {
   const ScratchFolder folder;
   const std::string path = folder.file("gpu.json");
   setenv("LD_LIBRARY_PATH", tests::standin_folder().c_str(), 1);
@@ -102,7 +102,7 @@ TEST_CASE("a device that has no memory left to map is calibrated all the same") 
   CHECK(device.gpu().free_memory() == free);
 }
 
-TEST_CASE("the coupling of two directions is what is left of their rates while both move") {
+TEST_CASE("the coupling of two directions is the part of their rates that remains while both move") {
   // 1 byte in a ns each way; while both move, out keeps 60 % and in 90 %: of 4 copies of n bytes, in ends after
   // 4n / 0.9, when out has moved 0.6 / 0.9 of its own, and the rest takes 4n / 3 alone.
   const auto time = [](double bytes) { return Nanos{static_cast<std::int64_t>(bytes)}; };
@@ -119,7 +119,7 @@ TEST_CASE("the coupling of two directions is what is left of their rates while b
   CHECK(calibration.machine.h2d.rate == BytesPerSecond{1'000'000'000});
 }
 
-TEST_CASE("calibrate refuses what it cannot measure") {
+TEST_CASE("calibrate refuses devices and sizes that it cannot measure") {
   const ScratchFolder folder;
   const auto refused = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"calibrate", "-o", folder.file("x.json")};

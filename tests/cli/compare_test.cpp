@@ -38,7 +38,7 @@ TEST_CASE("compare says identical whatever took how long and wherever the trace 
   CHECK(result.out == "identical: 8 runs\n");
 }
 
-TEST_CASE("compare names what moved") {
+TEST_CASE("compare names the differences") {
   const ScratchFolder scratch;
   const std::string a = swept(scratch, "a.sqlite", "none,lru-swap"), b = swept(scratch, "b.sqlite", "none,lru-swap");
   change(b,
@@ -81,7 +81,7 @@ TEST_CASE("compare sets two policies, or two runs, of one file against each othe
   CHECK(runs.out.starts_with("1 run in both, 1 of them different\n"));
 }
 
-TEST_CASE("what compare cannot pair is refused") {
+TEST_CASE("compare refuses runs that it cannot pair") {
   const ScratchFolder scratch;
   const std::string file = swept(scratch, "a.sqlite", "none,lru-swap");
   const auto refused = [&](const std::string& a, const std::string& b) {

@@ -9,7 +9,7 @@ using namespace tidepool;
 using Json = nlohmann::json;
 using tests::torch_python;
 
-TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its allocator does what the model says") {
+TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its allocator agrees with the model") {
   const std::string python = torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;

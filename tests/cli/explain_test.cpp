@@ -48,7 +48,7 @@ TEST_CASE("tidepool explain names modules, parameters and ops") {
              ContainsSubstring("activation       transformer.h\n"));
 }
 
-TEST_CASE("tidepool explain --at looks at one op, and refuses what is none") {
+TEST_CASE("tidepool explain --at looks at one op, and refuses a number that is no op") {
   const ProgramResult result = run_program({"explain", kSample, "--at", "3"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out,
@@ -64,7 +64,7 @@ TEST_CASE("tidepool explain --at looks at one op, and refuses what is none") {
   CHECK(refused.err == "tidepool: --at: expected it without --peak\n");
 }
 
-TEST_CASE("tidepool explain says what a trace without ops lacks") {
+TEST_CASE("tidepool explain names the data that a trace without ops lacks") {
   const ScratchFolder folder;
   std::ofstream{folder.file("two.jsonl")} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
                                           << "\n{\"alloc\":0,\"size_bytes\":1024}\n{\"alloc\":1,\"size_bytes\":512}\n"
@@ -89,7 +89,7 @@ TEST_CASE("tidepool explain refuses several devices, and names the file") {
   CHECK(result.err == "tidepool: " + path + ": the trace is of 2 devices; expected one, as `explain` shows one\n");
 }
 
-TEST_CASE("tidepool explain leaves out what lowers the peak by next to nothing") {
+TEST_CASE("tidepool explain leaves out kinds that hardly lower the peak") {
   const ProgramResult result = run_program({"explain", kSample, "--json"});
   REQUIRE(result.code == 0);
   const Json json = Json::parse(result.out);

@@ -74,7 +74,7 @@ struct Sweep {
 
 }  // namespace
 
-TEST_CASE("a sweep by Slurm submits what was lost once more and ends with the same results") {
+TEST_CASE("a sweep by Slurm submits lost tasks once more and ends with the same results") {
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
   write_slurm(scratch);
@@ -176,7 +176,7 @@ esac
   CHECK(content_of(scratch.file("bin/ended")) == "-M west 16\n");
 }
 
-TEST_CASE("what Slurm refuses is told, and so is that it is not there") {
+TEST_CASE("a refusal by Slurm is reported, and so is a missing Slurm") {
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
   const std::string database = scratch.file("r.sqlite");
@@ -215,7 +215,7 @@ TEST_CASE("a program that shall stop is ended") {
   CHECK(run_process({"sleep", "60"}, true, &stop).code == 128 + SIGTERM);
 }
 
-TEST_CASE("what a program says is known when it ends, and not only when what it left running does") {
+TEST_CASE("the output of a program is known when it ends, even if its child processes go on") {
   const auto begin = std::chrono::steady_clock::now();
   const ProcessResult result = run_process({"sh", "-c", "echo said; sleep 30 & exit 3"});
   CHECK(result.code == 3);

@@ -30,7 +30,7 @@ TEST_CASE("tidepool fit begins with the verdict") {
   CHECK_THAT(result.err, ContainsSubstring("the context on t4 is assumed, not measured"));
 }
 
-TEST_CASE("tidepool fit adds up what it predicts") {
+TEST_CASE("the parts of tidepool fit's prediction add up") {
   const ProgramResult result = run_program({"fit", kSample, "--device", "rtx-4090", "--json"});
   REQUIRE(result.code == 0);
   const Json json = Json::parse(result.out);
@@ -79,7 +79,7 @@ TEST_CASE("a job that does not fit gets the best change of each kind") {
   CHECK_THAT(result.out, ContainsSubstring("    " + advice.at("commands").at(0).get<std::string>() + "\n"));
 }
 
-TEST_CASE("tidepool fit records a command dry, and judges what PyTorch's allocator reserves in it") {
+TEST_CASE("tidepool fit records a command dry, and judges the memory that PyTorch's allocator reserves") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;
@@ -113,7 +113,7 @@ TEST_CASE("tidepool fit cannot tell of a job that ended before a training step")
   CHECK(json.at("notes").at(0) == "the job was stopped after 5 s, before a training step");
 }
 
-TEST_CASE("tidepool fit --batch ends with what is known when a job fails") {
+TEST_CASE("tidepool fit --batch ends with the largest known batch when a job fails") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;
   const std::string script =
@@ -145,7 +145,7 @@ TEST_CASE("tidepool fit that is interrupted leaves nothing behind") {
     CHECK(entry.path().filename() == "pid");
 }
 
-TEST_CASE("tidepool fit says what it takes for workspaces of cuDNN") {
+TEST_CASE("tidepool fit prints its estimate for workspaces of cuDNN") {
   const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/vgg16.tide";
   const ProgramResult result = run_program({"fit", job, "--device", "t4"});
   CHECK(result.code == 0);
@@ -161,7 +161,7 @@ TEST_CASE("tidepool fit says why a command was not recorded") {
   CHECK_THAT(result.err, ContainsSubstring("no process of the job used the CUDA runtime"));
 }
 
-TEST_CASE("tidepool fit says what it cannot do") {
+TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
   const auto refusal = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "fit");
     const ProgramResult result = run_program(arguments);

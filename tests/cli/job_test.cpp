@@ -54,7 +54,7 @@ TEST_CASE("tidepool simulate of a job says when collectives begin and end, and w
         1'065'000);
 }
 
-TEST_CASE("tidepool simulate of a job refuses what it cannot do") {
+TEST_CASE("tidepool simulate of a job refuses unsupported options") {
   const ScratchFolder scratch;
   const std::string job = small_job(scratch);
   const auto complaint = [&](std::vector<std::string> arguments) {

@@ -33,7 +33,7 @@ TEST_CASE("tidepool order writes a step that needs less memory and takes as long
   CHECK(info.at("ops") == found.at("ops_apart"));
 }
 
-TEST_CASE("tidepool order says what splitting, freeing and reordering do to the peak") {
+TEST_CASE("tidepool order prints the peak after splitting, freeing and reordering") {
   const ProgramResult result = run_program({"order", kSamples + "vgg16.tide"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out,

@@ -69,7 +69,7 @@ TEST_CASE("a damaged layout is wrong input of every command that places by it") 
   CHECK(content_of(results).empty());
 }
 
-TEST_CASE("an option that nobody knows is refused with what may have been meant") {
+TEST_CASE("an unknown option is refused with the nearest known one") {
   const ProgramResult near = run_program({"simulate", "x.tide", "--polcy", "lru"});
   CHECK(near.code == 2);
   CHECK(near.err ==

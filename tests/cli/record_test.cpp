@@ -10,7 +10,7 @@
 using namespace tidepool;
 using tests::recorder_is_built;
 
-TEST_CASE("tidepool record refuses what it cannot do before it runs the job") {
+TEST_CASE("tidepool record refuses unsupported options before it runs the job") {
   const ScratchFolder folder;
   const auto message = [](const std::vector<std::string>& arguments) {
     const ProgramResult result = run_program(arguments);
@@ -136,7 +136,7 @@ TEST_CASE("fewer complete steps of PyTorch than asked for are recorded, said and
                           "tidepool: 2 of 3 iterations are recorded: the job had no more\n");
 }
 
-TEST_CASE("what the job said before it died is in the message about its end") {
+TEST_CASE("the message about a job's end has its last output") {
   const ScratchFolder folder;
   const ProgramResult result = run_program(
       hooked_job(folder, {}, kAlloc + step(1, true), "echo 'ValueError: bad data' > $TIDEPOOL_RAW/1.said; exit 1"));

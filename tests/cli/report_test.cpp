@@ -19,7 +19,7 @@ Json content_of_page(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("tidepool report shows what simulate and sweep say") {
+TEST_CASE("tidepool report shows the results of simulate and sweep") {
   const ScratchFolder scratch;
   const std::string database = scratch.file("r.sqlite"), output = scratch.file("r.html");
   // At half the peak the report explains why a run was out of memory, which takes minutes without optimisation.

@@ -119,7 +119,7 @@ TEST_CASE("resume does the rest of a sweep from any folder, and refuses another 
   CHECK(changed.err.find("; the sweep was over ") != std::string::npos);
 }
 
-TEST_CASE("a file that may not grow ends a sweep with what to do, and nothing is lost") {
+TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is lost") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), whole = scratch.file("whole.sqlite"),
                     full = scratch.file("full.sqlite");
@@ -244,7 +244,7 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
 }
 
-TEST_CASE("what is no file of results, plan, machine or trace is told apart") {
+TEST_CASE("files that are no results, plan, machine or trace are told apart") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("folder"), empty = scratch.file("empty"), binary = scratch.file("binary"),
                     wide = scratch.file("wide"), trace = write_random_trace(scratch, 1, 60);

@@ -29,7 +29,7 @@ struct Files {
 
 }  // namespace
 
-TEST_CASE("robustness says what a plan costs in each scenario and which is the worst") {
+TEST_CASE("robustness prints the cost of a plan in each scenario, and the worst scenario") {
   const ScratchFolder scratch;
   const Files files{scratch};
   const ProgramResult result = run_program({"robustness", files.plan, "--trace", files.trace, "--by", "0.2", "--json"});

@@ -85,7 +85,7 @@ TEST_CASE("tidepool simulate --json prints every key with its type") {
   CHECK_FALSE(run.contains("message"));
 }
 
-TEST_CASE("what has no meaning is absent") {
+TEST_CASE("keys without meaning are absent") {
   const ScratchFolder scratch;
   const ProgramResult result = run_program({"simulate", small_trace(scratch), "--pool", "ideal", "--capacity", "none",
                                             "--overhead-limit", "none", "--json"});
@@ -135,7 +135,7 @@ TEST_CASE("lists make one line for each run") {
                                          "ideal 200"});
 }
 
-TEST_CASE("people get a table of what happened and the rate") {
+TEST_CASE("without --json the results are a table, with the rate") {
   const ScratchFolder scratch;
   const std::string trace = small_trace(scratch);
   const ProgramResult result = run_program({"simulate", trace, "--policy", "lru-swap", "--capacity", "none"});
@@ -286,7 +286,7 @@ TEST_CASE("a run that does not settle says so on stderr") {
         "none: no iteration of 30 begins as an earlier one did; times are means over the last 15\n");
 }
 
-TEST_CASE("people are told what the times are means of, and how the first iteration began") {
+TEST_CASE("without --json the output says which iterations the means cover, and how the first one began") {
   const ScratchFolder scratch;
   const std::string trace = repeated_trace(scratch);
   const auto told = [&](std::vector<std::string> more) {

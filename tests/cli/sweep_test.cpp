@@ -122,7 +122,7 @@ TEST_CASE("a sweep that is killed goes on to the same results as one that is not
   CHECK(dump(killed) == dump(whole));
 }
 
-TEST_CASE("Ctrl-C and SIGTERM keep what was done and say how to go on") {
+TEST_CASE("Ctrl-C and SIGTERM keep finished runs and print how to go on") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 6, 3'000);
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -234,7 +234,7 @@ TEST_CASE("bad arguments of sweep are refused before anything runs") {
           "from 2 to 10000, as in 0.3x..1.0x/8");
 }
 
-TEST_CASE("a sweep has its best plans executed and keeps what was measured") {
+TEST_CASE("a sweep has its best plans executed and keeps the measurements") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 3, 60), results = scratch.file("r.sqlite");
   const std::vector<std::string> sweep{"sweep",     trace, "--policy", "none,lru-swap,dtr", "--capacity", "0.8x,1x,2x",

@@ -83,7 +83,7 @@ TEST_CASE("exported lifetimes have the ideal peak as their largest load") {
   CHECK(result.out == "id,lower,upper,size\n0,0,6,100\n1,1,5,10\n");
 }
 
-TEST_CASE("what import and export cannot do is refused with exit code 2") {
+TEST_CASE("unsupported imports and exports are refused with exit code 2") {
   const ScratchFolder scratch;
   const std::string file = small_file(scratch);
   const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message) {

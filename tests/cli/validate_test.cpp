@@ -68,7 +68,7 @@ class WithStandIn {
 
 }  // namespace
 
-TEST_CASE("validate runs a plan on the host and says what it found") {
+TEST_CASE("validate runs a plan on the host and prints the result") {
   const Files files;
   files.write(files.plan(8192_B));
   const ProgramResult result = files.validate({"--backend", "host", "--json", "--detail"});
@@ -370,7 +370,7 @@ TEST_CASE("validate says what a device lacks and what it found wrong there") {
         "they are\n");
 }
 
-TEST_CASE("validate keeps what it measured beside the run that the plan is of") {
+TEST_CASE("validate stores its measurements with the run of the plan") {
   const Files files;
   files.write(files.plan(8192_B));
   const std::string results = files.folder.file("r.sqlite");

@@ -105,7 +105,7 @@ void check_told(const std::vector<Decision>& told, const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("every policy explains what it does, and does the same unexplained") {
+TEST_CASE("every policy explains its decisions, and decides the same without --explain") {
   std::set<std::string> asked, silent;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 8 : 2); ++seed) {
     const Trace trace = random_trace(seed, 60 + static_cast<int>(seed) * 20);

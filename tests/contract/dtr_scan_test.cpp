@@ -317,7 +317,7 @@ TEST_CASE("dtr decides as a scan over plain regions does") {
   compare("dtr", [] { return std::make_unique<ScanRegions>(false); });
 }
 
-TEST_CASE("evicted regions cost what plain regions do, at least their bounds, and more until said otherwise") {
+TEST_CASE("evicted regions cost as much as plain regions, and at least their bounds") {
   const auto check = [] { return std::make_unique<CheckRegions>(); };
   compare_on_random_traces("dtr", check, kOptimised ? 150 : 40, 2);
   compare_on_training_steps("dtr", check);

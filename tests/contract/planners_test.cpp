@@ -96,7 +96,7 @@ TEST_CASE("no planner's bound is above another one's height on ten thousand inst
   }
 }
 
-TEST_CASE("every planner says what the capacity comes to, and calls nothing infeasible that fits") {
+TEST_CASE("every planner reports its result at a capacity, and calls nothing infeasible that fits") {
   for (std::uint64_t seed = 3; seed <= 20; ++seed) {
     const Instance instance = tests::random_instance(seed, 30, {});
     const Bytes load = load_of(instance);
@@ -112,7 +112,7 @@ TEST_CASE("every planner says what the capacity comes to, and calls nothing infe
   }
 }
 
-TEST_CASE("a run on real memory needs what the planner says, and reads the right bytes") {
+TEST_CASE("a run on real memory needs the planned memory, and reads the right bytes") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 12 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 40 + static_cast<int>(seed) * 20);
     for (const PoolInfo* info : planners()) {

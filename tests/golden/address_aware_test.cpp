@@ -78,7 +78,7 @@ bool agrees(const Row& row, const Result& result, Nanos baseline) {
 
 }  // namespace
 
-TEST_CASE("DTR, DTE and Coop cost what they cost on the reference's arena") {
+TEST_CASE("DTR, DTE and Coop have the overheads of the reference's arena") {
   const auto table = tests::shared_data("remat/address_aware_results.csv");
   const auto folder = tests::shared_data("dtr");
   if (!table || !folder) return;

@@ -32,7 +32,7 @@ std::string log_of(const std::string& folder, const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("next-use costs what the reference's heuristics F1 to F4 cost, in every cell") {
+TEST_CASE("next-use has the overheads of the reference's heuristics F1 to F4, in every cell") {
   const auto table = tests::shared_data("remat/trace_aware_heuristics.csv");
   const auto folder = tests::shared_data("dtr");
   if (!table || !folder) return;

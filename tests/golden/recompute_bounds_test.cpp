@@ -57,7 +57,7 @@ double gap_program_of(const BoundQuery& query, std::int64_t work) {
 
 }  // namespace
 
-TEST_CASE("bounds on recomputation are at least those known, and what was feasible stays so") {
+TEST_CASE("bounds on recomputation are at least the known ones, and no feasible case is called infeasible") {
   const auto table = tests::shared_data("remat/lower_bounds.csv"), folder = tests::shared_data("dtr");
   if (!table || !folder) return;
   const Assumptions assume = Assumptions::find("simrd");

@@ -37,7 +37,7 @@ constexpr Expected kLogs[] = {
 
 }  // namespace
 
-TEST_CASE("SmartPool comes to what its authors report for their own logs, with either fit") {
+TEST_CASE("SmartPool gives its authors' results for their own logs, with either fit") {
   for (const Expected& expected : kLogs) {
     const auto path = tests::shared_data(std::string{"singa/"} + expected.file);
     if (!path) continue;

@@ -90,7 +90,7 @@ TEST_CASE("no policy finds a plan for a step that has none") {
   CHECK_FALSE(runs_that_end_well(trace, 8_MiB).empty());
 }
 
-TEST_CASE("no policy is below the optimum of a step that hands on what it must make thrice") {
+TEST_CASE("no policy is below the optimum of a step that hands on a version that it must make three times") {
   // op0 writes a | op1 updates a, writes b | op2 writes c | op3 reads b, updates a | op4 reads a, updates c. Each takes
   // 4 MiB, of 8; b is handed on. op2 evicts a or b, and either comes back by op0 and op1, for which c goes; op4 needs c
   // again, by op2, and that leaves no room for b, which comes back by op0 and op1 when the step is over:

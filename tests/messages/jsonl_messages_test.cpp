@@ -71,7 +71,7 @@ TEST_CASE("an unknown, repeated or missing number is refused") {
                     "t.jsonl:4: 'makes' has 2 numbers; the run makes 1 versions");
 }
 
-TEST_CASE("what could not have happened is refused with its line") {
+TEST_CASE("an impossible event is refused with its line") {
   CHECK_THROWS_WITH(read_after_two("{\"free\":1}\n{\"free\":1}"),
                     "t.jsonl:5: free of buffer 1, which is not allocated");
   CHECK_THROWS_WITH(read_after_two("{\"free\":1}\n{\"run\":\"a\",\"uses\":[[1,\"read\",\"schema\"]]}"),

@@ -80,7 +80,7 @@ TEST_CASE("a device that a Kineto file does not have is refused with those that 
   CHECK(complaint(read, R"({"traceEvents": [)" + events + "]}") == "t.log: no device 2; the file has 0, 3");
 }
 
-TEST_CASE("a trace whose ops use nothing says what it is good for") {
+TEST_CASE("import says what a trace without uses is good for") {
   const Trace trace = read_kineto(Input{"t.json", R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 1)") + "," +
                                                       memory(R"("Device Type": 1, "Bytes": 5)") + "]}"});
   CHECK(warnings(trace) ==

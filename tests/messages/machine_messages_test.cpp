@@ -37,7 +37,7 @@ TEST_CASE("a link without its rate or latency, or with one that lacks its unit, 
       "box.json: h2d.latency: '1.5us' is not a duration; expected a whole number and ns, us, ms or s, as in 10us");
 }
 
-TEST_CASE("what is left of a rate both ways is a percentage above 0 and up to 100") {
+TEST_CASE("the remaining rate in both directions is a percentage above 0 and up to 100") {
   const auto with_duplex = [](const std::string& share) {
     return with_link(R"({"rate": "1GB/s", "latency": "1us", "duplex": ")" + share + "\"}").h2d.duplex_ppm;
   };
@@ -75,7 +75,7 @@ TEST_CASE("measured copies are sizes and times that grow") {
   CHECK_THROWS_WITH(with_times("7"), "box.json: h2d.times: 7" + expected);
 }
 
-TEST_CASE("what is optional about the host is refused with its key when it is wrong") {
+TEST_CASE("a wrong optional value of the host is refused with its key") {
   const auto with = [](const std::string& more) {
     return with_link(R"({"rate": "1GB/s", "latency": "1us"})", more + ", ");
   };

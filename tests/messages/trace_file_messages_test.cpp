@@ -134,7 +134,7 @@ std::string buffer_file(std::uint64_t size, std::uint64_t name) {
 
 }  // namespace
 
-TEST_CASE("what the records say is checked, and the message names the record") {
+TEST_CASE("records are checked, and the message names the record") {
   CHECK(read(buffer_file(10, 0)).ideal_peak() == 10_B);
   CHECK_THROWS_WITH(read(buffer_file(static_cast<std::uint64_t>(-5), 0)),
                     "t.tide: buffer 0: size is -5; expected at least 0");
@@ -158,7 +158,7 @@ TEST_CASE("a recovered trace says how far it goes and why") {
                     end));
 }
 
-TEST_CASE("what comes before a cut must be a trace by itself") {
+TEST_CASE("the part before a cut must be a trace by itself") {
   // A chunk whose only step frees a buffer that nobody brought.
   std::string bytes = header();
   file::append_frame(Section::kSteps, 1, "\x01" + numbers({0}), bytes);

@@ -20,7 +20,7 @@ TEST_CASE("the least sum that makes room is one of whole buffers") {
   CHECK(least_sum(sizes, 0_B) == 0_B);
 }
 
-TEST_CASE("a sum that would take long to find is rounded up to what all sizes are multiples of") {
+TEST_CASE("a sum that would take long to find is rounded up to a multiple of the sizes' common divisor") {
   // 2^40 units of 512 B.
   const std::vector<Bytes> sizes{Bytes{std::int64_t{512} << 40}, 1024_B, 1536_B};
   CHECK(least_sum(sizes, 1_B) == 512_B);

@@ -8,7 +8,7 @@
 
 using tidepool::AddressRanges;
 
-TEST_CASE("address ranges that touch are one, and what is removed from the middle leaves both sides") {
+TEST_CASE("address ranges that touch become one, and removing the middle leaves both sides") {
   AddressRanges ranges;
   ranges.add(10, 20);
   ranges.add(20, 30);
@@ -22,7 +22,7 @@ TEST_CASE("address ranges that touch are one, and what is removed from the middl
   CHECK(ranges.end_of(0) == 0);
 }
 
-TEST_CASE("address ranges hold what a list of addresses would") {
+TEST_CASE("address ranges hold the same addresses as a list") {
   constexpr std::uint64_t kAddresses = 40;
   std::mt19937 random{1};
   const auto below = [&](std::uint64_t count) { return random() % count; };

@@ -118,7 +118,7 @@ def apply(model):
 )");
 }
 
-TEST_CASE("autocast holds what it casts of parameters until it ends, whatever is checkpointed") {
+TEST_CASE("autocast holds its casts of parameters until it ends, checkpointed or not") {
   TraceBuilder build;
   const auto op = [&](const char* name, const char* module, Phase phase) {
     return Op{.name = build.text(name), .module = build.text(module), .phase = phase};

@@ -27,7 +27,7 @@ std::vector<SavedTensor> saved_in(const TwoBlocks& step, const StepUses& uses, c
 
 }  // namespace
 
-TEST_CASE("what a module's ops use in both directions is saved, parameters are not") {
+TEST_CASE("tensors that a module uses in forward and backward are saved, parameters are not") {
   const TwoBlocks step;
   const StepUses uses{step.trace};
   std::vector<std::pair<BufferId, std::string>> found;

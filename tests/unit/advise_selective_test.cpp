@@ -19,7 +19,7 @@ CheckpointedCall first_block(const Trace& trace, const KeptOperators& kept) {
 
 }  // namespace
 
-TEST_CASE("operators that selective checkpointing keeps do not run again, and what they made stays") {
+TEST_CASE("operators that selective checkpointing keeps do not run again, and their outputs stay") {
   const TwoBlocks step;
   // Of the first block's h (100, by mm) and a (60, by gelu) the one that is not kept is away in op 8, where 445 were alive.
   for (const auto& [kept, peak] : {std::pair{"mm", 385_B}, std::pair{"gelu", 345_B}}) {

@@ -47,7 +47,7 @@ TEST_CASE("where views are replayed, a view whose base was recomputed must be ma
   CHECK_NOTHROW(replay(step.trace, assuming(""), step.recomputed(false, false)));
 }
 
-TEST_CASE("where sources are pinned, what they have written stays") {
+TEST_CASE("if sources are pinned, their outputs stay") {
   const ReadThroughView step;
   CHECK_THROWS_WITH(replay(step.trace, assuming("simrd"), step.recomputed(true, true)),
                     "drop version 0 before op 3: it stays under the assumptions of simrd");

@@ -49,7 +49,7 @@ TEST_CASE("an awaited copy out is waited for although nobody needs its memory") 
   script().clear();
 }
 
-TEST_CASE("what is awaited while it is copied to be kept stays") {
+TEST_CASE("a version that is awaited while it is copied and kept stays") {
   const Trace trace = a_twice(100_ns);
   const VersionId a = trace.made(OpId{0})[0];
   script() = {act(Verb::kSwapOut, 1, a), act(Verb::kAwait, 1, a), act(Verb::kSwapIn, 1, a)};
@@ -94,7 +94,7 @@ TEST_CASE("awaiting a copy takes both directions' sharing of the link into accou
   script().clear();
 }
 
-TEST_CASE("waiting for what is not on the host, or with nothing behind it, is refused") {
+TEST_CASE("waiting for a version that is not on the host, or at the end, is refused") {
   const Trace trace = a_twice(10_ns);
   const VersionId a = trace.made(OpId{0})[0];
   PlanWriter none{trace};

@@ -34,7 +34,7 @@ class Fragmented final : public Device {
 
 }  // namespace
 
-TEST_CASE("bfc rounds sizes to 256 B, and splits what is twice as large") {
+TEST_CASE("bfc rounds sizes to 256 B, and splits blocks that are twice as large") {
   for (const auto& [size, split] : {std::pair{1_MiB, true}, std::pair{1_MiB + 1_B, false}}) {
     PoolUnderTest t{"bfc", 1_GiB};
     CHECK(t.place(size) == Block{0_B, split ? 1_MiB : 2_MiB});
@@ -81,7 +81,7 @@ TEST_CASE("bfc's regions start at 2 MiB and double, unless a request made one la
   CHECK(t.device.reserved() == 70_MiB);
 }
 
-TEST_CASE("bfc's last region is what is left of the capacity") {
+TEST_CASE("bfc's last region is the rest of the capacity") {
   PoolUnderTest t{"bfc", 5_MiB};
   CHECK(t.place(2_MiB).has_value());
   CHECK(t.place(3_MiB + 256_B) == std::nullopt);

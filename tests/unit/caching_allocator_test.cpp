@@ -77,7 +77,7 @@ TEST_CASE("when the device refuses, oversize blocks go back before everything el
   CHECK(t.device.reserved() == 120_MiB + 300_MiB);
 }
 
-TEST_CASE("the garbage collector gives back what was not wanted for longest") {
+TEST_CASE("the garbage collector frees the blocks that were idle for the longest time") {
   PoolUnderTest t{"pytorch(garbage_collection_threshold=0.5)", 100_MiB};
   const Block a = t.place(20_MiB).value();
   const Block b = t.place(30_MiB).value();
@@ -91,7 +91,7 @@ TEST_CASE("the garbage collector gives back what was not wanted for longest") {
   CHECK(t.device.reserved() == 24_MiB + 40_MiB);
 }
 
-TEST_CASE("the garbage collector rests until more than its fraction is reserved, and spares what is split") {
+TEST_CASE("the garbage collector waits until more than its fraction is reserved, and spares split blocks") {
   for (const auto& [second, collected] : {std::pair{30_MiB, false}, std::pair{32_MiB, true}}) {
     PoolUnderTest t{"pytorch(garbage_collection_threshold=0.5)", 100_MiB};
     const Block a = t.place(20_MiB).value();
@@ -118,7 +118,7 @@ TEST_CASE("requests that are not split may get blocks larger by less than the ro
   }
 }
 
-TEST_CASE("large_segment_size is what requests of 1 to 10 MiB take from the device") {
+TEST_CASE("large_segment_size is the size of segments for requests of 1 to 10 MiB") {
   for (const auto& [size, segment] : {std::pair{1_MiB, 2_MiB}, std::pair{1_MiB + 512_B, 16_MiB},
                                       std::pair{10_MiB - 512_B, 16_MiB}, std::pair{10_MiB, 10_MiB}}) {
     PoolUnderTest t{"pytorch(large_segment_size=16MiB)", 1_GiB};

@@ -25,7 +25,7 @@ TEST_CASE("a block comes back at the first request after the last stream that us
   }
 }
 
-TEST_CASE("what no other stream has used comes back at once") {
+TEST_CASE("a block that no other stream has used is free at once") {
   PoolUnderTest t{"pytorch", 1_GiB};
   const Block block = t.place(20_MiB).value();
   t.give_back(block, {});

@@ -34,7 +34,7 @@ TEST_CASE("expandable segments with a split limit grow by all of a cycle that en
     CHECK(reserved[i] == round_up(138_MiB * static_cast<std::int64_t>(i + 1), 20_MiB));
 }
 
-TEST_CASE("neither of the two settings alone grows by more than what stays") {
+TEST_CASE("neither of the two settings alone grows by more than the memory that stays") {
   const std::vector<Bytes> expandable = reserved_after_cycles("pytorch-expandable", true);
   for (std::size_t i = 0; i < expandable.size(); ++i)
     CHECK(expandable[i] == round_up(136_MiB + 2_MiB * static_cast<std::int64_t>(i + 1), 20_MiB));

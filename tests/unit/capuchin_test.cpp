@@ -43,7 +43,7 @@ Trace a_around_p(Nanos made, const std::vector<Nanos>& durations) {
 
 }  // namespace
 
-TEST_CASE("Capuchin swaps what comes back unnoticed, or else does what costs less") {
+TEST_CASE("Capuchin swaps if copies are hidden, and otherwise takes the cheaper action") {
   // a takes 100 ns to come back behind the peak period. In 100 it is hidden; in 60, 40 are not.
   const Result hidden = run(a_around_p(30_ns, {100_ns}), 110_B);
   CHECK(hidden.totals.makespan == hidden.baseline);

@@ -77,7 +77,7 @@ std::vector<ChainSequence> all_orders(const Chain& chain, std::uint32_t i, std::
 
 }  // namespace
 
-TEST_CASE("a sequence costs what its steps take, and peaks where most is held") {
+TEST_CASE("a sequence costs the sum of its steps, and peaks at its largest sum of bytes") {
   // Stage 0 hands on 4 bytes, stage 1 hands on 2; each takes 3 ns forward and 5 ns backward, and saves 1 byte more.
   // Run again, stage 0 takes 2 ns, or 1 ns when stage 1 has gone backward.
   const Chain chain{{{3_ns, 2_ns, 4_B, 6_B, 0_B, {{3_ns, 2_ns, 1_ns, 5_ns, 5_B, 7_B, 8_B}}},

@@ -20,7 +20,7 @@ const std::string kSmall =
 
 }  // namespace
 
-TEST_CASE("a table of collectives gives its rows, and what lies between them in proportion") {
+TEST_CASE("a table of collectives gives its rows, and interpolates between them") {
   const CollectiveTable a100 = table(kSmall, "a100");
   CHECK(a100.all_reduce(2, 1000_B) == 50_ns);
   CHECK(a100.all_reduce(2, 2000_B) == 70_ns);
@@ -48,7 +48,7 @@ TEST_CASE("a table of collectives is refused with the line and the reason") {
   CHECK(refusal([] { table(kSmall); }) == "t.csv: has a100, v100; expected one of them to be named, as in t.csv:a100");
 }
 
-TEST_CASE("a real table of all-reduces gives what was measured") {
+TEST_CASE("a real table of all-reduces gives the measured times") {
   const auto path = tests::shared_data("multigpu/vtrain_allreduce_lut.csv.gz");
   if (!path) return;
   const CollectiveTable v100 = read_collective_table(*path + ":v100");

@@ -43,7 +43,7 @@ TEST_CASE("coop evicts the cheapest neighbours for a request that no single buff
   CHECK(result.totals.recompute == 2_us);
 }
 
-TEST_CASE("a policy that looks at one buffer at a time may evict more than what lies side by side") {
+TEST_CASE("a policy that looks at one buffer at a time may evict more than a contiguous range") {
   // The first and third are cheap; between and behind them lie dear ones: any two neighbours cost one of those.
   const Trace trace = row_of_four({1, 10, 1, 20});
   const Result window = run(trace, "coop"), single = run(trace, "dtr-local");
@@ -60,7 +60,7 @@ TEST_CASE("coop never evicts buffers up to the size given") {
   CHECK(run(row_of_four(), "coop(small=1023B)").outcome == Outcome::kOk);
 }
 
-TEST_CASE("a two-ended pool puts what is cheap to compute at the high end of the hole") {
+TEST_CASE("a two-ended pool places versions that are cheap to recompute at the high end of the hole") {
   // 10 and 20 us are above the median of 1, 1, 10, 20: dear. The first op's buffer takes the high end.
   const Result result = run(row_of_four({1, 20, 1, 10}), "none", "two-ended");
   CHECK(result.outcome == Outcome::kOutOfMemory);  // 6 KiB in 4
@@ -85,7 +85,7 @@ TEST_CASE("a two-ended pool keeps small buffers in a region of their own while t
   CHECK(under.pool->largest_hole() == 64_B);
 }
 
-TEST_CASE("what lies free where room had to be made is counted as fragmentation, without the place itself") {
+TEST_CASE("memory that is free at an eviction counts as fragmentation, without the new place") {
   // 2 KiB are wanted beside four buffers of 1 KiB: the two cheap ones in the middle go. Of 5 KiB, 1 KiB stays free.
   for (const auto& [capacity, count, share] : {std::tuple{4_KiB, 1, 0.0}, {5_KiB, 1, 0.2}, {6_KiB, 0, 0.0}}) {
     const RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = capacity, .machine = {}};

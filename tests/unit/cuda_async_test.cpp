@@ -45,7 +45,7 @@ TEST_CASE("cuda-async takes memory in granules, and less where no more is left")
   CHECK(t.device.reserved() == 32_MiB);
 }
 
-TEST_CASE("what a stream has freed it may have again at once") {
+TEST_CASE("memory that a stream has freed is available to it at once") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 32_MiB});
   build.run({.duration = 10_us}, {{a, Access::kWrite}});

@@ -60,7 +60,7 @@ std::string answer(const Database& database, const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("the frontier has what nothing beats with the same memory or less") {
+TEST_CASE("the frontier has the runs that no other run beats with the same memory or less") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{
       made_row("a", "slow", 400_B, 50_ns),  // the only one with so little
@@ -73,7 +73,7 @@ TEST_CASE("the frontier has what nothing beats with the same memory or less") {
   CHECK(answer(database, "SELECT run_key FROM best_policy ORDER BY run_key") == "a\nd\nf\ng\n");
 }
 
-TEST_CASE("what was measured is never replaced") {
+TEST_CASE("measurements are never replaced") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{made_row("a", "slow", 400_B, 50_ns)});
   const auto insert = [&](Nanos time) {
@@ -83,7 +83,7 @@ TEST_CASE("what was measured is never replaced") {
   CHECK(answer(database, "SELECT repeat, measured_ns FROM measurements ORDER BY repeat") == "1,210\n2,220\n");
 }
 
-TEST_CASE("a measurement stands beside what was predicted") {
+TEST_CASE("a measurement is compared with the prediction") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{made_row("a", "fast", 500_B, 200_ns)});
   const std::vector<MeasuredRun> measured{{.run_key = "a", .backend = "cuda", .device = "d", .measured = 210_ns},
@@ -169,7 +169,7 @@ TEST_CASE("a query only reads") {
   CHECK(refused("  ") == "'  ' is no query; expected one SELECT");
 }
 
-TEST_CASE("a run without what every run has is refused by its key") {
+TEST_CASE("a run without a required key is refused with that key") {
   const ScratchFolder scratch;
   const std::string path = scratch.file("r.sqlite");
   Database database{path};

@@ -37,7 +37,7 @@ TEST_CASE("content is dead from its last use until it is freed, if another op ru
   CHECK(drops_of(dead) == std::vector<Action>{{Verb::kDrop, OpId{2}, dead[0].version.value(), {}, {}}});
 }
 
-TEST_CASE("what is dropped when it is dead is not live from then on") {
+TEST_CASE("content that is dropped when it is dead is not live from then on") {
   const Trace trace = late_free();
   const std::vector<DeadContent> dead = find_dead_content(trace);
   CHECK(step_circle(trace).load == std::vector<Bytes>{16_MiB, 16_MiB, 24_MiB, 24_MiB});

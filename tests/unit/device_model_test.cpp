@@ -249,7 +249,7 @@ TEST_CASE("a swap-out that finds no room on the host does not happen, and the ru
                     "swap out version 0 before op 1: it takes 1000 B on the host, where 0 B are in use of 999 B");
 }
 
-TEST_CASE("the host is busy pinning what a copy goes to, the first time") {
+TEST_CASE("the host is busy pinning the target of a first copy") {
   const Example example{100_ns};
   Machine machine = byte_per_nano();
   machine.host = {.pin_latency = 300_ns, .pin_rate = BytesPerSecond{1'000'000'000}};

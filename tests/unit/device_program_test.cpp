@@ -48,7 +48,7 @@ void check_same(const ExecutionReport& device, const ExecutionReport& host) {
 
 }  // namespace
 
-TEST_CASE("a device in any order that events allow finds what the host finds") {
+TEST_CASE("a device gives the host's result in any order that events allow") {
   const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.least_unit = 1_B});
   CHECK(program.device_words == 4096 + 4096 + 512);
@@ -64,7 +64,7 @@ TEST_CASE("a device in any order that events allow finds what the host finds") {
     }
 }
 
-TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
+TEST_CASE("a device reports the same errors as the host, to the letter") {
   const SmallStep step;
   PlanWriter overlap{step.trace};  // b takes the last 512 bytes of a
   overlap.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 3584_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
@@ -79,7 +79,7 @@ TEST_CASE("a device agrees with the host on what is wrong, to the letter") {
     check_same(execute_on(fmt::format("seed={}", seed), step.trace, overlap.plan(), program), host);
 }
 
-TEST_CASE("a lost event corrupts bytes in some order, and what reads them is named") {
+TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them is named") {
   const SmallStep step;
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {.least_unit = 1_B});
@@ -147,7 +147,7 @@ TEST_CASE("a timed run takes as long as its critical path") {
   }
 }
 
-TEST_CASE("what a device refuses or loses is an outcome that says so") {
+TEST_CASE("a refusal or a loss of a device is an outcome with a message") {
   const SmallStep step;
   const Plan plan = step.swapped();
   const DeviceProgram program = make_program(step.trace, plan, {});

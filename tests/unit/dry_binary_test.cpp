@@ -53,7 +53,7 @@ TEST_CASE("a device loads the largest cubin of its own major that is not newer")
   }
 }
 
-TEST_CASE("an LZ4 block repeats what it has said, and one that says more than its size is nothing") {
+TEST_CASE("an LZ4 block may repeat its bytes, and one that decodes to more than its size is refused") {
   // "ab", four bytes again from two bytes before; then "c" as the last literals.
   const std::string block{
       "\x20"

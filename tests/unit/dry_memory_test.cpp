@@ -77,7 +77,7 @@ TEST_CASE("mapped memory counts while a handle or a mapping holds it") {
   CHECK(memory.unreserve(*addresses));
 }
 
-TEST_CASE("copies to the device write what is there and give zeros back") {
+TEST_CASE("copies to the device write the memory that is there, and copies back give zeros") {
   DeviceMemory memory{kPages * kDevicePage};
   const auto to = memory.allocate(2 * kDevicePage);
   REQUIRE(to);

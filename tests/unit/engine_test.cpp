@@ -323,7 +323,7 @@ TEST_CASE("a plan that cannot be carried out is refused with the action and the 
         "scratch version 0 before op 1: it would overlap version 0");
 }
 
-TEST_CASE("what existed before the step gets a place when it begins, and later by a copy only") {
+TEST_CASE("versions from before the step get a place when it begins, and later only by a copy") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {});

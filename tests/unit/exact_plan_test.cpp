@@ -151,7 +151,7 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
   CHECK(exact_answer(tiny, spec, true, true, free));
 }
 
-TEST_CASE("with exact=off planners do what their search finds, and exact=on is never slower") {
+TEST_CASE("with exact=off planners follow their search, and exact=on is never slower") {
   int faster = 0, found = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 20 : 4); ++seed) {
     const tests::TinyRecipe recipe = tests::tiny_recipe(seed, 5);

@@ -71,7 +71,7 @@ TEST_CASE("the instant of the peak is in front of the op for which most is alive
   CHECK_FALSE(peak.buffers[0].until.valid());
 }
 
-TEST_CASE("the instant of an op has what the op makes and what it is the last to read") {
+TEST_CASE("the instant of an op has the op's outputs and the inputs that it is the last to read") {
   const TwoLayers step;
   const std::vector<Bytes> live{340_B, 370_B, 420_B, 390_B, 350_B};
   for (std::size_t i = 0; i < live.size(); ++i) CHECK(instant_of(step.trace, OpId{i}).live == live[i]);
@@ -112,7 +112,7 @@ TEST_CASE("holders carry the module of a parameter, and of the first op with a m
   CHECK(texts(kinds_of(step.trace, peak.buffers)) == std::vector<std::string>{"3 200", "1 100", "4 70", "2 50"});
 }
 
-TEST_CASE("without modules operators stand for them, and the trace is said to lack what it lacks") {
+TEST_CASE("without modules operators stand for them, and the missing data is named") {
   TraceBuilder build;
   const BufferId first = build.alloc({.size = 8_B});
   build.run({.name = build.text("sgemm")}, {{first, Access::kWrite}});

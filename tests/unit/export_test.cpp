@@ -146,7 +146,7 @@ TEST_CASE("real memory snapshots are the same when exported and imported again")
     }
 }
 
-TEST_CASE("an exported memory snapshot is what Python reads as one") {
+TEST_CASE("Python can read an exported memory snapshot") {
   if (std::system("python3 -c 'pass' > /dev/null 2>&1") != 0) return tests::skip("no python3");
   const ScratchFolder scratch;
   const std::string path = scratch.file("run.pickle");
@@ -167,7 +167,7 @@ TEST_CASE("a trace exported as a log of RMM has the same lifetimes") {
   CHECK(passing_lives(trace) == passing_lives(original));
 }
 
-TEST_CASE("a trace exported as a database is what its report would be") {
+TEST_CASE("a trace exported as a database equals its report") {
   const Trace original = two_steps();
   const Trace trace = back(read_nsys, "sqlite", original);
   check_same_ops(trace, original);
@@ -177,7 +177,7 @@ TEST_CASE("a trace exported as a database is what its report would be") {
   CHECK(trace.data().meta.at("device") == "A GPU");
 }
 
-TEST_CASE("a trace exported as a timeline is what torch.profiler would have written") {
+TEST_CASE("a trace exported as a timeline equals the output of torch.profiler") {
   const Trace original = two_steps();
   const Trace trace = back(read_kineto, "chrome", original);
   check_same_ops(trace, original);

@@ -53,7 +53,7 @@ TEST_CASE("bisection finds the least of a monotone row with few trials") {
   CHECK_FALSE(searched(0, 0).least());
 }
 
-TEST_CASE("bisection of anything ends where it says, and names what is not monotone") {
+TEST_CASE("bisection ends at its answer for any function, and names values that are not monotone") {
   constexpr std::size_t kSize = 11;
   for (unsigned bits = 0; bits < 1U << kSize; ++bits) {
     const Bisection search = searched(bits, kSize);
@@ -88,7 +88,7 @@ TEST_CASE("objectives are read, and hold where they should") {
           "'" + std::string{text} + "' is no objective; expected overhead<1%, gap<2% (or <=) or outcome=ok");
 }
 
-TEST_CASE("find says what a sweep of every capacity would, from few runs") {
+TEST_CASE("find gives the result of a sweep over every capacity, from few runs") {
   std::vector<SweepPart> parts;
   for (const std::uint64_t seed : {std::uint64_t{3}, std::uint64_t{4}}) {
     NamedTrace trace{"random-" + std::to_string(seed), tests::random_trace(seed, 120)};

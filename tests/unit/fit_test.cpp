@@ -29,7 +29,7 @@ const DeviceBudget& t4() { return device_budget("t4"); }  // 14930 MiB, 120 of t
 
 }  // namespace
 
-TEST_CASE("a process takes what its allocator reserves, its context and its workspaces") {
+TEST_CASE("the memory of a process is its allocator's, its context and its workspaces") {
   const DeviceBudget& a100 = device_budget("a100-40gb");
   const Fit recorded = predict_fit(two_buffers("interposer+torch"), a100, "pytorch");
   CHECK(recorded.fits);
@@ -44,7 +44,7 @@ TEST_CASE("a process takes what its allocator reserves, its context and its work
   CHECK(tensors.predicted == recorded.predicted + 16640_KiB);
 }
 
-TEST_CASE("a convolution takes 36/16 of its input and output besides, where nobody saw what cuDNN took") {
+TEST_CASE("a convolution takes 36/16 of its input and output besides, if cuDNN's workspaces are not recorded") {
   const auto fit_of = [](const std::map<std::string, std::string>& recorded, const char* op) {
     TraceBuilder build;
     build.meta() = recorded;
@@ -80,7 +80,7 @@ TEST_CASE("a job fits that can do without workspaces of its convolutions, but no
   CHECK(fit.low == kMiB * 5000 + t4().context_low + t4().workspace);
 }
 
-TEST_CASE("a job fits that makes its allocator give back what it caches") {
+TEST_CASE("a job fits if it fits after its allocator gives back cached segments") {
   // 8000 MiB are cached when 9000 are asked for: 17000 in all, 14810 are there.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
@@ -109,7 +109,8 @@ TEST_CASE("expandable segments let a job fit that fragments its memory") {
   CHECK(predict_fit(trace, t4(), "pytorch-expandable").fits);
 }
 
-TEST_CASE("what is missing is counted from what the allocator can do with, not from what it reserves without limit") {
+TEST_CASE(
+    "missing bytes are counted from the least capacity that is enough, not from the memory reserved without limit") {
   // 8000 MiB are cached when 15000 are asked for; given back, 15000 are enough, and 14810 are there.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
@@ -123,7 +124,7 @@ TEST_CASE("what is missing is counted from what the allocator can do with, not f
   CHECK(fit.predicted == kMiB * 15120);
 }
 
-TEST_CASE("the verdict is certain if the allocator can do with what each context leaves") {
+TEST_CASE("the verdict is certain if the allocator fits beside each context") {
   // With the largest context 14810 - 1026 MiB are left. 8000 are cached when `size` are asked for.
   const auto fit_with = [](std::int64_t size) {
     TraceBuilder build;
@@ -137,7 +138,7 @@ TEST_CASE("the verdict is certain if the allocator can do with what each context
   CHECK(fit_with(14000).high == kMiB * 14000 + t4().context_high);
 }
 
-TEST_CASE("a job takes no less than what it was seen to take") {
+TEST_CASE("a prediction is at least the recorded memory of the job") {
   const Trace trace = two_buffers("interposer");
   const Fit fit = predict_fit(trace, t4(), "pytorch", kMiB * 150);
   CHECK(fit.reserved == kMiB * 150);

@@ -40,7 +40,7 @@ TEST_CASE("a table has a row for every policy and pool and a column for every ca
         "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
-TEST_CASE("below the policies, a table says what no plan can beat that may do the same") {
+TEST_CASE("below the policies, a table has the bounds on plans with the same actions") {
   const std::vector<Point> points{
       {"none", "best-fit", true, 500_MiB, Outcome::kOutOfMemory, 0, "", 0.0},
       {"none", "best-fit", true, 1000_MiB, Outcome::kOk, 0, "", 0.0},

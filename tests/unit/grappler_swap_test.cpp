@@ -49,7 +49,7 @@ TEST_CASE("the first reader waits for the copy out, and a copy back begins a who
   CHECK(result.totals.stall.h2d == 600'000_ns);
 }
 
-TEST_CASE("what lives for a millisecond or less stays") {
+TEST_CASE("buffers that live for a millisecond or less stay") {
   // x_1 lives longest: from when op 0 begins until layer 2 backward has run, 11 ops and the loss (20 ns).
   for (const auto& [time, swapped] : {std::pair{90'907_ns, 0_B}, std::pair{90'908_ns, kSize}}) {
     const Trace trace = six_layers(time);

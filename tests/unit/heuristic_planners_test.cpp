@@ -86,7 +86,7 @@ TEST_CASE("buffers that do not meet share an object, which grows with them") {
   CHECK(place_by_breadth(grows) == std::vector<Bytes>{0_B, 3_B, 0_B, 0_B});
 }
 
-TEST_CASE("objects lie above what is fixed, aligned") {
+TEST_CASE("objects lie above fixed ones, aligned") {
   Instance instance;
   instance.add(3_B, 0, 5).fixed = 2_B;
   instance.add(4_B, 0, 2).alignment = 4_B;

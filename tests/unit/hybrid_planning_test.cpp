@@ -51,7 +51,7 @@ TEST_CASE("a selection that lacks room is kept and added to, one that does not s
   CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // what is dropped makes room as well
 }
 
-TEST_CASE("a lineage is what has been freed or dropped between a version and what is there") {
+TEST_CASE("a lineage is the freed or dropped versions between a version and resident ones") {
   // x -1 ns-> a -2 ns-> b -4 ns-> c -8 ns-> d; b is freed before d is made from c; ops 4 and 5 do nothing.
   TraceBuilder build;
   const BufferId x = build.existing({.size = 1_B});
@@ -78,7 +78,7 @@ TEST_CASE("a lineage is what has been freed or dropped between a version and wha
   CHECK(lineage.time(version(2), 4) == 6_ns);
 }
 
-TEST_CASE("what comes from a source or from before the step and is gone has no lineage") {
+TEST_CASE("absent versions from a source or from before the step have no lineage") {
   TraceBuilder build;
   const BufferId before = build.existing({.size = 1_B}), loaded = build.alloc({.size = 1_B});
   build.run({.kind = OpKind::kSource, .duration = 1_ns}, {{loaded, Access::kWrite}});
@@ -138,7 +138,7 @@ TEST_CASE("copies that ops wait for are exposed by as much, and those in front o
   CHECK(result.totals.stall.compute == 300_ns);
 }
 
-TEST_CASE("what an op waits for on another stream exposes no copy") {
+TEST_CASE("an op's wait on another stream exposes no copy") {
   // a (100 B) is back on the device at 210; op 2 reads it and what op 1 has made by 1000 on another stream.
   TraceBuilder build;
   const StreamId other = build.stream("other");
@@ -213,7 +213,7 @@ Result run_pooch(const std::string& options, Bytes capacity) {
 
 }  // namespace
 
-TEST_CASE("PoocH keeps what fits and recomputes what would be waited for") {
+TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops would wait for") {
   // One of a and b must be away while p is there. Swapped both, a is waited for: p for 50 ns until it has left, op 4
   // for 100 until it is back. So a is kept. Then b is waited for, and is recomputed in 50 ns.
   const Result profiled = run_pooch(",effort=1", 210_B);
@@ -231,7 +231,7 @@ TEST_CASE("PoocH keeps what fits and recomputes what would be waited for") {
   CHECK(run_pooch("", 310_B).totals.makespan == result.baseline);
 }
 
-TEST_CASE("PoocH recomputes first what is waited for longest by the time that recomputing takes") {
+TEST_CASE("PoocH recomputes first the versions with the longest wait per recomputation time") {
   // Neither fits beside p. Two tries to keep fail; the only replacement that is tried is that of a (10 ns, not 50).
   const Result first = run_pooch(",rooms=1,exhaustive=0,effort=4", 110_B);
   CHECK(first.totals.recompute == 10_ns);

@@ -171,7 +171,7 @@ TEST_CASE("a DTR mutation of a view changes the storage and makes a root") {
   CHECK(program(trace).back() == "forget 0");  // "a" was the last name of the old content
 }
 
-TEST_CASE("COPY_FROM rebinds a DTR name and drops what it named") {
+TEST_CASE("COPY_FROM rebinds a DTR name and drops the tensor that it named") {
   const Trace trace = Log{}.call("f", "", "a", 8).call("f", "", "b", 4).copy("a", "b", "COPY_FROM").release("b").read();
   CHECK(program(trace) == std::vector<std::string>{"alloc 0", "run f", "alloc 1", "run f", "free 0"});
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{1}});

@@ -114,7 +114,7 @@ TEST_CASE("copies, memsets and collectives are told apart in the words of every 
   CHECK(kind("kernel", "ncclKernel_AllReduce_RING") == OpKind::kCollective);
 }
 
-TEST_CASE("memory that existed before is what the first total and the frees say") {
+TEST_CASE("memory from before follows from the first total and the frees") {
   // 900 bytes before: 300 of them freed at time 3, 600 never.
   const Trace trace = read(memory(1, 4096, 100, 1000) + "," + memory(2, 4096, -100, 900) + "," +
                            memory(3, 8192, -300, 600) + "," + memory(4, 4096, 200, 800));

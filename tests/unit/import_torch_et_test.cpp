@@ -152,7 +152,7 @@ TEST_CASE("an operator that writes more than those it calls runs after them") {
         Names{"alloc 1", "run aten::sum", "alloc 2", "run aten::convolution_backward", "free 1", "free 2"});
 }
 
-TEST_CASE("what schemas do not say is marked as a guess") {
+TEST_CASE("uses that schemas do not give are marked as guesses") {
   const Trace trace =
       read({node(2, 1, "c10d::allreduce_", "(Tensor[] tensors, int op) -> int", "[" + tensor(7, 10) + "]", ""),
             node(3, 1, "triton_poi_fused_0", "", tensor(7, 10) + ", " + tensor(8, 10), "", "triton"),

@@ -42,7 +42,7 @@ TEST_CASE("another tool that uses CUPTI is named, and the job runs") {
                              "CUPTI in this process"));
 }
 
-TEST_CASE("a missing CUPTI is said with what to do, and the job runs") {
+TEST_CASE("a missing CUPTI is reported with advice, and the job runs") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep, "TIDEPOOL_CUPTI=/nonexistent/libcupti.so");
   CHECK(job.code == 0);

@@ -81,7 +81,7 @@ TEST_CASE("of a compressed file in no known form, only the first bytes are decom
         "512MiB\n");
 }
 
-TEST_CASE("what is not compressed is read as it is, with padding behind it") {
+TEST_CASE("data that is not compressed is read as it is, with padding after it") {
   const Input input = decompressed(Input{"x", "plain"});
   CHECK(input.bytes() == "plain");
   for (std::size_t i = 0; i < Input::kPadding; ++i) CHECK(input.bytes().data()[input.bytes().size() + i] == '\0');

@@ -101,7 +101,7 @@ TEST_CASE("time goes on only as far as somebody waits") {
   CHECK(links.drain() == 225_ns);
 }
 
-TEST_CASE("advancing to a time ends what ends then and nothing later") {
+TEST_CASE("advancing to a time ends the copies that end by then and no later ones") {
   Links links = link(500'000, 500'000);
   links.add(kOut, {}, 0_ns, 100_ns);
   links.advance(99_ns);
@@ -127,7 +127,7 @@ TEST_CASE("a copy for a time that is past is slowed by what moved then and slows
   CHECK(end_out(links, 3) == 385_ns);
 }
 
-TEST_CASE("with full rates both ways every copy takes what it takes alone") {
+TEST_CASE("with full rates in both directions every copy takes as long as alone") {
   tests::Random random{7};
   for (int round = 0; round < 200; ++round) {
     Links links = link(1'000'000, 1'000'000, true);

@@ -69,7 +69,7 @@ TEST_CASE("what comes in from the host first thing is there when the step begins
   CHECK(json["actions"].size() == 3);
 }
 
-TEST_CASE("what a live job cannot carry out is refused with the op and the reason") {
+TEST_CASE("actions that a live job cannot carry out are refused with the op and the reason") {
   const auto refusal = [](const ThreeOps& step, const PlanFile& file) {
     try {
       live_program(step.trace, file, "run.plan");

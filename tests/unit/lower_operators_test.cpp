@@ -112,7 +112,7 @@ TEST_CASE("an operator that writes a tensor writes the block that the allocator 
   CHECK(lower(std::vector{raw_log(lines)}).buffers()[0].size == 3072_B);
 }
 
-TEST_CASE("what an operator's kernels use and no tensor is, is a workspace that the operator writes") {
+TEST_CASE("a buffer that an operator's kernels use and that is no tensor is a workspace that the operator writes") {
   const std::string lines =
       tensor(1, 4096, 64) + tensor(2, 65536, 4096) + op("aten::relu_", 10, 30, "['read_write', 4096]") +
       "{'kind': 'kernel', 'name': 'k', 'start': 21, 'end': 26, 'context': 1, 'stream': 7, 'correlation': 11}\n"
@@ -126,7 +126,7 @@ TEST_CASE("what an operator's kernels use and no tensor is, is a workspace that 
   CHECK(uses[1].evidence == Evidence::kInferred);
 }
 
-TEST_CASE("operators that the hook has priced take what it says, and are of the kind that it says") {
+TEST_CASE("operators have the time and the kind that the hook gives") {
   const std::string priced =
       "{'kind': 'info', 'key': 'times', 'value': 'a100-40gb'}\n" + tensor(1, 4096, 64) +
       "{'kind': 'framework_op', 'name': 'aten::copy_', 'start': 10, 'end': 20, 'thread': 5, 'estimate': 7000, 'work': "

@@ -102,7 +102,7 @@ TEST_CASE("an address that is used again is another buffer") {
   CHECK(uses(trace, 1) == Lines{"touch 1 parameter"});
 }
 
-TEST_CASE("what a profiler says once for each context is one allocation") {
+TEST_CASE("an allocation that a profiler reports once for each context is one allocation") {
   const Trace trace = lowered(driver("alloc", 1, 4096, 100, 7) + driver("alloc", 1, 4096, 100, 7) +
                               driver("free", 5, 4096, 100, 8) + driver("free", 6, 4096, 100, 8));
   CHECK(program(trace) == Lines{"alloc 0", "free 0"});
@@ -145,7 +145,7 @@ TEST_CASE("a segment is known by its tensors also where two clocks put them a li
   CHECK(trace.buffer(BufferId{0}).size == 100_B);
 }
 
-TEST_CASE("what a framework says later about a tensor holds from its beginning") {
+TEST_CASE("facts that a framework tells later about a tensor hold from its beginning") {
   const Trace trace = lowered(tensor("alloc", 1, 4096, 100) + tensor("alloc", 2, 8192, 100) +
                               tensor("existing", 5, 8192, 100, "gradient") +
                               tensor("existing", 6, 512, 8, "parameter") + tensor("free_requested", 9, 4096, 100));
@@ -240,7 +240,7 @@ TEST_CASE("a framework's operators are the ops where nothing recorded launches")
   CHECK(trace.op(OpId{1}).duration == 5_ns);
 }
 
-TEST_CASE("what a graph's node uses, it uses at each launch of the graph") {
+TEST_CASE("a graph's node has its uses at each launch of the graph") {
   const auto node = [](int time, int start) {
     return fmt::format(
         "{{'kind': 'kernel', 'name': 'k', 'start': {}, 'end': {}, 'correlation': {}, 'graph': 3, 'graph_node': 99}}\n"
@@ -287,7 +287,7 @@ TEST_CASE("marks begin iterations, pushes and pops make phases and modules") {
   CHECK(summarize(trace).iterations == 2);
 }
 
-TEST_CASE("without marks, what the kernels repeat is the iteration") {
+TEST_CASE("without marks, the repetition of kernels gives the iterations") {
   std::string lines;
   for (int i = 0; i < 5; ++i)
     for (const int k : {1, 2, 3}) lines += kernel(fmt::format("k{}", k), 100 * i + 10 * k);

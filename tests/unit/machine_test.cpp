@@ -146,7 +146,7 @@ TEST_CASE("AutoSwap's machine and G10's copy as their papers assume: nothing dis
   }
 }
 
-TEST_CASE("what is optional in a machine file is read and written") {
+TEST_CASE("optional keys of a machine file are read and written") {
   const std::string text = with("\"source\"", R"("launch": "4us",
   "submit": "6us",
   "chunk": "8MiB",

@@ -56,7 +56,7 @@ Trace small_trace() {
 
 }  // namespace
 
-TEST_CASE("what does not fit beside an op is run again with what it was made from") {
+TEST_CASE("content that does not fit beside an op is recomputed with its inputs") {
   // Beside w, 160 B, b with its 100 B fits into 260 B and not into less. To have b again, a must be made again, too:
   // 3 us + 5 us for 100 B, so every byte too few is worth 80 ns at least.
   const Trace trace = small_trace();
@@ -108,7 +108,7 @@ TEST_CASE("an output of several is paid for once") {
   CHECK(plan_of(trace, Bytes{350}).bound == 0);
 }
 
-TEST_CASE("what cannot be run again must fit") {
+TEST_CASE("content that cannot be recomputed must fit") {
   // A parameter p of 100 B and a batch of 40 B from a source are read by the last op; between, one needs 200 B.
   TraceBuilder build;
   const BufferId p = build.existing({.size = Bytes{100}});
@@ -155,7 +155,7 @@ TEST_CASE("a version that is replaced in place may be kept or made again, and ta
   CHECK(RecomputeModel{trace, {}, StreamId{0}}.taken(1) == Bytes{100});
 }
 
-TEST_CASE("what runs again beside the busiest stream costs nothing") {
+TEST_CASE("recomputation on other streams than the busiest costs nothing") {
   // a, 100 B, is made in 3 us, perhaps on a second stream; beside w, 60 B of it do not fit.
   for (const bool apart : {false, true}) {
     TraceBuilder build;

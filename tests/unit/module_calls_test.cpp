@@ -62,7 +62,7 @@ TEST_CASE("the first module that runs again in backward is no further pass") {
         std::vector<std::string>{"b 2-4"});
 }
 
-TEST_CASE("what holds numbered modules only may be a list, which is never called, and is left out") {
+TEST_CASE("a module with only numbered modules may be a list, which is never called, and is left out") {
   CHECK(calls_in({{"h.0", kForward}, {"h.1.x", kForward}, {"h.1.y", kForward}, {"h.0", kBackward}}) ==
         std::vector<std::string>{"h.0 0-2", "h.1 2-6", "h.1.x 2-4", "h.1.y 4-6"});
 }

@@ -47,7 +47,7 @@ std::vector<std::uint32_t> first_dropped(Graph graph, const std::string& policy,
 
 }  // namespace
 
-TEST_CASE("what is used far away goes before what is cheap, if distance counts") {
+TEST_CASE("a version with a distant next use is evicted before a cheap one, if distance counts") {
   // At the squeeze, when the next read is 100 ns away for a and c and 1,105 ns for b, 1 ns more each:
   //   a 10 ns / (10 B * 101 ns) = 0.0099,  b 30 / (10 * 1,106) = 0.0027,  c 20 / (10 * 101) = 0.0198;
   //   without the distance a 1, b 3, c 2.
@@ -61,7 +61,7 @@ TEST_CASE("what is used far away goes before what is cheap, if distance counts")
   CHECK(first_dropped(graph, "next-use(distance=0)", 1) == std::vector{a.value()});
 }
 
-TEST_CASE("what is never read again goes before everything else") {
+TEST_CASE("a version that is never read again is evicted first") {
   Graph graph;
   const BufferId a = graph.make({}, 10_ns), b = graph.make({}, 10_ns), c = graph.make({}, 9'000_ns);
   graph.squeeze(10_B);

@@ -63,7 +63,7 @@ TEST_CASE("the optimum of recomputing a short chain is revolve's") {
           Nanos{(9 + 3 - slots) * 1000});
 }
 
-TEST_CASE("what existed before the step begins on the host where that is better") {
+TEST_CASE("versions from before the step begin on the host if that is better") {
   // w is read by the second op only, and a fills the memory during the first: w comes in while that runs, into the room
   // that the larger memory has, or after it. Begun on the device it would have to leave first.
   TraceBuilder build;

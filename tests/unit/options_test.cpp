@@ -38,7 +38,7 @@ TEST_CASE("the text of options names what differs from the defaults, in the orde
   CHECK(given({{"partition", "off"}, {"window", "4MiB"}, {"fit", "best"}}).text() == "window=4MiB,partition=off");
 }
 
-TEST_CASE("options refuse unknown names and values with what they expect") {
+TEST_CASE("options refuse unknown names and values, and say what they expect") {
   CHECK_THROWS_WITH(given({{"treshold", "1"}}),
                     "coop: unknown option 'treshold', did you mean 'threshold'? (tidepool policies coop lists them)");
   CHECK_THROWS_WITH(given({{"colour", "1"}}), "coop: unknown option 'colour' (tidepool policies coop lists them)");

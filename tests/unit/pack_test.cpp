@@ -28,7 +28,7 @@ Trace holed() {
 
 }  // namespace
 
-TEST_CASE("a hole that is too small costs what stays in it") {
+TEST_CASE("a hole that is too small costs the memory that stays in it") {
   const Packing packing = pack_with(holed(), "best-fit");
   CHECK(packing.outcome == Outcome::kOk);
   CHECK(packing.buffers == 4);
@@ -50,14 +50,14 @@ TEST_CASE("a height that is the load is optimal, unless the pool only counts") {
   CHECK_FALSE(pack_with(trace, "ideal").optimal());
 }
 
-TEST_CASE("what finds no place is named, with the largest hole") {
+TEST_CASE("a request without a place is named, with the largest hole") {
   const Packing packing = pack_with(holed(), "best-fit", 6_KiB);
   CHECK(packing.outcome == Outcome::kOutOfMemory);
   CHECK(packing.message == "buffer 3 of 3072 B finds no place; the largest hole has 2048 B");
   CHECK(pack_with(holed(), "best-fit", 7_KiB).outcome == Outcome::kOk);
 }
 
-TEST_CASE("the height of a pool with segments is what it has reserved") {
+TEST_CASE("the height of a pool with segments is its reserved memory") {
   CHECK(pack_with(holed(), "pytorch").height == 2_MiB);
   CHECK(pack_with(holed(), "cnmem").height == 256_MiB);
 }

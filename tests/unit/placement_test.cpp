@@ -38,7 +38,7 @@ TEST_CASE("a limit that was too low rises to halfway below the lowest that was t
   CHECK_FALSE(limits.done());
 }
 
-TEST_CASE("what lies above the capacity counts as if it were copied out and back twice") {
+TEST_CASE("bytes above the capacity count as if they were copied out and back twice") {
   RunSpec spec{.pool = "best-fit", .policy = "none", .capacity = 1'000_B};
   spec.machine.h2d.rate = BytesPerSecond{1'000'000'000};  // 1 B/ns
   spec.machine.d2h.rate = BytesPerSecond{500'000'000};

@@ -73,7 +73,7 @@ constexpr std::size_t kChunk = sizeof(raw::ChunkHeader) + sizeof(raw::Head) + si
 
 }  // namespace
 
-TEST_CASE("what a raw writer was given is what a reader finds") {
+TEST_CASE("a reader finds the records that a raw writer was given") {
   for (const raw::Pack pack : {raw::Pack{nullptr}, raw::Pack{raw::zstd_pack}}) {
     const ScratchFile file;
     raw::Writer writer;
@@ -155,7 +155,7 @@ TEST_CASE("a killed job leaves all that was flushed") {
   CHECK(log.header.closed == 0);
 }
 
-TEST_CASE("what a raw writer has comes to the disk without being asked") {
+TEST_CASE("a raw writer's records come to the disk without a flush") {
   const ScratchFile file;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header(), {.flush_after_ms = 1}) == 0);

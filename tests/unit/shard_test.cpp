@@ -116,7 +116,7 @@ TEST_CASE("runs of two versions are merged only if that is wanted") {
   CHECK(merge(std::vector{a, b}, into, true).added == 2 * kRuns);
 }
 
-TEST_CASE("what is no shard is refused") {
+TEST_CASE("a text that is no shard is refused") {
   for (const char* text : {"0/0", "4/3", "0/3", "-1/3", "1/", "/2", "1", "", "1/2/3", "a/b", "1/100001", "1 /2"}) {
     INFO(text);
     CHECK(

@@ -68,7 +68,7 @@ TEST_CASE("a first step of which most is different is left out") {
   CHECK(find(first + times(3, kAccumulated)).size() == 3);
 }
 
-TEST_CASE("what never repeats, or runs once, has no steps") {
+TEST_CASE("a program that never repeats, or runs once, has no steps") {
   CHECK(find("").empty());
   CHECK(find("a").empty());
   CHECK(find("aaaaaaaa").empty());

@@ -56,7 +56,7 @@ RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string&
 
 }  // namespace
 
-TEST_CASE("what the host has no room for goes to storage, in queues of its own") {
+TEST_CASE("versions that do not fit on the host go to storage, in queues of their own") {
   const Example example;
   const auto run = [&](Bytes host) { return replay(example.trace, on(tiers(host, 2000_B)), example.plan()); };
   // Both to the host: a is back when b has left.

@@ -72,7 +72,7 @@ bool registers(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("each part includes only what it may see") {
+TEST_CASE("each part includes only headers that it may include") {
   const std::map<std::string, std::set<std::string>> may_see{
       {"traces", {"traces"}},
       {"simulator", {"traces", "simulator"}},

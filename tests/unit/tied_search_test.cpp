@@ -173,7 +173,7 @@ TEST_CASE("as many plans are tried whatever the depth, none of them twice") {
   }
 }
 
-TEST_CASE("what is hopeless is not judged, and does not keep a search from ending") {
+TEST_CASE("hopeless plans are not judged, and do not keep a search from ending") {
   const Trace trace = gpt(6);
   for (const std::size_t most : {0u, 10u}) {
     INFO(most);

@@ -148,7 +148,7 @@ TEST_CASE("what was there before the events of a snapshot is born before") {
   CHECK(trace.ideal_peak() == 1000_B);
 }
 
-TEST_CASE("what a snapshot has lost is counted") {
+TEST_CASE("events that a snapshot has lost are counted") {
   const Trace trace =
       trace_of(Pickled::list({}),
                Pickled::list({Pickled::list({event("alloc", 1, 10), event("free_completed", 1, 10),

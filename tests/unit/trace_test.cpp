@@ -36,7 +36,7 @@ TEST_CASE("the ideal peak counts what is live at once, and views for nothing") {
   CHECK(trace.outputs().size() == 3);  // weight, b and c are still allocated
 }
 
-TEST_CASE("what could not have happened is refused with the records that say so") {
+TEST_CASE("impossible events are refused with their records") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1_B});
   build.free(a);
@@ -59,7 +59,7 @@ TEST_CASE("what could not have happened is refused with the records that say so"
   CHECK_THROWS_WITH(Trace{data}, "version 0: its parent 0 does not come before it");
 }
 
-TEST_CASE("what a reader of a trace may rely on is checked") {
+TEST_CASE("the promises of a trace to its readers are checked") {
   TraceBuilder build;
   const BufferId a = build.existing({.size = 1_B});
   build.run({}, {{a, Access::kReadWrite}});

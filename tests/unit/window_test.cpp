@@ -33,7 +33,7 @@ TEST_CASE("a window spans free memory and what may go, and ends as soon as it fi
   CHECK(windows({held_of(4, 1), free_of(2), held_of(4, 2)}, 11).empty());
 }
 
-TEST_CASE("a window does not span what must stay") {
+TEST_CASE("a window does not contain versions that must stay") {
   CHECK(windows({held_of(4, 1), fixed_of(1), held_of(4, 2), held_of(4, 3)}, 8) == std::vector<Found>{{2, 4, 5}});
   CHECK(windows({held_of(4, 1), fixed_of(1), held_of(4, 2)}, 5).empty());
 }
