@@ -4,9 +4,9 @@
     notebooks/coop_claims.py traces/samples/*.tide
 
 Claims (Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023): up to half the memory at the same overhead, less
-fragmentation, and a search that visits each buffer once. DTR is h_DTR and DTE the MegTaiChi heuristic, both on best fit.
-Coop is the sliding window, on best fit and on a pool with cheap tensors at the other end (two-ended). The third part of
-Coop, recomputable in-place, is in all of them, because recorded steps update parameters in place.
+fragmentation, and a search that visits each buffer once. DTR is h_DTR and DTE the MegTaiChi heuristic, both on best
+fit. Coop is the sliding window, on best fit and on a pool with cheap tensors at the other end (two-ended). The third
+part of Coop, recomputable in-place, is in all of them, because recorded steps update parameters in place.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def print_memory(runs):
 
 
 def print_search(runs):
-    """Fragmentation and search at capacities at which all policies evict and all runs succeed; returns means by name."""
+    """Fragmentation and search at capacities where all policies evict and all runs succeed; returns means by name."""
     names = list(CANDIDATES.values())
     print("\nwhere all four evict and end well: memory free at an evicting allocation, costs evaluated and time for one")
     print(f"{'':14}{'points':>7}" + "".join(f"{name:>28}" for name in names))

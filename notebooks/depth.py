@@ -4,8 +4,8 @@
     notebooks/depth.py -o depth.svg
 
 Makes synthetic steps of GPT- and ResNet-like models of growing depth (tidepool make), plans each at one capacity, and
-prints search time, overhead and gap to the best bound. Overhead and gap are those of the plan that is found. Search time
-includes planning and the run: the wall time times the share of a core that the command got, the least of a few
+prints search time, overhead and gap to the best bound. Overhead and gap are those of the plan that is found. Search
+time includes planning and the run: the wall time times the share of a core that the command got, the least of a few
 repetitions.
 
 The last two lines of a model show how search time grows with the number of ops, in total and for each plan that was

@@ -3,19 +3,20 @@
 
     gpt_iteration.py ROWS.csv ALL_REDUCE.csv.gz [--seed N] [--check OTHER.csv] [--worst N] [--constants]
 
-ROWS.csv has the columns of vTrain's ground_truth_single.csv: gpus, global_batch, micro_batch, hidden, heads, layers, seq,
-tp, dp, pp, iter_ms. A tenth of its rows, drawn with --seed, calibrates the constants of the model; the error is that of the
-other rows (and of all rows of --check, which calibrate nothing). ALL_REDUCE.csv.gz has measured all-reduces: gpu, n_gpus,
-size_bytes, time_in_place_ns.
+ROWS.csv has the columns of vTrain's ground_truth_single.csv: gpus, global_batch, micro_batch, hidden, heads, layers,
+seq, tp, dp, pp, iter_ms. A tenth of its rows, drawn with --seed, calibrates the constants of the model; the error is
+that of the other rows (and of all rows of --check, which calibrate nothing). ALL_REDUCE.csv.gz has measured
+all-reduces: gpu, n_gpus, size_bytes, time_in_place_ns.
 
 The model: Megatron's GPT in fp16 with activation checkpointing of every layer, tensor parallelism, pipeline parallelism
-with the 1F1B schedule, data parallelism. The time of a layer is the host's time to launch it or the GPU's time to run it,
-whichever is longer.
+with the 1F1B schedule, data parallelism. The time of a layer is the host's time to launch it or the GPU's time to run
+it, whichever is longer.
 
-  host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), a third
-         one for each further rank of the tensor-parallel group, and a fourth one without Megatron's fused softmax. That
-         one needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and softmax are separate
-         kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random states, and the host waits
+  host   a constant for the forward and one for the backward pass of a layer (which runs the forward pass again), a
+         third one for each further rank of the tensor-parallel group, and a fourth one without Megatron's fused
+         softmax. That one needs a multiple of 4 matrices (micro_batch * heads / tp); otherwise scale, mask and softmax
+         are separate kernels. A GPU-bound backward pass takes a further constant: checkpointing saves random states,
+         and the host waits
   GEMM   tiles of 128 x 128 in whole waves over 108 multiprocessors, at a constant share of 312 TFLOP/s. The calibrated
          share is near 1, since real kernels waste less of the last wave than this model
   other  bytes at a constant share of 1555 GB/s (elementwise, softmax, layer norm, optimizer)
@@ -62,7 +63,7 @@ def read_rows(path):
 
 
 class AllReduce:
-    """Measured times, interpolated between two sizes. Below the smallest size its time; above the largest in proportion."""
+    """Measured times, interpolated between sizes; below the smallest size its time, above the largest proportional."""
 
     def __init__(self, path, gpu):
         self.tables = collections.defaultdict(lambda: ([], []))

@@ -3,10 +3,10 @@
 
     notebooks/hybrid_gap.py traces/samples/*.tide -o gap.svg
 
-Prints, for each point, the overhead of every policy, our gap to the best certified bound for the same kinds of actions, and
-our search time. Then it lists the points at which our planner is slower than another policy or has a gap over 2 %, with the
-causes. The gap is (time - bound) / (time of the step without limit); a part of it is the looseness of the bound. Needs
-matplotlib for -o.
+Prints, for each point, the overhead of every policy, our gap to the best certified bound for the same kinds of actions,
+and our search time. Then it lists the points at which our planner is slower than another policy or has a gap over 2 %,
+with the causes. The gap is (time - bound) / (time of the step without limit); a part of it is the looseness of the
+bound. Needs matplotlib for -o.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def sweep(arguments, pool, policies):
 
 
 def best_bounds(arguments, ours, points):
-    """By point: the best bound of `tidepool bound`. The bounds in result rows are only those found within milliseconds."""
+    """By point: the best bound of `tidepool bound`. Result rows only have bounds that take milliseconds."""
     steady = {point[0] for point, rows in points.items() if any(row["steady"] for row in rows.values())}
     allowed = re.search(r"\bwith=([a-z+]+)", ours)
     names = trace_names(arguments.traces)

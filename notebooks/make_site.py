@@ -112,7 +112,7 @@ def gather(folder, program):
 
 
 def index_as_script(site):
-    """Makes the search index a script: a page opened as a file may load scripts, but not the JSON that mkdocs writes."""
+    """Makes the search index a script: a page opened as a file may load scripts, but not mkdocs' JSON."""
     index = site / "search" / "search_index.json"
     (site / "search" / "pages.js").write_text(f"const searchPages = {index.read_text()};\n")
 

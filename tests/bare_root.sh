@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A newcomer's path on a machine that has nothing: makes a bare Debian 12 beside this system, clones this repository into
-# it and runs there, as they stand, the commands that the README marks with "tests/bare_root.sh runs": the set-up with the
-# demo, and from the clone to the frontier of a script of the user's own. Then looks at what came out.
-#   tests/bare_root.sh [FOLDER]     FOLDER: where the root is made, and stays; otherwise a temporary one that goes if all
-#                                   is well
-# What is committed is cloned. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root, debootstrap and
-# the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
+# The README's commands on a bare machine: makes a bare Debian 12 beside this system, clones this repository into it and
+# runs there, unchanged, the commands that the README marks with "tests/bare_root.sh runs": the set-up with the demo,
+# and all steps from the clone to the frontier of a user's script. Then checks the results.
+#   tests/bare_root.sh [FOLDER]     FOLDER: the root is made there, and stays; otherwise in a temporary folder, which is
+#                                   removed if all is well
+# The clone has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root,
+# debootstrap and the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
 #   MIRROR       of Debian 12's packages; from this machine's apt if it is a Debian 12 too
 #   TORCH        what pip is asked for, with options; "torch numpy" unless given (wheels for CPUs alone are a tenth as large)
 set -euo pipefail

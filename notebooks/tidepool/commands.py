@@ -78,8 +78,8 @@ def fit(job: Trace | str | os.PathLike, device: str, **options) -> dict:
     """Whether a recorded step, or a memory snapshot of PyTorch, fits a device.
 
     The keys of `tidepool fit --json`: fits, predicted_bytes, low_bytes, high_bytes, margin_bytes, peak_at, ...;
-    `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit. Options:
-    pool, show.
+    `holders` is a table of module, kind and bytes, the largest first; `advice` is there if the job does not fit.
+    Options: pool, show.
     """
     answer, = answers("fit", path_of(job), device=device, **options)
     return answer | {"holders": pandas.DataFrame(answer["holders"])}
@@ -99,7 +99,8 @@ def advise(trace: Trace | str | os.PathLike, capacity, **options) -> pandas.Data
     """Changes of the script with which a step fits a capacity, the best first: one row for each.
 
     Columns: kind, modules, code, fits, peak_bytes, overhead_ratio, bound_ns, gap, and where a kind has them operators,
-    copied_bytes and reserved_bytes; attrs has capacity_bytes, base_peak_bytes and notes. Options: machine, pool, kinds, plans.
+    copied_bytes and reserved_bytes; attrs has capacity_bytes, base_peak_bytes and notes. Options: machine, pool, kinds,
+    plans.
     """
     answer, = answers("advise", path_of(trace), capacity=capacity, **options)
     changes = pandas.DataFrame(answer["changes"])

@@ -9,7 +9,7 @@ GIB = 2**30
 
 
 def label_lines(axes, size: float = 8):
-    """Writes each line's name to the left of its first point, in its colour. Names that would overlap are moved down."""
+    """Writes each line's name to the left of its first point, in its colour. Overlapping names are moved down."""
     left, right = axes.dataLim.intervalx
     axes.set_xlim(left - 0.33 * (right - left), right + 0.04 * (right - left))
     axes.figure.canvas.draw()  # positions of points are known after drawing

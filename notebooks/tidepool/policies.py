@@ -26,8 +26,8 @@ from tidepool.traces import Trace
 
 
 class Policy:
-    """Base class of policies, which decide what is kept, swapped or recomputed. Define any of these methods (a method that
-    is not defined takes no time):
+    """Base class of policies, which decide what is kept, swapped or recomputed. Define any of these methods (a method
+    that is not defined takes no time):
 
         start(view)                  a step begins
         make_room(view, request)     `request.size` bytes do not fit; asked again while they still do not
@@ -81,9 +81,9 @@ def policies() -> pandas.DataFrame:
 
 def check(policy: str, traces: Iterable[Trace], pool: str = "best-fit,pytorch,ideal",
           capacity: str = "0.3x,0.5x,0.7x,0.9x,1.1x", **run) -> int:
-    """Checks that a policy keeps the contract of all policies. Two runs are equal. A replay of the plan has the same times
-    and counts. The footprint is within the capacity. On real bytes, every read finds the expected content. The time is not
-    below the lower bound.
+    """Checks that a policy keeps the contract of all policies. Two runs are equal. A replay of the plan has the same
+    times and counts. The footprint is within the capacity. On real bytes, every read finds the expected content. The
+    time is not below the lower bound.
 
     Returns the number of runs. Raises AssertionError with every run that violates the contract, and the violation.
     """

@@ -31,7 +31,7 @@ def flat(row: dict) -> dict:
 
 
 def axes(given: dict) -> dict[str, str]:
-    """Arguments as texts of the command line: lists become comma-separated texts, capacities in bytes get their unit."""
+    """Arguments as texts of the command line: lists become comma-separated, capacities in bytes get their unit."""
     known = ("pool", "policy", "capacity", "machine", "seed", "assume", "overhead_limit", "iterations", "first")
     for name in given:
         if name not in known:
@@ -64,8 +64,8 @@ def simulate(trace: Trace | str | os.PathLike, plan_out: str | os.PathLike | Non
 
 def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trace,
           output: str | os.PathLike | None = None, threads: int | None = None, **run) -> pandas.DataFrame:
-    """Runs every combination of the options for every trace, on all cores. `output` is the database of results: runs in it
-    are not repeated. An interrupted sweep is continued by the same call or, if no policy in Python is registered, by
+    """Runs every combination of the options for every trace, on all cores. `output` is the database of results: runs in
+    it are not repeated. An interrupted sweep is continued by the same call or, if no policy in Python is registered, by
     `tidepool resume`. Returns read_results(output).
     """
     if isinstance(traces, (str, os.PathLike, Trace)):
@@ -79,7 +79,8 @@ def sweep(traces: Iterable[str | os.PathLike | Trace] | str | os.PathLike | Trac
 
 
 def read_results(path: str | os.PathLike, table: str = "runs") -> pandas.DataFrame:
-    """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ... (simulator/sweep/DATABASE.md)."""
+    """A table or view of a database of results: runs, frontier, best_policy, gap_to_bound, ...
+    (simulator/sweep/DATABASE.md)."""
     with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
         known = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         if table not in known:

@@ -19,7 +19,8 @@ std::int64_t random_byte() {
   return static_cast<std::int64_t>((std::uint64_t{random()} << 32 | random()) >> 2);
 }
 
-/// Asks for a lock that belongs to the open file, not to the process, or for one that is in its way. @param bytes  0: all
+/// Asks for a lock that belongs to the open file, not to the process, or for one that is in its way. @param bytes  0:
+/// all
 int lock(int file, int command, std::int64_t first, std::int64_t bytes, struct flock& range) {
   range = {};
   range.l_type = F_WRLCK;

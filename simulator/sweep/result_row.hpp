@@ -68,8 +68,8 @@ std::string content_key(std::string_view text);
 std::string run_key(const Trace& trace, const RunSpec& spec);
 
 /// The row of a run. If the run ended early, clocks and counts are those up to its end; if it failed, there are none.
-/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists has a kind and
-///               no time
+/// @param bound  a bound that holds for the run, if one is known; a bound that proves that no plan exists has a kind
+///               and no time
 Row make_row(const NamedTrace& trace, Bytes ideal_peak, const RunSpec& spec, const Result& result,
              const std::optional<Bound>& bound);
 

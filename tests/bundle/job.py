@@ -1,4 +1,4 @@
-"""Eight steps of a small network. At the end, everything of Tidepool's in this process must be in the folder that is given."""
+"""Eight steps of a small network. At the end, all modules of Tidepool in this process must be in the given folder."""
 
 import ctypes
 import os

@@ -53,7 +53,8 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(info.at("kind_bytes").at("parameter") > 0);
   CHECK(info.at("iterations") == 2);  // of three steps the first one makes the optimizer's state
 
-  // Without --kernels the trace has the steps that the hook recorded, by operators, and each tensor is as large as its storage.
+  // Without --kernels the trace has the steps that the hook recorded, by operators, and each tensor is as large as its
+  // storage.
   REQUIRE(run_program({"import", folder.file("run.raw"), "-o", folder.file("steps.tide")}).code == 0);
   const Json steps = Json::parse(run_program({"info", folder.file("steps.tide"), "--json"}).out);
   CHECK(steps.at("iterations") == 2);

@@ -2,9 +2,9 @@
 """Checks the documents: every link leads somewhere, every command that a guide shows does what it should.
 
 Commands are the lines of ```sh blocks. Those of one document run one after the other, in a folder of their own that has
-the repository's traces/ and notebooks/, with the built program as `tidepool`. A block that cannot run here has a comment
-above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a document in
-one interpreter, in that folder.
+the repository's traces/ and notebooks/, with the built program as `tidepool`. A block that cannot run here has a
+comment above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a
+document in one interpreter, in that folder.
 
     documents_test.py --program build/tidepool [--package build/python] [links|commands] [DOCUMENT...]
 """

@@ -1,4 +1,4 @@
-"""Three steps of a stack of blocks: blocks.py DEVICE [CHANGE]. Prints the gradients' sum of squares, and on CUDA the peak."""
+"""Three steps of a stack of blocks: blocks.py DEVICE [CHANGE]. Prints the gradients' squares, on CUDA also the peak."""
 import runpy
 import sys
 

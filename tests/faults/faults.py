@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Calls of the C library that fail, one in each run of a command: none may crash it, lose its message or leave half a file.
+"""Calls of the C library that fail, one in each run of a command: none may crash the command or leave half a file.
 
-Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of the
-command (or stdout, where that is what could not be written). A file that it writes is then as it was, and not there if it was
-not; a database of results holds whole runs, and the same command goes on from them to the same results.
+Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of
+the command (or stdout, where that is what could not be written). A file that it writes is then as it was, and not there
+if it was not; a database of results holds whole runs, and the same command goes on from them to the same results.
 
     faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [COMMAND...]
 
---points: at most so many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON object:
-runs, findings, and what was left out.
+--points: at most so many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON
+object: runs, findings, and what was left out.
 """
 import argparse
 import json

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs one fuzz target for some seconds: tests/fuzz/run.sh NAME SECONDS [JOBS]
-# NAME is the name of a file in this folder, as in jsonl. The corpus is kept in build-fuzz/corpus/NAME and begins with the
-# committed inputs in tests/fuzz/corpus/NAME and the samples that fit. Findings are written to build-fuzz/findings/NAME.
+# NAME is the name of a file in this folder, as in jsonl. The corpus is kept in build-fuzz/corpus/NAME and begins with
+# the committed inputs in tests/fuzz/corpus/NAME and the samples that fit. Findings are written to
+# build-fuzz/findings/NAME.
 set -eu
 name=$1 seconds=$2 jobs=${3:-1}
 cd "$(dirname "$0")/../.."

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Fetches the public real inputs of the tests: files of other people's repositories, each at a fixed commit.
 
-    tests/inputs/fetch.py                         into the folder that the tests read: $TIDEPOOL_SHARED or ../shared/data
+    tests/inputs/fetch.py                         into the tests' folder: $TIDEPOOL_SHARED or ../shared/data
     tests/inputs/fetch.py --to FOLDER             into another folder
     tests/inputs/fetch.py --from FOLDER           from clones in FOLDER/OWNER/NAME instead of GitHub
 
-The manifest names repository, commit, path and the SHA-256 of the content without compression. A file is written only if
-its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests, pass none of them on.
-Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
+The manifest names repository, commit, path and the SHA-256 of the content without compression. A file is written only
+if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests, pass none of
+them on. Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
 """
 import argparse
 import fnmatch

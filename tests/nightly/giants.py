@@ -3,9 +3,10 @@
 
     giants.py --program build/tidepool [--events 10000000] [--snapshot-gb 5]
 
-It writes an allocator log of so many events (RMM's CSV) and a memory snapshot of PyTorch of so many gigabytes (a pickle, with
-the frames of each call), both seeded, and imports them and what comes of that. A limit is missed where a command takes more
-memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs, findings, and what each took.
+It writes an allocator log of so many events (RMM's CSV) and a memory snapshot of PyTorch of so many gigabytes (a
+pickle, with the frames of each call), both seeded, and imports them and what comes of that. A limit is missed where a
+command takes more memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs,
+findings, and what each took.
 """
 import argparse
 import json

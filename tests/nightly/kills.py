@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Sweeps that are killed (SIGKILL) at random moments: what they leave goes on to the results of a sweep that was left alone.
+"""Sweeps that are killed (SIGKILL) at random moments: continued, they must give the results of an undisturbed sweep.
 
     kills.py --program build/tidepool [--kills 200] [--seed 1]
 
-Each trial begins a sweep into a new database, kills it at a moment drawn at random from the time that a whole one takes, runs
-the same command to its end, and compares with the undisturbed one. The last line is a JSON object: runs and findings.
+Each trial begins a sweep into a new database, kills it at a moment drawn at random from the time that a whole one
+takes, runs the same command to its end, and compares with the undisturbed one. The last line is a JSON object: runs and
+findings.
 """
 import argparse
 import json

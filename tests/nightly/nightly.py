@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs what takes hours, part by part, and writes a page of what came of it.
 
-    tests/nightly.sh [PART...] [--minutes 20] [--points 200] [--kills 200] [--steps 200000] [--events 10000000] [--snapshot-gb 5]
+    tests/nightly.sh [PART...] [--minutes 20] [--points 200] [--kills 200] [--steps 200000] [--events 10000000]
+                     [--snapshot-gb 5]
 
 Parts run in the order in which they are named, or else all: `fuzz` is every fuzz target, `fuzz:NAME` one; `faults` and
-`faults:COMMAND` likewise. A part that has ended for this commit and these options is not run again, so the same command goes on
-where it was interrupted; with changes that are not committed nothing is kept. Logs and results are in build-nightly/COMMIT.
+`faults:COMMAND` likewise. A part that has ended for this commit and these options is not run again, so the same command
+goes on where it was interrupted; with changes that are not committed nothing is kept. Logs and results are in
+build-nightly/COMMIT.
 """
 import argparse
 import json

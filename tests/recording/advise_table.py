@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Advised against recorded peaks: whether a script that is changed as `tidepool advise` says peaks where it says.
 
-    PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--kinds checkpoint,...] [--all]
-                                           [--device NAME] [--keep FOLDER]
+    PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--kinds checkpoint,...]
+                                           [--all] [--device NAME] [--keep FOLDER]
 
 Each model's training script is recorded dry and advised for each capacity. The code of the first change of each kind (with
 --all, of every one) is applied to the same model, the script is recorded again, and PyTorch's own peak

@@ -1,7 +1,7 @@
 """The training programs behind published tables of measured memory, each made from a row of its table.
 
-`TABLES` has them by the name of the table's file: which rows count, what a row is called, and its program, which runs as far as
-the memory of the device goes: a few steps of those that were measured.
+`TABLES` has them by the name of the table's file: which rows count, what a row is called, and its program, which runs
+as far as the memory of the device goes: a few steps of those that were measured.
 """
 import dataclasses
 import typing
@@ -106,7 +106,7 @@ def train_timm(row):
     import torch
 
     model = image_model(torch, row["model"])
-    side = model.default_cfg["input_size"][1]  # as FakeTensor's estimates in the table: at 224 those of darknet53 are too large
+    side = model.default_cfg["input_size"][1]  # not 224: the table estimates less for darknet53
     train_images(torch, model, int(row["batch"]), side, torch.optim.Adam(model.parameters()))
 
 

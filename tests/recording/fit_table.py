@@ -3,13 +3,14 @@
 
     PYTHON tests/recording/fit_table.py mlp_step2.csv.gz [--every 40] [--device a100-40gb] [--keep FOLDER]
 
-A table has a row for each training run: its program, in a few words, and the most memory of the device that nvidia-smi showed
-(GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken. Its training program is made from the
-row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator reserves. On the rows
-of even index the constant is fitted: the median of measured - reserved. On the others the prediction, reserved + constant, is
-compared with what was measured. A job that is called fitting and does not fit: predicted to take no more than a device has,
-measured to take more, for devices of each of --sizes. PYTHON has PyTorch for CUDA, and timm for the tables of images; no GPU
-is needed. FOLDER keeps the recordings, and those in it are used again.
+A table has a row for each training run: its program, in a few words, and the most memory of the device that nvidia-smi
+showed (GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken. Its training program is
+made from the row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator
+reserves. On the rows of even index the constant is fitted: the median of measured - reserved. On the others the
+prediction, reserved + constant, is compared with what was measured. A job that is called fitting and does not fit:
+predicted to take no more than a device has, measured to take more, for devices of each of --sizes. PYTHON has PyTorch
+for CUDA, and timm for the tables of images; no GPU is needed. FOLDER keeps the recordings, and those in it are used
+again.
 """
 import argparse
 import csv

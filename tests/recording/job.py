@@ -1,5 +1,5 @@
-"""A small training script with the ways of real ones, one at a time: job.py VARIANT [PORT]. Prints each step's loss with
-all its bits, and that of an evaluation after each epoch."""
+"""A small training script with the ways of real ones, one at a time: job.py VARIANT [PORT]. Prints each step's loss
+with all its bits, and that of an evaluation after each epoch."""
 
 import os
 import resource

@@ -1,7 +1,8 @@
 """Six small training jobs with ordinary loops: models.py MODEL [--device cpu|cuda] [--fake TRACE].
 
-With --fake the step is recorded with fake tensors, and the trace is written. No dropout, attention without a fused kernel and
-the optimizers' foreach form: on the CPU PyTorch has other forms of all three than on a GPU, with other buffers."""
+With --fake the step is recorded with fake tensors, and the trace is written. No dropout, attention without a fused
+kernel and the optimizers' foreach form: on the CPU PyTorch has other forms of all three than on a GPU, with other
+buffers."""
 
 import argparse
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Three recordings of one job beside each other: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
+"""Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
 
-Of each model of models.py: buffers and ideal peak of one step, and how far the recordings' overheads of one policy are apart
-at 0.6 and 0.8 of their peak, at most. All are priced for one device. Needs a PyTorch for CUDA, torchvision, transformers and
-peft; no GPU.
+Of each model of models.py: buffers and ideal peak of one step, and how far the recordings' overheads of one policy are
+apart at 0.6 and 0.8 of their peak, at most. All are priced for one device. Needs a PyTorch for CUDA, torchvision,
+transformers and peft; no GPU.
 
     tests/recording/recordings_table.py [--program build/tidepool] [--policies dtr,lru-swap] [MODEL...]
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How far the roofline of tidepool_torch is from measured times: Kineto profiles with shapes, class of operators by class.
+"""Compares the roofline of tidepool_torch with measured times: Kineto profiles with shapes, by class of operators.
 
-Of each profile: kernels' time of the operators that the model covers, the model's time, and their ratio in all and by class.
-The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its table of devices); no GPU.
+Of each profile: kernels' time of the operators that the model covers, the model's time, and their ratio in all and by
+class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its table of
+devices); no GPU.
 
     tests/recording/times_table.py CALIBRATE.json.gz:v100 CHECK.json.gz:a100-40gb ...
 """

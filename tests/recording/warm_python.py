@@ -1,8 +1,9 @@
 """Python programs that begin with PyTorch loaded: importing it takes longer than all that a test's job does.
 
-`Server` starts a process that has imported torch. `Server.command(script, *arguments)` is a command that runs a script in a
-fork of it, with the environment, the working directory and the streams of that command, and ends as the script ends. Where
-the environment asks for Tidepool's hooks, they are loaded as Python's start would have loaded them after the import of torch.
+`Server` starts a process that has imported torch. `Server.command(script, *arguments)` is a command that runs a script
+in a fork of it, with the environment, the working directory and the streams of that command, and ends as the script
+ends. Where the environment asks for Tidepool's hooks, they are loaded as Python's start would have loaded them after
+the import of torch.
 """
 
 import array
@@ -125,8 +126,8 @@ def hook():
 
 
 def main(script):
-    """Runs the script as a main program, up to the functions that Python calls at its end: what comes then, taking all of
-    PyTorch apart, is slow in a fork. Returns its status."""
+    """Runs the script as a main program, up to the functions that Python calls at its end: what comes then, taking all
+    of PyTorch apart, is slow in a fork. Returns its status."""
     status = 0
     try:
         runpy.run_path(script, run_name="__main__")

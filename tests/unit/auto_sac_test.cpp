@@ -50,8 +50,8 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
 
 TEST_CASE("modules are given up as far as the budget asks, and not one byte below what is possible") {
   const Model model;
-  // The backward of block.1 begins with 340 of activations, makes 160 and has 5 of parameters. Of 1024 bytes that block.0
-  // makes, 864 would not be saved without checkpointing: so much has to go before anything is gained.
+  // The backward of block.1 begins with 340 of activations, makes 160 and has 5 of parameters. Of 1024 bytes that
+  // block.0 makes, 864 would not be saved without checkpointing: so much has to go before anything is gained.
   CHECK(choose_modules(model.stats, 505_B, 1)->modules.empty());
   const std::optional<ModuleChoice> little = choose_modules(model.stats, 504_B, 1);
   REQUIRE(little);
@@ -63,7 +63,7 @@ TEST_CASE("modules are given up as far as the budget asks, and not one byte belo
   REQUIRE(all);
   CHECK(all->modules[0].given_up == Approx(1));
   CHECK(all->peak == 345_B);
-  // Curve (0, 0), (1/2, 1/3), (1, 1), each with the time of the next and 0.01 further right: slope 4/3, and 1/3 at 0.01.
+  // Curve (0, 0), (1/2, 1/3), (1, 1), each with the time of the next, shifted right by 0.01: slope 4/3, 1/3 at 0.01.
   CHECK(all->recompute == Nanos{49'600});
   CHECK_FALSE(choose_modules(model.stats, 344_B, 1));
 }

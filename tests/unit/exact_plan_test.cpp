@@ -115,8 +115,8 @@ TEST_CASE("a whole plan that cannot be carried out ends the run with the reason"
 }
 
 TEST_CASE("planners follow the best plan of a tiny step, alone and repeated") {
-  // b begins when w has left. Alone the step begins with w on the host, 1000 + 100 + 1000 + 300, or on the device, where
-  // it must be again in the end: 100 + 1000 + 300 + 1000. Repeated, w leaves and comes back once an iteration.
+  // b begins when w has left. Alone the step begins with w on the host, 1000 + 100 + 1000 + 300, or on the device,
+  // where it must be again in the end: 100 + 1000 + 300 + 1000. Repeated, w leaves and comes back once an iteration.
   const Trace trace = updated_weight();
   for (const char* pool : {"ideal", "best-fit"})
     for (const char* policy : {"tide", "tide(with=swap)"}) {

@@ -178,8 +178,8 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
 }
 
 TEST_CASE("updates as soon as a gradient is there let it go before the next one") {
-  // Three weights of 10 and what backward passes on (10); activations of 40; gradients of 50, which as recorded all live
-  // until the updates at the end.
+  // Three weights of 10 and what backward passes on (10); activations of 40; gradients of 50, which as recorded all
+  // live until the updates at the end.
   TraceBuilder build;
   const Op forward{.name = build.text("forward")}, backward{.name = build.text("backward")};
   const BufferId passed_on = build.existing({.size = 10_B});

@@ -67,8 +67,9 @@ TEST_CASE("waits are told by who waited and by whom") {
 }
 
 TEST_CASE("what the host launches after a wait moves with the end of the collective") {
-  // As recorded, the collective ended at 25 us, the host went on at 27 us and launched a kernel at 30 us, 6 us before it
-  // ran. Rank 1 arrives at 8 us and the collective takes 5 us: it ends at 13, the host goes on at 15, launches at 18.
+  // As recorded, the collective ended at 25 us, the host went on at 27 us and launched a kernel at 30 us, 6 us before
+  // it ran. Rank 1 arrives at 8 us and the collective takes 5 us: it ends at 13, the host goes on at 15 and launches at
+  // 18.
   TraceBuilder build;
   build.run({.kind = OpKind::kCollective, .start = 5_us, .launch = 0_us, .duration = 20_us}, {});
   build.run({.kind = OpKind::kHostWait, .start = 25_us, .launch = 1_us, .duration = 2_us}, {});

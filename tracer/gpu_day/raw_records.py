@@ -18,7 +18,7 @@ _TYPES = {kind: namedtuple(name, fields) for kind, (name, fields, _) in _FORMS.i
 
 
 def read(path):
-    """Records of the kinds above by their names, and the texts and infos: {"memory": [...], ..., "text": {1: "..."}}."""
+    """Records of the kinds above by name, with texts and infos: {"memory": [...], ..., "text": {1: "..."}}."""
     data = pathlib.Path(path).read_bytes()
     if data[:5] != b"TPRAW":
         raise ValueError(f"{path}: no raw capture")

@@ -40,8 +40,8 @@ def iteration(number, device):
 
 
 def train(options, model, make_batch, make_loss):
-    """make_batch(size, device) returns what make_loss(model, batch) takes. The last line printed is JSON: the median time of
-    the settled iterations in ms, and of these the peaks of PyTorch's allocator in bytes."""
+    """make_batch(size, device) returns what make_loss(model, batch) takes. The last line printed is JSON: the median
+    time of the settled iterations in ms, and of these the peaks of PyTorch's allocator in bytes."""
     on_gpu = options.device.startswith("cuda")
     if options.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)

@@ -82,7 +82,7 @@ const tables = content.tables && {
   strings: new Lazy(async () => JSON.parse(await readText(content.tables.strings))),
 };
 
-// The rows of `uses` by buffer: those of buffer b are rows order[first[b]] to order[first[b + 1] - 1]; op[row] is the op.
+// Rows of `uses` by buffer: buffer b has the rows order[first[b]] to order[first[b + 1] - 1]; op[row] is a row's op.
 const usesByBuffer = tables && new Lazy(async () => {
   const [buffers, ops, uses] = await Promise.all([tables.buffers.load(), tables.ops.load(), tables.uses.load()]);
   const first = new Uint32Array(buffers.rows + 1), op = new Uint32Array(uses.rows), order = new Uint32Array(uses.rows);

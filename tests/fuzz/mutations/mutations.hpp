@@ -14,8 +14,8 @@ namespace tidepool::fuzz {
 
 using Random = std::minstd_rand;
 
-/// A file of one JSON value, or of one on each line: a value is replaced, removed, doubled or swapped with another one, or
-/// a line is. The same text if it is neither.
+/// A file of one JSON value, or of one on each line: a value is replaced, removed, doubled or swapped with another one,
+/// or a line is. The same text if it is neither.
 std::string mutate_json(std::string_view text, Random& random);
 
 /// An opcode of a pickle is removed, doubled, copied to elsewhere, or gets another argument.

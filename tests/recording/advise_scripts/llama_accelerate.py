@@ -1,4 +1,4 @@
-"""A Llama with LoRA of peft in a loop of accelerate, bf16. With a file as argument, the change that it holds is applied."""
+"""A Llama with LoRA of peft in a loop of accelerate, bf16. The change in a file given as argument is applied."""
 import runpy
 import sys
 

@@ -1,5 +1,5 @@
-"""timm's ResNet-50 with AMP, a gradient scaler and an EMA of its weights. With a file as argument, the change that it holds
-is applied."""
+"""timm's ResNet-50 with AMP, a gradient scaler and an EMA of its weights. The change in a file given as argument is
+applied."""
 import runpy
 import sys
 

@@ -1,4 +1,4 @@
-"""A vision transformer with Lightning's Trainer, bf16-mixed. With a file as argument, the change that it holds is applied."""
+"""A vision transformer with Lightning's Trainer, bf16-mixed. The change in a file given as argument is applied."""
 import runpy
 import sys
 
