@@ -35,7 +35,7 @@ VersionId version_of(const View& view, std::int64_t number) {
   return VersionId{static_cast<std::uint32_t>(number)};
 }
 
-/// Versions that `wanted` is true of; views, which occupy nothing, left out.
+/// The versions for which `wanted` is true, without views, which occupy nothing.
 template <class Wanted>
 std::vector<std::uint32_t> versions_where(const View& view, const Wanted& wanted) {
   std::vector<std::uint32_t> found;
@@ -91,7 +91,7 @@ class PythonPolicy final : public Policy {
     out.insert(out.end(), more.begin(), more.end());
   }
 
-  /// None or a list of actions; one that does not say before which op it is done, is done before `now`.
+  /// Converts None or a list of actions. An action without an op is done before `now`.
   static std::vector<Action> answer(const py::object& given, OpId now) {
     if (given.is_none()) return {};
     auto actions = given.cast<std::vector<Action>>();
@@ -119,7 +119,7 @@ class PythonPolicy final : public Policy {
     const py::gil_scoped_acquire lock;
     try {
       body();
-    } catch (const std::exception& error) {  // Python's own, and answers that are no lists of actions
+    } catch (const std::exception& error) {  // errors of Python, and answers that are not lists of actions
       throw PlanError{fmt::format("policy {}: {}", name_, error.what())};
     }
   }
@@ -141,7 +141,7 @@ std::set<std::string>& python_policies() {
   return names;
 }
 
-/// Makes `factory`, which returns a policy object, known for the life of the interpreter.
+/// Registers `factory`, which returns a policy object, until the interpreter ends.
 void add_policy(const std::string& name, const std::string& kind, const std::string& summary, const std::string& paper,
                 py::function factory) {
   for (const PolicyInfo* known : all_policies())

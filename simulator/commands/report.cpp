@@ -33,7 +33,7 @@ struct Arguments {
   GridText grid;
 };
 
-/// What makes the same report again.
+/// The command that makes the same report.
 std::string command_of(const Arguments& arguments) {
   std::string text = "tidepool report";
   for (const std::string& input : arguments.inputs) text += " " + shell_word(input);
@@ -61,7 +61,7 @@ bool is_database(const std::string& path) {
   return file.read(head.data(), static_cast<std::streamsize>(head.size())) && Database::is_ours(head);
 }
 
-/// By trace, machine, pool, policy, options, capacity and seed.
+/// The rows of a database, sorted by trace, machine, pool, policy, options, capacity and seed.
 std::vector<Row> rows_of(const std::string& path) {
   std::vector<Row> rows;
   Database{path, Database::Open::kExisting}.each([&](const KeyedRow& keyed) { rows.push_back(keyed.row); });

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// Millionths of its rate at which a direction moves data while the other one rests. Beside Link::duplex_ppm.
+/// The full rate, in the unit of Link::duplex_ppm: millionths of the rate of a direction while the other one is idle.
 inline constexpr std::int64_t kFullRate = 1'000'000;
 
 enum class Direction : std::uint8_t { kOut, kIn };  ///< device to host, host to device
@@ -86,7 +86,7 @@ class Links {
     bool moves = false;           ///< the first waiting copy is past its latency
     Nanos since;                  ///< ... since this time
     Int128 left = 0;              ///< of its data: millionths of a nanosecond at the full rate, at clock_
-    std::deque<Span> past;        ///< when data moved, before; only with keep_past
+    std::deque<Span> past;        ///< earlier times at which data moved; only with keep_past
   };
   struct Activity {
     bool moves = false;
@@ -104,7 +104,7 @@ class Links {
   Activity activity(const Lane& lane, Nanos time) const;
 
   std::array<Lane, 2> lanes_;
-  Nanos clock_;  ///< no event before this is left to be found
+  Nanos clock_;  ///< no event before this time is still to come
   Nanos start_;
   bool keep_past_;
 };

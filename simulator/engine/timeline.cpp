@@ -43,7 +43,7 @@ Timeline::Timeline(const Trace& trace, const Machine& machine, const Assumptions
 
 Nanos Timeline::latest() const { return *std::max_element(streams_.begin(), streams_.end()); }
 
-/// When all lanes have finished their work so far.
+/// The time at which all lanes have finished their work so far.
 Nanos Timeline::drained() const {
   const Nanos copies = std::max({h2d_, d2h_, storage_.drained()});
   return std::max(latest(), disturbed_ && !links_.empty() ? std::max(copies, links_.drained()) : copies);
@@ -75,7 +75,7 @@ void Timeline::hold(Bytes size) {
   if (held_ > totals_.peak) totals_.peak = held_;
 }
 
-/// When all bytes of a new place may be written.
+/// The moment at which all bytes of a new place may be written.
 Moment Timeline::claim(Bytes offset, Bytes size) {
   if (map_.empty()) return free_from_.take(offset, size);
   Moment last;
@@ -133,7 +133,7 @@ void Timeline::leave_place(VersionId v, const Moment& free_from) {
   }
 }
 
-/// Forgets ranges that are past for every stream.
+/// Forgets address ranges whose moments have passed on every stream.
 void Timeline::forget_past() {
   if (free_from_.empty()) return;
   const Nanos all_past = *std::min_element(streams_.begin(), streams_.end());
@@ -220,7 +220,7 @@ void Timeline::run(OpId id) {
                                  return scratch.version == made;
                                });
       VersionState* parent = parent_id.valid() && !copy_on_write_ ? &states_[parent_id.index()] : nullptr;
-      if (has_scratch || parent == nullptr || !parent->placed) continue;  // resident already, written a second time
+      if (has_scratch || parent == nullptr || !parent->placed) continue;  // resident, so written a second time
       if (out.filled) {
         end_place(parent_id);
         continue;

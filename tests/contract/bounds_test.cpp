@@ -1,5 +1,5 @@
-// No run of any policy, on any pool, is ever faster than a bound that holds for it, or possible where a bound says that
-// nothing is.
+// No run of any policy on any pool is faster than a bound that holds for it, or ends well if a bound says that no plan
+// exists.
 #include <fmt/format.h>
 
 #include <map>
@@ -25,12 +25,12 @@ namespace {
 
 const Machine kMachine = tests::uneven();
 
-/// All bounds by what they must allow and the capacity, for one trace and one set of assumptions.
+/// All bounds for one trace and one set of assumptions, by allowed actions and capacity.
 class Judge {
  public:
   explicit Judge(const Trace& trace) : trace_{trace} {}
 
-  /// @return how many bounds were above the critical path
+  /// @return  number of bounds above the critical path
   int check(const RunSpec& spec, BoundEffort effort = BoundEffort::kAll) {
     const Result result = simulate(trace_, spec);
     if (result.outcome != Outcome::kOk) return 0;
@@ -78,7 +78,7 @@ TEST_CASE("no run on random traces is better than its bounds") {
           }
     }
   }
-  CHECK(strong > 100);  // so that what was checked is not only the step without limits
+  CHECK(strong > 100);  // enough of the bounds are stronger than the step without limits
 }
 
 TEST_CASE("no run under the assumptions of the DTR simulator is better than its bounds") {
@@ -88,7 +88,7 @@ TEST_CASE("no run under the assumptions of the DTR simulator is better than its 
     const Trace trace = random_trace(seed, 30 + static_cast<int>(seed) * 10);
     Judge judge{trace};
     for (const PolicyInfo* policy : all_policies()) {
-      if (policy->kind == PolicyKind::kSwap || policy->kind == PolicyKind::kHybrid) continue;  // it has no host
+      if (policy->kind == PolicyKind::kSwap || policy->kind == PolicyKind::kHybrid) continue;  // no host here
       for (const double fraction : {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
         INFO(fmt::format("seed {} policy {} capacity {}x", seed, policy->name, fraction));
         RunSpec spec{.pool = "ideal", .policy = tests::quick_spec(*policy), .machine = kMachine, .assume = assume};

@@ -1,5 +1,5 @@
-// Any bytes are a layout file that can be written again without loss, or are refused with a position. A step that
-// deviates from it is followed, and every request is taken for one of its own size.
+// Any bytes are either a layout file that can be written again without loss, or refused with a position. A job that
+// deviates from the layout is followed, and gets a place of the right size for every request.
 #include "simulator/packing/layout_file.hpp"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = layout_text(file);
   if (parse_layout(Input{"again.layout", text}) != file) std::abort();
 
-  // A job that leaves out every third request, asks for every fourth twice and is told a planned request each time.
+  // The job leaves out every third request, makes every fourth one twice, and tells the planned request each time.
   Follower follower{file.requests, file.existing};
   for (std::size_t i = 0; i < 2 * file.requests.size(); ++i) {
     if (i % 3 == 2) continue;

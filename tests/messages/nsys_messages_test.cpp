@@ -1,4 +1,4 @@
-// What the reader of Nsight Systems exports says, word for word.
+// Messages of the importer of Nsight Systems exports, word for word.
 #include <string>
 
 #include "tests/catch.hpp"
@@ -25,7 +25,7 @@ std::string changed(const std::string& sql) {
 
 constexpr std::size_t kPage = 512;
 
-/// A page of 80 cells, all with the same child and key; the cells lie one over the other.
+/// A page of 80 cells, all with the same child and key; all cells are at the same place.
 std::string inner_page(char child) {
   constexpr std::size_t kCells = 80, kCell = kPage - 5;
   std::string page(kPage, '\0');
@@ -149,7 +149,7 @@ TEST_CASE("an nsys report whose rows share a long text is refused before it is c
   CHECK_THAT(said(file), !ContainsSubstring(work));
   const std::size_t pages = file.size() / kPage;
   REQUIRE(pages < 100);
-  file += file.substr(kPage, kPage);                                     // the row, one page behind the others
+  file += file.substr(kPage, kPage);                                     // the row, one page after the others
   file.replace(kPage, kPage, inner_page(static_cast<char>(pages + 1)));  // the root: the row, 81 times
   file[31] = static_cast<char>(pages + 1);
   CHECK(said(file) == "t.log: StringIds: " + work + "21.5 KiB can");

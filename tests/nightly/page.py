@@ -1,4 +1,4 @@
-"""The page of what nightly runs came to: a row for each part, of its last run, and the findings that are open."""
+"""The page with the results of nightly runs: a row for the last run of each part, and the open findings."""
 
 import re
 

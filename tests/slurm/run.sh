@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A real Slurm on this one machine, in a folder of its own: sweeps by a job array while a worker is killed, and compares
-# the results with those of a sweep without Slurm.
+# Runs a real Slurm on this machine, in a folder of its own. Sweeps with a job array while a worker is killed, and
+# compares the results with those of a sweep without Slurm.
 #   tests/slurm/run.sh [PROGRAM]      PROGRAM: build/tidepool unless given
 # SAMPLES (default "resnet50 unet") and POINTS (250 capacities each) make it larger.
-# It ends after SECONDS_AT_MOST (280), if it is not done.
+# It ends after SECONDS_AT_MOST (280).
 # Prints "skipped: REASON" and exits with 0 where Slurm or the rights to start it are missing.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,7 +26,7 @@ stop() {
   [ "${keep-}" ] && echo "kept: $work" || rm -rf "$work"
 }
 trap stop EXIT
-# What kills a test that takes too long leaves it no time to end the daemons: this comes before.
+# A test that takes too long is killed and cannot end the daemons; this trap ends the test before that.
 trap 'fail "not done after ${SECONDS_AT_MOST:-280} s"' TERM
 ( trap 'kill $!' TERM; sleep "${SECONDS_AT_MOST:-280}" & wait $! && kill $$ ) >/dev/null 2>&1 &
 pids+=($!)
@@ -91,7 +91,7 @@ sweep=(sweep "${traces[@]}" --pool best-fit,first-fit
   --policy none,lru,lru-swap,dtr-eq --capacity "0.5x..1.0x/${POINTS:-250}" --no-plot)
 "$program" "${sweep[@]}" -o "$work/whole.sqlite" >/dev/null 2>"$work/whole.log" || fail "the sweep without Slurm"
 
-# One worker is killed once it has written something; what it had not done is submitted again.
+# One worker is killed after it has written some results; its other runs are submitted again.
 "$program" "${sweep[@]}" -o "$work/slurm.sqlite" --slurm --shards 6 >/dev/null 2>"$work/sweep.log" &
 sweeping=$!
 pids+=("$sweeping")

@@ -10,7 +10,7 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// A device that refuses more than so much at once, whatever it has.
+/// A device that refuses segments above a size, although it has enough memory.
 class Fragmented final : public Device {
  public:
   explicit Fragmented(Bytes most) : most_{most} {}
@@ -72,12 +72,12 @@ TEST_CASE("bfc's regions start at 2 MiB and double, unless a request made one la
   CHECK(t.place(2_MiB).has_value());
   CHECK(t.device.reserved() == 2_MiB);  // the next will be 4 MiB
   CHECK(t.place(2_MiB).has_value());
-  CHECK(t.device.reserved() == 6_MiB);  // of which 2 are free; the next will be 8 MiB
+  CHECK(t.device.reserved() == 6_MiB);  // 2 MiB of it are free; the next region will be 8 MiB
   CHECK(t.place(9_MiB).has_value());
-  CHECK(t.device.reserved() == 22_MiB);  // 16 were needed: the next will not be 32
+  CHECK(t.device.reserved() == 22_MiB);  // 16 MiB were needed, so the next region is not doubled
   CHECK(t.place(15_MiB).has_value());
   CHECK(t.device.reserved() == 38_MiB);
-  CHECK(t.place(20_MiB).has_value());  // now it is
+  CHECK(t.place(20_MiB).has_value());  // now it is doubled
   CHECK(t.device.reserved() == 70_MiB);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("only with garbage collection bfc gives free regions back") {
     const Block b = t.place(8_MiB).value();  // 16 + 16
     t.pool->release(a);
     CHECK(t.place(20_MiB).has_value() == found);
-    CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));  // 16 went, 24 are left of the capacity
+    CHECK(t.device.reserved() == (found ? 40_MiB : 32_MiB));  // 16 were released; 24 of the capacity remain
     CHECK(t.place(8_MiB).has_value());
     CHECK(b.size == 8_MiB);
   }

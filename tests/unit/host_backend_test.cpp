@@ -27,7 +27,7 @@ struct ThreeOps {
   }
 };
 
-/// Both ways of running a plan must agree on everything but time.
+/// Runs a plan in both ways, which must agree on everything but time.
 HostReport execute_both_ways(const Trace& trace, const Plan& plan, HostOptions options = {}) {
   options.threads = false;
   const HostReport alone = execute_on_host(trace, plan, options);
@@ -86,7 +86,7 @@ TEST_CASE("corrupt content is named when it belongs to another version or was cl
   REQUIRE(report.first);
   CHECK(report.first->found_is == "the content of version 1 (buffer 1)");
 
-  PlanWriter dropped{step.trace};  // b's place ends while a, which overlaps it, still needs its half
+  PlanWriter dropped{step.trace};  // b's place is freed while a, which overlaps it, still needs its half
   dropped.alloc(step.b, 2048_B).alloc(step.a, 0_B).run(OpId{0}).run(OpId{1}).drop(step.b);
   dropped.alloc(step.b, 8192_B).run(OpId{1}).alloc(step.c, 16384_B).run(OpId{2});
   HostOptions inline_only;
@@ -261,7 +261,7 @@ TEST_CASE("a backend that reuses a place before the copy to the host has left it
   CHECK(report.outcome == HostOutcome::kCorrupt);
   REQUIRE(report.first);
   CHECK(report.first->version == step.a);
-  options.faults.ignore_waits_on = Verb::kSwapIn;  // op 2 does not wait for what it reads
+  options.faults.ignore_waits_on = Verb::kSwapIn;  // op 2 does not wait for its input
   CHECK(execute_on_host(step.trace, plan.plan(), options).outcome == HostOutcome::kCorrupt);
 }
 
@@ -318,7 +318,7 @@ TEST_CASE("what begins on the host and is not asked for is still there when the 
   PlanWriter plan{trace};
   plan.alloc(r, 0_B).run(OpId{0}).run(OpId{1}).next(1).run(OpId{0}).run(OpId{1});
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
-  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // it comes from there even now
+  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // it is copied from the host even now
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
   PlanWriter dropped{trace};
   dropped.alloc(i, 64_B).alloc(r, 0_B).run(OpId{0}).run(OpId{1}).drop(i);

@@ -18,7 +18,7 @@ namespace ondemand = simdjson::ondemand;
 
 static_assert(Input::kPadding >= simdjson::SIMDJSON_PADDING, "events are parsed where they stand");
 
-/// Largest time, address or size taken for real: sums of two of them still fit 64 bits.
+/// Times, addresses and sizes above this are taken as damaged. Sums of two allowed values fit 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 61;
 constexpr std::int64_t kMostDevices = 256;
 
@@ -111,7 +111,7 @@ std::optional<std::int64_t> element_bytes(std::string_view type) {
   return found->second;
 }
 
-/// The bytes of all inputs; nothing if a type is unknown or the text has another form.
+/// The bytes of all inputs; none if a type is unknown or the text has another form.
 std::optional<std::int64_t> bytes_of(const NcclInputs& inputs) {
   simdjson::dom::parser dims_parser, types_parser;
   simdjson::dom::array dims, types;
@@ -296,7 +296,7 @@ class KinetoReader {
     if (range.record_function < 0) range.record_function = external;
     range.name = text(event, head);
     if (kind == KinetoRangeKind::kOperator && out_.texts[range.name].starts_with("ProfilerStep#"))
-      range.kind = KinetoRangeKind::kAnnotation;  // 2021
+      range.kind = KinetoRangeKind::kAnnotation;  // the form of 2021
     out_.ranges.push_back(range);
   }
 
@@ -319,7 +319,7 @@ class KinetoReader {
     });
     if (!type) refuse("[memory] without \"Device Type\"");
     if (!bytes) refuse("[memory] without \"Bytes\"");
-    if (*type == 0 || *bytes == 0) return;  // of the host
+    if (*type == 0 || *bytes == 0) return;  // memory of the host
     memory.bytes = *bytes;
     memory.device = std::max<std::int64_t>(memory.device, 0);
     add(sizes_, std::abs(*bytes), "sizes");
@@ -374,7 +374,7 @@ class KinetoReader {
   /// Threads of the host have numbers, as text in 2021; other names share one.
   static std::int64_t thread_of(const Head& head) { return parse_whole(unquote(head.thread)).value_or(-1); }
 
-  /// The event's name, unescaped the first time that it comes.
+  /// The event's name, unescaped at its first use.
   KinetoText text(ondemand::document& event, const Head& head) {
     const auto [entry, added] = texts_.try_emplace(head.name, static_cast<KinetoText>(out_.texts.size()));
     if (added) {
@@ -387,7 +387,7 @@ class KinetoReader {
     return entry->second;
   }
 
-  /// A list as it is written; "" if the value is something else.
+  /// A list as written in the file; "" if the value is something else.
   static std::string_view list_text(ondemand::value value) {
     if (value.type().value() != ondemand::json_type::array) return {};
     return value.get_array().value().raw_json().value();
@@ -415,7 +415,7 @@ class KinetoReader {
   std::size_t index_ = 0;
   ondemand::parser parser_;
   Kineto out_;
-  std::unordered_map<std::string_view, KinetoText> texts_;  // by the name as it is written
+  std::unordered_map<std::string_view, KinetoText> texts_;  // by the name as written in the file
   std::unordered_map<std::string, KinetoText> arguments_;
   Total sizes_, durations_;
 };

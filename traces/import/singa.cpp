@@ -33,7 +33,7 @@ std::optional<EventKind> event_kind(std::string_view word) {
   return {};
 }
 
-/// Of a time in ms since 1970, as of 1973; no block is as large.
+/// A number from here on is a time in ms since 1970 (1973 or later); no block is that large.
 constexpr std::int64_t kLeastSince1970 = 100'000'000'000;
 
 bool uses(EventKind kind) { return kind != EventKind::kMalloc && kind != EventKind::kFree; }
@@ -51,7 +51,7 @@ struct SingaLog {
   std::vector<Event> events;
 };
 
-/// Up to six words of a line, without a remark at its end; more are never right.
+/// Up to six words of a line, without a remark at its end. No valid line has more.
 struct Words {
   std::array<std::string_view, 6> word;
   std::size_t count = 0;
@@ -82,7 +82,7 @@ SingaLog parse_singa_log(const Input& input) {
     const std::size_t skip = event_kind(words.word[0]) || !parse_whole(words.word[0]) ? 0 : 1;
     const std::optional<EventKind> kind = event_kind(words.word[skip]);
     if (!kind) lines.refuse("unknown event '{}'; expected {}", excerpt(words.word[skip]), kKnown);
-    const std::size_t numbers = words.count - skip - 2;  // behind the block
+    const std::size_t numbers = words.count - skip - 2;  // after the block
     if (words.count < skip + 2 || numbers > 2 || (*kind == EventKind::kMalloc && numbers == 0))
       lines.refuse("'{}'; expected {}", excerpt(lines.text()),
                    *kind == EventKind::kMalloc ? "Malloc, a block, a size and at most a time"
@@ -135,7 +135,7 @@ class SingaImport {
   struct Block {
     std::optional<BufferId> buffer;  ///< while it is allocated
     std::int64_t size = 0;
-    std::uint32_t since = 0;  ///< line of the last Malloc (or first use) or Free; 0 = not heard of yet
+    std::uint32_t since = 0;  ///< line of the last Malloc (or first use) or Free; 0 = not seen yet
   };
 
   template <class... Args>
@@ -165,7 +165,7 @@ class SingaImport {
     }
   }
 
-  /// Events are equal for the loop if they do the same to blocks of one size.
+  /// Two events are equal for the search if they do the same to blocks of one size.
   void find_iterations() {
     std::vector<std::int64_t> sizes(log_.blocks.size(), -1);
     std::unordered_map<std::int64_t, std::uint32_t> size_ids;
@@ -229,7 +229,7 @@ class SingaImport {
   }
 
   /// The log has no durations. An op lasts until the next one begins, the last one until the last event, and the first
-  /// one from the first event on: so the durations add up to what passed on the clock.
+  /// one begins at the first event; so the durations add up to the log's time span.
   void use(std::size_t i, BufferId buffer) {
     const EventKind kind = log_.events[i].kind;
     Op op;
@@ -257,7 +257,7 @@ class SingaImport {
   const Lines& lines_;
   TraceBuilder builder_;
   bool timed_ = false;                   // the log has uses
-  std::vector<std::int64_t> addresses_;  // by block; -1 for all where there are none
+  std::vector<std::int64_t> addresses_;  // by block; -1 for all if there are no addresses
   std::vector<Block> blocks_;
   std::vector<std::size_t> marks_;  // events with which iterations begin
   std::size_t next_mark_ = 0;

@@ -59,7 +59,7 @@ class StepWriter {
   Phase phase_ = Phase::kUnknown;
 };
 
-/// What an op does to a buffer.
+/// The use of a buffer by an op.
 inline StepWriter::Touch reads(BufferId id) { return {id, Access::kRead, Evidence::kSchema}; }
 inline StepWriter::Touch writes(BufferId id) { return {id, Access::kWrite, Evidence::kSchema}; }
 inline StepWriter::Touch updates(BufferId id) { return {id, Access::kReadWrite, Evidence::kSchema}; }

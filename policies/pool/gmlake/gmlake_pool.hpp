@@ -14,10 +14,10 @@
 namespace tidepool {
 
 struct GmLakeConfig {
-  Bytes fragment_limit{512 << 20};           ///< requests from here on are stitched
-  double reuse_limit = 10;                   ///< a stitched block serves requests down to this part of its size
+  Bytes fragment_limit{512 << 20};           ///< requests of this size or more are stitched
+  double reuse_limit = 10;                   ///< a stitched block serves requests of at least its size divided by this
   int defragment_level = 0;                  ///< stitch 0: at once, 1: when the device refuses, 2: after giving back
-  Bytes auto_gc{std::int64_t{1'000} << 30};  ///< of addresses of stitched blocks, beyond which free ones are dropped
+  Bytes auto_gc{std::int64_t{1'000} << 30};  ///< limit of stitched blocks' addresses; above it free ones are dropped
 };
 
 /// Small requests (up to 1 MiB) are served as PyTorch does. Large ones are multiples of 2 MiB, the page of the device,
@@ -40,35 +40,35 @@ class GmLake {
   GmLake(const GmLakeConfig& config, Device& device, Bytes limit);
 
   std::optional<Block> malloc(Bytes requested, std::int64_t stream, Nanos now);
-  /// @param done  when the block's own stream is done with it
+  /// @param done  time at which the block's own stream no longer uses it
   /// @return whether `address` was in use
   bool free(Bytes address, Nanos done);
-  /// Frees it when the streams that have used it are done; see CachingAllocator.
+  /// Frees the block when the streams that have used it no longer do; see CachingAllocator.
   void free_after(Bytes address, std::span<const StreamUse> uses, Nanos done);
   void poll(Nanos now);
-  /// Waits for the events of free_after() and gives all whole free segments back.
+  /// Waits for the events of free_after() and releases all whole free segments.
   void release_cached_blocks();
 
   Bytes largest_hole() const;
-  /// Stitched blocks that there are, in use or not.
+  /// Number of stitched blocks, in use or not.
   std::size_t stitched() const { return stitched_.size() - spare_stitched_.size(); }
 
  private:
   static constexpr std::uint32_t kNone = SegmentBlocks::kNone;
-  /// A page of memory, by its own address.
+  /// A page of memory, identified by its own address.
   struct Page {
     bool used = false;
-    std::vector<std::uint32_t> shown_by;  // stitched blocks
+    std::vector<std::uint32_t> shown_by;  // numbers of the stitched blocks that contain it
   };
   struct Stitched {
     Bytes address;  // of its own
     std::int64_t stream = 0;
-    std::vector<Bytes> pages;  // their own addresses; none for one that was given back
-    std::size_t used = 0;      // first pages in use as this block; 0: it is free
-    std::size_t busy = 0;      // pages in use as any block
-    std::int64_t freed = 0;    // order in which it was
+    std::vector<Bytes> pages;  // their own addresses; empty if the block was released
+    std::size_t used = 0;      // number of its first pages that are in use as this block; 0: it is free
+    std::size_t busy = 0;      // number of its pages in use as any block
+    std::int64_t freed = 0;    // position in the order of frees
     Nanos done;
-    bool doomed = false;  // lost a page while it was in use
+    bool doomed = false;  // it lost a page while it was in use
     bool exists = true;
     bool available() const { return used == 0 && busy == 0; }
     Bytes size() const { return kPage * static_cast<std::int64_t>(pages.size()); }
@@ -103,11 +103,11 @@ class GmLake {
   CachingAllocator small_;
   PendingFrees pending_;
   SegmentBlocks blocks_;                       // of large segments
-  std::map<Bytes, std::uint32_t> by_address_;  // all of them
+  std::map<Bytes, std::uint32_t> by_address_;  // all stitched blocks
   std::map<Bytes, Page> pages_;
   std::map<std::int64_t, Cache> caches_;  // by stream
   std::vector<std::int64_t> streams_;     // SegmentBlock::pool to stream
-  AddressMap used_, used_stitched_;       // as blocks of the program
+  AddressMap used_, used_stitched_;       // blocks in use by the program
   std::vector<Stitched> stitched_;
   std::vector<std::uint32_t> spare_stitched_;
   Bytes total_stitched_;
