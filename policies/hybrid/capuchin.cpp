@@ -19,18 +19,18 @@
 namespace tidepool {
 namespace {
 
-/// The time of one direction of the link that copies have been promised: one after the other.
+/// The times of one direction of the link that are promised to copies, which do not overlap.
 class PromisedLane {
  public:
   void promise(Nanos start, Nanos length) { busy_.emplace(start, start + length); }
 
-  /// When a copy starts that may at `from`.
+  /// The earliest start of a copy that may begin at `from`.
   Nanos earliest(Nanos from, Nanos length) const {
     for (const auto& [begin, end] : busy_)
       if (begin < from + length && from < end) from = end;
     return from;
   }
-  /// When a copy starts that ends at `until` or before it, as late as possible.
+  /// The latest start of a copy that ends by `until`.
   Nanos latest(Nanos until, Nanos length) const {
     for (auto each = busy_.rbegin(); each != busy_.rend(); ++each)
       if (each->first < until && until - length < each->second) until = each->first;
@@ -41,30 +41,28 @@ class PromisedLane {
   std::set<std::pair<Nanos, Nanos>> busy_;  // they do not overlap
 };
 
-/// Capuchin. The first iteration is measured in passive mode: what was used longest ago is copied to the host when a
-/// place is needed, and comes back when it is read. From then on it is guided. Candidates are tensors that are accessed
-/// again behind some of the peak period, in which what is live exceeds the capacity. Of a tensor that is evicted after
-/// one access and back for another:
+/// Capuchin. The first iteration is measured in passive mode: on a shortage, the buffer that was used longest ago is
+/// swapped out, and comes back when it is read. From then on it is guided. The peak period is the time in which the
+/// live bytes exceed the capacity; candidates are tensors that are accessed again after some of it. For a tensor that
+/// is evicted after one access and back for another:
 ///   SwapOutEnd  = end of the evicted access + copy time        SwapInStart = start of the back access - copy time
 ///   FT          = SwapInStart - SwapOutEnd
 ///   MSPS        = bytes saved / recomputation time, by lineage
-/// In the order of descending FT those are swapped that copies in both directions can be hidden for: SwapInStart, as
-/// late as the lane allows, is behind the peak period and not before SwapOutEnd, as early as the lane allows. If the
-/// bytes that passive mode had evicted at once are not saved then, each of the rest, in the same order, is swapped or
-/// recomputed, whichever costs less: what copies leave unhidden, at most their time, or bytes / MSPS. With every tensor
-/// that is to be recomputed, MSPS of the others is found anew: those that it is a source of take longer, and so do, for
-/// a candidate, those to be recomputed from it (algorithm 2). What is swapped comes back at its in-trigger, the last op
-/// that starts by SwapInStart and behind the peak period; what is recomputed, when it is read. When a tensor is still
-/// away or on its way at its back access, its in-trigger moves earlier by `lead` of its copy time for the next
-/// iteration.
+/// In the order of descending FT, tensors are swapped if copies in both directions can be hidden: SwapInStart, as late
+/// as the lane allows, must be after the peak period and not before SwapOutEnd, as early as the lane allows. If these
+/// do not save as many bytes as passive mode had evicted at once, each of the others, in the same order, is swapped or
+/// recomputed, whichever costs less: the time of copies that is not hidden, or bytes / MSPS. Each new tensor to
+/// recompute changes the MSPS of the others: tensors that are recomputed from it take longer, and a candidate also pays
+/// for recomputed tensors that depend on it (algorithm 2). A swapped tensor comes back at its in-trigger, the last op
+/// that starts by SwapInStart and after the peak period; a recomputed one when it is read. If a tensor is still absent
+/// or on its way at its back access, its in-trigger moves earlier by `lead` of its copy time for the next iteration.
 ///
-/// Where that is not enough, passive mode goes on. If the run has one iteration only, that is guided already, by a
-/// passive one before it. Access times are those of a run in which nothing waits.
+/// On a remaining shortage, passive mode continues. If the run has only one iteration, that one is guided, by a
+/// simulated passive one before it. Access times are those of a run without waits.
 ///
 /// Paper: Peng et al., "Capuchin: Tensor-based GPU Memory Management for Deep Learning", ASPLOS 2020, sections 4.2 to
-/// 4.5, from its abstract and what others write of it. In passive mode it looks for a tensor of about the size that is
-/// needed first, as far as is known. That each direction of the link copies for itself is this simulator's; tensors
-/// below `least` stay, which is ours.
+/// 4.5, from its abstract and other descriptions. As far as is known, its passive mode first looks for a tensor of
+/// about the needed size. Tidepool's: each direction of the link copies independently, and tensors below `least` stay.
 ///
 /// Cost: O(candidates^2 * lineage).
 class Capuchin final : public SwapOutLeast<OldestFirst> {
@@ -125,13 +123,13 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     Nanos lead = {};
     std::uint32_t trigger = 0;  // op
   };
-  /// What the copies of a gap come to, given what the lanes are promised to others.
+  /// The copies of a gap, given the promised times of the lanes.
   struct Copying {
     Nanos out, in;  // starts
     Nanos exposed;  // not hidden
   };
 
-  /// Lets in-triggers of what came too late for the op before, or is away now that it is read, be earlier next time.
+  /// Moves in-triggers earlier for the next iteration: of tensors late for the previous op, or absent at this one.
   void note_late(const View& view, OpId op) {
     const Trace& trace = view.trace();
     if (op.value() == asked_.value() + 1 && trace.op(op).stream == trace.op(asked_).stream &&
@@ -146,7 +144,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
       if (back.due != op.value()) continue;
       if (!state.filled)
         come_earlier(back);
-      else if (state.from_host && state.ready + back.time > asked_at_)  // it may have been slowed down
+      else if (state.from_host && state.ready + back.time > asked_at_)  // the copy may have been slowed down
         on_their_way_.push_back(&back);
     }
   }
@@ -165,13 +163,13 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     RunSpec one = spec;
     one.iterations = 1;
     one.steady = false;
-    if (find_pool(spec.pool.name).plan) one.pool = "best-fit";  // it would plan for this iteration alone
+    if (find_pool(spec.pool.name).plan) one.pool = "best-fit";  // a planner would plan for this iteration alone
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::make_unique<SwapOutLeast<OldestFirst>>());
     return simulate_under(trace, one, std::move(policies), true, true).realised;
   }
 
-  /// The most bytes that were wanted and away at one time.
+  /// The most bytes that were needed and absent at one time.
   static Bytes most_evicted(const Trace& trace, const Plan& plan) {
     std::vector<bool> away(trace.versions().size());
     Bytes sum, most;
@@ -187,7 +185,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     return most;
   }
 
-  /// Gaps that last through some of the peak period, of each version the longest, by descending FT.
+  /// Gaps that last through some of the peak period, the longest of each version, by descending FT.
   std::vector<Gap> candidates(const Trace& trace, const RunSpec& spec) const {
     std::vector<Gap> found = find_gaps(trace, least_, spec.assume);
     std::erase_if(
@@ -250,7 +248,7 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
                      [](const Swapped& a, const Swapped& b) { return a.due < b.due; });
   }
 
-  /// By how much recomputing takes longer if a gap's content is recomputed as well; nothing if it cannot be.
+  /// The increase of the recomputation time if a gap's content is recomputed as well; none if it cannot be recomputed.
   static std::optional<Nanos> recomputation(Lineage& lineage, const std::vector<const Gap*>& others, const Gap& gap) {
     const std::optional<Nanos> own = lineage.time(gap.out, gap.due);
     if (!own) return std::nullopt;
@@ -278,9 +276,9 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
 
   double lead_;
   Bytes least_;
-  int passive_ = 0;  // iterations to come
+  int passive_ = 0;  // iterations in passive mode that are left
   bool guided_ = false;
-  std::int64_t moved_ = 0;  // how often an in-trigger that can still move has been asked to
+  std::int64_t moved_ = 0;  // number of requests to move an in-trigger that could still move
   StepCircle circle_;
   std::uint32_t peak_begin_ = 0, peak_end_ = 0;  // ops [begin, end)
   PromisedLane out_, in_;
@@ -288,9 +286,9 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
   std::vector<Swapped> swapped_, by_trigger_;  // by due op; by trigger
   std::size_t next_back_ = 0, next_trigger_ = 0;
   std::vector<VersionId> awaited_;
-  OpId asked_;                          // the op before
-  Nanos asked_at_;                      // when its stream was free
-  std::vector<Swapped*> on_their_way_;  // what it reads that may not have been there then
+  OpId asked_;                          // the previous op
+  Nanos asked_at_;                      // time at which its stream was free
+  std::vector<Swapped*> on_their_way_;  // inputs of the previous op that may have arrived late
 };
 
 const RegisterPolicy kRegistered{

@@ -19,30 +19,30 @@ namespace tidepool {
 namespace {
 
 /// PoocH, profiling-based out-of-core hybrid: each feature map is kept, swapped or recomputed. Its timeline is the
-/// simulator: every classification is judged by simulating the run that it is for, with copies out at the release and
-/// copies back in the order in which they are due, as early as memory allows.
+/// simulator: every classification is judged by simulating the run itself, with copies out at the release and copies
+/// back in the order in which they are due, as early as memory allows.
 ///
-///   1. All maps are swapped: the profile. L_O are those whose copy out ops wait for, L_I those whose copy back. Only
-///      these can gain by being kept. Every combination of keeping or swapping the first `exhaustive` maps of L_I that
-///      are due (those near the output) is tried; then, greedily, the map of L_O and L_I for which ops wait longest is
-///      kept if the step takes less time with it.
+///   1. All maps are swapped: the profile. L_O are maps whose copy out ops wait for, L_I maps whose copy back they wait
+///      for. Only these can gain by being kept. Every combination of keeping or swapping the first `exhaustive` maps of
+///      L_I that are due (those near the output) is tried. Then, greedily, the map of L_O and L_I with the longest
+///      waits is kept if the step takes less time with it.
 ///   2. Of the maps that are still swapped, the one with the largest
 ///        r(X) = time that ops wait for the copies of X / time of the ops that X is recomputed by
-///      is recomputed instead if the step takes less time; r is found anew after each replacement, since it changes
-///      with what else is recomputed.
+///      is recomputed instead if the step takes less time. r is computed again after each replacement, since it depends
+///      on the other recomputed maps.
 ///
-/// A pool with addresses has no place for every copy back that the sum of bytes has room for, and what is evicted for
-/// it costs more than the copy saves. So both steps are made `rooms` times, with copies back that may fill the
-/// capacity, 9/10 of it, 8/10 and so on, and the best is taken; that is ours.
+/// A pool with addresses cannot place every copy back that the sum of bytes has room for, and evictions for it cost
+/// more than the copy saves. So both steps are repeated `rooms` times, with copies back that may fill the capacity,
+/// 9/10 of it, 8/10 and so on, and the best result is taken; this is Tidepool's.
 ///
-/// Where the plan is not enough, what is read again last is copied to the host on demand; PoocH would refuse it.
+/// On a remaining shortage the version with the latest next read is swapped out; PoocH would refuse the plan.
 ///
 /// Paper: Ito, Imai, Le Duc, Negishi, Kawachiya, Matsumiya and Endo, "Profiling based Out-of-core Hybrid Method for
-/// Large Neural Networks", PPoPP 2019 (poster), arXiv 1907.05013. That it profiles, and greedily looks for what to keep
-/// and then for what to recompute, is from the paper's abstract and from what others write of it; which maps are
-/// searched exhaustively, and how many, could not be looked up.
+/// Large Neural Networks", PPoPP 2019 (poster), arXiv 1907.05013. The profile and the greedy searches, first for maps
+/// to keep and then for maps to recompute, are from the abstract and from other descriptions. Which maps are searched
+/// exhaustively, and how many, could not be looked up.
 ///
-/// Cost: at most `effort` simulations, fewer where the step has more than a thousand ops.
+/// Cost: at most `effort` simulations, fewer if the step has more than a thousand ops.
 class Pooch final : public SwapOutLeast<FurthestFirst> {
  public:
   explicit Pooch(const Options& options)
@@ -111,7 +111,7 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     }
 
     void keep_combinations(std::size_t most) {
-      std::vector<std::size_t> near;  // maps_ is in the order of due ops: the output is first
+      std::vector<std::size_t> near;  // maps_ is in the order of due ops: those near the output come first
       for (std::size_t i = 0; i < maps_.size() && near.size() < most; ++i)
         if (exposed_.in[version(i).index()] > Nanos{}) near.push_back(i);
       const std::vector<Class> all_swapped = classes_;
@@ -207,11 +207,11 @@ class Pooch final : public SwapOutLeast<FurthestFirst> {
     const RunSpec& spec_;
     const std::vector<Gap>& gaps_;
     std::vector<std::uint32_t> maps_;
-    Bytes room_;  // what copies back may fill
+    Bytes room_;  // bytes that copies back may fill
     std::int64_t effort_, judged_ = 0;
     StepCircle circle_;
     Lineage lineage_;
-    std::vector<Class> classes_;  // by map, of the best
+    std::vector<Class> classes_;  // by map, in the best result
     std::vector<bool> tried_;     // by map
     Result result_;               // of the best
     ExposedCopies exposed_;       // likewise

@@ -14,19 +14,20 @@
 namespace tidepool {
 namespace {
 
-/// SuperNeurons: convolutions are checkpoints, whose outputs are kept or swapped; what other layers make is cheap, goes
-/// when the forward phase has used it, and is run again from the checkpoint before it.
-///   liveness       frees what no later layer reads: the program of a trace does that itself
-///   tensor cache   offload=cache: where there is no room, what was used longest ago is copied to the host; what ops in
-///                  hand use is locked. Where all fits, nothing is copied. offload=always: outputs of checkpoints are
-///                  copied when they are made and leave when the forward phase has used them (its unified tensor pool)
-///   prefetch       when a checkpoint layer begins backward, what the one before it needs is asked for, if there is
-///   room recomputation  recompute=cost-aware: a segment between checkpoints that keeps more than the largest sum of
-///   what
-///                  one layer's backward step uses, l_peak = max l_i, is run again for every layer that needs it, and
-///                  else once (see Regain): at most l_peak, with as few runs as that allows
-/// With when=short, all of this is done only where the step does not fit without it; the authors' program decides when
-/// it is compiled.
+/// SuperNeurons: convolutions are checkpoints, whose outputs are kept or swapped. Outputs of other layers are cheap:
+/// they are dropped after their last use in the forward phase, and recomputed from the checkpoint before them.
+///   liveness       frees tensors that no later layer reads: the program of a trace does this itself
+///   tensor cache   offload=cache: on a shortage, the tensor that was used longest ago is swapped out; inputs of
+///                  running ops are locked. If everything fits, nothing is copied. offload=always: outputs of
+///                  checkpoints are copied when they are made, and leave after their last use in the forward phase (the
+///                  unified tensor pool)
+///   prefetch       when a checkpoint layer begins backward, inputs of the one before it are requested, if there is
+///                  room
+///   recomputation  recompute=cost-aware: let l_peak = max l_i be the most bytes that one layer's backward step uses. A
+///                  segment between checkpoints with more kept bytes than that is run again for every layer that needs
+///                  it, any other segment once (see Regain): at most l_peak, with as few runs as that allows
+/// With when=short, all of this is done only if the step does not fit without it; the authors' program decides at
+/// compile time.
 ///
 /// Paper: Wang, Ye, Zhao, Wu, Li, Song, Xu and Kraska, "SuperNeurons: Dynamic GPU Memory Management for Training Deep
 /// Neural Networks", PPoPP 2018, sections 3.2 to 3.4. Checkpoints (convolutions only), segments, the bottleneck and the

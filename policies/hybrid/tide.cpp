@@ -53,20 +53,21 @@ namespace {
 /// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
-/// fluid_bound), then again by what copies cost where the best of these has waited (see try_feedback), then, by counted
-/// bytes, without each copy in turn (see give_up_copies); changes count from the times of that run; and what is read
-/// again last is copied on demand. With with=remat only 4 is left.
+/// fluid_bound); then again by the prices of copies that the best of these plans waited for (see try_feedback); then,
+/// by counted bytes, without each copy in turn (see give_up_copies). Changes use the times of that run. On a shortage,
+/// the version with the latest next read is swapped out. With with=remat only 4 remains.
 ///
-/// What is selected for all like layers at once (see TiedSearch) comes before 1, for steps of many layers.
+/// For steps of many layers, a selection for all similar layers at once (see TiedSearch) comes before 1.
 ///
-/// What is read no more is dropped before the program frees it, where it would be in the way (see find_dead_content).
+/// Versions that no op reads any more are dropped before the program frees them, if they are in the way (see
+/// find_dead_content).
 ///
-/// Steps of up to a thousand ops or so are searched twice, since room that an op frees is there when the next one
-/// begins, and copies that are planned for just then sometimes gain and sometimes wait (see SlotBegins); and twice
-/// again without dropping what is dead, which others may be made again from.
+/// Steps of up to about a thousand ops are searched twice: an op's freed room is there when the next op begins, and
+/// copies that are planned for this moment sometimes gain and sometimes wait (see SlotBegins). They are searched twice
+/// again without dropping dead content, which other content may be recomputed from.
 ///
-/// Steps of a few ops are solved besides (see exact_answer): if the best of all plans is faster, it answers, unless
-/// robust ones are wanted.
+/// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
+/// unless robust= is given.
 ///
 /// With with=order+..., all of that for the recorded order and for the best of others: never worse than without.
 ///
@@ -121,13 +122,13 @@ class Tide final : public AnsweringPlanner {
   static constexpr int kRounds = 5, kLimits = 8;
   static constexpr std::size_t kFew = 12;  // drafts looked at again for robust ones
 
-  /// What makes a plan once more, and the limit of the run that it was judged in.
+  /// A maker of the plan's policy, and the limit of the run that judged it.
   struct Answer {
     Maker make;
     std::optional<double> overhead_limit;
   };
 
-  /// The best answer so far, and others that could be given.
+  /// The best answer so far, with other answers that could be given.
   struct Best {
     Result result;
     Answer answer;
@@ -154,13 +155,13 @@ class Tide final : public AnsweringPlanner {
   }
 
   /// The plan that takes the least time.
-  /// @param compares  with the other policies
+  /// @param compares  whether other policies are compared
   Best find(const Trace& trace, const RunSpec& spec, bool compares) {
     const std::vector<DeadContent> dead = dead_content(trace, spec);
     const auto on_demand = [this, drops = drops_of(dead)] { return follow_draft({drops, {}, false}, room_maker()); };
     Best best{judge(trace, limited(spec), on_demand()), {on_demand, spec.overhead_limit}};
     const bool exceeds = trace.ideal_peak() > spec.capacity;
-    // What would fit may find no place: then only where things go is planned, or a rival answers.
+    // A plan that fits may still find no places: then only places are planned, or a rival answers.
     const bool finds_no_place = best.result.outcome != Outcome::kOk || best.result.totals.eviction_count > 0;
     Rivals rivals{trace, spec, "tide", swaps_, recomputes_};
     if (!trace.ops().empty() && (exceeds || finds_no_place) && !best.loses_nothing() &&
@@ -177,7 +178,7 @@ class Tide final : public AnsweringPlanner {
     return best;
   }
 
-  /// Of all that was found, and of what is found for slower links, what loses the least in the worst scenario.
+  /// Of the plans found, also for slower links, the one that loses the least in its worst scenario.
   Answer most_robust(const Best& best, const Trace& trace, const RunSpec& spec) {
     RunSpec slower = spec;
     slower.machine = with_slower_links(spec.machine, robust_);
@@ -210,14 +211,14 @@ class Tide final : public AnsweringPlanner {
     return swaps_ && recomputes_ ? OnDemand::kCopyOrDrop : swaps_ ? OnDemand::kCopy : OnDemand::kDrop;
   }
 
-  /// Plans that lose more than this are not worth waiting for.
+  /// The run with a limit of overhead, beyond which a plan is not worth waiting for.
   static RunSpec limited(RunSpec spec) {
     constexpr double kThrashing = 4;
     spec.overhead_limit = std::min(spec.overhead_limit.value_or(kThrashing), kThrashing);
     return spec;
   }
 
-  /// Whether planned places could hardly gain anything over those that the pool has found.
+  /// Whether planned places can hardly be better than those that the pool has found.
   static bool is_close(const Result& placed, const Result& counted) {
     return placed.outcome == Outcome::kOk &&
            placed.totals.makespan - counted.totals.makespan <= counted.totals.makespan / 5'000;
@@ -225,7 +226,7 @@ class Tide final : public AnsweringPlanner {
 
   std::int64_t wanted_tries() const { return fold_ ? 2 * effort_ : effort_; }
 
-  /// As many as a search of that many ops has time for.
+  /// The number of tries that a search has time for at this number of ops.
   std::int64_t most_tries(const Trace& trace, const RunSpec& spec) const {
     const auto planned = static_cast<std::int64_t>(trace.ops().size() + 1),
                simulated = planned * likely_iterations(spec);
@@ -242,7 +243,7 @@ class Tide final : public AnsweringPlanner {
     return {};
   }
 
-  /// Steps that many plans can be judged for are searched in every way that only sometimes gains.
+  /// Searches in all ways that only sometimes gain, for steps with time for many plans.
   void search_repeatedly(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
     search(best, trace, spec, SlotBegins::kBeforeFrees, dead);
     if (wanted_tries() > most_tries(trace, spec) / 2) return;
@@ -283,7 +284,7 @@ class Tide final : public AnsweringPlanner {
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
     std::optional<PlacedStart> start;
-    std::optional<Result> to_beat, least;  // as counted: the best that has places; `start`, with what its excess costs
+    std::optional<Result> to_beat, least;  // by counted bytes: the best with places; `start`, plus cost of its excess
     for (int i = 0; i < kLimits && !limits.done(); ++i) {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
@@ -342,7 +343,7 @@ class Tide final : public AnsweringPlanner {
     for (const Judged& one : trials.kept()) best.others.push_back(answer_of(one.draft, spec));
   }
 
-  /// @param gives_up  copies that it can do without: where plans need no places, which other plans may not find
+  /// @param gives_up  whether to remove copies that are not needed: only if plans need no places
   void find_plan(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
                  bool gives_up = false) const {
     Bytes largest;
@@ -355,7 +356,7 @@ class Tide final : public AnsweringPlanner {
     improve_best(trials, planning, costs, gives_up);
   }
 
-  /// Plans copies for less than the capacity, as much less as the pool itself makes best use of.
+  /// Plans copies for less than the capacity: for the capacity that the pool itself uses best.
   void plan_in_pool(Best& best, Planning planning, const RunSpec& spec, const GapPlan& plan,
                     const std::vector<Action>& drops, std::int64_t tries) {
     Trials trials{planning.trace, limited(spec), tries, room_maker(), kept(), drops};
@@ -374,7 +375,7 @@ class Tide final : public AnsweringPlanner {
                  trials.left() / 2);
   }
 
-  /// Without recomputation ops start when they did in the run of the best so far.
+  /// Changes the best plan. Without recomputation, ops start at the times of the best run so far.
   void improve_best(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, bool gives_up) const {
     StepCircle circle = planning.circle;
     if (!recomputes_ && !trials.over())
@@ -388,7 +389,7 @@ class Tide final : public AnsweringPlanner {
     if (gives_up && trials.best_result().outcome == Outcome::kOk) give_up_copies(trials, realised, start, runs);
   }
 
-  /// Decides for all like layers at once.
+  /// Decides for all similar layers at once.
   static void try_classes(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs,
                           std::int64_t tries) {
     TiedSearch search{
@@ -429,7 +430,7 @@ class Tide final : public AnsweringPlanner {
     feed_back(trials, planning);
   }
 
-  /// Tries prices of the links, first everywhere, then more closely around the best; then changes the best.
+  /// Tries prices of the links, first over the whole range, then around the best; then changes the best plan.
   void mix(Trials& trials, const Planning& planning, const std::vector<Nanos>& costs, Bytes largest) const {
     const std::vector<double> prices = possible_prices(planning, costs, 200);
     std::size_t best = 0;
@@ -450,7 +451,7 @@ class Tide final : public AnsweringPlanner {
           const std::size_t around = best;
           attempt(around, slack, copies);
           attempt(around + by, slack, copies);
-          attempt(around - by, slack, copies);  // beyond all if there is none
+          attempt(around - by, slack, copies);  // beyond all prices if there is none
         }
     constexpr std::int64_t kMoveOps = 600'000;
     const std::int64_t moves =

@@ -12,11 +12,11 @@
 namespace tidepool {
 namespace {
 
-/// Ours, for deep models: finds the layers of the step and decides for all of them at once (see TiedSearch). Where
-/// nothing repeats every gap is decided by itself, and `effort` is soon spent.
+/// Tidepool's own planner for deep models: finds the layers of the step and decides for all of them at once (see
+/// TiedSearch). If nothing repeats, every gap is decided by itself, and `effort` is soon spent.
 ///
-/// Deterministic. Cost: at most `effort` simulations at any depth, O(ops log ops) for each; fewer where the best costs
-/// no time or a step is so small that nothing else is left to try.
+/// Deterministic. Cost: at most `effort` simulations at any depth, O(ops log ops) for each; fewer if the best plan has
+/// no overhead or the step is so small that no plans are left to try.
 class TideFold final : public AnsweringPlanner {
  public:
   explicit TideFold(const Options& options)

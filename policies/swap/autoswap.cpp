@@ -13,16 +13,17 @@
 namespace tidepool {
 namespace {
 
-/// AutoSwap: swaps what is idle longest, by one of four scores (see GapScore), until the load is below the limit. With
-/// score=tuned it is their weighted sum, with the weights whose plan is the fastest in the run (see tune_weights).
+/// AutoSwap: swaps the gaps with the best scores, by one of four scores (see GapScore), until the load is below the
+/// limit. With score=tuned the score is their weighted sum, with the weights whose plan is the fastest (see
+/// tune_weights).
 /// Paper: Zhang, Yeung, Shu, He and Wang, "Efficient Memory Management for GPU-based Deep Learning Systems", arXiv
 /// 1903.06631, section 4.
 ///
-/// With scheduling=published, copies are scheduled as the paper does ("stick to the limit") and selected once. With
-/// scheduling=late, ours, every copy back is as late as the periodic steady state allows, and selection is repeated
-/// with what copies under way hold taken off the limit, for several slacks below it; the best of `effort` drafts by
-/// simulation in the run's own setting is taken, also where the load is below the limit but the pool has no place for
-/// all of it. Where a plan is not enough, what is read again last is copied to the host on demand.
+/// With scheduling=published, copies are scheduled as in the paper ("stick to the limit") and gaps are selected once.
+/// With scheduling=late, which is Tidepool's, every swap-in is as late as the periodic steady state allows. Selection
+/// is repeated with the bytes of copies under way subtracted from the limits, for several slacks below the limit. The
+/// best of `effort` drafts is taken, judged by simulation of the run itself, even if the load is below the limit but
+/// the pool has no place for all of it. On a remaining shortage the version with the latest next read is swapped out.
 ///
 /// Cost: `effort` simulations.
 class AutoSwap final : public SwapOutLeast<FurthestFirst> {
@@ -75,7 +76,8 @@ class AutoSwap final : public SwapOutLeast<FurthestFirst> {
     return draft_of(gaps, stick_to_limit(circle, gaps, selection, spec), circle.size());
   }
 
-  /// By gap: the weighted sum of the scores whose plan, selected and scheduled once, is the fastest.
+  /// The weighted sum of the scores, by gap, with the weights whose plan is the fastest after one selection and
+  /// schedule.
   std::vector<double> tune(Trials& trials, const StepCircle& circle, const std::vector<Gap>& gaps,
                            const std::vector<bool>& allowed, const RunSpec& spec) const {
     const SlotLimits limits(circle.size(), spec.capacity);

@@ -13,19 +13,19 @@
 namespace tidepool {
 namespace {
 
-/// FlashNeuron's linear tensor selection: of the tensors that the forward phase leaves for the backward phase those are
-/// offloaded that appear first, one after the other, until the sum of the others is below
-///   capacity - what exists before and after the step - W,
-/// W the largest sum of bytes besides these that one op uses. They are copied out when the forward phase has used them
-/// last. From the first backward op on they come back in the order in which they are read, each as soon as room for it
-/// and for W is left. Where this is not enough, what is read again last is copied to the host on demand.
+/// FlashNeuron's linear tensor selection. Of the tensors that the forward phase leaves for the backward phase, those
+/// that appear first are offloaded, one after the other, until the sum of the others is below
+///   capacity - bytes that exist before and after the step - W,
+/// where W is the largest sum of other bytes that one op uses. They are copied out after their last use in the forward
+/// phase. From the first backward op on they come back in the order of their reads, each as soon as there is room for
+/// it and for W. On a remaining shortage the version with the latest next read is swapped out.
 ///
 /// Paper: Bae et al., "FlashNeuron: SSD-Enabled Large-Batch Training of Very Deep Neural Networks", FAST 2021: the
-/// first phase of its offloading scheduler; details as in G10's model of it (platformxlab/G10, src/analysis.cc,
-/// scheduling_offload_flashneuron). Left out is its second phase, which compresses tensors where offloading takes
-/// longer than the forward phase. The copies go to the host. With `wait`, as in G10's model, the backward phase begins
-/// when everything has been offloaded; without, an op waits only for a place that it needs. Its allocator, with what is
-/// offloaded at the other end of the memory than what stays, is a matter of the pool.
+/// first phase of its offloading scheduler, with details as in G10's model of it (platformxlab/G10, src/analysis.cc,
+/// scheduling_offload_flashneuron). Left out is the second phase, which compresses tensors if offloading takes longer
+/// than the forward phase. Copies go to the host. With `wait`, as in G10's model, the backward phase begins when
+/// everything has been offloaded; without it, an op waits only for a place that it needs. FlashNeuron's allocator,
+/// which puts offloaded tensors at the other end of the memory, would be a pool.
 ///
 /// Cost: O(gaps log gaps + ops).
 class FlashNeuron final : public SwapOutLeast<FurthestFirst> {

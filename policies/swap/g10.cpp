@@ -29,10 +29,10 @@ namespace {
 /// by any amount. On a shortage that remains, the version with the latest next read is swapped out.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
-/// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), but: its SSD,
-/// which it tries before the host, is left out; its kernels may run while some pages are not resident, here whole
-/// tensors must be resident; a gap that turns out to be too short is passed over here, while the loop of that code
-/// picks the same gap until it gives up.
+/// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), with three
+/// differences. Its SSD, which it tries before the host, is left out. Its kernels may run while some pages are not
+/// resident; here whole tensors must be resident. A gap that turns out to be too short is passed over here; that code
+/// picks the same gap again until it gives up.
 ///
 /// Cost: O(picks * (slots + gaps log slots)).
 class G10 final : public SwapOutLeast<FurthestFirst> {
@@ -59,7 +59,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
     return Bytes{static_cast<std::int64_t>(static_cast<double>(size.count()) * factor)};
   }
 
-  /// A gap that is used. Its bytes are off the device in the slots behind `away` and before `issue`.
+  /// A gap that the plan uses. Its bytes are absent in the slots after `away` and before `issue`.
   struct Chosen {
     std::uint32_t gap;
     std::size_t away, issue;
@@ -108,7 +108,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
    private:
     static std::size_t first_slot(const Gap& gap) { return gap.release + std::size_t{1}; }
 
-    /// False if the memory is nowhere above the line.
+    /// @return  false if the memory is nowhere above the line
     bool add_up_pressure() {
       for (std::size_t k = 0; k < memory_.size(); ++k)
         pressure_[k + 1] = pressure_[k] + (memory_[k] > line_ ? circle_.start[k + 1] - circle_.start[k] : Nanos{});
@@ -145,7 +145,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
       return best;
     }
 
-    /// The last slot that begins at a time or before it, as a position.
+    /// The last slot that begins at or before a time, as a position.
     std::size_t position_at(Nanos time) const {
       const std::int64_t round = time / circle_.period();
       const auto next =
@@ -191,7 +191,7 @@ class G10 final : public SwapOutLeast<FurthestFirst> {
     double delta_;
     BandwidthLedger out_, in_;
     std::vector<Bytes> memory_, on_host_;  // by slot, as estimated
-    std::vector<Nanos> pressure_;          // by slot: time of those before it in which memory is above the line
+    std::vector<Nanos> pressure_;          // by slot: total time of earlier slots in which memory is above the line
     std::vector<Chosen> chosen_;
   };
 

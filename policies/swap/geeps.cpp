@@ -9,23 +9,23 @@
 namespace tidepool {
 namespace {
 
-/// GeePS: a layer accesses buffers, and gives them back when it has run. Buffers that are pinned stay on the device;
-/// the others are there while they are accessed, from one access before on, and on the host in between.
+/// GeePS: a layer accesses buffers, and releases them when it has run. Pinned buffers stay on the device. The others
+/// are on the device while they are accessed, from the previous access on, and on the host in between.
 ///
-/// A virtual iteration gives the order of accesses: every layer forward and then backward accesses what it makes or
-/// reads of what is kept. With p(P) the most that one access needs of buffers outside of P, and C the memory that all
-/// else leaves, buffers are pinned while p counts twice (one access computes while the next one is fetched):
-///   while there is a buffer b with |P| + |b| + 2 p <= C: first one of the access that needs most, with p as it is
-///   then; where there is none, each in the order of accesses that fits with p as it is now.
-/// Where C < 2 p, nothing is pinned.
+/// A virtual iteration gives the order of accesses: every layer, forward and then backward, accesses the kept buffers
+/// that it makes or reads. Let p(P) be the most bytes outside of the pinned set P that one access needs, and C the
+/// memory that all other content leaves. Buffers are pinned while p counts twice (one access computes while the next
+/// one is fetched): while there is a buffer b with |P| + |b| + 2 p <= C. First come buffers of the access that needs
+/// most, with p as it is after pinning b; when there is none, those that fit with the present p, in the order of
+/// accesses. If C < 2 p, nothing is pinned.
 ///
 /// Paper: Cui, Zhang, Ganger, Gibbons and Xing, "GeePS: Scalable Deep Learning on Distributed GPUs with a
-/// GPU-Specialized Parameter Server", EuroSys 2016; the rule as in the authors' program
-/// (cuihenggang/geeps, clientlib-viter.cpp), which picks in the order of a hash table where this goes by accesses.
+/// GPU-Specialized Parameter Server", EuroSys 2016; with the rule of the authors' program
+/// (cuihenggang/geeps, clientlib-viter.cpp), which picks in the order of a hash table where this picks by accesses.
 ///
-/// One machine: parameters are not exchanged with others, and stay; so do gradients and what lives within a phase,
-/// which make up the rest of the memory. What is fetched again while the access behind its last one runs stays. O(kept
-/// buffers * accesses).
+/// With one machine, parameters are not exchanged with others, and stay. So do gradients and buffers that live within a
+/// phase; all of these make up the other content. A buffer that is fetched again during the access after its last one
+/// stays. O(kept buffers * accesses).
 class GeePs final : public Policy {
  public:
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
@@ -50,10 +50,10 @@ class GeePs final : public Policy {
   }
 
  private:
-  /// Of layers, forward and then backward (those that do anything there).
+  /// Accesses of layers, forward and then backward (those with accesses).
   struct Accesses {
     std::vector<std::uint32_t> first, behind;  ///< ops, by access
-    std::vector<std::vector<std::size_t>> of;  ///< by what is kept: accesses, rising
+    std::vector<std::vector<std::size_t>> of;  ///< by kept buffer: its accesses, rising
   };
 
   static Accesses find_accesses(const Trace& trace, const Layers& layers) {
@@ -80,7 +80,7 @@ class GeePs final : public Policy {
     return accesses;
   }
 
-  /// The most that lives at once besides what is kept.
+  /// The most bytes live at once besides the kept buffers.
   static Bytes most_besides(const Trace& trace, const Layers& layers) {
     std::vector<Bytes> besides = live_bytes(trace);
     const std::vector<std::uint32_t> ends = ends_of_versions(trace);
@@ -97,7 +97,7 @@ class GeePs final : public Policy {
   static std::vector<bool> pin(const Trace& trace, const Layers& layers, const Accesses& accesses, Bytes capacity) {
     const std::size_t count = layers.kept.size();
     std::vector<bool> pinned(count);
-    std::vector<Bytes> needs(accesses.first.size());  // of what is not pinned
+    std::vector<Bytes> needs(accesses.first.size());  // by access: bytes that are not pinned
     const auto size = [&](std::size_t i) { return trace.size(layers.kept[i].saved.version); };
     for (std::size_t i = 0; i < count; ++i)
       for (const std::size_t access : accesses.of[i]) needs[access] += size(i);

@@ -15,22 +15,22 @@
 namespace tidepool {
 namespace {
 
-/// What TensorFlow's graph optimizer does (Grappler, memory_optimizer.cc, SWAPPING_HEURISTICS): swaps tensors that are
-/// live when most memory is in use (at t_p) and read again later, those first that were made and are read again
-/// farthest from it,
+/// The swapping of TensorFlow's graph optimizer (Grappler, memory_optimizer.cc, SWAPPING_HEURISTICS). It swaps tensors
+/// that are live when most memory is in use (at t_p) and are read again later, by descending
 ///   (t_use - t_p)^2 / uses^2 + (t_made - t_p)^2,
-/// with t_use its first use behind the peak and `uses` how many there are, until the peak is below the memory. A tensor
-/// is copied when it has been made, and its first reader waits for that copy; for every reader behind the peak it is
-/// copied back on its own, triggered by the op that ends last of those that the reader depends on and that end before
-/// the other things that it reads have been made, less the time of the copy at 16 GB/s. Without such an op, and of what
-/// nobody else reads, nothing is swapped. Tensors of 1024 B or less and those that live for 1 ms or less stay, and so
-/// do parameters. The peak is looked for anew, at most `passes` times; what was looked at once is not looked at again.
+/// with t_use the first use after the peak and `uses` the number of uses after it, until the peak is below the memory.
+/// A tensor is copied out when it has been made, and its first reader waits for that copy. For every reader after the
+/// peak it is copied back separately. The trigger of this copy is the op that ends last among the ops that the reader
+/// depends on and that end before the reader's other inputs have been made, less the time of the copy at 16 GB/s. A
+/// tensor is not swapped if there is no such op or if only one op reads it. Tensors of 1024 B or less, tensors that
+/// live for 1 ms or less, and parameters stay. The peak is searched again at most `passes` times; a tensor is
+/// considered only once.
 ///
 /// This is not the rewriting of Meng et al. ("Training Deeper Models by GPU Memory Optimization on TensorFlow", 2017):
-/// which tensors that chooses and what triggers their copies is not known well enough to be done here.
+/// too little is known about its choice of tensors and the triggers of its copies.
 ///
-/// Times are those of the ops when nothing is in the way; TensorFlow estimates them. Sizes are sums of bytes. Where
-/// that is not enough, the run is out of memory. O(passes * (ops + candidates * ops they depend on)).
+/// Times are those of the ops without delays; TensorFlow estimates them. Sizes are sums of bytes. If all this is not
+/// enough, the run is out of memory. O(passes * (ops + candidates * ops they depend on)).
 class GrapplerSwap final : public Policy {
  public:
   explicit GrapplerSwap(std::int64_t passes) : passes_{passes} {}
@@ -54,7 +54,7 @@ class GrapplerSwap final : public Policy {
  private:
   struct Candidate {
     VersionId version;
-    std::vector<std::uint32_t> uses;  ///< behind the peak
+    std::vector<std::uint32_t> uses;  ///< after the peak
     double fitness = 0;
   };
 
@@ -75,7 +75,7 @@ class GrapplerSwap final : public Policy {
       for (const VersionId v : versions) {
         const auto readers = trace.readers(v);
         const auto at = std::lower_bound(readers.begin(), readers.end(), OpId{reader});
-        if (at == readers.begin()) continue;  // read once: there is nothing that the copy out could hold up
+        if (at == readers.begin()) continue;  // read once: the copy out could delay nothing
         const std::uint32_t last = std::prev(at)->value();
         if (*trigger <= last) continue;  // it would come back at once
         gaps_.push_back({.out = v, .in = v, .size = trace.size(v), .release = last, .due = *trigger + 1});
@@ -105,7 +105,7 @@ class GrapplerSwap final : public Policy {
     return candidates;
   }
 
-  /// The op behind which a reader's swapped inputs are copied back.
+  /// The op after which a reader's swapped inputs are copied back.
   std::optional<std::uint32_t> trigger_of(const Trace& trace, std::uint32_t reader,
                                           const std::vector<VersionId>& swapped) const {
     const auto end = [&](OpId op) { return circle_.at(op.index() + 1); };
@@ -156,7 +156,7 @@ class GrapplerSwap final : public Policy {
 
   std::int64_t passes_;
   StepCircle circle_;
-  std::vector<Gap> gaps_;  // from the last use to where the copy back is issued
+  std::vector<Gap> gaps_;  // from the last use to the issue of the copy back
   std::set<VersionId> looked_at_;
 };
 

@@ -13,19 +13,19 @@
 namespace tidepool {
 namespace {
 
-/// Only m layers that follow each other have what they keep for the backward phase on the device. Running forward, what
-/// layer i was the last to use is copied to the host at once and has left when layer i + m + 1 begins; running
-/// backward, what layer i needs is asked for when layer i + m begins. What would have to come back before it has left
-/// stays.
+/// A window of m consecutive layers has its tensors for the backward phase on the device; those of other layers are on
+/// the host. In the forward phase, tensors whose last use was in layer i are copied out at once and have left when
+/// layer i + m + 1 begins. In the backward phase, the inputs of layer i are requested when layer i + m begins. A tensor
+/// stays if it would have to come back before it has left.
 ///
 /// m is the smallest window in which copies are hidden: if each lane does one copy after the other and ops take their
-/// time, every copy out ends before layer i + m + 1 begins, and every copy back before layer i begins backward. Where
-/// that window does not fit into the memory, the largest that does, by bisection; where none does, the run is out of
+/// time, every copy out ends before layer i + m + 1 begins, and every copy back before layer i begins backward. If that
+/// window does not fit the memory, m is the largest one that does, found by bisection; if none does, the run is out of
 /// memory with m = 1.
 ///
 /// After the working window of Sun et al., "STRONGHOLD: Fast and Affordable Billion-Scale Deep Learning Model
-/// Training", SC 2022, which moves parameters and optimizer states of transformer blocks through such a window and
-/// updates them on the host: hence not its name. O(layers * m) and about log2(m) + 1 simulations.
+/// Training", SC 2022. It is not called by that name because STRONGHOLD moves parameters and optimizer states of
+/// transformer blocks through the window and updates them on the host. O(layers * m) and about log2(m) + 1 simulations.
 class LayerWindow final : public Policy {
  public:
   explicit LayerWindow(std::uint32_t window) : window_{window} {}
@@ -67,7 +67,7 @@ class LayerWindow final : public Policy {
 
   static std::uint32_t hidden_window(const Trace& trace, const Layers& layers, const Machine& machine) {
     const std::size_t n = layers.size();
-    std::vector<Nanos> begins(n + 1), backward(n + 1);  // forward; and backward, n: when that phase begins
+    std::vector<Nanos> begins(n + 1), backward(n + 1);  // of layers, by phase; backward[n]: of the backward phase
     std::vector<Bytes> out(n);
     const auto time = [&](std::uint32_t first, std::uint32_t behind) {
       Nanos sum;

@@ -21,7 +21,7 @@
 namespace tidepool {
 namespace {
 
-/// Swaps on a pool of slots: where a class is full, of the tensors in its slots the one that is used again last goes.
+/// Swaps on a pool of slots: if a class is full, evicts the tensor in its slots whose next use is the latest.
 class SlotSwapper : public Policy, public Explainer {
  public:
   SlotSwapper() = default;
@@ -57,7 +57,7 @@ class SlotSwapper : public Policy, public Explainer {
   std::int64_t cost_evaluations() const override { return evaluations_; }
 
  protected:
-  SlotClasses classes_;  // none: the pool of the run
+  SlotClasses classes_;  // none: the run's own pool
   std::vector<Action> draft_;
   std::int64_t evaluations_ = 0;
 
@@ -69,18 +69,18 @@ class SlotSwapper : public Policy, public Explainer {
   std::vector<Tournament<FurthestFirst>> in_slots_;  // by class
 };
 
-/// SwapAdvisor's genetic search over memory allocations, with the ops in the order of the trace: a step is replayed as
-/// it was recorded, so that the other half of what SwapAdvisor searches over, the order, is not there.
+/// SwapAdvisor's genetic search over memory allocations. Ops keep the order of the trace, so SwapAdvisor's search over
+/// the order of ops is left out.
 ///
-/// Memory is cut into slots of classes of sizes, so many of each (see SlotPool). An allocation says which sizes make a
-/// class together, and how the slots that no op needs at once are shared out. For each, swaps follow: where a class is
-/// full, Belady's rule says what leaves it; it leaves when it was used last, and is back as early as its class has a
-/// slot for it from then on. The fitness is the simulated time of the run that it is for. Allocations are selected by
+/// Memory is divided into slots of several size classes (see SlotPool). An allocation says which sizes form a class,
+/// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an allocation: if a
+/// class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and comes back as soon as
+/// its class has a free slot again. The fitness is the simulated time of the run itself. Allocations are selected by
 /// tournament, crossed over at one point and mutated; a child replaces the worst if it is better. If the capacity is
-/// not enough for any, Belady's rule alone is followed on the pool of the run.
+/// not enough for any allocation, Belady's rule alone is followed on the run's own pool.
 ///
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
-/// 2020, from its abstract and what others write of it; rates, population and first allocations are ours.
+/// 2020, from its abstract and other descriptions; rates, population and first allocations are Tidepool's.
 ///
 /// Deterministic for a seed. Cost: two simulations for each of at most `effort` allocations.
 class SwapAdvisorFixedOrder final : public SlotSwapper {
@@ -103,7 +103,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     for (const double ratio : {1.1, 1.0, 1.5, 1.25, 1.05, 2.0, 4.0, 1e18})
       if (effort_ > 0) population.push_back(judged(geometric(demand.sizes(), ratio)));
     while (effort_ > 0) {
-      const Allocation& second = pick(population);  // one after the other: compilers differ in the order of arguments
+      const Allocation& second = pick(population);  // separate statements: compilers differ in the order of arguments
       Allocation child = cross(pick(population), second);
       mutate(child);
       child = judged(std::move(child));
@@ -121,10 +121,10 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
   enum Rank : std::uint8_t { kFits, kFails, kTooLarge };
 
   struct Allocation {
-    std::vector<bool> ends;     // by size: a class ends with it; the last one always
-    std::vector<double> share;  // by size: of the class that ends with it, in what slots there are beyond the least
+    std::vector<bool> ends;     // by size: a class ends with it; always true for the last size
+    std::vector<double> share;  // by size: share of the class that ends with it in the slots beyond the least
     Rank rank = kTooLarge;
-    std::int64_t cost = 0;  // ns where it fits; ns that it has not come to where it fails; bytes that are missing
+    std::int64_t cost = 0;  // if it fits: ns; if the run fails: minus the ns that it reached; else missing bytes
     SlotClasses classes = {};
     std::vector<Action> draft = {};
   };
@@ -133,7 +133,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     return std::tie(a.rank, a.cost) < std::tie(b.rank, b.cost);
   }
 
-  /// Sizes of a class are within a ratio.
+  /// Whether the sizes of each class are within a ratio.
   static Allocation geometric(const std::vector<Bytes>& sizes, double ratio) {
     Allocation made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
     double first = 0;
@@ -164,7 +164,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
   }
 
   void mutate(Allocation& allocation) {
-    constexpr std::size_t kChanges = 3;  // expected, of either kind
+    constexpr std::size_t kChanges = 3;  // expected number of changes of each kind
     const std::size_t last = allocation.ends.size() - 1;
     for (std::size_t i = 0; i <= last; ++i) {
       if (i < last && draw(last) < kChanges) allocation.ends[i] = !allocation.ends[i];
@@ -172,7 +172,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     }
   }
 
-  /// Shares the capacity out. False if it is not enough for what single ops use.
+  /// Distributes the capacity. @return  false if it is not enough for single ops
   static bool share_out(const SlotDemand& demand, Bytes capacity, Allocation& allocation) {
     std::vector<double> shares;
     allocation.classes.clear();
@@ -202,7 +202,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
       classes[c].count += static_cast<std::uint32_t>(more);
       left -= classes[c].slot * static_cast<std::int64_t>(static_cast<std::uint32_t>(more));
     }
-    for (std::size_t c = classes.size(); c-- > 0;)  // what rounding and full classes have left, the largest first
+    for (std::size_t c = classes.size(); c-- > 0;)  // the rest after rounding and full classes, largest class first
       while (classes[c].count < most[c] && classes[c].slot <= left) ++classes[c].count, left -= classes[c].slot;
     return true;
   }
@@ -211,7 +211,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::make_unique<SlotSwapper>(allocation.classes, allocation.draft));
     RunSpec setting = spec;
-    setting.pool = "best-fit";  // not asked: the policy brings its own
+    setting.pool = "best-fit";  // not used: the policy brings its own pool
     return simulate_under(trace, setting, std::move(policies), true, keep_plan);
   }
 
@@ -234,11 +234,11 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     return allocation;
   }
 
-  /// Uses the gaps in which `on_demand` evicted something.
+  /// Selects the gaps in which `on_demand` evicted.
   static std::vector<Action> draft(const Trace& trace, const SlotDemand& demand, const std::vector<Gap>& gaps,
                                    const SlotClasses& classes, const Plan& on_demand) {
     std::multimap<VersionId, std::uint32_t> of_version;
-    std::vector<Gap> slots = gaps;  // counted instead of measured
+    std::vector<Gap> slots = gaps;  // gaps in slots instead of time
     for (std::uint32_t i = 0; i < gaps.size(); ++i) {
       slots[i].size = Bytes{1};
       if (!gaps[i].crosses) of_version.emplace(gaps[i].out, i);

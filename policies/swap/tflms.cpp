@@ -13,13 +13,13 @@
 namespace tidepool {
 namespace {
 
-/// The parameters that TFLMS is tuned by, in levels of the topological sort.
+/// The parameters of TFLMS, in levels of the topological sort.
 struct Tuning {
   std::uint32_t threshold = 1, ahead = 1, group_by = 0;
   int sync = 0;  ///< 1: readers wait for copies out; 2: copies back begin when they are due; 3: both
 };
 
-/// Rewrites a data-flow graph so that what is read late is on the host in between.
+/// Rewrites a data-flow graph so that tensors with late readers are on the host in between.
 class Rewriter {
  public:
   Rewriter(const Trace& trace, Bytes least) : trace_{trace}, level_(trace.ops().size()) {
@@ -42,7 +42,7 @@ class Rewriter {
   }
 
  private:
-  /// Calls visit(OpId) for every op that makes what an op reads.
+  /// Calls visit(OpId) for every op that makes an input of an op.
   template <class Visit>
   void for_each_source(OpId op, Visit visit) const {
     for (const Use& use : trace_.uses(op))
@@ -53,7 +53,7 @@ class Rewriter {
 
   void swap(VersionId v, const Tuning& tuning, CopyDraft& copies) const {
     const std::uint32_t maker = trace_.version(v).producer.value();
-    std::uint32_t last = maker, last_level = level_[maker];  // reader on the device
+    std::uint32_t last = maker, last_level = level_[maker];  // the last reader before the tensor leaves
     bool copied = false;
     for (const OpId reader : trace_.readers(v)) {
       const std::uint32_t op = reader.value(), level = level_[op];
@@ -71,8 +71,8 @@ class Rewriter {
     }
   }
 
-  /// Behind the op that triggers the copy back for `due`: one that `due` depends on, more than `ahead` levels before,
-  /// of the nearest level that has one, ten levels being tried. Without one, when it is due.
+  /// The position after the op that triggers the copy back for `due`: an op that `due` depends on, more than `ahead`
+  /// levels before it, in the nearest of ten levels that has one. Without such an op, the position of `due`.
   std::uint32_t issue(VersionId v, std::uint32_t last, std::uint32_t due, const Tuning& tuning) const {
     if ((tuning.sync & 2) != 0) return due;
     constexpr std::uint32_t kTried = 10;
@@ -107,26 +107,26 @@ class Rewriter {
   }
 
   const Trace& trace_;
-  std::vector<std::uint32_t> level_;  // by op: of the topological sort
+  std::vector<std::uint32_t> level_;  // by op: its level in the topological sort
   std::uint32_t levels_ = 0;
   std::vector<std::vector<std::uint32_t>> by_level_;
   std::vector<VersionId> candidates_;
 };
 
-/// TensorFlow Large Model Support: an edge of the data-flow graph whose ends are more than `threshold` levels of the
+/// TensorFlow Large Model Support. An edge of the data-flow graph whose ends are more than `threshold` levels of the
 /// topological sort apart is cut: the tensor is copied to the host as soon as it has been made, leaves the device when
 /// its near readers have run, and is copied back for its far readers. Far readers within `groupby` levels of each other
-/// share one copy back; it is triggered by an op more than `ahead` levels before the first of them that this depends
-/// on. What is not given is searched as TFLMS does, by simulation, in this order: the largest threshold that fits into
-/// the memory, then the largest ahead, then a groupby that fits, as large as it can be if that fits; where no threshold
-/// fits, with sync raised: 1, an op made or read waits for copies out; 2, copies back begin only when their reader is
-/// all that is left to run; 3, both. Where that is not enough either, the run is out of memory.
+/// share one copy back. Its trigger is an op that the first of them depends on, more than `ahead` levels before it.
+/// Parameters that are not given are searched as in TFLMS, by simulation, in this order: the largest threshold that
+/// fits the memory, then the largest ahead, then a groupby that fits (the largest if all fit). If no threshold fits,
+/// sync is raised: 1, outputs and readers wait for copies out; 2, copies back begin only when nothing but their reader
+/// is left to run; 3, both. If that is not enough either, the run is out of memory.
 ///
 /// Paper: Le, Imai, Negishi and Kawachiya, "TFLMS: Large Model Support in TensorFlow by Graph Rewriting", arXiv
 /// 1807.02037; the search and its order from the authors' program (IBM/tensorflow-large-model-support, lms.py).
 ///
-/// What a trace cannot give: dimensions (TFLMS leaves out vectors; here, tensors below `least`). The program's order of
-/// ops is kept. TFLMS searches with nine tenths of the memory by a simulator of its own, here the run's own setting is
+/// Not in a trace: dimensions (TFLMS leaves out vectors; here, tensors below `least` are left out). Ops keep the
+/// program's order. TFLMS searches with nine tenths of the memory in a simulator of its own; here the run itself is
 /// simulated. Cost: at most `effort` simulations.
 class Tflms final : public Policy {
  public:
@@ -149,7 +149,7 @@ class Tflms final : public Policy {
       ++judged_;
       return judge(trace, spec, follow_draft({rewriter.draft(tuning), {}}, OnDemand::kNothing)).outcome == Outcome::kOk;
     };
-    /// The largest value that fits, by bisection, or just one that does; what was set if none is found.
+    /// The largest value that fits, by bisection, or any value that fits; the present value if none is found.
     const auto search = [&](Tuning tuning, std::uint32_t Tuning::*value, std::uint32_t least, bool largest) {
       std::uint32_t behind = rewriter.levels() + 1;
       while (least < behind && judged_ < effort_) {

@@ -13,21 +13,21 @@
 namespace tidepool {
 namespace {
 
-/// What torchtune's activation offloading does (OffloadActivations with use_streams, read in
-/// torchtune/training/_activation_offloading.py): every tensor that autograd saves and that is no parameter, buffer or
-/// small is copied to the host on a stream of its own as soon as it is saved, whatever memory there is.
+/// torchtune's activation offloading (OffloadActivations with use_streams, in
+/// torchtune/training/_activation_offloading.py). Every tensor that autograd saves is copied to the host on a stream of
+/// its own as soon as it is saved, whatever the capacity. Parameters, buffers and small tensors stay.
 ///
-/// Saved tensors are counted, also those that stay. When the n-th is copied, the compute stream waits until the
-/// (n - stash)-th and those before it have left, and lets go of them. What is still alive when the backward phase
-/// begins is read where it is by the first node that reads an offloaded tensor; behind that node the rest leaves too. A
-/// node's tensors are copied back when it is come to; the host runs ahead of the device, but the copying stream waits
-/// for the node before the last one, so a copy back starts one node ahead. All that the last product or convolution
-/// (the output projection) and the loss behind it save stays.
+/// Saved tensors are counted, including those that stay. When the n-th is copied, the compute stream waits until the
+/// (n - stash)-th and all earlier ones have left, and releases them. Tensors still alive when the backward phase begins
+/// are read in place by the first node that reads an offloaded tensor; after that node the rest leaves too. A node's
+/// tensors are copied back when the host reaches the node. The host runs ahead of the device, but the copying stream
+/// waits for the node before the last one, so a copy back starts one node ahead. Tensors that the last product or
+/// convolution (the output projection) and the loss after it save stay.
 ///
-/// What a trace cannot give: which op saves a tensor. What an op reads forward and the backward phase reads again is
-/// taken to be saved when its first reader runs, once, and what no op reads forward when it has been made; there, a
-/// tensor that two ops save is copied twice. Copies both ways share one stream there; here each has its lane.
-/// O(uses) to plan.
+/// A trace does not say which op saves a tensor. A tensor that forward ops read and the backward phase reads again
+/// counts as saved once, when its first reader runs; one that no forward op reads, when it has been made. In torchtune
+/// a tensor that two ops save is copied twice, and copies in both directions share one stream; here each direction has
+/// its own lane. O(uses) to plan.
 class TorchOffload final : public Policy {
  public:
   TorchOffload(Bytes least, std::size_t stash, bool keep_head) : least_{least}, stash_{stash}, keep_head_{keep_head} {}
@@ -36,14 +36,14 @@ class TorchOffload final : public Policy {
     const Layers layers = find_layers(trace);
     const std::vector<Pack> packs = find_packs(trace, layers);
     CopyDraft copies{trace};
-    std::vector<std::uint32_t> released(trace.versions().size(), kNever);  // op
+    std::vector<std::uint32_t> released(trace.versions().size(), kNever);  // by version: the op that releases it
     const auto let_go = [&](const Pack& pack, std::uint32_t op) {
       copies.await(op, pack.kept->saved.version);
       const std::uint32_t gone = std::max(op, pack.kept->saved.last_forward + 1);
       copies.release(gone, pack.kept->saved.version);
       released[pack.kept->saved.version.index()] = gone;
     };
-    std::size_t oldest = 0;  // that is alive
+    std::size_t oldest = 0;  // the oldest one that is alive
     for (std::size_t id = 0; id < packs.size(); ++id) {
       if (packs[id].kept == nullptr) continue;
       for (; oldest + stash_ <= id; ++oldest)
@@ -71,14 +71,14 @@ class TorchOffload final : public Policy {
   }
 
  private:
-  /// A tensor is saved in front of `op`.
+  /// Records that a tensor is saved before `op`.
   struct Pack {
     std::uint32_t op = 0;
-    const Kept* kept = nullptr;  ///< none: it is counted, but stays
+    const Kept* kept = nullptr;  ///< none: the tensor is counted, but stays
   };
 
   std::vector<Pack> find_packs(const Trace& trace, const Layers& layers) const {
-    std::uint32_t head = layers.backward;  // the first op whose tensors stay
+    std::uint32_t head = layers.backward;  // the first op whose saved tensors stay
     if (keep_head_)
       for (const Layer& layer : layers.layers)
         if (layer.kind == LayerKind::kConvolution || layer.kind == LayerKind::kProduct) head = layer.first;
@@ -107,7 +107,7 @@ class TorchOffload final : public Policy {
     return packs;
   }
 
-  /// Backward ops that are the first to read an offloaded tensor, rising.
+  /// Backward ops that are the first readers of offloaded tensors, rising.
   static std::vector<std::uint32_t> nodes_of(const std::vector<Pack>& packs) {
     std::vector<std::uint32_t> nodes;
     for (const Pack& pack : packs)

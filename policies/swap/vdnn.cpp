@@ -13,25 +13,25 @@ namespace {
 
 enum class Offload : std::uint8_t { kConvolutions, kAll };
 
-/// Virtualized DNN: copies inputs X of layers to the host while the layers run forward, and back while layers behind
-/// them run backward.
+/// Virtualized DNN: copies inputs X of layers to the host while the layers run forward, and back while later layers run
+/// backward.
 ///   all    inputs of all layers that extract features: those up to the last convolution or pooling
 ///   conv   inputs of convolutions only, whose time hides copies best
-///   dyn    nothing if that fits into the memory, else conv if that does, else all
-/// An input is copied while the last layer that reads it runs forward; the next layer waits until it has left
+///   dyn    no inputs if that fits the memory, else conv if that does, else all
+/// An input is copied while the last layer that reads it runs forward. The next layer waits until it has left
 /// ("end-of-layer synchronisation"): it loses max(0, s / B - t) with s bytes, B the link's rate, t the layer's time.
-/// When a layer begins backward, the nearest layer before it whose input is away and was not asked for yet gets it
-/// back, unless a convolution lies between (its findPrefetchLayer); the end of the layer waits for that copy too.
-/// Whatever memory there is, all and conv copy. Where that is not enough, the run is out of memory.
+/// When a layer begins backward, the nearest earlier layer with an absent input that has not been requested gets it
+/// back, unless a convolution lies between (findPrefetchLayer in the paper). The end of the layer waits for that copy
+/// too. all and conv copy at any capacity. If that is not enough, the run is out of memory.
 ///
 /// Paper: Rhu, Gimelshein, Clemons, Zulfiqar and Keckler, "vDNN: Virtualized Deep Neural Networks for Scalable,
 /// Memory-Efficient Neural Network Design", MICRO 2016 (arXiv 1602.08124), sections III.B and III.C; details of
 /// the search window and of dyn after public notes and reimplementations.
 ///
-/// What a trace cannot give: dyn also exchanges convolution algorithms, a trace has one of each; a copy back that finds
-/// no room is tried again later, not an error. Beyond the paper: in a network without convolutions, products of
-/// matrices stand for them, and all its layers extract features. What existed before the step (the first layer's input)
-/// stays. Cost: two simulations for dyn.
+/// Differences: a trace has one algorithm for each convolution, so dyn does not exchange algorithms. A copy back that
+/// finds no room is tried again later; it is not an error. Beyond the paper: in a network without convolutions,
+/// products of matrices replace them, and all its layers extract features. Content from before the step (the first
+/// layer's input) stays. Cost: two simulations for dyn.
 class Vdnn final : public Policy {
  public:
   explicit Vdnn(const std::string& which) {
@@ -85,7 +85,7 @@ class Vdnn final : public Policy {
     return copies.take();
   }
 
-  /// The layer behind the last one that extracts features.
+  /// The layer after the last one that extracts features.
   static std::uint32_t first_classifier(const Layers& layers) {
     auto first = static_cast<std::uint32_t>(layers.size());
     if (layers.heavy() != LayerKind::kConvolution) return first;
