@@ -1,4 +1,4 @@
-// Device of a run: what a pool asks of it becomes actions.
+// The device of a run: requests of the pool become actions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tidepool {
 /// Counts reserved bytes against the capacity. Addresses are never used twice: they are not scarce.
 class ActionDevice final : public Device {
  public:
-  /// Takes an action: what it does, how many pages, where, how much.
+  /// Receives an action: verb, pages, address and size.
   using Record = std::function<void(Verb, std::int64_t /*pages*/, Bytes /*address*/, Bytes /*size*/)>;
 
   ActionDevice(Bytes capacity, Record record) : capacity_{capacity}, record_{std::move(record)} {}
@@ -36,12 +36,12 @@ class ActionDevice final : public Device {
   void hide(Bytes address, Bytes size) override { record_(Verb::kUnmap, 0, address, size); }
 
   Bytes reserved() const { return reserved_; }
-  /// The last segment, or memory for a range, that the capacity did not allow since this was forgotten; 0: none.
+  /// The last request for a segment or a range's memory that the capacity did not allow; 0: none since the last forget.
   Bytes refused() const { return refused_; }
   void forget_refused() { refused_ = {}; }
 
  private:
-  /// @param pages  0: a segment
+  /// @param pages  number of pages; 0: a segment
   bool take(Bytes address, Bytes size, std::int64_t pages) {
     if (size > capacity_ - reserved_) return refused_ = size, false;
     reserved_ += size;

@@ -1,4 +1,4 @@
-// What published simulators assumed, by the name given to --assume.
+// The assumptions of published simulators, by the name given to --assume.
 #include <algorithm>
 
 #include "simulator/engine/rerun_rules.hpp"
@@ -9,7 +9,7 @@ namespace tidepool {
 namespace {
 
 /// The simulator of the DTR authors (simrd, of uwsampl/dtr-prototype): tensors are never written in place, a view is a
-/// tensor that must be made again, constants stay, and its clock starts at 1.
+/// tensor that must be recomputed, constants stay, and its clock starts at 1.
 Assumptions simrd() {
   return {.name = "simrd",
           .copy_on_write = true,
@@ -19,9 +19,9 @@ Assumptions simrd() {
           .clock_start = Nanos{1}};
 }
 
-/// The graphs of Checkmate's and Moccasin's problems: what is held all the time stays. See rerun_rules for the rest:
-/// memory is a sum of bytes (--pool ideal), an output and all that is held count while an op runs, and a value goes
-/// after its last reader before its next run, which is as much as going after a reader or at the end of a stage admits.
+/// The graphs of Checkmate's and Moccasin's problems: fixed memory stays. rerun_rules has the rest: memory is a sum of
+/// bytes (--pool ideal); while an op runs, its output and all resident values count; a value is dropped after its last
+/// reader before its op's next run, which allows as much as dropping it after any reader or at the end of a stage.
 Assumptions rerun_graph(const std::string& name) {
   Assumptions assume;
   assume.name = name;

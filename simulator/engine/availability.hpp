@@ -18,8 +18,8 @@ class Availability {
   /// The earliest time at which all of [offset, offset + size) may be written; forgets the range.
   Moment take(Bytes offset, Bytes size);
 
-  /// Forgets the ranges for which is_past(const Moment&) is true; does nothing until there are many more than last
-  /// time.
+  /// Forgets the ranges for which is_past(const Moment&) is true. Does nothing until the number of ranges has
+  /// doubled.
   template <class IsPast>
   void forget(IsPast is_past) {
     if (ranges_.size() < swept_size_) return;
@@ -40,7 +40,7 @@ class Availability {
     Moment time;
   };
   std::map<Bytes, Range> ranges_;  // by first address; disjoint
-  std::size_t swept_size_ = 64;    // forget() walks the map only when it has grown to this
+  std::size_t swept_size_ = 64;    // number of ranges at which forget() visits them
 };
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Time of a step that nothing hinders.
+// The time of a step without policy and limit.
 #include <vector>
 
 #include "simulator/engine/boundary.hpp"

@@ -11,7 +11,7 @@
 namespace tidepool {
 namespace {
 
-/// By version: how often the op that makes it reads what it replaces.
+/// By version: number of reads, by the op that makes it, of the version that it replaces.
 std::vector<std::uint32_t> own_reads(const Trace& trace) {
   std::vector<std::uint32_t> own(trace.versions().size()), reads(trace.versions().size());
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -110,8 +110,8 @@ void Driver::run_iterations() {
   cycle_.lead_in = spec_.iterations - 1;
 }
 
-/// Runs iterations until one would begin in the state in which an earlier one began. What lies between repeats. Where
-/// addresses never come back, the mean over as many iterations as possible says more than one of them.
+/// Runs iterations until one would begin in the state in which an earlier one began. The iterations between the two
+/// repeat. If addresses never recur, the mean over as many iterations as possible is taken.
 void Driver::run_until_settled() {
   start_iteration(0);
   std::vector<Boundary> boundaries{boundary()};
@@ -128,7 +128,7 @@ void Driver::run_until_settled() {
       confirmation_.accept_held();
       continue;
     }
-    confirmation_.drop_held();  // the next iteration is not part of it
+    confirmation_.drop_held();  // the next iteration is not part of the plan
     if (cycle_.iterations == 0) cycle_.iterations = longest_cycle(boundaries);
     cycle_.settled = cycle_.iterations > 0;
     if (!cycle_.settled) cycle_.iterations = std::min(std::max((iteration + 1) / 2, 2), iteration);
@@ -139,8 +139,7 @@ void Driver::run_until_settled() {
 
 Boundary Driver::boundary() {
   Boundary boundary = timeline_.boundary();
-  const Totals before_ops =
-      timeline_.totals();  // places of what the iteration begins with may take time, once or always
+  const Totals before_ops = timeline_.totals();  // allocating the initial places may take time
   boundary.state.insert(boundary.state.end(), {before_ops.makespan.count(), before_ops.stall.memory.count()});
   for (const auto& policy : policies_) boundary.state.push_back(policy->changes_of_mind());
   return boundary;
@@ -169,7 +168,7 @@ void Driver::average(Result& result) const {
   if (spec_.count_search) result.search = Nanos{rounded_mean(sum.search.count(), cycle_.iterations)};
 }
 
-/// A draft that swaps content from before the step out before the first op wants it to be on the host already.
+/// Notes initial content that begins on the host: a draft that swaps it out before the first op asks for this.
 void Driver::note_what_begins_on_host(const std::vector<Action>& draft) {
   if (!may_swap_ || assume_.pin_sources) return;
   for (const Action& action : draft) {
@@ -195,8 +194,8 @@ void Driver::start_iteration(int iteration) {
     VersionState& s = state(v);
     s.created = s.wanted = s.defined = true;
     s.pinned = assume_.pin_sources;
-    if (iteration > 0) s.last_access = clock_;  // it ages from the beginning of each iteration, not of the run
-    if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // carried over where it was
+    if (iteration > 0) s.last_access = clock_;                    // its age counts from the begin of each iteration
+    if (iteration > 0 && trace_.buffers()[i].outlives) continue;  // it was carried over in its place
     const Request request = request_for(v);
     if (begins_on_host_[i]) {
       start_on_host(BufferId{i}, iteration);
@@ -211,13 +210,13 @@ void Driver::start_iteration(int iteration) {
   }
 }
 
-/// @param iteration  in front of which `buffer` is on the host only
+/// @param iteration  before this iteration the content of `buffer` is only on the host
 void Driver::start_on_host(BufferId buffer, int iteration) {
   started_on_host_[buffer.index()] = true;
   if (iteration == 0) cycle_.start_on_host += trace_.buffer(buffer).size;
 }
 
-/// Settles what an iteration leaves to the next one.
+/// Ends an iteration, and prepares the content that the next one begins with.
 void Driver::finish_iteration() {
   if (whole_) return;
   drop_temporaries(0);
@@ -226,7 +225,7 @@ void Driver::finish_iteration() {
 }
 
 void Driver::end_iteration(int iteration) {
-  std::vector<Ending> ended;  // for the pool, which may give their memory back, only when they have
+  std::vector<Ending> ended;  // the pool may release their memory only after all have ended
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const VersionId v{i};
     const BufferId buffer = trace_.version(v).buffer;
@@ -251,7 +250,7 @@ void Driver::step(std::size_t position) {
   switch (step.kind) {
     case StepKind::kAlloc:
       if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) {
-        // An op may read what was allocated for it as it came: that must be there before its inputs are gathered.
+        // The op may read its own new buffer as allocated: it must be there before inputs are gathered.
         for (std::size_t i = position; trace_.steps()[i].kind == StepKind::kAlloc; ++i)
           if (const BufferId b{trace_.steps()[i].id};
               trace_.version(trace_.first_version(b)).kind == VersionKind::kInitial)
@@ -325,7 +324,7 @@ void Driver::begin(OpId op) {
 void Driver::alloc_buffer(BufferId buffer) {
   const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
   VersionState& s = state(v);
-  if (s.wanted) return;  // done ahead of its step
+  if (s.wanted) return;  // it was done before its step
   s.wanted = true;
   act(Verb::kAlloc, v.value(), find_place(v));
   if (!s.filled) return;
@@ -356,8 +355,8 @@ void Driver::end_version(VersionId v) {
   if (loses) losses_.next(), losses_.after(v);
 }
 
-/// What the step hands on must be there when it ends. What was on the host when it began may be there again, and so may
-/// anything if the step is followed by another.
+/// Brings back outputs, which must be on the device at the end. Content that began on the host may be there again; if
+/// another iteration follows, any output may be on the host.
 void Driver::bring_back_outputs(bool last) {
   before_ = OpId{};
   for (const VersionId named : trace_.outputs()) {
@@ -366,13 +365,13 @@ void Driver::bring_back_outputs(bool last) {
         !last || spec_.iterations > 1 || started_on_host_[trace_.version(root).buffer.index()];
     if (may_stay_on_host && state(root).on_host && !state(root).filled) continue;
     if (!defined(named)) bring_back(named);
-    if (!may_stay_on_host) state(root).leaving = false;  // a copy under way must not take it away
+    if (!may_stay_on_host) state(root).leaving = false;  // a copy under way must not drop it
     state(root).pinned = true;
     calls_.changed(root);
   }
 }
 
-/// The time for this is not the policies' nor the engine's: plan_time is without it.
+/// The time for this is neither the policies' nor the engine's; plan_time does not include it.
 void Driver::confirm(Result& result) {
   try {
     const bool matters = !matters_to_ || result.totals.makespan <= *matters_to_;
@@ -384,7 +383,7 @@ void Driver::confirm(Result& result) {
   result.realised = confirmation_.take_plan(cycle_.iterations);
 }
 
-/// Ends the run with an error if what it did so far cannot be executed.
+/// Ends the run with an error if its actions so far cannot be executed.
 void Driver::refuse_if_not_executable() {
   try {
     confirmation_.execute();

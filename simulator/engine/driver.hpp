@@ -1,4 +1,4 @@
-// Walks the program, asks pool and policies, and turns their answers into actions.
+// The driver: walks the program, asks pool and policies, and turns their answers into actions.
 #pragma once
 
 #include <deque>
@@ -26,20 +26,20 @@
 
 namespace tidepool {
 
-/// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked (in argument
-/// order: those that are there first, then the absent ones, each with whatever it needs, recursively); then its outputs
-/// get places; then it runs and the locks are given up. What was brought back only for this and is of no further use to
-/// the program is let go. When a place cannot be found: wait for a copy-out that is under way, else ask the policies in
-/// the order of the chain, else the run is out of memory.
+/// The one loop behind every run. Before an op of the program runs, its inputs are brought back and locked, in argument
+/// order: first the resident ones, then the absent ones, each with its own absent inputs, recursively. Then its outputs
+/// get places, the op runs, and the locks are released. Versions that were brought back only for this, and that the
+/// program does not need later, are dropped. If no place is found, the driver waits for a copy-out that is under way,
+/// else asks the policies in the order of the chain, else the run is out of memory.
 ///
-/// Content that could not be recomputed because something it depends on is about to be lost for good (a source that
-/// ends or is overwritten in place, or what a draft or before_run() drops that is neither read again nor handed on) is
-/// recomputed before that happens.
+/// Some content may be about to be lost for good: a source's output that ends or is overwritten in place, or content
+/// that a draft or before_run() drops and that is neither read again nor handed on. Content that could only be
+/// recomputed from it is recomputed before that happens.
 ///
-/// Where a policy has a whole plan instead, that is carried out action by action, and nothing is decided.
+/// If a policy has a whole plan instead, that plan is carried out action by action, and nothing is decided.
 ///
-/// A run that ends well is executed once more by a Confirmation, which knows nothing but its actions. If that fails or
-/// comes to other totals, the run is an error.
+/// A run that ends well is executed once more by a Confirmation, which only knows its actions. If that fails or has
+/// other totals, the run is an error.
 class Driver {
  public:
   /// @param policies  at most PolicyCalls::kMost; may be empty
@@ -48,17 +48,17 @@ class Driver {
          std::optional<Nanos> matters_to = {}, OnDecision tell = {});
 
   Result run();
-  /// What the run was short of, if it was out of memory.
+  /// The failed request, if the run was out of memory.
   const std::optional<Shortage>& shortage() const { return shortage_; }
 
  private:
-  /// An op that waits for its inputs: one level of the recursion, kept on a stack of our own.
+  /// An op that waits for its inputs: one level of the recursion, which is kept on an explicit stack.
   struct Frame {
     OpId op;
-    VersionId target;               // what it is run again for; none for the program's own run
-    std::size_t first_pending = 0;  // in pending_inputs_: inputs that were absent at first
+    VersionId target;               // the version to recompute; none for the program's own run
+    std::size_t first_pending = 0;  // index in pending_inputs_ of its inputs that were absent at first
     std::size_t next_pending = 0;
-    std::size_t first_temporary = 0;  // in temporaries_
+    std::size_t first_temporary = 0;  // index in temporaries_
   };
   struct Ending {
     VersionId version;
@@ -68,11 +68,11 @@ class Driver {
   struct IterationCost {
     Nanos search;                           // wall time of policies
     std::int64_t evicting_allocations = 0;  // places found after policies made room
-    double free_shares = 0;                 // sum over those of what was left free, as a share of the capacity
+    double free_shares = 0;                 // sum over these of the share of the capacity that was still free
   };
   struct Awaited {
     VersionId version;
-    std::size_t policy;  // whose draft asks for it
+    std::size_t policy;  // the policy whose draft asks for it
   };
   struct Stop {  // thrown to end a run; caught in run()
     Outcome outcome;
@@ -113,9 +113,9 @@ class Driver {
   bool advance(Frame& frame);
   void note_filled(OpId op, VersionId target);
   void execute(OpId op, VersionId target, std::size_t first_temporary);
-  /// The program, or an alloc for the coming run, has given it one.
+  /// Whether it has a place, from the program or an alloc for the coming run, and no content yet.
   bool has_empty_place(VersionId v) const { return state(v).placed && !state(v).filled; }
-  /// Whether its copy on the host is all that is left of it: it cannot be recomputed.
+  /// Whether its copy on the host cannot be replaced by recomputing it.
   bool only_on_host(VersionId v) const { return state(v).on_host && !state(v).regenerable; }
   bool takes_over(VersionId out, bool again) const;
   void place_outputs(OpId op, bool again);
@@ -159,7 +159,7 @@ class Driver {
   [[noreturn]] void out_of_memory(const Request& request);
   void check_limit();
 
-  // What is lost cannot be recomputed from.
+  // Content that cannot be recomputed.
   bool anchored(VersionId v) const;
   void before_loss(VersionId v);
 
@@ -180,49 +180,49 @@ class Driver {
   const Assumptions& assume_;
   const Nanos baseline_;
   Pool* pool_;
-  std::unique_ptr<Pool> brought_;  // by a policy
+  std::unique_ptr<Pool> brought_;  // the pool that a policy brought
   const bool may_swap_;
-  const bool all_stays_;  // no policy: inputs are there, and nothing needs to be locked or known to cost anything
+  const bool all_stays_;  // there is no policy: all inputs are resident, and no locks or costs are needed
   std::vector<VersionState> states_;
   Timeline timeline_;
   const std::optional<Nanos> matters_to_;
   ActionDevice device_;
   const OnDecision tell_;  // may be empty
   Confirmation confirmation_;
-  Nanos clock_;             // what policies see as now
+  Nanos clock_;             // the time that policies see
   std::uint32_t op_ = 0;    // the op of the program that is being prepared
-  OpId before_;             // the same, for actions
+  OpId before_;             // the same as an id, for actions
   OpId begun_;              // the op whose inputs have been gathered
-  std::size_t issued_ = 0;  // ops of the program that have run in this iteration
+  std::size_t issued_ = 0;  // number of ops of the program that have run in this iteration
   std::uint32_t last_order_ = 0;
   std::vector<std::unique_ptr<Policy>>& policies_;
   PolicyCalls calls_;
   LossTracking losses_;
-  std::optional<Plan> whole_;  // what is carried out instead of drafts and answers
+  std::optional<Plan> whole_;  // a policy's plan that is carried out
   std::vector<std::span<const Action>> whole_iterations_;
-  std::span<const Action> following_;  // what is left of the iteration
+  std::span<const Action> following_;  // remaining actions of the iteration
   std::vector<std::vector<Action>> drafts_;
   std::vector<std::size_t> next_draft_;
-  std::deque<Awaited> awaited_;       // what drafts have asked to bring back early and what did not fit yet, in order
-  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its content from before the step to be there
+  std::deque<Awaited> awaited_;       // versions that drafts want back early and that did not fit yet, in order
+  std::vector<bool> begins_on_host_;  // by buffer: a draft wants its initial content to begin there
   std::deque<VersionId> leaving_;     // copies to the host under way, in the order of their ends
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> pending_inputs_;
-  std::vector<VersionId> temporaries_;  // brought back for others, of no further use to the program
+  std::vector<VersionId> temporaries_;  // brought back for others; the program does not need them later
   std::vector<VersionId> filled_;       // newly filled by the op just run
   std::vector<VersionId> current_;      // by buffer: its content in the program
   std::vector<bool> started_on_host_;   // by buffer
   std::vector<VersionId> overwritten_;  // in place, by the op that is about to run
-  std::vector<VersionId> taken_over_;   // by output of the op that is about to run: whose place it gets, if any
+  std::vector<VersionId> taken_over_;   // by output of the op about to run: the version whose place it takes, if any
   std::vector<VersionId> scratched_;    // outputs of that op for which a scratch place was found
-  std::vector<Block> blocks_;           // likewise: what is found for it
+  std::vector<Block> blocks_;           // likewise: their places
   std::vector<Ending> ending_;          // places that end with the op that is about to run
   PlaceUsers users_;
-  std::vector<std::uint32_t> own_reads_;  // by version: how often the op that makes it reads what it replaces
-  Bytes placed_;                          // blocks that the pool has given and not got back
+  std::vector<std::uint32_t> own_reads_;  // by version: reads, by its op, of the version that it replaces
+  Bytes placed_;                          // bytes of blocks that the pool has given out
   IterationCost cost_;                    // of this iteration
-  std::vector<IterationCost> costs_;      // of the iterations before
-  std::vector<Totals> totals_;            // the same
+  std::vector<IterationCost> costs_;      // of the earlier iterations
+  std::vector<Totals> totals_;            // of the earlier iterations
   Cycle cycle_;
   std::optional<Shortage> shortage_;
   std::vector<Action> wishes_;

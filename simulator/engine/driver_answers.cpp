@@ -1,4 +1,4 @@
-// The driver's part that carries out what policies answer, and tells of it where the run is explained.
+// The part of the driver that carries out answers of policies, and reports them in explained runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ bool is_read_from(const Trace& trace, VersionId v, std::uint32_t op) {
 
 }  // namespace
 
-/// Carries out what `policy` wants, and tells of it where the run is explained. False if nothing came of it.
-/// @param request  what it was asked for; null: it was told that an op is about to run
+/// Carries out the wishes of `policy`, and reports them in an explained run. @return  false if nothing was done
+/// @param request  the shortage that it was asked about; null: it was called before an op runs
 bool Driver::answer(Occasion occasion, std::size_t policy, const Request* request, const std::vector<Action>& wishes) {
   const bool may_lose = request == nullptr;
   if (!tell_) return carry_out(wishes, may_lose, nullptr);
@@ -48,7 +48,7 @@ Decision Driver::decision_of(Occasion occasion, std::size_t policy) const {
   return decision;
 }
 
-/// Tells of one action that has just been carried out.
+/// Reports one action that has just been carried out.
 void Driver::tell_of(Occasion occasion, std::size_t policy, const Action& action) {
   if (!tell_) return;
   Decision decision = decision_of(occasion, policy);
@@ -57,10 +57,10 @@ void Driver::tell_of(Occasion occasion, std::size_t policy, const Action& action
   tell_(decision);
 }
 
-/// Turns what a policy wants into actions. False if nothing came of it.
-/// @param may_lose  whether content may go for good that the program does not read again: what could only be made from
-///                  it is brought back before, which asks for places
-/// @param decision  where to note what came of each wish; may be null
+/// Turns wishes of a policy into actions. @return  false if nothing was done
+/// @param may_lose  whether content may be dropped for good that the program does not read again. Content that can only
+/// be recomputed from it is brought back before, which asks for places.
+/// @param decision  receives the result of each wish; may be null
 bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decision* decision) {
   bool done = false;
   for (const Action& wish : wishes) {
@@ -72,7 +72,7 @@ bool Driver::carry_out(const std::vector<Action>& wishes, bool may_lose, Decisio
     done |= came;
     if (decision == nullptr) continue;
     const bool leaves = came && evicts && states_[wish.subject].leaving;
-    const Verb verb = came && evicts && !leaves ? Verb::kDrop : wish.verb;  // its copy may be on the host already
+    const Verb verb = came && evicts && !leaves ? Verb::kDrop : wish.verb;  // the host may already have a copy
     (came ? decision->chosen : decision->in_vain).push_back({verb, before_, wish.subject, {}, held});
     if (came) (leaves ? decision->leaving : decision->freed) += held;
   }
@@ -85,14 +85,14 @@ bool Driver::carry_out(const Action& wish, bool may_lose) {
     case Verb::kDrop:
     case Verb::kSwapOut: {
       VersionState& s = state(v);
-      if (!s.filled || s.leaving) return false;  // gone already, or on its way
+      if (!s.filled || s.leaving) return false;  // it is absent already, or on its way
       if (s.locks > 0 || s.pinned) refuse_wish(wish, "it is in use");
       if (wish.verb == Verb::kSwapOut && !s.on_host) {
         if (!timeline_.fits_on_host(v)) return false;
         act(Verb::kSwapOut, v.value());
         leave_once_copied(v);
       } else if (wish.verb == Verb::kSwapOut && !timeline_.has_left(v, clock_)) {
-        leave_once_copied(v);  // the copy was made for later
+        leave_once_copied(v);  // it was copied to the host earlier
       } else {
         const bool loses = may_lose && !s.on_host && s.wanted && !is_read_from(trace_, v, op_);
         if (!loses && !s.on_host && s.wanted && !s.regenerable)
@@ -121,13 +121,13 @@ bool Driver::carry_out(const Action& wish, bool may_lose) {
   }
 }
 
-/// @throws PlanError  naming the wish as of now, and why it cannot be carried out
+/// @throws PlanError  with the wish, placed at the present op, and the reason why it cannot be carried out
 void Driver::refuse_wish(Action wish, std::string_view reason) const {
   wish.before = before_;
   throw PlanError{fmt::format("{}: {}", to_text(wish), reason)};
 }
 
-/// Puts behind all else what drops content for good: until then other content could be made from it, and be dropped.
+/// Moves drops of content that would be lost for good to the end: until then other content may be recomputed from it.
 void Driver::lose_last(std::vector<Action>& wishes) const {
   std::stable_partition(wishes.begin(), wishes.end(), [&](const Action& wish) {
     return wish.verb != Verb::kDrop || wish.subject >= trace_.versions().size() ||
@@ -135,8 +135,8 @@ void Driver::lose_last(std::vector<Action>& wishes) const {
   });
 }
 
-/// Gives up content that the program does not read again, though its buffer is not freed yet. It is not kept from being
-/// lost any more either.
+/// Drops content that the program does not read again, though its buffer is not freed yet. From then on its loss is not
+/// prevented either.
 void Driver::lose_unread(VersionId v) {
   state(v).wanted = false;
   const bool loses = anchored(v);
@@ -145,7 +145,7 @@ void Driver::lose_unread(VersionId v) {
   if (loses) losses_.next(), losses_.after(v);
 }
 
-/// Drops what no policy has been asked about.
+/// Drops a version by the engine's own rules, without asking a policy.
 void Driver::drop_by_rule(VersionId v) {
   const Bytes held = state(v).held;
   take_place_away(v, Verb::kDrop);

@@ -14,7 +14,7 @@ bool is_next(const Action& action) { return action.verb == Verb::kNext; }
 
 }  // namespace
 
-/// Takes a whole plan over from the only policy, if it has one.
+/// Takes a whole plan from the only policy, if it has one.
 void Driver::take_whole_plan() {
   if (auto* const planner = dynamic_cast<WholePlanner*>(policies_.front().get())) whole_ = planner->whole_plan();
   if (!whole_) return;
@@ -55,7 +55,7 @@ void Driver::follow_iteration() {
     throw Stop{Outcome::kError, fmt::format("the plan of this run ends before op {}", issued_)};
 }
 
-/// Carries out one action of the plan, with a place from the pool. Whether it can be done is checked before that.
+/// Carries out one action of the plan, with a place from the pool. First checks whether the action is possible.
 void Driver::follow(const Action& action) {
   before_ = action.before;
   op_ = static_cast<std::uint32_t>(issued_);

@@ -1,4 +1,4 @@
-// The driver's part that finds places, asks policies and keeps what would be lost for good.
+// The part of the driver that finds places, asks policies and prevents losses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,14 +9,15 @@
 namespace tidepool {
 namespace {
 
-/// Every answer takes something from the device or begins to: a policy that answers more often brings it back.
+/// Most answers for each version in a shortage. Each answer evicts something, so a policy with more of them brings
+/// versions back.
 constexpr std::size_t kAnswersPerVersion = 4;
 
-/// Runs again in one iteration after which a run ends with or without an overhead limit: besides these, as many as if
+/// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. Added are as many as if
 /// every op of the program needed all others again.
 constexpr std::int64_t kRerunsOfSmallSteps = 1'000'000;
 
-/// Refuses `kRun` in the answer to a policy that was asked for a place: it would need places itself, and ask again.
+/// Refuses `kRun` in the answer to a shortage: the op would need places itself, and ask again.
 void refuse_runs(const std::vector<Action>& wishes, OpId before) {
   for (Action wish : wishes) {
     if (wish.verb != Verb::kRun) continue;
@@ -31,7 +32,7 @@ Request Driver::request_for(VersionId v) const {
   return {trace_.size(v), trace_.buffer(trace_.version(v).buffer).stream, v, next_op(), timeline_.now(before_)};
 }
 
-/// Takes a place of `v` back, which `users` besides its own stream have used.
+/// Frees the place of `v`, which `users` have used besides its own stream.
 void Driver::give_back(VersionId v, const Block& block, const PlaceUsers::Streams& users) {
   const StreamId own = trace_.buffer(trace_.version(v).buffer).stream;
   std::vector<StreamUse> uses;
@@ -40,7 +41,7 @@ void Driver::give_back(VersionId v, const Block& block, const PlaceUsers::Stream
   pool_->give_back(block, {own, next_op(), timeline_.done(own), uses});
 }
 
-/// Takes back the places that end with `op`, which has just run.
+/// Frees the places that end with `op`, which has just run.
 void Driver::give_back_ending(OpId op) {
   for (Ending& each : ending_) {
     users_.note_run(each.users, each.version, op);
@@ -72,7 +73,7 @@ Block Driver::find_place(VersionId v) {
     if (const std::size_t kept = temporaries_.size(); kept > 0)
       if (drop_temporaries(0); temporaries_.size() < kept) continue;
     if (!leaving_.empty())
-      settle_front();  // a copy under way gives memory without a further decision
+      settle_front();  // a copy under way frees memory without a decision
     else if (left-- > 0 && ask_policies(request))
       evicted = true;
     else if (!drop_rewritten())
@@ -82,7 +83,7 @@ Block Driver::find_place(VersionId v) {
 }
 
 /// Drops the other outputs of ops that are about to run again: each run writes all of its outputs, so content that only
-/// waits for such a run costs nothing. False if there is none.
+/// waits for such a run costs nothing. @return  false if there is none
 bool Driver::drop_rewritten() {
   if (assume_.copy_on_write) return false;
   bool done = false;
@@ -118,10 +119,10 @@ bool Driver::ask_policies(const Request& request) {
   return false;
 }
 
-/// Brings a version back early if there is room without asking anybody.
+/// Brings a version back early if there is room without asking policies.
 bool Driver::prefetch(VersionId v) {
   VersionState& s = state(v);
-  if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it has or gets a place
+  if (s.filled || s.placed || s.locks > 0 || !s.on_host || !s.created) return false;  // it has a place or will get one
   const std::optional<Block> block = place(request_for(v));
   if (!block) return false;
   act(Verb::kSwapIn, v.value(), *block);
@@ -131,15 +132,15 @@ bool Driver::prefetch(VersionId v) {
   return true;
 }
 
-/// Brings back what drafts have asked for, in their order, as far as there is room or copies to the host that certainly
-/// end by `until` make it. What does not fit is tried again before and during every later op, until the program needs
-/// it.
+/// Brings back versions that drafts want, in their order, as far as there is room, or room from copies to the host that
+/// certainly end by `until`. Versions that do not fit are tried again before and during every later op, until the
+/// program needs them.
 void Driver::start_prefetches(Nanos until) {
   std::erase_if(awaited_, [&](const Awaited& awaited) {
     const VersionId v = awaited.version;
     if (!state(v).filled) return false;
     if (state(v).leaving) calls_.changed(v);
-    state(v).leaving = false;  // not gone yet: it stays
+    state(v).leaving = false;  // it has not left yet, so it stays
     return true;
   });
   while (!awaited_.empty()) {
@@ -168,7 +169,7 @@ void Driver::leave_once_copied(VersionId v) {
 void Driver::settle_front() {
   const VersionId v = leaving_.front();
   leaving_.pop_front();
-  if (!state(v).leaving) return;  // it was wanted again before it had left
+  if (!state(v).leaving) return;  // it was needed again before it had left
   state(v).leaving = false;
   take_place_away(v, Verb::kDrop);
 }
@@ -195,7 +196,7 @@ void Driver::take_place_away(VersionId v, Verb verb) {
   if (had_content) calls_.dropped(v);
 }
 
-/// What of the room for copies is in use, where it is limited.
+/// The use of the room for copies, if that room is limited.
 std::string Driver::off_device_text() const {
   const HostMemory& host = spec_.machine.host;
   const Storage& storage = spec_.machine.storage;
@@ -207,8 +208,8 @@ std::string Driver::off_device_text() const {
   return text;
 }
 
-/// "; the pool could not get a segment of 20 MiB: 30 MiB of 40 MiB are reserved", of the last one that it asked for; ""
-/// if it asked for none.
+/// The last refusal of the device: "; the pool could not get a segment of 20 MiB: 30 MiB of 40 MiB are reserved"; "" if
+/// there was none.
 std::string Driver::refused_text() const {
   if (device_.refused() == Bytes{}) return "";
   return fmt::format("; the pool could not get a segment of {}: {} of {} are reserved", to_text(device_.refused()),
@@ -217,7 +218,7 @@ std::string Driver::refused_text() const {
 
 namespace {
 
-/// A size that can be told from another: with its bytes where both would read the same, as in "49 MiB (51380225 B)".
+/// A size as text that differs from another size's: with its bytes if both would be equal, as in "49 MiB (51380225 B)".
 std::string text_beside(Bytes size, Bytes other) {
   const std::string text = to_text(size);
   return size != other && text == to_text(other) ? fmt::format("{} ({} B)", text, size.count()) : text;
@@ -268,17 +269,17 @@ void Driver::check_limit() {
                            trace_.ops().size())};
 }
 
-/// Whether content is gone for good when its place ends: it cannot be recomputed.
+/// Whether content would be lost for good if its place ended: it cannot be recomputed.
 bool Driver::anchored(VersionId v) const { return !policies_.empty() && !assume_.pin_sources && !state(v).regenerable; }
 
-/// Brings back what the program still wants and could only be recomputed from `v`, while that is possible.
+/// Brings back content that the program still needs and that could only be recomputed from `v`, while that is possible.
 void Driver::before_loss(VersionId v) {
   if (!losses_.anything_dropped()) return;
   std::vector<VersionId> wanted = losses_.before(v);
   wanted.insert(wanted.begin(), v);
   for (const VersionId w : wanted) {
     if (w != v && !state(w).filled) bring_back(w);
-    lock(w);  // together they must outlast the loss
+    lock(w);  // all of them must be resident until the loss
   }
   for (const VersionId w : wanted) unlock(w);
 }

@@ -1,4 +1,4 @@
-// The driver's part that brings back what an op reads and runs it.
+// The part of the driver that brings inputs of an op back and runs it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// The name under which a version must be usable: where views need no replay, that of the bytes.
+/// The version that must be usable for a name: if views need no replay, their root.
 VersionId Driver::handle(VersionId named) const { return assume_.replay_views ? named : trace_.root(named); }
 
 bool Driver::defined(VersionId named) const {
@@ -31,7 +31,7 @@ void Driver::bring_back(VersionId named) {
   drop_temporaries(first_temporary);
 }
 
-/// Notes that `op` wants its inputs and locks those that are there.
+/// Begins an op: records its inputs and locks those that are resident.
 void Driver::enter(OpId op, VersionId target) {
   if (!op.valid() || (target.valid() && trace_.op(op).kind == OpKind::kSource))
     throw Stop{Outcome::kError, fmt::format("version {} is gone and cannot be recomputed", target.value())};
@@ -51,7 +51,7 @@ void Driver::enter(OpId op, VersionId target) {
   }
 }
 
-/// A run that does not make what it is for would be asked for again without end.
+/// Refuses a rerun that does not make its target: it would be repeated without end.
 void Driver::run_again(const Frame& frame) {
   execute(frame.op, frame.target, frame.first_temporary);
   if (defined(frame.target)) return;
@@ -59,7 +59,7 @@ void Driver::run_again(const Frame& frame) {
   throw Stop{Outcome::kError, fmt::format("op {} did not make version {}", frame.op.value(), frame.target.value())};
 }
 
-/// Works on the top frame until the frames above `base` are done.
+/// Works on the top frame until all frames above `base` are done.
 void Driver::gather(std::size_t base) {
   while (frames_.size() > base) {
     if (!advance(frames_.back())) continue;
@@ -69,7 +69,7 @@ void Driver::gather(std::size_t base) {
   }
 }
 
-/// Brings the next absent input back. False: another frame must be worked on first.
+/// Brings the next absent input back. @return  false if another frame must be worked on first
 bool Driver::advance(Frame& frame) {
   const std::span uses = trace_.uses(frame.op);
   while (frame.next_pending < pending_inputs_.size()) {
@@ -88,18 +88,18 @@ bool Driver::advance(Frame& frame) {
   return true;
 }
 
-/// Whether a run writes `out` over the place of the version that it replaces, which nobody else holds.
-/// @param again  the op has run before: then the replaced version's copy on the host may be all that is left to make
-///               other content from, and must not end
+/// Whether a run writes `out` over the place of the version that it replaces: only if nothing else holds that place.
+/// @param again  the op has run before. Then other content may depend on the replaced version's copy on the host, which
+/// must not end.
 bool Driver::takes_over(VersionId out, bool again) const {
   const VersionId parent = trace_.version(out).parent;
   if (!parent.valid() || !state(parent).placed || has_empty_place(out)) return false;
   return state(parent).locks == own_reads_[out.index()] && !(again && only_on_host(parent));
 }
 
-/// Gives all outputs of an op that is about to run the places they need. Every place is found before the first one is
-/// taken over. Making room evicts what nobody holds: until all places are found, the run holds what it replaces in
-/// place and what it writes a second time, and keeps what it will write from coming back from the host.
+/// Gives places to all outputs of an op that is about to run. Every place is found before the first one is taken over.
+/// Making room may evict versions that are not held. So until all places are found, the run holds the versions that it
+/// replaces in place or writes a second time, and keeps its outputs from being swapped in.
 void Driver::place_outputs(OpId op, bool again) {
   const std::span made = trace_.made(op);
   if (std::all_of(made.begin(), made.end(), [&](VersionId out) { return has_empty_place(out); })) return;
@@ -133,7 +133,7 @@ void Driver::place_outputs(OpId op, bool again) {
   scratched_.clear();
 }
 
-/// Lets a run have the place of `parent`: for good, or, where `out` has its content already, until the run ends.
+/// Lets a run write in the place of `parent`: for good, or until the run ends if `out` is resident already.
 void Driver::take_over(VersionId parent, VersionId out) {
   VersionState& replaced = state(parent);
   if (state(out).filled)
@@ -145,8 +145,8 @@ void Driver::take_over(VersionId parent, VersionId out) {
   replaced.leaving = false;
 }
 
-/// Gives all outputs of an op that is about to run, which writes nothing in place, the places they need. Room is found
-/// for all of them before it is settled which are written a second time: those are in nobody's way until then.
+/// The same for an op that writes nothing in place. Room is found for all outputs before it is decided which are
+/// written a second time: until then, these take no memory.
 void Driver::place_outputs_apart(OpId op) {
   const std::span made = trace_.made(op);
   blocks_.clear();
@@ -159,7 +159,7 @@ void Driver::place_outputs_apart(OpId op) {
   }
 }
 
-/// Notes in filled_ what the next run will fill: the one that it is for comes last.
+/// Records in filled_ the versions that the next run fills, its target last.
 void Driver::note_filled(OpId op, VersionId target) {
   VersionId last = target;
   if (!last.valid())
@@ -171,7 +171,7 @@ void Driver::note_filled(OpId op, VersionId target) {
   if (last.valid() && trace_.version(last).kind != VersionKind::kView && !state(last).filled) filled_.push_back(last);
 }
 
-/// Runs an op whose inputs are there and locked: the program's run, or again for `target`.
+/// Runs an op whose inputs are resident and locked: the program's run, or again for `target`.
 void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   const std::span uses = trace_.uses(op);
   const bool again = target.valid();
@@ -219,7 +219,7 @@ void Driver::execute(OpId op, VersionId target, std::size_t first_temporary) {
   if (!all_stays_) check_limit();
 }
 
-/// The program's run of an op has replaced content in place. It may have been dropped before that: nothing reads it.
+/// Records the content that the program's run of an op replaced in place as lost, if no copy of it is left.
 void Driver::after_replacing(OpId op) {
   for (const VersionId made : trace_.made(op)) {
     const VersionId replaced = trace_.version(made).parent;
@@ -237,7 +237,7 @@ void Driver::unlock_inputs(OpId op) {
   }
 }
 
-/// Lets go of what was brought back for others, once nobody holds it.
+/// Drops versions that were brought back for others, once they are not held.
 void Driver::drop_temporaries(std::size_t first) {
   if (temporaries_.size() <= first) return;
   std::size_t kept = first;
@@ -253,7 +253,7 @@ void Driver::drop_temporaries(std::size_t first) {
 }
 
 void Driver::swap_in(VersionId v) {
-  lock(v);  // making room must not bring it back as well
+  lock(v);  // making room must not swap it in as well
   act(Verb::kSwapIn, v.value(), find_place(v));
   unlock(v);
   now_evictable(v);

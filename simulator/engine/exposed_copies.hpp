@@ -1,4 +1,4 @@
-// Copies that are not hidden behind ops, with the time that a plan may gain without them.
+// Copies that ops wait for, with the time that a plan could gain without them.
 #pragma once
 
 #include <vector>

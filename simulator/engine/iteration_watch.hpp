@@ -1,4 +1,4 @@
-// Somebody who waits for a run of many iterations: sees how far it is, and may end it.
+// A callback for runs of many iterations: it sees their progress, and may end them.
 #pragma once
 
 #include <functional>
@@ -6,16 +6,16 @@
 
 namespace tidepool {
 
-/// While it lives, the runs of this thread ask it before each iteration but the first. One at a time in a thread.
+/// While an object lives, the runs of this thread call it before each iteration but the first. One object per thread.
 class IterationWatch {
  public:
-  /// @param proceed  gets the number of iterations done; a run ends with outcome error where it says false
+  /// @param proceed  gets the number of iterations done; if it returns false, the run ends with outcome error
   explicit IterationWatch(std::function<bool(int done)> proceed) { current() = std::move(proceed); }
   ~IterationWatch() { current() = nullptr; }
   IterationWatch(const IterationWatch&) = delete;
   IterationWatch& operator=(const IterationWatch&) = delete;
 
-  /// Whether the run of this thread shall begin another iteration.
+  /// Whether the run of this thread may begin another iteration.
   static bool proceed(int done) { return !current() || current()(done); }
 
  private:

@@ -1,4 +1,4 @@
-// Content that a run loses for good, and what can no longer be recomputed then.
+// Content that a run loses for good, and content that can no longer be recomputed after that.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace tidepool {
 
-/// Keeps VersionState::regenerable true. A loss is told in two steps: before() while the content is still there,
-/// after() once it is gone. LossTracking by one op at one time are one: next() begins another.
+/// Keeps VersionState::regenerable up to date. A loss is reported in two steps: before() while the content is still
+/// there, after() once it is gone. All losses by one op at one time count as one; next() begins another one.
 class LossTracking {
  public:
-  /// @param op  the op of the program that is being prepared or run
+  /// @param op  the op of the program that is prepared or run
   LossTracking(const Trace& trace, std::vector<VersionState>& states, const std::uint32_t& op, PolicyCalls& policies)
       : trace_{trace},
         states_{states},
@@ -29,27 +29,28 @@ class LossTracking {
     anything_dropped_ = false;
   }
   void next() { ++loss_; }
-  /// Content that could be recomputed has gone: before that, nothing can be lost with another.
+  /// Records that content was dropped that could be recomputed. Before the first such drop, a loss affects nothing
+  /// else.
   void note_drop() { anything_dropped_ = true; }
 
   bool anything_dropped() const { return anything_dropped_; }
 
-  /// What the program still wants and could only be recomputed from `v`, which is about to be lost: to be brought back
-  /// now. What is there already and depends on `v` must stay from now on.
+  /// The versions to bring back now: the program still needs them, and they could only be recomputed from `v`, which is
+  /// about to be lost. Resident versions that depend on `v` must stay from now on.
   std::vector<VersionId> before(VersionId v);
-  /// `v` is gone: what was made from it directly cannot be recomputed any more, and what of that is absent is gone too.
+  /// Records that `v` is gone. Versions made directly from it cannot be recomputed any more; absent ones are gone too.
   void after(VersionId v);
 
  private:
-  /// Whether what an op made must be told of the present loss; not twice, however many of its inputs are lost at once.
+  /// Whether the outputs of an op must be told of the present loss: only once, even if several of its inputs are lost.
   bool tells(OpId reader) { return std::exchange(told_[reader.index()], loss_) != loss_; }
 
   const Trace& trace_;
   std::vector<VersionState>& states_;
   const std::uint32_t& op_;
   PolicyCalls& policies_;
-  std::vector<bool> lost_;           // by version: gone and not regenerable
-  std::vector<std::uint32_t> told_;  // by op: the last loss that what it made was told of
+  std::vector<bool> lost_;           // by version: absent and not regenerable
+  std::vector<std::uint32_t> told_;  // by op: the last loss that its outputs were told of
   std::uint32_t loss_ = 0;
   bool anything_dropped_ = false;
 };

@@ -11,12 +11,12 @@ struct Shortage {
   OpId before;        ///< the next op of the program; none: the end of the step
   VersionId version;  ///< the version without a place
   Bytes size;
-  Bytes held;          ///< by versions
+  Bytes held;          ///< sum of the versions' places
   Bytes largest_hole;  ///< reported by the pool; may be too large by its rounding
   bool operator==(const Shortage&) const = default;
 };
 
-/// Runs like simulate() and returns the failed request; nothing if the run did not end out of memory.
+/// Runs like simulate() and returns the failed request; none if the run did not end out of memory.
 std::optional<Shortage> shortage_of(const Trace& trace, const RunSpec& spec);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Streams that have used the places of versions.
+// The streams that have used the places of versions.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ class PlaceUsers {
       : trace_{trace}, users_(trace.data().streams.size() > 1 ? trace.versions().size() : 0) {}
 
   Streams of(VersionId v) const { return users_.empty() ? Streams{} : users_[v.index()]; }
-  /// `v` has a new place.
+  /// Call when `v` has a new place.
   void clear(VersionId v) {
     if (!users_.empty()) users_[v.index()].clear();
   }
-  /// `to` takes the place of `from` over.
+  /// Call when `to` takes over the place of `from`.
   void take_over(VersionId from, VersionId to) {
     if (!users_.empty()) users_[to.index()].swap(users_[from.index()]);
   }
-  /// `op` runs: its stream uses the places of what it reads and writes.
+  /// Call when `op` runs: its stream uses the places of its inputs and outputs.
   void note_run(OpId op) {
     if (users_.empty()) return;
     for (const Use& use : trace_.uses(op)) {
@@ -34,7 +34,7 @@ class PlaceUsers {
       if (use.out.valid() && use.access != Access::kView) note(users_[use.out.index()], use.out, op);
     }
   }
-  /// Adds the stream of `op` to `users`, those of a place of `v` that is no longer its own.
+  /// Adds the stream of `op` to `users`, the users of a place that `v` no longer has.
   void note_run(Streams& users, VersionId v, OpId op) const {
     if (!users_.empty()) note(users, v, op);
   }

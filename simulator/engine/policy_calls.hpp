@@ -1,4 +1,4 @@
-// Calls to the policies of a run: questions in the order of the chain, and news.
+// Calls of a run to its policies: questions in the order of the chain, and events.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 namespace tidepool {
 
 /// Keeps for every policy the list of versions that have changed since it looked, and measures the wall time of calls
-/// if the run asks for that. Does not decide anything.
+/// if the run asks for that. It decides nothing.
 class PolicyCalls {
  public:
   using Policies = std::vector<std::unique_ptr<Policy>>;
   static constexpr std::size_t kMost = 8;
 
   /// @param policies  at most kMost; may be empty
-  /// @param clock     what policies see as now
-  /// @param op        the op that they see as prepared or run
+  /// @param clock     the time that policies see
+  /// @param op        the op that policies see as prepared or run
   PolicyCalls(Policies& policies, const Trace& trace, const RunSpec& spec, std::vector<VersionState>& states,
               const Nanos& clock, const std::uint32_t& op)
       : policies_{policies}, trace_{trace}, spec_{spec}, states_{states}, clock_{clock}, op_{op} {
@@ -38,14 +38,14 @@ class PolicyCalls {
   bool empty() const { return policies_.empty(); }
   std::size_t size() const { return policies_.size(); }
 
-  /// A run begins, whose drafts have been made.
+  /// Starts a run. The drafts have been made.
   void start_run() {
     for (std::size_t i = 0; i < size(); ++i) {
       if (policies_[i]->anticipates()) anticipating_ |= changes_[i].bit;
       policies_[i]->start(view(i));
     }
   }
-  /// A further iteration begins.
+  /// Starts a further iteration.
   void start_iteration() {
     for (std::size_t i = 0; i < size(); ++i) ask(i, [](Policy& policy, const View& view) { policy.start(view); });
   }
@@ -64,7 +64,7 @@ class PolicyCalls {
   bool any_anticipates() const { return anticipating_ != 0; }
   bool anticipates(std::size_t i) const { return (anticipating_ & changes_[i].bit) != 0; }
 
-  /// Notes for every policy that what it may know of `v` is out of date.
+  /// Records for every policy that the state of `v` has changed.
   void changed(VersionId v) {
     if (states_[v.index()].journaled != all_) note_change(v);
   }
@@ -78,7 +78,7 @@ class PolicyCalls {
     tell([&](Policy& policy, const View& view) { policy.computed(view, versions); });
   }
 
-  /// Wall time of the calls since this was last asked; 0 unless the run asks for it.
+  /// Wall time of the calls since the last take_time(); 0 unless the run asks for it.
   Nanos take_time() { return std::exchange(time_, {}); }
 
  private:
