@@ -12,9 +12,9 @@
 
 namespace tidepool {
 
-/// When to stop. Without a time limit a planner's answer depends on the instance and its options only.
+/// Limits of a search. Without a time limit, a planner's answer only depends on the instance and its options.
 struct PackingLimits {
-  Bytes capacity = kNoLimit;                ///< a higher layout is useless
+  Bytes capacity = kNoLimit;                ///< a higher layout has no use
   Bytes enough = {};                        ///< the search stops at a layout of at most this height
   std::optional<Nanos> time = {};           ///< wall time; overrides the planner's own limit of effort
   const std::atomic<bool>* stop = nullptr;  ///< set by another thread: return the best so far
@@ -38,12 +38,12 @@ class Planner {
  public:
   virtual ~Planner() = default;
 
-  /// A layout of `instance`, which check() has accepted. Fixed items keep their offsets.
+  /// A layout of `instance`, which must have passed check(). Fixed items keep their offsets.
   virtual Layout plan(const Instance& instance, const PackingLimits& limits) = 0;
 };
 
-/// Height of the layout. @throws std::logic_error  naming two items that overlap, or one that is misaligned or not
-/// where it is fixed: a planner's mistake. The check is a sweep that shares no code with planners
+/// Height of the layout. The check is a sweep that shares no code with planners. @throws std::logic_error  for an error
+/// of a planner: names two items that overlap, or one that is misaligned or not at its fixed offset.
 Bytes verified_height(const Instance& instance, const std::vector<Bytes>& offsets);
 
 }  // namespace tidepool

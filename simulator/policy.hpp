@@ -1,4 +1,4 @@
-// Policy: decides what is kept, swapped or recomputed. One .cpp per policy in policies/swap, remat or hybrid.
+// The interface of policies, which decide what is kept, swapped or recomputed. A policy is one .cpp in policies/.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class OrderedStep;
 
 /// Decides; never changes anything itself. Override what is needed. Decisions are actions of these kinds:
 ///   kDrop v     give up a place; v must be evictable and either droppable or on the host. Drafts and before_run() may
-///               also lose what the program neither reads again nor hands on
+///               also drop content for good that the program neither reads again nor hands on
 ///   kSwapOut v  copy to the host; the driver drops v once the copy has ended. Nothing happens if the host has no room
 ///   kSwapIn v   bring back early (prefetch)
 ///   kAwait v    let the program wait until the copies of v under way have ended, whether or not it needs them
-///   kRun op     run an op again early, with whatever it needs; only in drafts and in before_run()
-/// `offset` and `size` are the driver's to fill. A policy sees the run through a View.
+///   kRun op     run an op again early, after bringing back its inputs; only in drafts and in before_run()
+/// The driver fills in `offset` and `size`. A policy sees the run through a View.
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -37,38 +37,38 @@ class Policy {
   /// program needs it; one of what is still on its way to the host keeps it. A kSwapOut, before op 0, of what a buffer
   /// held before the step says that it is on the host when the step begins: half of a gap that crosses the boundary.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
-  /// A pool to be used in the place of the one that the run names, for policies that decide where things go as well;
-  /// none: they do not. Asked once, after the draft.
+  /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
+  /// after the draft.
   virtual std::unique_ptr<Pool> bring_pool() { return {}; }
 
   /// An iteration begins: every version is in its first state. Called once more for every further iteration.
   virtual void start(const View&) {}
 
-  /// How often it has changed its mind: a policy that learns from iterations counts up with whatever makes it decide
-  /// otherwise in the next one. A run has not settled before that ends.
+  /// A counter that a policy which learns from iterations increases whenever it will decide differently in the next
+  /// one. While it grows, a run has not settled.
   virtual std::int64_t changes_of_mind() const { return 0; }
 
-  /// Online: `request` does not fit. Appends what should go; called again while it still does not fit. Appending
-  /// nothing means "no answer": the next policy of the chain is asked, then the run is out of memory.
+  /// Online: `request` does not fit. Appends evictions; called again while it still does not fit. Appending nothing
+  /// means "no answer": the next policy of the chain is asked, then the run is out of memory.
   virtual void make_room(const View&, const Request&, std::vector<Action>&) {}
 
   /// Online: op is about to run for the first time (prefetch, early eviction).
   virtual void before_run(const View&, OpId, std::vector<Action>&) {}
 
-  /// Whether before_place() is wanted. Asked once, after the draft.
+  /// Whether before_place() shall be called. Asked once, after the draft.
   virtual bool anticipates() const { return false; }
-  /// Online: a place is about to be asked for, and may well be found (early eviction).
+  /// Online: a place is about to be requested, and may well be found (early eviction).
   virtual void before_place(const View&, const Request&, std::vector<Action>&) {}
 
-  /// Whether dropped() and computed() are wanted.
+  /// Whether dropped() and computed() shall be called.
   virtual bool watches() const { return false; }
   /// A version lost its place (dropped, or freed while it may still be recomputed for others).
   virtual void dropped(const View&, VersionId) {}
-  /// An op ran, or a copy came in, and these root versions, which had no content before, now have it. The one that the
-  /// op was run for comes last.
+  /// An op ran, or a copy came in, and these root versions, which had no content before, have it now. The target of the
+  /// op's run comes last.
   virtual void computed(const View&, std::span<const VersionId>) {}
 
-  /// How often a cost was evaluated, for the report.
+  /// Number of evaluated costs, for the report.
   virtual std::int64_t cost_evaluations() const { return 0; }
 };
 

@@ -13,29 +13,29 @@ namespace tidepool {
 
 class Policy;
 
-/// Runs `trace` under `spec`; what is ok has passed replay(). Deterministic. Out of memory, time limit are outcomes.
-/// @param keep_plan  whether Result::realised is wanted
+/// Runs `trace` under `spec`. A kOk result has passed replay(). Deterministic. kOutOfMemory and kTimeLimit are results.
+/// @param keep_plan  whether to fill in Result::realised
 /// @throws InputError  for an unknown pool, policy or option
-/// @throws PlanError   if a policy asks for what cannot be done
+/// @throws PlanError   if a policy asks for an impossible action
 Result simulate(const Trace& trace, const RunSpec& spec, bool keep_plan = false);
 
-/// The same under these policies instead of those that the spec names: for planners that try what they might answer.
-/// @param may_swap    whether what existed before the step may begin on the host
-/// @param matters_to  the longest makespan that is of interest: a longer run is ok without having passed replay()
+/// The same with these policies instead of those in `spec`, for planners that try possible answers.
+/// @param may_swap    whether versions from before the step may begin on the host
+/// @param matters_to  the longest makespan that matters: a longer run may be ok without having passed replay()
 Result simulate_under(const Trace& trace, const RunSpec& spec, std::vector<std::unique_ptr<Policy>> policies,
                       bool may_swap, bool keep_plan = false, std::optional<Nanos> matters_to = {});
 
-/// Executes `plan` as it stands and checks every action: no overlap of live places, nothing beyond the capacity, no use
-/// of what is not there. Clocks in ns, sizes in bytes, equal to what simulate() reported if it made this plan.
+/// Executes `plan` unchanged and checks every action: live places do not overlap or exceed the capacity, and only
+/// resident versions are used. Clocks in ns, sizes in bytes; both equal those of simulate() if it made this plan.
 /// @throws PlanError  naming the action and the reason, as in "alloc version 7 before op 12: it would overlap version
 /// 3"
 Totals replay(const Trace& trace, const RunSpec& spec, const Plan& plan);
 
-/// Time of the step when nothing is ever in the way: every op on its stream as soon as its inputs are there and the
-/// host has launched it, which takes `launch` for each.
+/// Time of the step without policy and limit: every op runs on its stream as soon as its inputs are there and the host
+/// has launched it, which takes `launch` for each op.
 Nanos baseline_time(const Trace& trace, Nanos launch);
 
-/// The same on the machine of a run, in the steady state where the run asks for that.
+/// The same on the machine of a run, in the steady state if the run asks for it.
 Nanos baseline_time(const Trace& trace, const RunSpec& spec);
 
 }  // namespace tidepool

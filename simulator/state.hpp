@@ -12,14 +12,14 @@ namespace tidepool {
 /// State of one root version during a run. Views (kView) have a state too, but only `defined` means anything there.
 struct VersionState {
   // Written by the Timeline.
-  Nanos ready;                ///< when its content is there (end of the op or copy that made it)
+  Nanos ready;                ///< time at which its content is complete (end of the op or copy that made it)
   Nanos last_use;             ///< end of the last op or copy that reads or writes its place
-  Nanos host_ready;           ///< when the host copy is complete
-  Bytes offset;               ///< where it is
-  Bytes held;                 ///< bytes held there, 0 if it has no place
+  Nanos host_ready;           ///< time at which the host copy is complete
+  Bytes offset;               ///< address of its place
+  Bytes held;                 ///< bytes of its place; 0 without a place
   std::uint32_t tag = 0;      ///< Block::tag of its place
   bool placed = false;        ///< has a place on the device
-  bool filled = false;        ///< and its content is there
+  bool filled = false;        ///< its place has its content
   bool on_host = false;       ///< has a copy on the host
   bool from_host = false;     ///< its content was last brought from the host
   bool in_host_pool = false;  ///< its copy on the host is in the machine's HostPool
@@ -27,15 +27,15 @@ struct VersionState {
   // Written by the Driver.
   bool created = false;        ///< the op that makes it has been reached
   bool wanted = false;         ///< the program may still read it: it is the content of a live buffer
-  bool regenerable = false;    ///< could be recomputed from what can no longer be lost
+  bool regenerable = false;    ///< can be recomputed from versions that cannot be lost
   bool defined = false;        ///< usable by name; differs from `filled` only for views that must be replayed
   bool pinned = false;         ///< never evictable again
-  bool leaving = false;        ///< is being copied to the host and will be dropped when that has ended
+  bool leaving = false;        ///< is being copied to the host, and is dropped when that copy has ended
   std::uint8_t journaled = 0;  ///< bit i: is in the list of changes of policy i
   std::uint32_t locks = 0;     ///< held by running or waiting ops
   std::uint32_t order = 0;     ///< position in the order in which versions became evictable; larger is later
-  Nanos last_access;           ///< clock when an op last asked for it as an input, or when it was first made
-  Nanos cost;                  ///< time to run its producer again (with its views where those must be replayed)
+  Nanos last_access;           ///< clock when an op last needed it as an input, or when it was first made
+  Nanos cost;                  ///< time to run its producer again (with its views if these must be replayed)
 };
 
 /// Versions whose state changed in a way that matters to a policy's index, each once until it is drained.
@@ -62,9 +62,9 @@ class View {
 
   const VersionState& state(VersionId v) const { return (*states_)[v.index()]; }
   bool resident(VersionId v) const { return state(v).filled; }
-  /// Made, but not resident: it was dropped or swapped out, or it is about to be computed.
+  /// The version was made but is not resident: it was dropped or swapped out, or it is about to be computed.
   bool absent(VersionId v) const { return state(v).created && !state(v).filled; }
-  /// Has content and nobody holds on to it.
+  /// The version has content, and is neither locked, nor pinned, nor about to be dropped.
   bool evictable(VersionId v) const {
     const VersionState& s = state(v);
     return s.filled && s.locks == 0 && !s.pinned && !s.leaving;
@@ -77,8 +77,8 @@ class View {
   Bytes size(VersionId v) const { return trace_->size(v); }
 
   /// Calls visit(VersionId) for every root version whose evictability, last access, order or cost may have changed
-  /// since the last call, each once. Every policy of a chain has its own list. A policy that keeps an index brings it
-  /// up to date with this when it is asked, and pays nothing while it is not.
+  /// since the last call, each once. Every policy of a chain has its own list. A policy with an index updates it with
+  /// this when it must answer, and pays nothing otherwise.
   template <class Visit>
   void drain_changes(Visit visit) const {
     for (const VersionId v : changes_->ids) {
@@ -88,7 +88,7 @@ class View {
     changes_->ids.clear();
   }
 
-  /// Calls visit(VersionId) for every root version that an op making `v` (or, where views are replayed, a view of it)
+  /// Calls visit(VersionId) for every root version that an op making `v` (or a view of it, if views are replayed)
   /// has read, other than v. May name one twice.
   template <class Visit>
   void for_each_parent(VersionId v, Visit visit) const;
