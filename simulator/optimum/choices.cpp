@@ -47,7 +47,7 @@ const std::vector<Move>& Choices::of(const State& state, Set fresh) {
   return moves_;
 }
 
-/// Content from before the step begins on the device or, if plans may swap, on the host.
+/// Decides where initial content begins: on the device or, if plans may swap, on the host.
 void Choices::begin() {
   Move move;
   move.subject = step_.before_step[s_->begun];
@@ -57,13 +57,13 @@ void Choices::begin() {
   }
   if (step_.freedom.swap && !has(step_.useful[0], move.subject)) return;
   move.kind = MoveKind::kBeginOnDevice;
-  // What lived through the iteration before may go for what this one is given; before the first there is nothing.
+  // Content of the previous iteration may be dropped for this place; before the first iteration there is none.
   place_one(move, move.subject, s_->placed & ~(s_->repeated ? step_.carried_first & s_->on_host : 0));
 }
 
-/// While the lane to the host is idle, only what the last run made: anything else could have left before that run, when
-/// the lane was idle as well or became so, and would be in nobody's way. Where copies keep the host busy, they are in
-/// the way of what it launches next.
+/// Versions worth swapping out. While the lane to the host is idle, these are only outputs of the last run: any other
+/// could have left before that run, without delaying anything. If copies keep the host busy, they delay its next
+/// launches.
 Set Choices::worth_leaving() const {
   const Nanos now = s_->base(step_);
   const bool in_nobodys_way = step_.streams == 1 && !step_.disturbed && step_.submit == Nanos{};
@@ -89,14 +89,14 @@ void Choices::swap() {
     move.subject = static_cast<std::uint8_t>(v);
     place_one(move, v, kept_for_pending());
   });
-  // With a place waiting for its op, only what makes later places wait has a reason to be done before that op.
+  // While a place waits for its op, only moves that let later places wait have a reason to come before that op.
   if (pending != 0)
     moves_.erase(std::remove_if(moves_.begin() + static_cast<std::ptrdiff_t>(first), moves_.end(),
                                 [&](const Move& each) { return !still_used(each.drops); }),
                  moves_.end());
 }
 
-/// Content that nobody defined can be had again by a new place.
+/// Allocates buffers again to bring back their initial, undefined content.
 void Choices::alloc_undefined() {
   Set wanted = 0;
   for (std::size_t k = 0; k < step_.ops() && k <= s_->position; ++k)
@@ -110,8 +110,8 @@ void Choices::alloc_undefined() {
   });
 }
 
-/// Where bytes are counted, all places that begin wait for all that ended before. So a place for an op is better
-/// taken before a copy that is under way is given up for another one.
+/// If bytes are counted, all places that begin wait for all that ended before. So a place for an op is better taken
+/// before a copy under way frees memory for another place.
 void Choices::alloc_early() {
   if (step_.freedom.addresses || !step_.freedom.swap) return;
   if (!still_used(s_->filled) || (s_->on_host & ~s_->placed & step_.useful[s_->position]) == 0) return;
@@ -131,7 +131,7 @@ void Choices::alloc_early() {
   });
 }
 
-/// The stream may wait for a copy, so that what is issued afterwards does not slow others down.
+/// Lets the stream wait for a copy, so that copies issued later do not slow others down.
 void Choices::await() {
   if (s_->position == step_.ops()) return;
   Move move;
@@ -143,7 +143,7 @@ void Choices::await() {
   });
 }
 
-/// What must stay because a place is waiting for an op that reads it.
+/// Versions that must stay because a place is waiting for an op that reads them.
 Set Choices::kept_for_pending() const {
   const Set pending = s_->placed & ~s_->filled;
   Set kept = pending;
@@ -153,7 +153,7 @@ Set Choices::kept_for_pending() const {
   return kept;
 }
 
-/// Whether an op or copy that uses one of them is under way.
+/// Whether an op or copy under way uses one of these versions.
 bool Choices::still_used(Set set) const {
   const Nanos base = s_->base(step_);
   bool used = false;
@@ -173,7 +173,7 @@ void Choices::run(std::size_t k) {
   choose_writes(move, 0);
 }
 
-/// Every way to write the outputs from number `output` on.
+/// Tries every way to write the outputs from number `output` on.
 void Choices::choose_writes(Move& move, std::size_t output) {
   const TinyOp& op = step_.op[move.subject];
   if (output < op.output_count) {
@@ -200,7 +200,7 @@ void Choices::choose_writes(Move& move, std::size_t output) {
     move.drops &= ~self;
     return;
   }
-  // Only content that is not there, or was dropped for this, is a reason to run again.
+  // An op may only run again for content that is absent or was dropped for this.
   if (move.subject < s_->position && (op.makes & ~s_->filled & step_.useful[s_->position]) == 0) return;
   Set kept = op.reads | (s_->placed & ~s_->filled);
   Bytes wanted;
@@ -218,11 +218,11 @@ void Choices::choose_writes(Move& move, std::size_t output) {
     make_room(move, wanted, kept);
 }
 
-/// Whether it is on its way back on a link whose directions slow each other down. Then it stays: a time of the State
-/// waits for copies of one direction only.
+/// Whether a version is on its way back on a link whose directions slow each other down. It must stay then, since a
+/// time of the State can only wait for copies of one direction.
 bool Choices::is_coming(std::size_t v) const { return step_.disturbed && SharedLink::is_mark(s_->ready[v]); }
 
-/// What may be dropped without making the rest of the step impossible at once.
+/// Versions that may be dropped without making the rest of the step impossible at once.
 Set Choices::droppable(Set kept) const {
   Set lasting = s_->on_host | step_.undefined | ~step_.needed[s_->position];
   if (step_.freedom.remat) lasting |= step_.regenerable;
@@ -231,7 +231,7 @@ Set Choices::droppable(Set kept) const {
   return may_go;
 }
 
-/// Adds the move with every least set of drops that leaves room for `wanted` bytes more.
+/// Adds the move with every minimal set of drops that makes room for `wanted` more bytes.
 void Choices::make_room(Move move, Bytes wanted, Set kept) {
   const Bytes held = step_.size(s_->placed & ~move.drops);
   choose_drops(move, droppable(kept) & ~move.drops, held + wanted - step_.capacity);
@@ -242,7 +242,7 @@ void Choices::choose_drops(Move& move, Set from, Bytes missing) {
     add(move);
     return;
   }
-  // A set is least if it is not enough without its smallest member: members are chosen by falling size.
+  // A set is minimal if it is not enough without its smallest member: members are chosen by falling size.
   const Set before = move.drops;
   std::array<std::uint8_t, kMostVersions> by_size;
   std::size_t count = 0;
@@ -266,7 +266,7 @@ void Choices::choose_drops(Move& move, Set from, Bytes missing) {
   move.drops = before;
 }
 
-/// visit(unit, drops) for every place at which `v` may begin if what lies there and is not kept is dropped.
+/// Calls visit(unit, drops) for every place at which `v` may begin, with the drops of versions in it that are not kept.
 template <class Visit>
 void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& move, Visit visit) const {
   const auto length = static_cast<std::size_t>(step_.bytes[v] / step_.unit);
@@ -275,7 +275,7 @@ void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& mov
     visit(0, Set{0});
     return;
   }
-  // An empty device looks the same from both ends.
+  // An empty device is symmetric: both ends are equivalent.
   const bool empty = s_->placed == 0 && taken == 0 && s_->position == 0;
   const std::size_t most = step_.units < length ? 0 : (step_.units - length) / (empty ? 2 : 1) + 1;
   for (std::size_t first = 0; first < most; ++first) {
@@ -288,7 +288,7 @@ void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& mov
       drops |= bit(other);
     });
     fits = (drops & ~may_go) == 0;
-    // Outputs of the same run that have their places already.
+    // Outputs of the same run that already have places.
     for_each(taken, [&](std::size_t output) {
       const std::size_t begin = move.unit_at[output];
       const std::size_t size =
@@ -299,7 +299,7 @@ void Choices::for_each_place(std::size_t v, Set kept, Set taken, const Move& mov
   }
 }
 
-/// Adds the move with every choice of places for what the run writes, from output number `output` on.
+/// Adds the move with every choice of places for outputs of the run, from number `output` on.
 void Choices::choose_places(Move& move, std::size_t output, Set kept) {
   const TinyOp& op = step_.op[move.subject];
   const auto wants_place = [&](std::size_t i) {
@@ -323,7 +323,7 @@ void Choices::choose_places(Move& move, std::size_t output, Set kept) {
   });
 }
 
-/// The same for a move that gives one version a place.
+/// The same for a move that places one version.
 void Choices::place_one(Move move, std::size_t v, Set kept) {
   if (!step_.freedom.addresses) {
     make_room(move, step_.bytes[v], kept);

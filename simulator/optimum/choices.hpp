@@ -7,15 +7,15 @@
 
 namespace tidepool::optimum {
 
-/// Every move that may lead to a plan of least time. Left out is what some other plan does at least as well: places are
-/// ended only when their room is wanted, no more of them than that takes, and nothing is brought back that nobody
-/// wants. O(moves).
+/// Every move that may lead to a plan of least time. Moves are left out if another plan is at least as good: a place
+/// ends only if its room is needed, no more places end than needed, and only versions that are needed are brought back.
+/// O(moves).
 class Choices {
  public:
   explicit Choices(const TinyStep& step) : step_{step} {}
 
   /// The moves from `state`; valid until the next call.
-  /// @param fresh  what was not there, or not filled, before the last run
+  /// @param fresh  versions that were absent, or had no content, before the last run
   const std::vector<Move>& of(const State& state, Set fresh);
 
  private:
@@ -45,11 +45,11 @@ class Choices {
   std::vector<Move> moves_;
 };
 
-/// Whether a copy from the host could as well be issued after the run that has just ended: then it should be, and hold
-/// its room from then on.
+/// Whether a copy from the host could also have been issued after the run that has just ended. Then it should be, since
+/// it holds its room only from then on.
 bool came_too_early(const TinyStep& step, const State& state);
 
-/// Whether all that the rest of the step wants is there, on the host, or can be recomputed from what is.
+/// Whether all versions that the rest of the step needs are resident, on the host, or can be recomputed from such ones.
 bool recoverable(const TinyStep& step, const State& state);
 
 }  // namespace tidepool::optimum

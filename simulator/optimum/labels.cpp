@@ -17,15 +17,15 @@ std::uint64_t hash_of(std::span<const std::int64_t> words) {
   return hash;
 }
 
-/// The host's time adds up, so it may be behind all others and matter yet, but not if it is behind by more than it can
-/// be given to do before the next op runs.
+/// The earliest time of the host that matters. The host's time adds up, so it may matter even if it is before all
+/// others, but not if it is earlier by more than the work that the host can get before the next op runs.
 Nanos least_of_host(const TinyStep& step, Nanos base) {
   return base - (step.submit + step.launch) * static_cast<std::int64_t>(2 * kMostVersions);
 }
 
 }  // namespace
 
-/// Calls visit(Nanos&) for every time that may make a difference, in an order that the key fixes.
+/// Calls visit(Nanos&) for every time that may matter, in an order given by the key.
 template <class Visit>
 void Labels::for_each_time(const TinyStep& step, State& state, Visit visit) {
   for (std::size_t i = 0; i < step.streams; ++i) visit(state.stream[i]);

@@ -23,7 +23,7 @@ Plan plan_of(const TinyStep& step, const std::vector<Move>& moves) {
   return plan;
 }
 
-/// Best first: partial plans by the earliest time at which they can end; of equal ones those that have come farthest.
+/// Best-first search: partial plans by the earliest time at which they can end; of equal ones the longest first.
 class Search {
  public:
   Search(const TinyStep& step, std::int64_t most_states, Nanos least)
@@ -61,7 +61,7 @@ class Search {
     found.states = static_cast<std::int64_t>(labels_.size());
     return found;
   }
-  /// Of the plan that was found.
+  /// The moves of the plan that was found.
   const std::vector<Move>& moves() const { return moves_; }
 
  private:
@@ -113,8 +113,9 @@ Optimum find_optimum(const OptimumQuery& query) {
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
   if (!query.addresses || !found.feasible) return found;
-  // On one stream without copies no plan is faster in places than by the sum of bytes; mostly the best plan finds
-  // places. Bytes that a copy to the host gives up are waited for where they are counted; a place beside them is not.
+  // On one stream without copies, no plan with places is faster than by counted bytes, and mostly the best plan has
+  // places. With copies this does not hold: counted bytes that a copy frees must be waited for, a place beside them
+  // not.
   const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};
   const TinyStep placed{
       query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};

@@ -5,12 +5,12 @@
 namespace tidepool::optimum {
 namespace {
 
-/// The use of one place by a version. Time has three instants for each move: its drops, its new places, the places
-/// that end with it.
+/// The interval in which a version uses one place. Each move has three instants: its drops, its new places, and the
+/// places that end with it.
 struct Life {
   std::size_t units = 0;
   std::size_t first = 0, last = 0;   ///< [first, last)
-  std::size_t move = 0, output = 0;  ///< of the move that begins it
+  std::size_t move = 0, output = 0;  ///< number of the move that begins it, and of the output
   std::size_t at = 0;
 };
 
@@ -49,7 +49,7 @@ std::vector<Life> lives_of(const TinyStep& step, const std::vector<Move>& moves)
     } else if (move.kind == MoveKind::kBeginOnDevice || move.kind == MoveKind::kSwapIn ||
                move.kind == MoveKind::kAlloc) {
       begin(move.subject, 0);
-      if (!has(state.placed, move.subject)) ended |= bit(move.subject);  // it is not used and freed at once
+      if (!has(state.placed, move.subject)) ended |= bit(move.subject);  // it is not used and freed by the same move
     }
     for_each(ended, [&](std::size_t v) { lives[life_of[v]].last = 3 * i + 3; });
   }

@@ -4,7 +4,7 @@
 
 namespace tidepool::optimum {
 
-/// What ends with an iteration has no use any more, but for what the step hands on from the host.
+/// Content that ends with an iteration has no further use, except on the host for the step's outputs.
 bool Purpose::next_iteration(const TinyStep& step, const State& before) {
   Purpose next;
   Set stays = 0;
@@ -50,7 +50,7 @@ bool Purpose::note(const TinyStep& step, const State& before, const Move& move, 
     case MoveKind::kNext:
       return next_iteration(step, before);
   }
-  // With directions that slow each other down, doing less may make other things later.
+  // If directions slow each other down, doing less may delay other copies.
   if (step.disturbed) return true;
   const Set gone = before.filled & ~after.filled, forgotten = before.on_host & ~after.on_host;
   return (gone & (brought | recomputed)) == 0 && (forgotten & copied_out) == 0;

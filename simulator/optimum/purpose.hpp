@@ -5,16 +5,16 @@
 
 namespace tidepool::optimum {
 
-/// Content that was brought to a place or to the host, and of which no use has been made yet. A plan in which something
-/// ends without use is never better than the same plan without it: what is not copied, run or placed delays nothing and
-/// holds no memory.
+/// Content that was brought to a place or to the host and has not been used yet. A plan in which such content ends
+/// without use is never better than the same plan without it: copies, runs and places that are left out delay nothing
+/// and take no memory.
 struct Purpose {
-  Set fresh = ~Set{0};  ///< made by the last run, or there when the step begins
-  Set brought = 0;      ///< copied from the host, or on the device when the step begins, and not read since
-  Set recomputed = 0;   ///< the only content that a second run brought back, and neither read nor copied since
+  Set fresh = ~Set{0};  ///< made by the last run, or resident when the step begins
+  Set brought = 0;      ///< copied from the host, or resident when the step begins, and not read since
+  Set recomputed = 0;   ///< content that was the only reason for a rerun, neither read nor copied since
   Set copied_out = 0;   ///< copied to the host and not brought back
 
-  /// Notes a move. False: something has ended without use.
+  /// Records a move. @return  false if some content has ended without use
   bool note(const TinyStep& step, const State& before, const Move& move, const State& after);
 
  private:

@@ -5,7 +5,7 @@
 namespace tidepool::optimum {
 namespace {
 
-/// Ops that must run again whatever is done: what they made is wanted, and is neither there nor on the host.
+/// Ops that must run again in every plan: their outputs are needed, and neither resident nor on the host.
 Set reruns_of(const TinyStep& step, const State& state, Set absent) {
   const Set there = state.filled | state.on_host | step.undefined;
   Set ops = 0;
@@ -20,7 +20,7 @@ Set reruns_of(const TinyStep& step, const State& state, Set absent) {
   return ops;
 }
 
-/// When each stream can be done at the earliest, and everything.
+/// The earliest time at which each stream, and everything, can be done.
 struct Ends {
   std::array<Nanos, kMostStreams> stream = {};
   Nanos all;
@@ -28,7 +28,7 @@ struct Ends {
 
 Ends earliest_ends(const TinyStep& step, const State& state) {
   if (SharedLink::is_mark(state.h2d) || SharedLink::is_mark(state.d2h)) {
-    // No copy ends earlier because another one is added.
+    // Further copies do not make other copies end earlier.
     State ended = state;
     drain(step, ended);
     return earliest_ends(step, ended);
@@ -43,7 +43,7 @@ Ends earliest_ends(const TinyStep& step, const State& state) {
     for_each(reruns_of(step, state, absent & (read_later | ~may_stay)),
              [&](std::size_t k) { sum[step.op[k].stream] += step.op[k].duration; });
   }
-  // What can only come from the host.
+  // Versions that can only come from the host.
   Set copied = absent & state.on_host;
   if (step.freedom.remat) copied &= ~step.regenerable;
   Nanos link = std::max(state.h2d, base);

@@ -17,7 +17,7 @@ Nanos latency_of(const TinyStep& step, std::size_t lane, std::size_t v) {
   return std::min(link_of(step, lane).latency, lane == 0 ? step.time_out[v] : step.time_in[v]);
 }
 
-/// When the first copy of a direction begins to move data, or ends if it does; as things stand now.
+/// The time at which the first copy of a direction begins to move data, or ends if it moves data, in the present state.
 Nanos next_event(const TinyStep& step, const SharedLink& link, std::size_t i) {
   const SharedLink::Lane& lane = link.lanes[i];
   if (lane.moves) {
@@ -38,7 +38,7 @@ void go_on(const TinyStep& step, SharedLink& link, Nanos time) {
   link.clock = time;
 }
 
-/// The first copy of a direction ends: every time that waits for it is known now.
+/// Ends the first copy of a direction: every time that waits for it is known now.
 void finish(State& state, std::size_t i, Nanos time) {
   SharedLink::Lane& lane = state.link.lanes[i];
   const Nanos mark = SharedLink::mark(i, ++lane.ended);
@@ -62,7 +62,7 @@ void finish(State& state, std::size_t i, Nanos time) {
       copy.after = std::max(copy.after, time), copy.after_mark = Nanos{};
 }
 
-/// Finds the next event. False: there is none.
+/// Finds the next event. @return  false if there is none
 bool find_event(const TinyStep& step, State& state) {
   SharedLink& link = state.link;
   const std::array<Nanos, 2> events{next_event(step, link, 0), next_event(step, link, 1)};

@@ -1,4 +1,4 @@
-// Copies under way on a link whose directions slow each other down, as part of a State.
+// Copies under way on a link whose directions slow each other down. Part of a State.
 #pragma once
 
 #include <array>
@@ -10,24 +10,24 @@ namespace tidepool::optimum {
 
 struct State;
 
-/// Copies that have not ended. When they will is not known: copies that are added later may slow them down. Until then
-/// the times of a State that wait for one are its mark(): later than every time.
+/// Copies that have not ended. Their ends are not known, since copies that are added later may slow them down. Until an
+/// end is known, times of a State that wait for it are its mark(), which is later than every time.
 struct SharedLink {
   struct Copy {
-    Nanos after;       ///< it begins no earlier,
-    Nanos after_mark;  ///< nor before this copy of the other direction has ended; 0: none
+    Nanos after;       ///< it begins no earlier than this,
+    Nanos after_mark;  ///< nor before this copy of the other direction has ended; 0: no such copy
     std::uint8_t version = 0;
   };
   struct Lane {
     std::array<Copy, kMostVersionsShared> waiting = {};  ///< the first may be under way
     std::uint8_t count = 0;
     bool moves = false;      ///< the first is past its latency
-    std::int64_t left = 0;   ///< of its data at clock: millionths of a nanosecond at the full rate
-    std::int64_t ended = 0;  ///< copies before
-    Nanos last_end;          ///< of those
+    std::int64_t left = 0;   ///< of its data at `clock`: millionths of a nanosecond at the full rate
+    std::int64_t ended = 0;  ///< number of earlier copies
+    Nanos last_end;          ///< end of the last of these
   };
   std::array<Lane, 2> lanes = {};  ///< device to host, host to device
-  Nanos clock;                     ///< no event before is left to be found
+  Nanos clock;                     ///< all events before it have been found
 
   static constexpr Nanos kMarks{std::int64_t{1} << 60};
 
@@ -40,11 +40,11 @@ struct SharedLink {
 
 /// Adds a copy. @return  its mark
 Nanos add_copy(State& state, std::size_t lane, const SharedLink::Copy& copy);
-/// Goes on until the copy of a mark has ended; other times are returned as they are.
+/// Advances until the copy of a mark has ended. Other times are returned unchanged.
 Nanos resolve(const TinyStep& step, State& state, Nanos time);
-/// Goes on to `time`, before which nothing will be added any more.
+/// Advances to `time`; no copy may be added before it afterwards.
 void advance(const TinyStep& step, State& state, Nanos time);
-/// Goes on until all copies have ended.
+/// Advances until all copies have ended.
 void drain(const TinyStep& step, State& state);
 
 }  // namespace tidepool::optimum

@@ -5,7 +5,7 @@
 namespace tidepool::optimum {
 namespace {
 
-/// A copy of `v` that begins when `begin`, `first` and `second` have come, of which marks are of one direction.
+/// A copy of `v` that begins at or after `begin`, `first` and `second`. Marks among these are of one direction.
 SharedLink::Copy copy_after(Nanos begin, Nanos first, Nanos second, std::size_t v) {
   SharedLink::Copy copy{begin, {}, static_cast<std::uint8_t>(v)};
   for (const Nanos each : {first, second})
@@ -57,7 +57,7 @@ void Mover::emit(Verb verb, std::size_t subject, std::size_t unit_at) {
   actions_->push_back(action);
 }
 
-/// When a copy is issued that is decided now.
+/// The time at which a copy is issued that is decided now.
 Nanos Mover::now() const {
   if (s_.position < step_.ops()) return s_.stream[step_.op[s_.position].stream];
   return *std::max_element(s_.stream.begin(), s_.stream.begin() + static_cast<std::ptrdiff_t>(step_.streams));
@@ -91,14 +91,14 @@ void Mover::give_place(std::size_t v, std::size_t unit_at) {
 
 void Mover::end_place(std::size_t v) {
   if (!has(s_.placed, v)) return;
-  // A copy to the host that is under way began after the content was there.
+  // A copy to the host under way began after the content was complete.
   const bool leaves = SharedLink::is_mark(s_.last_use[v]);
   let_go(v, s_.unit_at[v], leaves ? s_.last_use[v] : std::max(s_.last_use[v], s_.ready[v]));
   s_.placed &= ~bit(v);
   s_.filled &= ~bit(v);
 }
 
-/// Content that nobody wants again is freed, other content dropped.
+/// Frees content that is not needed again, drops other content.
 void Mover::drop(std::size_t v) {
   const bool wanted = has(step_.useful[s_.position], v);
   emit(wanted ? Verb::kDrop : Verb::kFree, v);
@@ -106,7 +106,7 @@ void Mover::drop(std::size_t v) {
   if (!wanted) s_.on_host &= ~bit(v);
 }
 
-/// What nobody wants again, unless its place is still used: then it is freed when its room is wanted.
+/// Versions that are not needed again and whose places are no longer used: they are freed when their room is needed.
 Set Mover::dead() const {
   Set dead = 0;
   if (const Set unwanted = s_.filled & ~step_.useful[s_.position]; unwanted != 0) {
@@ -146,7 +146,7 @@ void Mover::swap_in(std::size_t v, std::size_t unit_at) {
   s_.filled |= bit(v);
 }
 
-/// Copies what `v` replaces to its own place, on the stream of the op that updates it.
+/// Copies the version that `v` replaces to the place of `v`, on the stream of the op that updates it.
 void Mover::copy(std::size_t v, std::size_t parent) {
   emit(Verb::kCopy, v);
   Nanos& stream = s_.stream[step_.op[static_cast<std::size_t>(step_.producer[v])].stream];
@@ -156,7 +156,7 @@ void Mover::copy(std::size_t v, std::size_t parent) {
   s_.ready[v] = s_.last_use[v] = stream;
 }
 
-/// The stream of the next op waits for the copies of `v`.
+/// Lets the stream of the next op wait for the copies of `v`.
 void Mover::await(std::size_t v) {
   emit(Verb::kAwait, v);
   Nanos& stream = s_.stream[step_.op[s_.position].stream];
@@ -192,7 +192,7 @@ Nanos Mover::start_of(std::size_t k, const Move& move) {
       wait_for(s_.last_use[static_cast<std::size_t>(out.parent)]);
     if (move.writes[i] == Writes::kScratch) wait_for(claim(out.version, move.unit_at[i]));
   }
-  // The Timeline asks for orders up to the op of the program that ran last.
+  // The Timeline keeps orders up to the op of the program that ran last.
   if (k + 1 >= s_.position) for_each(op.after, [&](std::size_t other) { wait_for(s_.op_end[other]); });
   return start;
 }
@@ -232,7 +232,7 @@ void Mover::run(const Move& move) {
   if (k == s_.position) ++s_.position;
 }
 
-/// What lives through the step becomes what existed before it, all else is gone.
+/// Begins the next iteration: content that outlives the step becomes initial content, all other content is gone.
 void Mover::next_iteration() {
   emit(Verb::kNext, 0);
   Set stays = 0;

@@ -1,4 +1,4 @@
-// The state of a partial plan, and what one move makes of it.
+// The state of a partial plan, and the effect of one move on it.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ enum class MoveKind : std::uint8_t {
   kNext,   ///< the next iteration begins
 };
 
-/// Where a run writes one of its outputs.
+/// The place to which a run writes one of its outputs.
 enum class Writes : std::uint8_t {
   kOwnPlace,   ///< to an empty place of its own
-  kTakesOver,  ///< to the place of the version that it replaces, which is gone then
+  kTakesOver,  ///< to the place of the version that it replaces, which is then gone
   kScratch,    ///< it has content already: to a place that ends with the run
   kOver,       ///< it has content already: over the version that it replaces, whose place ends with the run
 };
@@ -35,7 +35,7 @@ struct Move {
   MoveKind kind = MoveKind::kRun;
   std::uint8_t subject = 0;
   std::array<Writes, kMostOutputs> writes = {};         ///< kRun: by output
-  std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< where places begin, by output; [0] for other kinds
+  std::array<std::uint8_t, kMostOutputs> unit_at = {};  ///< begins of places, by output; [0] for other kinds
   Set drops = 0;
   /// Versions that are freed at the move's end, and whether they are known. They are found when the move is applied for
   /// the first time; the same move applied later frees the same versions.
@@ -49,22 +49,22 @@ struct State {
   Set placed = 0, filled = 0;  ///< placed includes filled
   Set on_host = 0;
   Set may_stay = 0;           ///< outputs that need not be on the device when the step ends
-  std::uint8_t position = 0;  ///< ops of the program that have run
-  std::uint8_t begun = 0;     ///< versions from before the step for which it is decided where they begin
+  std::uint8_t position = 0;  ///< number of ops of the program that have run
+  std::uint8_t begun = 0;     ///< number of initial versions for which it is decided where they begin
   bool repeated = false;      ///< this is not the first iteration
   std::array<Nanos, kMostStreams> stream = {};
   Nanos h2d, d2h, host;
-  Nanos counted_free_from;  ///< without addresses: when places that begin now may be written
+  Nanos counted_free_from;  ///< without addresses: time from which places that begin now may be written
   std::array<Nanos, kMostVersions> ready = {}, last_use = {}, host_ready = {};
   std::array<Nanos, kMostOps> op_end = {};
   std::array<std::uint8_t, kMostVersions> unit_at = {};
-  std::array<Nanos, kMostUnits> free_from = {};  ///< with addresses: likewise, by unit
+  std::array<Nanos, kMostUnits> free_from = {};  ///< with addresses: the same, by unit
 
   SharedLink link;  ///< if its directions slow each other down
 
   /// The earliest time at which anything may still begin.
   Nanos base(const TinyStep& step) const;
-  /// When all lanes are done.
+  /// The time at which all lanes are done.
   Nanos drained(const TinyStep& step) const;
   /// Makes all times earlier by `by`.
   void shift(Nanos by);
@@ -76,14 +76,14 @@ struct State {
   }
 };
 
-/// Carries moves out as the Timeline prices them. Moves are trusted.
+/// Applies moves with the times of the Timeline. Moves are not checked.
 class Mover {
  public:
   /// @param actions  receives the plan's actions; nullptr if they are not wanted
   Mover(const TinyStep& step, State& state, std::vector<Action>* actions = nullptr)
       : step_{step}, s_{state}, actions_{actions} {}
 
-  /// @return  the versions that it has freed at its end
+  /// @return  the versions that the move frees at its end
   Set apply(const Move& move);
   /// In a later iteration, skips versions from before the step whose begin the previous iteration has decided.
   void skip_carried();

@@ -21,8 +21,8 @@ namespace {
 
 using Moves = std::vector<Move>;
 
-/// Searches beginnings of iterations, each with all ways to get there: states in which an iteration may begin, and how
-/// long it takes from one to the next.
+/// Searches over begins of iterations: states in which an iteration may begin, all ways to reach them, and the time
+/// from one to the next.
 class IterationSearch {
  public:
   IterationSearch(const TinyStep& step, std::int64_t most_states)
@@ -32,11 +32,11 @@ class IterationSearch {
 
   enum class End : std::uint8_t { kNothingLeft, kFound, kGaveUp };
 
-  /// With the shift of an iteration's time: a sequence of iterations after which everything is as it was, but earlier.
-  /// It begins, at time 0, with everything on the host and any of it on the device as well, without copies under way:
-  /// no state with the same content on the device is better. A cycle of a mean below the shift has a beginning from
-  /// which all of its iterations begin before 0, so what does not is not continued.
-  /// @param improves  whether repeating what is found(), from start() on, is what is looked for
+  /// With the shift of an iteration's time: searches a sequence of iterations after which the state recurs, but
+  /// earlier. It begins at time 0 without copies under way, with everything on the host and any part of it also on the
+  /// device: no state with the same content on the device is better. A cycle whose mean is below the shift can begin
+  /// such that all of its iterations begin before 0, so sequences that do not are not continued.
+  /// @param improves  whether repeating found(), from start() on, is good enough to end the search
   template <class Improves>
   End find_cycle(Improves improves) {
     begin_anywhere(0, State{});
@@ -52,7 +52,7 @@ class IterationSearch {
     });
   }
 
-  /// From the beginning of a run to an iteration that begins with the same content in the same places.
+  /// A way from the begin of a run to an iteration that begins with the same content in the same places.
   End find_way(const State& to) {
     reach(State{}, kNone, Move{}, Purpose{}, false);
     return search(false, [&](Labels::Number label) {
@@ -65,7 +65,7 @@ class IterationSearch {
   }
 
   const Moves& found() const { return found_; }
-  /// Where the cycle that was found begins.
+  /// The begin of the cycle that was found.
   const State& start() const { return start_; }
 
  private:
@@ -83,10 +83,10 @@ class IterationSearch {
     Labels::Number from = 0;
     Move move;
     Purpose purpose;
-    bool begins = false;  ///< an iteration
+    bool begins = false;  ///< whether it begins an iteration
   };
 
-  /// Decides where the content of carried[i], and of those after it, is when an iteration begins.
+  /// Decides where the content of carried[i] and of later entries is when an iteration begins.
   void begin_anywhere(std::size_t i, State state) {
     if (++tried_ > most_states_) return;
     if (i == step_.carried.size()) {
@@ -167,7 +167,7 @@ class IterationSearch {
 
   const TinyStep& step_;
   const std::int64_t most_states_;
-  std::int64_t tried_ = 0;  ///< beginnings, whole and in part
+  std::int64_t tried_ = 0;  ///< begins that were tried, whole and in part
   Labels labels_;
   Choices choices_;
   std::vector<Step> came_;  ///< by label
@@ -176,13 +176,13 @@ class IterationSearch {
   State start_;
 };
 
-/// A sequence of iterations that is repeated until it takes the same time again and again.
+/// A sequence of iterations, repeated until its time recurs.
 struct Settled {
-  std::int64_t first = 0, last = 0;  ///< between these repetitions everything is as it was
-  Nanos time;                        ///< from one to the other
+  std::int64_t first = 0, last = 0;  ///< numbers of two repetitions with the same state
+  Nanos time;                        ///< time from one to the other
 };
 
-/// Nothing: it does not soon, as when streams that do not wait for each other drift apart.
+/// None if this does not happen soon, as when streams that do not wait for each other drift apart.
 std::optional<Settled> settle(const TinyStep& step, State state, const Moves& moves) {
   constexpr std::int64_t kMost = 300;
   std::map<std::vector<std::int64_t>, std::pair<std::int64_t, Nanos>> met;
@@ -227,7 +227,7 @@ class CycleSearch {
         settles = settled.has_value();
         if (!settled) return true;
         const Mean mean{settled->time, (settled->last - settled->first) * iterations_of(search.found())};
-        if (!(mean < best)) return false;  // only lanes that nobody waits for were done earlier
+        if (!(mean < best)) return false;  // only lanes that nothing waits for were done earlier
         best = reduced(mean);
         return true;
       });
@@ -247,7 +247,7 @@ class CycleSearch {
   }
 
  private:
-  /// More than any iteration takes.
+  /// Longer than any iteration.
   Mean longest() const {
     Nanos sum = Nanos{1'000} + step_.submit + step_.launch;
     for (const TinyOp& op : step_.op) sum += op.duration;
@@ -261,7 +261,7 @@ class CycleSearch {
     return {mean.total / common, mean.iterations / common};
   }
 
-  /// The same content in the same places, and nothing under way.
+  /// The same content in the same places, without copies under way.
   static State at_rest(const State& state) {
     State rest;
     rest.placed = state.placed, rest.filled = state.filled, rest.on_host = state.on_host;
@@ -280,7 +280,7 @@ class CycleSearch {
     if (!settled) return false;
     Moves moves = search.found();
     for (std::int64_t i = 0; i < settled->last; ++i) moves.insert(moves.end(), cycle_.begin(), cycle_.end());
-    moves.pop_back();  // the plan ends when its last iteration does
+    moves.pop_back();  // the plan ends with its last iteration
     found.cycle = settled->time;
     found.iterations = (settled->last - settled->first) * iterations_of(cycle_);
     State begin;

@@ -1,4 +1,4 @@
-// The least mean time of an iteration of a tiny step that is repeated for ever: all cycles are tried.
+// The least mean time of an iteration of a tiny step that is repeated endlessly, found by trying all cycles.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 namespace tidepool {
 
 struct SteadyOptimum {
-  bool exact = false;           ///< the search came to its end: no cycle has a lower mean, or there is none
+  bool exact = false;           ///< the search was completed: no cycle has a lower mean, or there is none
   bool feasible = false;        ///< a cycle was found
-  Nanos cycle;                  ///< time of its iterations together
-  std::int64_t iterations = 0;  ///< of the cycle
+  Nanos cycle;                  ///< total time of its iterations
+  std::int64_t iterations = 0;  ///< number of iterations in the cycle
   /// Iterations that lead to the cycle and once through it; the last `iterations` of them take `cycle` together.
   Plan plan;
-  std::int64_t states = 0;  ///< partial plans that were looked at
+  std::int64_t states = 0;  ///< number of partial plans that were expanded
 
   /// Mean time of an iteration, rounded down.
   Nanos mean() const { return iterations == 0 ? Nanos{} : cycle / iterations; }
 };
 
-/// Looks for a cycle of less mean time than the best one known, until there is none. What existed before an iteration
-/// is where the one before has left it, copies that are under way included; a cycle is a sequence of iterations after
-/// which all that is as it was before.
-/// @throws InputError  for a step that is too large and a machine that is not searched, see TinyStep
+/// Searches for a cycle with less mean time than the best known one, until there is none. Initial content of an
+/// iteration is where the previous one has left it, with its copies under way. A cycle is a sequence of iterations
+/// after which the state recurs.
+/// @throws InputError  for a step that is too large or a machine that is not supported, see TinyStep
 SteadyOptimum find_steady_optimum(const OptimumQuery& query);
 
-/// When each iteration of a plan ends: all lanes are done with what they have been given then.
+/// The end of each iteration of a plan: the time at which all lanes have done their work so far.
 std::vector<Nanos> iteration_ends(const Trace& trace, const Machine& machine, const Plan& plan);
 
 }  // namespace tidepool

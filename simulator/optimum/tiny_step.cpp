@@ -17,7 +17,7 @@ void require_at_most(std::size_t count, std::size_t most, const char* what) {
     throw InputError{fmt::format("{} {}; expected at most {}: all plans of a step are tried", count, what, most)};
 }
 
-/// Refuses machines whose times depend on what a State does not hold.
+/// Refuses machines whose times depend on state that a State does not have.
 void require_known(const Machine& machine, Bytes all) {
   const auto refuse = [&](const char* what) {
     throw InputError{
@@ -145,7 +145,7 @@ void TinyStep::find_needs() {
       for (std::size_t k = position; k < ops(); ++k) later |= op[k].makes;
       useful[position] = find_useful(wanted) & ~later;
     }
-    // What a later iteration reads must live on to its beginning, named as an output or not.
+    // Content that a later iteration reads must live until its begin, whether named as an output or not.
     if (!freedom.steady || round > 0) break;
     for (const auto& [first, last] : carried)
       if (has(useful[0], first)) outputs |= bit(last);
@@ -176,7 +176,7 @@ void TinyStep::scale(std::int64_t factor, Nanos by) {
   shift = by;
 }
 
-/// Every layout of whole multiples of a unit can be moved down to multiples of it, each place by itself.
+/// Finds the units of addresses: in every layout each place can be moved down to a multiple of a common unit.
 void TinyStep::divide() {
   if (!freedom.addresses) return;
   std::int64_t common = 0, sum = 0;

@@ -1,4 +1,4 @@
-// A step of few ops as sets of bits: what the search of all plans walks over.
+// A step of few ops as sets of bits: the data structure of the search over all plans.
 #pragma once
 
 #include <array>
@@ -19,16 +19,16 @@ inline constexpr std::size_t kMostOps = 16;
 inline constexpr std::size_t kMostOutputs = 4;
 inline constexpr std::size_t kMostStreams = 4;
 inline constexpr std::size_t kMostUnits = 64;
-/// Where the directions of the link slow each other down.
+/// Limit on versions if the directions of the link slow each other down.
 inline constexpr std::size_t kMostVersionsShared = 16;
 
-/// Before every time of a search.
+/// A time before every time of a search.
 inline constexpr Nanos kLongAgo{-(std::int64_t{1} << 59)};
 
 constexpr Set bit(std::size_t i) { return Set{1} << i; }
 constexpr bool has(Set set, std::size_t i) { return (set >> i & 1) != 0; }
 
-/// Calls visit(std::size_t) for each member, by growing number.
+/// Calls visit(std::size_t) for each member, in rising order.
 template <class Visit>
 void for_each(Set set, Visit visit) {
   for (; set != 0; set &= set - 1) visit(static_cast<std::size_t>(std::countr_zero(set)));
@@ -51,22 +51,22 @@ struct TinyOp {
   bool host_wait = false;
 };
 
-/// What plans may do besides running the ops of the program once.
+/// The actions that plans may use besides running the ops of the program once.
 struct Freedom {
-  bool swap = false;       ///< copy versions to the host and back; what existed before may begin there
+  bool swap = false;       ///< copy versions to the host and back; initial versions may begin there
   bool remat = false;      ///< run ops again
   bool addresses = false;  ///< places are ranges of addresses of [0, capacity) and do not move; else bytes are counted
-  bool steady = false;     ///< the step is repeated: what outlives it is wanted by the next iteration
-  Bytes granule{1};        ///< places have a multiple of so many bytes
+  bool steady = false;     ///< the step is repeated: the next iteration needs the content that outlives it
+  Bytes granule{1};        ///< sizes of places are multiples of it
 };
 
 /// A step with everything that does not change during the search. Versions that are views have no number.
 struct TinyStep {
   /// @throws InputError  "the step has 23 ops; expected at most 16: all plans of a step are tried" and the like, for a
-  /// step that is too large and a machine whose times depend on more than is searched
+  /// step that is too large or a machine with unsupported features
   TinyStep(const Trace& trace, const Machine& machine, Bytes capacity, Freedom freedom);
 
-  /// Multiplies every time by `factor`, and lets a new iteration begin `shift` earlier than it does.
+  /// Multiplies every time by `factor`, and moves the begin of each new iteration earlier by `shift`.
   void scale(std::int64_t factor, Nanos shift);
 
   std::size_t ops() const { return op.size(); }
@@ -82,14 +82,14 @@ struct TinyStep {
   Bytes capacity;
   std::vector<TinyOp> op;
   std::vector<VersionId> named;           ///< by number: the version in the trace
-  std::vector<Bytes> bytes;               ///< that the place of a version has
+  std::vector<Bytes> bytes;               ///< by version: bytes of its place
   std::vector<Nanos> time_in, time_out;   ///< of a copy, by version
   std::vector<Nanos> time_copy;           ///< of a copy within the device, by version
   std::vector<std::int8_t> producer;      ///< an op; -1: none
   std::vector<std::uint8_t> before_step;  ///< versions that existed before the step
   Set undefined = 0;                      ///< initial versions of buffers that the step allocates
-  Set outputs = 0;                        ///< versions that must be there, or on the host, when the step ends
-  Nanos submit, launch;                   ///< of the host, for a copy and for an op
+  Set outputs = 0;                        ///< versions that must be on the device, or on the host, when the step ends
+  Nanos submit, launch;                   ///< host time for a copy and for an op
   Nanos shift;                            ///< see scale()
   Set regenerable = 0;                    ///< made by ops that may run again
   Set overwritten = 0;                    ///< replaced by some version that overwrites them
@@ -97,13 +97,13 @@ struct TinyStep {
   std::vector<std::array<std::uint8_t, 2>>
       carried;               ///< first and last version of each buffer that lives through the step
   Set carried_first = 0;     ///< the former
-  std::vector<Set> needed;   ///< by ops run so far: read later or handed on, and made by none of those
-  std::vector<Set> useful;   ///< likewise: needed, or what that may be recomputed from
+  std::vector<Set> needed;   ///< by number of ops run: versions read later or handed on, and made by no such op
+  std::vector<Set> useful;   ///< likewise: needed versions, and versions from which they may be recomputed
   std::vector<Set> may_run;  ///< likewise: streams on which something may still run
   std::size_t streams = 1;
   bool orders = false;     ///< some op waits for an op on another stream
   Bytes unit{1};           ///< with addresses: places begin at its multiples
-  std::size_t units = 0;   ///< with addresses: how many of them there are
+  std::size_t units = 0;   ///< with addresses: number of units
   bool disturbed = false;  ///< the directions of the link slow each other down
 
  private:
