@@ -32,7 +32,8 @@ class TraceBuilder {
   /// @throws InputError  "free of buffer N, which is not allocated"
   void free(BufferId id);
 
-  /// What one op does to one buffer, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the version
+  /// The use of one buffer by one op, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the
+  /// version
   /// or view that is used; left out, it is the buffer's current version.
   struct Touch {
     BufferId buffer;
@@ -47,13 +48,13 @@ class TraceBuilder {
 
   /// The program drops its last reference to a version that was overwritten in place.
   void forget(VersionId id);
-  /// A mark in front of the next step.
+  /// Adds a mark before the next step.
   void mark(MarkKind kind, std::string_view name);
   void order(OpId before, OpId after);  ///< op `after` waits for op `before`
 
-  /// The version that a buffer holds now; none if nothing was written to or read from it yet.
+  /// The current version of a buffer; none if no op has written or read it yet.
   VersionId current(BufferId id) const { return current_[id.index()]; }
-  /// The same, but a buffer that nothing has written gets an initial version now.
+  /// The same, but a buffer that no op has written gets an initial version now.
   VersionId content(BufferId id);
   /// Whether a buffer is allocated now.
   bool live(BufferId id) const { return id.index() < live_.size() && live_[id.index()]; }

@@ -8,7 +8,7 @@
 
 namespace tidepool {
 
-/// Index into one array. A default-constructed id names nothing.
+/// Index into one array. A default-constructed id is none.
 template <class Tag>
 class Id {
  public:

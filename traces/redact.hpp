@@ -1,4 +1,4 @@
-// Keeping out of a trace what tells about the people and machines it comes from.
+// Removal of data about people and machines from a trace.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tidepool {
 /// mail addresses and "user@host.domain" taken out. Names of operators and kernels stay as they are.
 std::string redacted(std::string_view text);
 
-/// The same trace with the texts redacted, and without what was recorded of the command line and the environment
+/// The same trace with redacted texts, and without the recorded command line and environment
 /// (meta "command" and "env.NAME").
 Trace redacted(Trace trace);
 

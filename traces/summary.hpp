@@ -21,11 +21,11 @@ struct Summary {
   std::array<Bytes, 7> bytes_of_kind{};   ///< sum of the sizes of all buffers of a kind, by BufferKind
   std::array<std::size_t, 6> evidence{};  ///< uses by Evidence
 
-  /// What reading speeds are counted in: buffers, versions, ops, uses and steps.
+  /// The unit of reading speeds: number of buffers, versions, ops, uses and steps.
   std::size_t records() const { return buffers + versions + ops + uses + steps; }
 };
 
-/// Whether the ops' times are those of the CPU that recorded them: beside these, copies to the host cost nothing.
+/// Whether the ops' times are those of the CPU that recorded them; compared with these, copies to the host look cheap.
 bool has_cpu_times(const Trace& trace);
 inline constexpr const char* kCpuTimes =
     "op times are those of the CPU that recorded them, and copies over a GPU's link look free beside them; `tidepool "

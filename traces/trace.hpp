@@ -64,7 +64,7 @@ struct Op {
 };
 
 enum class VersionKind : std::uint8_t {
-  kInitial,  ///< what the buffer held when the trace began or when it was allocated; no op produced it
+  kInitial,  ///< content of the buffer when the trace began or when it was allocated; no op produced it
   kWrite,    ///< an op overwrote the whole buffer without reading its earlier content
   kUpdate,   ///< an op read the earlier content and changed it in place
   kView,     ///< another name for the bytes of `parent`; occupies nothing
@@ -116,7 +116,7 @@ enum class StepKind : std::uint8_t {
             ///< replacing version; only a model that copies on write can give memory back here.
 };
 
-/// The program: what happened, in the order the host issued it. `id` indexes buffers, ops or versions by kind.
+/// The program: its events in the order in which the host issued them. `id` indexes buffers, ops or versions by kind.
 struct Step {
   StepKind kind = StepKind::kRun;
   std::uint32_t id = 0;
@@ -125,7 +125,7 @@ struct Step {
 
 enum class MarkKind : std::uint8_t { kIteration, kPhase, kRangeBegin, kRangeEnd };
 
-/// A mark stands in front of the step with index `step` (which may equal the number of steps).
+/// A mark comes before the step with index `step` (which may equal the number of steps).
 struct Mark {
   std::uint32_t step = 0;
   MarkKind kind = MarkKind::kIteration;
@@ -140,7 +140,7 @@ struct Order {
   bool operator==(const Order&) const = default;
 };
 
-/// What the recording is known to have lost or guessed. All zero for a complete trace.
+/// Records that are known to be lost or guessed. All zero for a complete trace.
 struct Losses {
   std::int64_t dropped_records = 0;
   std::int64_t unmatched_frees = 0;    ///< frees of memory whose allocation was not seen
@@ -188,7 +188,7 @@ class Trace {
     return std::span{data_.uses}.subspan(op(id).first_use, op(id).last_use - op(id).first_use);
   }
   VersionId root(VersionId id) const { return version(id).root; }
-  /// Bytes that a version occupies: its buffer's size, nothing for a view.
+  /// Bytes that a version occupies: its buffer's size, or 0 for a view.
   Bytes size(VersionId id) const {
     return version(id).kind == VersionKind::kView ? Bytes{} : buffer(version(id).buffer).size;
   }
@@ -208,7 +208,7 @@ class Trace {
   /// The op for which an alloc step makes room: the next run step if only alloc steps stand between; else none.
   OpId allocated_for(std::size_t step) const { return allocated_for_[step]; }
 
-  /// Largest sum of live bytes, each buffer counted once, views and in-place versions counted nothing.
+  /// Largest sum of live bytes: each buffer counts once, views and in-place versions do not count.
   Bytes ideal_peak() const { return ideal_peak_; }
   /// xxh3-64 of the content, 16 hexadecimal digits: the same for a trace however it was stored.
   const std::string& hash() const { return hash_; }

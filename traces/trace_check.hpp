@@ -11,7 +11,7 @@ struct TraceData;
 /// @throws InputError  naming the record, as in "buffer 97: size is -5; expected at least 0"
 void check_records(const TraceData& data);
 
-/// Walks the program once and refuses what could not have happened. The records must be checked before.
+/// Walks through the program once and refuses impossible events. The records must be checked before.
 /// @return             the largest sum of live bytes
 /// @throws InputError  as in "op 388 reads buffer 41, which was freed before it (step 880)"
 Bytes check_program(const TraceData& data);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int kTries = 2;
-constexpr std::size_t kRunsPerShard = 50;  // so few that starting a worker costs more than its work
+constexpr std::size_t kRunsPerShard = 50;  // with fewer, starting a worker costs more than its work
 constexpr std::size_t kMostShards = 64;
 
 /// The script that a worker runs with the index of its shard.
@@ -37,7 +37,7 @@ void write(const std::string& path, const std::string& text) {
   if (!file.flush()) throw std::runtime_error{fmt::format("{}: cannot be written", path)};
 }
 
-/// Which shards lack runs. Runs that failed are there: what is wrong with them is no matter of the worker.
+/// The shards that lack runs. Failed runs are not lacking: another worker would fail too.
 FarmResult lacking(const FarmOrder& order, std::span<const SweepPart> parts, const Database& database) {
   FarmResult result;
   std::vector<bool> lacks(static_cast<std::size_t>(order.shards) + 1);
@@ -54,14 +54,14 @@ FarmResult lacking(const FarmOrder& order, std::span<const SweepPart> parts, con
   return result;
 }
 
-/// Whatever shards are there, of this try or an earlier farm with another number of them.
+/// Merges all shards that are there, from this attempt or from an earlier farm with another number of shards.
 void collect(const std::string& folder, Database& database) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator{folder})
     if (entry.path().extension() == ".sqlite") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) Database{file};  // completes one whose worker was killed when it had begun it
-  merge(files, database, true);                          // the database may have runs of another version already
+  merge(files, database, true);                          // the database may already have runs of another version
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A sweep whose shards are run elsewhere and collected here.
+// A sweep whose shards run on other machines and are collected here.
 #pragma once
 
 #include <atomic>
@@ -19,24 +19,24 @@ struct FarmOrder {
 };
 
 struct FarmResult {
-  std::size_t runs = 0;     ///< that were asked for
-  std::size_t missing = 0;  ///< of them, not done after the second try
-  std::vector<int> shards;  ///< that those belong to
-  std::string folder;       ///< where the shards and what their workers said are, if any is missing
+  std::size_t runs = 0;     ///< number of runs in the order
+  std::size_t missing = 0;  ///< of these, not done after the second attempt
+  std::vector<int> shards;  ///< shards of the missing runs
+  std::string folder;       ///< folder of the shards and the output of their workers, if any run is missing
 };
 
-/// Submits the shards that lack runs, follows them, merges what they wrote, and submits those that still lack some once
-/// more. The shards' databases are in a folder "RESULTS.shards", from which an interrupted farm goes on; it is removed
-/// when nothing is missing.
-/// @param parts  what load_parts made of the order
+/// Submits the shards that lack runs, follows them, merges their results, and submits shards that still lack runs once
+/// more. The shards' databases are in a folder "RESULTS.shards", from which an interrupted farm continues; it is
+/// removed when no run is missing.
+/// @param parts  the order as read by load_parts
 /// @throws Disagreement, InputError, std::runtime_error  as merge and Launcher::run
 FarmResult farm(const FarmOrder& order, std::span<const SweepPart> parts, Database& database, Launcher& launcher,
                 const std::atomic<bool>& stop);
 
-/// The command of the sweep, a shell's line, without -o, -j and --shard.
+/// The command of the sweep as a line for a shell, without -o, -j and --shard.
 std::string command_line(const std::string& program, const SweepOrder& order);
 
-/// What is there to be done, by shards of at least some runs each: 1 to 64.
+/// The default number of shards, 1 to 64: each has at least some runs to do.
 int usual_shards(std::span<const SweepPart> parts);
 
 }  // namespace tidepool

@@ -46,8 +46,8 @@ class Descriptor {
   int number_;
 };
 
-/// A file for what a program says, gone when it is closed. A pipe would stay open as long as what the program leaves
-/// running, and what nobody reads would stop the program.
+/// A file for a program's output that disappears when it is closed. A pipe would stay open as long as the program's
+/// children run, and a full pipe would stop the program.
 int nameless_file() {
   std::string name = (std::filesystem::temp_directory_path() / "tidepool-said-XXXXXX").string();
   const int file = mkostemp(name.data(), O_CLOEXEC | O_APPEND);
@@ -71,7 +71,7 @@ std::string end_of_file(int file) {
   return text;
 }
 
-/// Waits for a program, and tells it once to end when `stop` says so.
+/// Waits for a program. If `stop` becomes true, sends it SIGTERM once.
 int end_of(pid_t child, const std::atomic<bool>* stop) {
   for (bool told = false;;) {
     int status = 0;
@@ -91,7 +91,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments, bool captur
   const pid_t child = start_child(arguments, {.environment = {},
                                               .output = said.get(),
                                               .errors = said.get(),
-                                              // this program ignores it, which others need not expect
+                                              // this program ignores SIGXFSZ, but others need not
                                               .in_child = [] { signal(SIGXFSZ, SIG_DFL); }});
   ProcessResult result;
   result.code = exit_status(end_of(child, stop));

@@ -1,4 +1,4 @@
-// Other programs, run for what they say.
+// Runs of other programs, for their output.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@ namespace tidepool {
 
 struct ProcessResult {
   int code = 0;      ///< exit code; 128 + the signal that ended it
-  std::string said;  ///< stdout and stderr, if captured; of much the last 16 MiB
+  std::string said;  ///< stdout and stderr, if captured; of a long output the last 16 MiB
 };
 
-/// Runs a program, found in PATH, and waits for it; a signal to this one does not end the wait.
-/// @param capture  keep what it says; else it goes where this program's output goes
+/// Runs a program, found in PATH, and waits for it. A signal to this program does not end the wait.
+/// @param capture  whether to keep its output; else it has this program's streams
 /// @param stop     when true, the program gets SIGTERM
 /// @throws InputError  "sbatch: cannot be run: No such file or directory"
 ProcessResult run_process(const std::vector<std::string>& arguments, bool capture = true,

@@ -15,12 +15,12 @@ namespace tidepool {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kFirstWait = 250ms, kLongestWait = 10'000ms;  // between two questions to the controller
-constexpr int kPatience = 30;                                // questions without an answer
+constexpr auto kFirstWait = 250ms, kLongestWait = 10'000ms;  // between two queries of the controller
+constexpr int kPatience = 30;                                // queries without an answer
 
 std::string trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(" \n") + 1); }
 
-/// "3,5-7": what --array takes.
+/// The indices as --array takes them: "3,5-7".
 std::string array_text(std::span<const int> indices) {
   std::string text;
   for (std::size_t i = 0; i < indices.size();) {
@@ -33,7 +33,7 @@ std::string array_text(std::span<const int> indices) {
   return text;
 }
 
-/// A job as `sbatch --parsable` names it: "ID", or "ID;CLUSTER" where it went to a cluster that was asked for.
+/// A job as `sbatch --parsable` names it: "ID", or "ID;CLUSTER" if it was submitted to another cluster.
 struct Job {
   explicit Job(const std::string& name)
       : id{name.substr(0, name.find(';'))}, cluster{name.size() > id.size() ? name.substr(id.size() + 1) : ""} {}
@@ -41,7 +41,7 @@ struct Job {
   std::string parsable() const { return cluster.empty() ? id : id + ";" + cluster; }
   std::string text() const { return cluster.empty() ? id : fmt::format("{} on {}", id, cluster); }
 
-  /// What asks the job's own controller with a program of Slurm's.
+  /// The command that queries the job's own controller with a program of Slurm.
   std::vector<std::string> command(const std::string& program, std::initializer_list<std::string> arguments) const {
     std::vector<std::string> all{program};
     if (!cluster.empty()) all.insert(all.end(), {"-M", cluster});
@@ -92,7 +92,7 @@ class Slurm final : public Launcher {
 
   Job submit(const std::string& script, const std::string& log, std::span<const int> indices) const {
     const std::size_t index = log.rfind('%');
-    std::string output;  // sbatch reads every % but a doubled one as the begin of a pattern
+    std::string output;  // sbatch reads a single % as the begin of a pattern
     for (std::size_t i = 0; i < log.size(); ++i)
       output += log[i] != '%' ? std::string{log[i]} : i == index ? "%a" : "%%";
     std::vector<std::string> command{"sbatch",
@@ -101,7 +101,7 @@ class Slurm final : public Launcher {
                                      "--nodes=1",
                                      "--ntasks=1",
                                      "--cpus-per-task=1",
-                                     "--no-requeue",  // what is missing is submitted again as an array of its own
+                                     "--no-requeue",  // missing runs are submitted again as another array
                                      "--open-mode=append",
                                      "--output=" + output,
                                      "--array=" + array_text(indices)};
@@ -110,10 +110,10 @@ class Slurm final : public Launcher {
     const ProcessResult result = run_process(command);
     if (result.code != 0) throw std::runtime_error{fmt::format("sbatch: {}", trimmed(result.said))};
     const std::string said = trimmed(result.said);
-    return Job{said.substr(said.rfind('\n') + 1)};  // below what a site may print
+    return Job{said.substr(said.rfind('\n') + 1)};  // the last line; a site may print others before
   }
 
-  /// Whether the job has no task any more that waits or runs.
+  /// Whether no task of the job waits or runs any more.
   bool finished(const Job& job) {
     const ProcessResult result =
         run_process(job.command("squeue", {"--noheader", "--array", "--jobs=" + job.id, "--format=%T"}));
@@ -126,7 +126,7 @@ class Slurm final : public Launcher {
     std::size_t pending = 0, others = 0;
     std::istringstream lines{result.said};
     for (std::string line; std::getline(lines, line);)
-      if (!line.empty() && !line.starts_with("CLUSTER:"))  // which -M prints above, in some versions
+      if (!line.empty() && !line.starts_with("CLUSTER:"))  // some versions print it above with -M
         ++(line.starts_with("PENDING") ? pending : others);
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[Kjob {}: {} tasks wait, {} run", job.text(), pending, others);
     return pending + others == 0;

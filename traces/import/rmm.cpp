@@ -39,7 +39,7 @@ std::optional<Action> action_named(std::string_view word) {
 
 using Fields = std::array<std::string_view, 6>;
 
-/// The six fields of a line; nothing if there are not six.
+/// The six fields of a line; none if there are not six.
 std::optional<Fields> split(std::string_view line) {
   Fields fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -152,7 +152,7 @@ class RmmImport {
     if (!any) throw InputError{fmt::format("{}: no row; expected rows of {}", input_.path(), kHeader)};
   }
 
-  /// The row; nothing if it is not the first one and its end is lost.
+  /// The row; none if it is not the first one and its end is lost.
   std::optional<Row> read_row(bool any) const {
     try {
       return parse_row(lines_);

@@ -36,7 +36,7 @@ struct Rows {
 
 /// Pieces of four letters `stride` apart: where each stands, and which are equal.
 struct Grams {
-  std::vector<std::uint32_t> places;  ///< equal ones behind each other, in order
+  std::vector<std::uint32_t> places;  ///< equal pieces after each other, in order
   std::vector<std::uint32_t> kind;    ///< by place
 
   Grams(std::span<const std::uint32_t> letters, std::size_t stride) {

@@ -34,7 +34,7 @@ class ProgramFinder {
       if (out_.calls[i].runs || allocates(out_.calls[i].node)) work(i);
     }
     for (const auto& [storage, life] : live_)
-      if (out_.lives[life].born_before) out_.lives[life].last = kNone;  // nothing took its place
+      if (out_.lives[life].born_before) out_.lives[life].last = kNone;  // no other buffer took its address
     return std::move(out_);
   }
 
@@ -67,7 +67,7 @@ class ProgramFinder {
     return entry->second;
   }
 
-  /// The tensors, of the host too, that a node writes by itself or through what it calls.
+  /// The tensors, also of the host, that a node writes by itself or through its calls.
   std::vector<Written> written(std::size_t index) {
     const EtNode& node = file_.nodes[index];
     std::vector<Written> out;
@@ -153,7 +153,7 @@ class ProgramFinder {
     for (const EtTensor& tensor : file_.nodes[node].outputs) {
       if (!on_device(tensor)) continue;
       const auto found = live_.find({tensor.device, tensor.storage});
-      // Allocated by what it called, or now at an address that was in use before.
+      // Allocated by an inner call, or now at an address that was in use before.
       const bool new_here = found == live_.end() || begun_by_[found->second] < node;
       if (new_here && !among(file_.nodes[node].inputs, tensor)) begin(call, tensor, false);
       EtProgram::Life& life = out_.lives[live_.at({tensor.device, tensor.storage})];

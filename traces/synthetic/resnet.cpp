@@ -24,7 +24,7 @@ struct Block {
   std::string module;
   Convolution first, second, beside;
   bool begins_stage = false;
-  BufferId in, inner, out;  // what ReLU made, in and behind the block
+  BufferId in, inner, out;  // outputs of ReLU: before, in and after the block
 };
 
 class ResnetWriter {
