@@ -32,9 +32,8 @@ class TraceBuilder {
   /// @throws InputError  "free of buffer N, which is not allocated"
   void free(BufferId id);
 
-  /// The use of one buffer by one op, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the
-  /// version
-  /// or view that is used; left out, it is the buffer's current version.
+  /// A use of a buffer by an op, for run(). For kRead, kReadWrite, kTouch and kView, `through` may name the version or
+  /// view that is used; left out, it is the buffer's current version.
   struct Touch {
     BufferId buffer;
     Access access = Access::kRead;

@@ -60,7 +60,7 @@ void collect(const std::string& folder, Database& database) {
   for (const fs::directory_entry& entry : fs::directory_iterator{folder})
     if (entry.path().extension() == ".sqlite") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
-  for (const std::string& file : files) Database{file};  // completes one whose worker was killed when it had begun it
+  for (const std::string& file : files) Database{file};  // completes a database that a killed worker had begun
   merge(files, database, true);                          // the database may already have runs of another version
 }
 

@@ -20,7 +20,7 @@ enum Role : std::size_t { kNorm1, kQkv, kProjection, kNorm2, kUp, kDown, kRoles 
 
 struct Layer {
   std::array<Weight, kRoles> weights;
-  BufferId in, rows1, norm1, qkv, attended, sums, middle, rows2, norm2, up, gelu;  // what the backward pass reads
+  BufferId in, rows1, norm1, qkv, attended, sums, middle, rows2, norm2, up, gelu;  // the backward pass reads these
 };
 
 class GptWriter {
