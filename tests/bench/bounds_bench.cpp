@@ -1,4 +1,4 @@
-// What bounds cost by the number of ops, at half of the peak. One capacity, the model included.
+// The time of bounds by the number of ops, at half of the peak: one capacity, with the model.
 #include <benchmark/benchmark.h>
 
 #include "simulator/bounds/knapsack.hpp"

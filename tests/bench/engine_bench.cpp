@@ -1,6 +1,6 @@
-// Actions per second of a run: with nothing evicted, and under pressure at half the peak, at three sizes; and of the
-// replay of a plan that swaps, on machines whose copies have nothing, something and all to do with each other. A run
-// that thrashes ends when it has recomputed as much as the step takes (time_limit).
+// Actions per second of a run at three sizes: without evictions, and under pressure at half the peak. Also of the
+// replay of a plan that swaps, on machines whose copies affect each other not at all, partly or fully. A run that
+// thrashes ends when it has recomputed as much as the step takes (time_limit).
 #include <benchmark/benchmark.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// What the recorder costs a launch: looking addresses up, and looking through the parameters.
+// The recorder's time for a launch: looking addresses up, and searching the parameters.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What one selection of gaps costs by the number of ops, at half of the peak.
+// The time of one selection of gaps by the number of ops, at half of the peak.
 #include <benchmark/benchmark.h>
 
 #include "policies/planning/gaps/peak_selection.hpp"

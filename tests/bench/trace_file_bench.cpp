@@ -1,4 +1,4 @@
-// How fast traces are read, checked and written. Records are buffers, versions, ops, uses and steps.
+// The speed at which traces are read, checked and written. Records are buffers, versions, ops, uses and steps.
 #include <benchmark/benchmark.h>
 
 #include "tests/random_trace.hpp"

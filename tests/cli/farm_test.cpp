@@ -1,4 +1,4 @@
-// Sweeps that others run: a stand-in for Slurm's commands, and GNU parallel on this machine.
+// Sweeps that other programs run: a stand-in for Slurm's commands, and GNU parallel on this machine.
 #include <unistd.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What all commands have in common.
+// Behaviour that all commands have in common.
 #include "tests/program.hpp"
 
 #include <cstdlib>

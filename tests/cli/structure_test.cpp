@@ -1,4 +1,4 @@
-// tidepool structure, as scripts and people see it.
+// tidepool structure: output for scripts and for people.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What a run tells of its decisions, of every registered policy.
+// The decisions that runs report, for every registered policy.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Steps that deviate from the one that was planned, on bundled samples: what the plan still serves, and in how much
-// memory.
+// Steps that deviate from the planned one, on bundled samples: the requests that the plan still serves, and the memory
+// that this takes.
 #include <fmt/format.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What holds for runs that copy, on every device model: random drafts of copies, and lru-swap, on random traces.
+// Invariants of runs that copy, on every device model: random drafts of copies, and lru-swap, on random traces.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How close planners and bounds come to the least time where it is known. Not part of the suite:
-// build/tidepool_tests "[distribution]"; TIDEPOOL_TINY_STEPS says how many steps (400), TIDEPOOL_TINY_OPS the most ops.
+// The gaps of planners and bounds to the least time, where it is known. Not part of the suite: build/tidepool_tests
+// "[distribution]"; TIDEPOOL_TINY_STEPS is the number of steps (400), TIDEPOOL_TINY_OPS the most ops.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What holds for every registered pool and policy, on every trace, at every capacity.
+// Invariants of every registered pool and policy, on every trace, at every capacity.
 #include <fmt/format.h>
 
 #include "simulator/bounds/bound_cache.hpp"

@@ -1,4 +1,4 @@
-// No step of one stream, run once or repeated for ever, is faster than a bound that says so, whatever the policy.
+// No step of one stream, run once or repeated endlessly, is faster than a bound, whatever the policy.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Every bound, every optimum and every policy's result on thousands of tiny steps, of which the least time is known.
+// Every bound, every optimum and every policy's result on thousands of tiny steps whose least time is known.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// What holds for every registered planner, on every instance: layouts that a check of all pairs accepts, bounds that
+// Invariants of every registered planner, on every instance: layouts that a check of all pairs accepts, bounds that
 // hold, outcomes that are true, and the same places in a run on real memory.
 #include <fmt/format.h>
 

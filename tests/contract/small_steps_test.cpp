@@ -1,5 +1,5 @@
-// What holds for every registered policy on steps of a few ops, in which one op may update in place and make further
-// outputs, at capacities at which it is run again with nothing to spare.
+// Invariants of every registered policy on steps of a few ops, in which one op may update in place and make further
+// outputs, at capacities at which it can only just run again.
 #include <fmt/format.h>
 
 #include "simulator/registry.hpp"

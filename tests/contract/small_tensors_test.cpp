@@ -1,4 +1,4 @@
-// Planners that leave small buffers alone are made to plan with them: random traces have no others.
+// Planners that usually ignore small buffers must plan with them here, since random traces have no others.
 #include <fmt/format.h>
 
 #include "simulator/run.hpp"

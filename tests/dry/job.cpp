@@ -1,5 +1,5 @@
-// A program that uses the CUDA runtime as programs do, to be run against the stand-in: exits with the line that went
-// wrong.
+// A program that uses the CUDA runtime like other programs, to run against the stand-in. Exits with the number of the
+// line that failed.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

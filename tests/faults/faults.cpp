@@ -1,7 +1,7 @@
 // Calls of the C library that fail on request, in a program that this is loaded into (LD_PRELOAD). As SQLite tests
 // itself: the first, second, ... call of a kind fails, one in each run.
 //   TIDEPOOL_FAULT=KIND:N       the n-th call of this kind in `tidepool` fails; 0: none does
-//   TIDEPOOL_FAULT_COUNTS=FILE  receives how many calls of each kind there were, a line each
+//     TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line
 // Calls between the beginning and the end of main() count, but for what is written to stderr. Kinds: memory (ENOMEM),
 // write (EIO), full (ENOSPC, from the n-th call to the end), sync (EIO), read (EIO), short_read (half of the bytes).
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Any events and segments as an allocator's log: explained or not, nothing else.
+// Any events and segments as an allocator's log: explained or not, without other failures.
 #include <cstddef>
 #include <cstdint>
 

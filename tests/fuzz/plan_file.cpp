@@ -1,6 +1,6 @@
-// Any bytes are a plan file that can be written again without loss, or are refused with a position. What was read is
-// executed, however wrong it is: it ends with a report or an error, and a device's program of it is sound or refused
-// alike.
+// Any bytes are either a plan file that can be written again without loss, or refused with a position. A plan that was
+// read is executed, even if it is wrong: that ends with a report or an error, and a device's program of the plan is
+// sound or refused likewise.
 #include "simulator/plan_file.hpp"
 
 #include <cstdint>

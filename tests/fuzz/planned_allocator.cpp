@@ -1,5 +1,5 @@
-// A job that asks and frees as it likes, under a layout of any bytes: no two blocks share a byte, every block keeps
-// what was written to it, and all memory of its own is given back.
+// A job with arbitrary requests and frees, under a layout of any bytes: no two blocks share a byte, every block keeps
+// its content, and all of the job's own memory is released.
 #include "validator/live/planned_allocator.hpp"
 
 #include <cstdint>

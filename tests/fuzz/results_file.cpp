@@ -1,4 +1,4 @@
-// A database of results that something damaged, opened as commands open it.
+// A damaged database of results, opened in the way in which commands open it.
 #include <unistd.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Trace files: whatever the bytes are, they are refused with a message, or they are a trace that is written and read
-// back as the same. Inputs whose first byte is odd describe frames, which get right headers and checksums: what is in
-// them is then tried too.
+// Trace files: any bytes are either refused with a message, or a trace that is written and read back unchanged. Inputs
+// whose first byte is odd describe frames, which get correct headers and checksums, so that their content is tested
+// too.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

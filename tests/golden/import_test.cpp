@@ -1,4 +1,4 @@
-// Real logs by other people, against what they or independent tools say about them.
+// Real logs of other people, against facts that they or independent tools state about them.
 #include <algorithm>
 #include <fstream>
 #include <map>

@@ -1,4 +1,4 @@
-// What AutoSwap's authors printed of their predictions, to the last bit.
+// The predictions that AutoSwap's authors printed, to the last bit.
 #include "policies/planning/gaps/published_autoswap.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What the published planners of tensors make of two bundled samples.
+// The results of the published planners of tensors for two bundled samples.
 #include <fmt/format.h>
 
 #include "simulator/machine/capacity.hpp"

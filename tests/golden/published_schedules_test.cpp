@@ -1,4 +1,4 @@
-// Schedules that others published, with their cost and peak (shared data remat_optimal): all replay to both.
+// Published schedules with their cost and peak (shared data remat_optimal): all replay to both.
 #include <fmt/format.h>
 
 #include <algorithm>

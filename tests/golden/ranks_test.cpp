@@ -1,4 +1,4 @@
-// Eight ranks of a DLRM training step (TorchRec, V100), against what was counted without this program.
+// Eight ranks of a DLRM training step (TorchRec, V100), against counts made without this program.
 #include "simulator/ranks/job_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/shared_data.hpp"

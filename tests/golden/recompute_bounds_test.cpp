@@ -1,5 +1,5 @@
-// Lower bounds on recomputation that were computed elsewhere, for operator logs of the DTR authors, and what their
-// heuristics reach.
+// Lower bounds on recomputation that were computed elsewhere, for operator logs of the DTR authors, and the results of
+// their heuristics.
 #include <fmt/format.h>
 
 #include <algorithm>

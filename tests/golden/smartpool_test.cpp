@@ -1,4 +1,4 @@
-// SmartPool on the malloc strings that its authors recorded, against what they report for them: usage over load 1.001
+// SmartPool on the malloc strings that its authors recorded, against their reported results: usage over load 1.001
 // (AlexNet) and 1.051 (VGG).
 #include "policies/pool/smartpool/smartpool_pool.hpp"
 #include "simulator/engine/segment_device.hpp"

@@ -1,4 +1,4 @@
-// Least heights of published instances, found and proved with the effort that is the default.
+// Least heights of published instances, found and proved with the default effort.
 #include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"

@@ -1,4 +1,4 @@
-// tide-remat against the best that is known for published logs.
+// tide-remat against the best known results for published logs.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Steps of four or five ops whose optimum is known from trying all plans. In each, an op that is run again updates a
+// Steps of four or five ops whose optimum is known from trying all plans. In each, an op that runs again updates a
 // buffer in place and makes another output, with no byte to spare.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// What the allocator of a real program reserved, and what other settings would have made of it.
+// The memory that the allocator of a real program reserved, and that other settings would have reserved.
 #include "simulator/audit/tune.hpp"
 
 #include "simulator/run_spec.hpp"

@@ -1,4 +1,4 @@
-// What the readers of text formats say, word for word.
+// Messages of the importers of text formats, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "traces/import/lifetimes.hpp"

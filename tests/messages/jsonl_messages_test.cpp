@@ -1,4 +1,4 @@
-// What is wrong with a trace as JSON lines, word for word.
+// Messages about wrong traces as JSON lines, word for word.
 #include "tests/catch.hpp"
 #include "traces/jsonl/jsonl.hpp"
 

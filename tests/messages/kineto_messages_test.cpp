@@ -1,4 +1,4 @@
-// What the reader of Kineto files says, word for word.
+// Messages of the importer of Kineto files, word for word.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What is wrong with the optional parts of a machine file, word for word.
+// Messages about wrong optional parts of a machine file, word for word.
 #include <string>
 
 #include "simulator/machine/machine_file.hpp"

@@ -1,4 +1,4 @@
-// What the reader of PyTorch's execution traces says, word for word.
+// Messages of the importer of PyTorch's execution traces, word for word.
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "traces/import/importer.hpp"

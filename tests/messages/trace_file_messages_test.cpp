@@ -1,4 +1,4 @@
-// What is wrong with a trace file, word for word.
+// Messages about wrong trace files, word for word.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

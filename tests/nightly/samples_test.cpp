@@ -1,6 +1,6 @@
-// Every pool, policy, sample and capacity, none left out: on the host with its lanes side by side, and on the stand-in
-// device, in another order for each. Takes long: cmake --build build --target nightly; one sample alone:
-// build/tidepool_nightly -c resnet50.
+// Every pool, policy, sample and capacity: on the host with its lanes side by side, and on the stand-in device, in
+// another order for each. Takes long: cmake --build build --target nightly; one sample alone: build/tidepool_nightly -c
+// resnet50.
 #include "tests/sample_runs.hpp"
 #include "tests/standin.hpp"
 #include "validator/cuda/backend.hpp"

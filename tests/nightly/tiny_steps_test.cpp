@@ -1,6 +1,6 @@
-// The contract of tiny steps for many more of them than every run of the suite tries. TIDEPOOL_TINY_STEPS says how many
-// (200000), TIDEPOOL_TINY_FIRST the first seed (1): shards are ranges of seeds, and a run is taken up again where it
-// ended. One step alone: TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*".
+// The contract of tiny steps, for many more of them than in a run of the suite. TIDEPOOL_TINY_STEPS is their number
+// (200000), TIDEPOOL_TINY_FIRST the first seed (1): shards are ranges of seeds, and an interrupted run can be
+// continued. One step alone: TIDEPOOL_TINY_FIRST=760 TIDEPOOL_TINY_STEPS=1 build/tidepool_nightly "*tiny steps*".
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// libcupti.so, the stand-in: see standin.hpp. One subscriber, activity records in buffers, and the faults that a real
-// one has.
+// libcupti.so, the stand-in: see standin.hpp. One subscriber, activity records in buffers, and the faults of a real
+// CUPTI.
 #include <unistd.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The stand-in's memory that is mapped page by page. It is part of the device's memory, but nothing of it is behind the
-// addresses: it refuses what the driver does.
+// The stand-in's memory that is mapped page by page. It counts as device memory, but the addresses have no bytes behind
+// them. It refuses the same calls as the driver.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
-// A stand-in for NVIDIA's driver and CUPTI, to run the recorder where there is no GPU: libcuda.so.1 keeps the books of
-// allocations, launches and graphs, and tells libcupti.so what was called and what "ran". Nothing computes.
+// A stand-in for NVIDIA's driver and CUPTI, to run the recorder without a GPU. libcuda.so.1 keeps records of
+// allocations, launches and graphs, and tells libcupti.so about calls and the work that "ran". Nothing is computed.
 #pragma once
 
 #include <cuda.h>
@@ -91,7 +91,7 @@ inline unsigned fault_every(std::string_view name) {
 }  // namespace standin
 
 extern "C" {
-// What libcuda.so.1 exports beside the driver's functions.
+// Functions that libcuda.so.1 exports besides the driver's.
 void standin_attach(const standin::Tool* tool);
 /// A kernel with parameters at these offsets. The handle is for launches.
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);

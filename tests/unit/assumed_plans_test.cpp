@@ -1,4 +1,4 @@
-// A plan is held to the assumptions that it was made under.
+// Plans are checked under the assumptions under which they were made.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/plan_writer.hpp"

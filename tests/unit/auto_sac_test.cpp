@@ -1,4 +1,4 @@
-// Which modules are checkpointed selectively, from a trace to a plan.
+// Selective checkpointing by module, from a trace to a plan.
 #include "policies/planning/remat/module_program.hpp"
 #include "policies/planning/remat/module_stats.hpp"
 #include "simulator/run.hpp"

@@ -1,4 +1,4 @@
-// Closed forms of waiting for a copy that nobody needs.
+// Closed forms of waiting for a copy that no op needs.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"

@@ -1,4 +1,4 @@
-// Blocks that streams other than their own have used come back when those are done.
+// Blocks that other streams have used are free again when those streams are done with them.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"

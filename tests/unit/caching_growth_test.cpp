@@ -1,4 +1,4 @@
-// PyTorch's allocator with two settings that do no harm alone and let it grow without end together.
+// PyTorch's allocator with two settings that are harmless alone and together let it grow without end.
 #include <vector>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// Closed forms of what Capuchin decides.
+// Closed forms of Capuchin's decisions.
 #include <algorithm>
 
 #include "simulator/run.hpp"

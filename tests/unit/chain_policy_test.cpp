@@ -1,4 +1,4 @@
-// Static planners for chains, run by the simulator: steps take the recomputations that the papers state.
+// Static planners for chains, run by the simulator: the number of recomputations in a step is that of the papers.
 #include <fmt/format.h>
 
 #include "policies/planning/remat/revolve.hpp"

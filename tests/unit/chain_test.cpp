@@ -1,4 +1,4 @@
-// Orders that reverse a chain: closed forms, and the dynamic program against all orders of its kind.
+// Orders that reverse a chain: closed forms, and the dynamic program compared with all orders of its kind.
 #include "policies/planning/remat/chain.hpp"
 
 #include <cmath>

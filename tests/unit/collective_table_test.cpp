@@ -1,4 +1,4 @@
-// Tables of measured collectives, and what lies between their rows.
+// Tables of measured collectives, and interpolation between their rows.
 #include "simulator/ranks/collective_table.hpp"
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// Coop against closed forms: what lies side by side goes together.
+// Coop against closed forms: adjacent buffers are evicted together.
 #include <tuple>
 
 #include "simulator/run.hpp"

@@ -1,4 +1,4 @@
-// CUDA's stream-ordered pool: what is documented, on both sides of every rule.
+// CUDA's stream-ordered pool: its documented rules, each tested on both sides.
 #include <fmt/format.h>
 
 #include "policies/pool/cuda_async/cuda_async_pool.hpp"

@@ -1,4 +1,4 @@
-// What nobody reads any more, but the program has not freed yet.
+// Content that no op reads any more, although the program has not freed it yet.
 #include "policies/planning/gaps/dead_content.hpp"
 
 #include "policies/planning/gaps/step_circle.hpp"

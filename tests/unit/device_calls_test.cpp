@@ -1,4 +1,4 @@
-// What pools ask of the device costs time in the timeline.
+// Requests of pools to the device take time in the timeline.
 #include <array>
 
 #include "simulator/run.hpp"

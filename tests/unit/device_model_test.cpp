@@ -1,4 +1,4 @@
-// What copies cost besides their bytes, by hand: each other, kernels, the host, room on the host, and pieces.
+// Costs of copies besides their bytes, computed by hand: other copies, kernels, the host, room on the host, and pieces.
 #include "simulator/bounds/window.hpp"
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"

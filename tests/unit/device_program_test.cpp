@@ -1,4 +1,4 @@
-// Plans as programs for a device, executed by the stand-in driver in orders that only events restrain.
+// Plans as programs for a device. The stand-in driver executes them in any order that events allow.
 #include "validator/execution/device_program.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What compiled CUDA binaries say about their kernels.
+// Data about kernels in compiled CUDA binaries.
 #include "tests/catch.hpp"
 #include "tests/cuda_binary.hpp"
 #include "tracer/dry/cubin.hpp"

@@ -1,4 +1,4 @@
-// Device memory without a device: addresses, capacity in pages, and copies that cost nothing where nothing was written.
+// Device memory without a device: addresses, capacity in pages, and copies that cost nothing if no bytes were written.
 #include <sys/mman.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// A program on the stand-in for a CUDA device: what it gets, and what is recorded of it.
+// A program on the stand-in for a CUDA device: the answers that it gets, and its recording.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>

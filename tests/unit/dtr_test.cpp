@@ -1,4 +1,4 @@
-// The heuristics of the DTR family and sqrt-n on graphs that can be worked out by hand.
+// The heuristics of the DTR family and sqrt-n on graphs that can be computed by hand.
 #include <vector>
 
 #include "simulator/run.hpp"

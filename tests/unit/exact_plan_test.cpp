@@ -1,4 +1,4 @@
-// Whole plans in the place of decisions, and planners that ask for the best of all plans of a tiny step.
+// Whole plans instead of decisions, and planners that ask for the best of all plans of a tiny step.
 #include "policies/planning/search/exact_plan.hpp"
 
 #include <fmt/format.h>

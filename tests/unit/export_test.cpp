@@ -1,4 +1,4 @@
-// What is exported and imported again is what it was, as far as the form can carry it.
+// Traces that are exported and imported again do not change, as far as the form can represent them.
 #include <fmt/format.h>
 
 #include <cstdlib>

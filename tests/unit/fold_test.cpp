@@ -1,4 +1,4 @@
-// The structure of steps of which it is known.
+// The structure of steps, for steps whose structure is known.
 #include "simulator/structure/structure.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"

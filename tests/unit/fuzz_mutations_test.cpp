@@ -1,4 +1,4 @@
-// The mutations of the fuzz targets: what they make still has the form, and differs.
+// The mutations of the fuzz targets: their results still have the form, and differ from the input.
 #include <sqlite3.h>
 
 #include <nlohmann/json.hpp>

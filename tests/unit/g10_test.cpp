@@ -1,4 +1,4 @@
-// Closed forms of what G10 plans, and of the ledger that it plans with.
+// Closed forms of G10's plans, and of the ledger that it uses.
 #include <algorithm>
 
 #include "policies/planning/gaps/bandwidth_ledger.hpp"

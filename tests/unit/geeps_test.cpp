@@ -1,4 +1,4 @@
-// GeePS in closed form: what is pinned beside two accesses, and what staging the rest costs.
+// GeePS in closed form: the buffers that are pinned beside two accesses, and the cost of staging the rest.
 #include <tuple>
 
 #include "simulator/result.hpp"

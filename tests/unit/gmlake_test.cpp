@@ -1,4 +1,4 @@
-// GMLake, rule by rule, and that no memory has two owners whatever it does.
+// GMLake, rule by rule; and no memory ever has two owners.
 #include <fmt/format.h>
 
 #include <tuple>

@@ -1,4 +1,4 @@
-// Grappler's swapping heuristic in closed form: how much it swaps, what first, and what its triggers cost.
+// Grappler's swapping heuristic in closed form: the tensors that it swaps, their order, and the cost of its triggers.
 #include <set>
 
 #include "simulator/run.hpp"

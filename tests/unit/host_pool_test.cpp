@@ -1,4 +1,4 @@
-// What copies to the host take there.
+// The host memory that copies to the host use.
 #include "simulator/engine/host_pool.hpp"
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// Closed forms of what hybrid planners decide by: lineages, exposed copies, copies back that come early.
+// Closed forms of quantities that hybrid planners decide by: lineages, exposed copies, early copies back.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Kineto files, rule by rule: small files made here, and what is read from them.
+// Kineto files, rule by rule: small files made here, and the traces that they give.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// PyTorch's execution traces, rule by rule: small files made here, and what is read from them.
+// PyTorch's execution traces, rule by rule: small files made here, and the traces that they give.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// What goes wrong in real jobs, played to the recorder: the job goes on, and what was recorded is readable.
+// Failures in real jobs, simulated for the recorder: the job goes on, and its recording is readable.
 #include <chrono>
 #include <set>
 

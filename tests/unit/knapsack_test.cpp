@@ -1,4 +1,4 @@
-// The knapsack behind a memory budget: its solvers against each other, and what it does to the peak.
+// The knapsack behind a memory budget: its solvers compared with each other, and its effect on the peak.
 #include "policies/planning/remat/knapsack.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Layer-granular policies with options other than their defaults: every plan replays, and reads the right bytes.
+// Policies that work layer by layer, with options that are not defaults: every plan replays and reads the right bytes.
 #include <fmt/format.h>
 
 #include "simulator/run.hpp"

@@ -1,4 +1,4 @@
-// The layer window in closed form: when copies are hidden, and what does not fit.
+// The layer window in closed form: windows that hide copies, and windows that do not fit.
 #include <fmt/format.h>
 
 #include "simulator/result.hpp"

@@ -1,4 +1,4 @@
-// Closed forms of layers: where they are cut, what they keep, and which backward ops are theirs.
+// Closed forms of layers: their cuts, the versions that they keep, and their backward ops.
 #include "policies/planning/remat/layers.hpp"
 
 #include "tests/catch.hpp"

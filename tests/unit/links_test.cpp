@@ -1,4 +1,4 @@
-// The link by hand: who slows whom, from when to when.
+// The link computed by hand: which copies slow others down, from when and until when.
 #include "simulator/engine/links.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Windows of addresses that show memory which has its addresses elsewhere, in every executor.
+// Windows of addresses that show memory with other addresses, in every executor.
 #include "simulator/engine/memory_map.hpp"
 
 #include <utility>

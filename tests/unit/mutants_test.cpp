@@ -1,4 +1,4 @@
-// What plans and backends get wrong in practice, done on purpose: each must be found, by the name of what reads it.
+// Typical errors of plans and backends, made on purpose. Each must be found, with the name of the op that reads it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Dropping by the time until the next use, on graphs that can be worked out by hand.
+// Dropping by the time until the next use, on graphs that can be computed by hand.
 #include <vector>
 
 #include "simulator/run.hpp"

@@ -1,4 +1,4 @@
-// Finding gaps by slot, against looking at all of them.
+// Finding gaps by slot, compared with a search through all of them.
 #include "policies/planning/gaps/open_gaps.hpp"
 
 #include <algorithm>

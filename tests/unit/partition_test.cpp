@@ -1,4 +1,4 @@
-// What is kept between forward and backward by a minimum cut, and what a budget makes of it.
+// Values that a minimum cut keeps between forward and backward, and the effect of a budget.
 #include "policies/planning/remat/partition.hpp"
 
 #include "policies/planning/remat/joint_graph.hpp"

@@ -1,4 +1,4 @@
-// Plans by counted bytes that are to have places.
+// Places for plans by counted bytes.
 #include "policies/planning/search/placement.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Ranges of slots, and schedules made with them, against going through every slot.
+// Ranges of slots, and schedules made with them, compared with visiting every slot.
 #include "policies/planning/gaps/range_tree.hpp"
 
 #include <algorithm>

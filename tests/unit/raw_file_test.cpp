@@ -1,4 +1,4 @@
-// Raw capture files: what is written is read, also of a killed job and of a full disk.
+// Raw capture files: the records written are the records read, also after a killed job or a full disk.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// What the CUPTI recorder decides with, without CUPTI.
+// The parts of the CUPTI recorder that decide, without CUPTI.
 #include <cstdint>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What tells about people and machines stays out of imported traces.
+// Imported traces contain no data about people and machines.
 #include "traces/redact.hpp"
 
 #include <string>

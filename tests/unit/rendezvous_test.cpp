@@ -1,4 +1,4 @@
-// Simulation of jobs: collectives as rendezvous, the critical path over ranks, who waits for whom.
+// Simulation of jobs: collectives as rendezvous, the critical path over ranks, and waits between ranks.
 #include "simulator/ranks/rendezvous.hpp"
 
 #include "simulator/ranks/job_path.hpp"

@@ -1,4 +1,4 @@
-// Bounds on the mean time of a step that is repeated for ever: closed forms, and runs that meet them.
+// Bounds on the mean time of a step that is repeated endlessly: closed forms, and runs that meet them.
 #include <map>
 #include <string>
 #include <vector>

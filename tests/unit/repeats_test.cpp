@@ -1,4 +1,4 @@
-// Runs in strings, against those found by looking everywhere.
+// Repeats in strings, compared with a search at all positions.
 #include "simulator/structure/repeats.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What choices come to after many changes, against a state that was made for them at once.
+// The state after many changes of choices, compared with a state made for these choices at once.
 #include "policies/planning/search/rerun_state.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Closed forms of what it brings with it that content is dropped and made again.
+// Closed forms of the costs of dropping and recomputing content, with its cascades.
 #include "policies/planning/search/reruns.hpp"
 
 #include "tests/catch.hpp"

@@ -1,4 +1,4 @@
-// Plans where ops and links are not as fast as they were made for.
+// Plans on machines whose ops and links are slower or faster than planned.
 #include "simulator/sweep/robustness.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a device's addresses become words of a small arena.
+// The mapping of a device's addresses to words of a small arena.
 #include "validator/execution/scale.hpp"
 
 #include <array>

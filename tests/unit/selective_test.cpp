@@ -1,4 +1,4 @@
-// Selective checkpointing of one region: what its ops keep within a limit.
+// Selective checkpointing of one region: the outputs that its ops keep within a limit.
 #include "policies/planning/remat/selective.hpp"
 
 #include "tests/catch.hpp"

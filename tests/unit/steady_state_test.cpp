@@ -1,4 +1,4 @@
-// Closed forms of runs that settle: which iterations repeat, and what times and counts are means of.
+// Closed forms of runs that settle: the iterations that repeat, and the means of times and counts.
 #include <fmt/format.h>
 
 #include <memory>

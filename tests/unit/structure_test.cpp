@@ -1,4 +1,4 @@
-// The rules of the tree itself: who may include whom, how long a file may be, what lies at the top.
+// The rules of the tree itself: allowed includes, lengths of files, files at the top.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

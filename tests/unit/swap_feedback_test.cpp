@@ -1,4 +1,4 @@
-// Closed forms of planning again with the waits that a plan caused.
+// Closed forms of planning again with the waits of the last plan.
 #include <algorithm>
 
 #include "policies/planning/gaps/peak_selection.hpp"

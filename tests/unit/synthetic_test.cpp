@@ -1,4 +1,4 @@
-// Synthetic steps: what a layer adds to them.
+// Synthetic steps: the ops and buffers that a layer adds.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

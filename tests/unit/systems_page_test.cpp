@@ -1,4 +1,4 @@
-// The guide's page of published systems against the pools and policies that there are.
+// The guide's page of published systems, compared with the registered pools and policies.
 #include <fstream>
 #include <set>
 #include <string>

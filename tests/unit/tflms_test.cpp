@@ -1,4 +1,4 @@
-// TFLMS in closed form: which edges are cut, when copies start, and what the search finds.
+// TFLMS in closed form: the edges that are cut, the starts of copies, and the results of the search.
 #include <fmt/format.h>
 
 #include "simulator/result.hpp"

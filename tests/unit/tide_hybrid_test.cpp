@@ -1,4 +1,4 @@
-// What tide does besides finding good plans: when it plans at all, and how often.
+// Properties of tide besides finding good plans: when it plans at all, and how often.
 #include <fmt/format.h>
 
 #include <memory>

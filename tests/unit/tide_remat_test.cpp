@@ -1,4 +1,4 @@
-// tide-remat and its parts on steps that can be worked out by hand.
+// tide-remat and its parts on steps that can be computed by hand.
 #include <memory>
 #include <set>
 #include <string>

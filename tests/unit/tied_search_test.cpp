@@ -1,4 +1,4 @@
-// Decisions by class: what classes there are, and what form plans have.
+// Decisions by class: the classes of a step, and the form of plans.
 #include "policies/planning/search/tied_search.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// torchtune's activation offloading in closed form: whom the compute stream waits for, and how far ahead copies start.
+// torchtune's activation offloading in closed form: the waits of the compute stream, and the starts of copies back.
 #include <string>
 
 #include "simulator/result.hpp"

@@ -1,4 +1,4 @@
-// vDNN in closed form: what is copied, and what waiting for it at the end of layers costs.
+// vDNN in closed form: the inputs that are copied, and the waits at the end of layers.
 #include <fmt/format.h>
 
 #include "simulator/result.hpp"
