@@ -1,4 +1,4 @@
-// Buffers and ops of one trace for the builder of another: their names become texts of the new trace.
+// Copies of buffers and ops for another trace: their names become texts of that trace.
 #pragma once
 
 #include "traces/builder.hpp"
@@ -6,7 +6,7 @@
 
 namespace tidepool {
 
-/// Neither there before the new trace nor kept after it: TraceBuilder::existing() and the frees decide that anew.
+/// The copy neither exists before the new trace nor outlives it: TraceBuilder::existing() and the frees decide this.
 inline Buffer copied(TraceBuilder& builder, const Trace& trace, BufferId id) {
   Buffer buffer = trace.buffer(id);
   buffer.name = builder.text(trace.text(buffer.name));
@@ -14,7 +14,7 @@ inline Buffer copied(TraceBuilder& builder, const Trace& trace, BufferId id) {
   return buffer;
 }
 
-/// Without its recorded times: it begins after the op before it. The duration stays.
+/// The copy has no recorded times: it begins after the previous op. Its duration is the same.
 inline Op copied(TraceBuilder& builder, const Trace& trace, OpId id) {
   Op op = trace.op(id);
   op.name = builder.text(trace.text(op.name));

@@ -22,7 +22,7 @@ namespace {
 ///
 /// Paper: Bae et al., "FlashNeuron: SSD-Enabled Large-Batch Training of Very Deep Neural Networks", FAST 2021: the
 /// first phase of its offloading scheduler, with details as in G10's model of it (platformxlab/G10, src/analysis.cc,
-/// scheduling_offload_flashneuron). Left out is the second phase, which compresses tensors if offloading takes longer
+/// scheduling_offload_flashneuron). The second phase is left out; it compresses tensors if offloading takes longer
 /// than the forward phase. Copies go to the host. With `wait`, as in G10's model, the backward phase begins when
 /// everything has been offloaded; without it, an op waits only for a place that it needs. FlashNeuron's allocator,
 /// which puts offloaded tensors at the other end of the memory, would be a pool.

@@ -37,7 +37,7 @@ class Replay {
         private_segments_.push_back(&segment);
   }
 
-  /// @return false if a slack of the start state was set after a wrong answer: the pass has to be done again
+  /// @return  false if a slack of the start state was set after a wrong answer, so that the pass must be repeated
   bool run() {
     std::size_t i = 0;
     try {
@@ -88,7 +88,7 @@ class Replay {
     }
   }
 
-  /// Finds, for every event, what follows it within the same request.
+  /// Finds, for every event, the next events of each kind within the same request.
   void look_ahead() {
     outlook_.resize(events_.size() + 1);
     for (std::size_t i = events_.size(); i-- > 0;) {
@@ -119,8 +119,9 @@ class Replay {
     }
   }
 
-  /// Whether the events from `i` on are what a refused request did: frees that it waited for, memory given back, and
-  /// then another attempt or a failure. Frees in front of an attempt, or after memory was given back, came before it.
+  /// Whether the events from `i` on can come from a refused request: frees that it waited for, then memory released to
+  /// the device, then another attempt or a failure. Frees before an attempt, or after a release, are older than the
+  /// request.
   bool retries(std::size_t i) const {
     const Outlook& next = outlook_[i];
     if (next.request == kNever) return false;
@@ -130,8 +131,9 @@ class Replay {
     if (next.ask == kNever && !fails && !model_.config().expandable_segments) return false;
     return misses(next.request);
   }
-  /// Whether an empty_cache in front of a request may look like its retry. With a split limit, both may begin alike.
-  /// In expandable segments, what a retry waited for may be free next to pages that nobody has, and taken as it is.
+  /// Whether an empty_cache before a request may look like the request's retry. With a split limit, both may begin
+  /// alike. In expandable segments, memory that a retry waited for may be free next to unmapped pages, and be used as
+  /// it is.
   bool looks_like_empty_cache(std::size_t i) const {
     const Outlook& next = outlook_[i];
     return model_.config().max_split_size != CachingConfig::kUnlimited ||
@@ -139,8 +141,8 @@ class Replay {
   }
   bool misses(std::size_t request) const { return !model_.has_cached(events_[request].size, source(request)); }
 
-  /// Runs the request that the events from `i` on belong to, if they are its retry. Where they may be an empty_cache in
-  /// front of it, they are the retry only if the model agrees.
+  /// Runs the request that the events from `i` on belong to, if they are its retry. If they may also be an empty_cache
+  /// before it, they are the retry only if the model agrees.
   bool run_retry(std::size_t i) {
     if (!retries(i)) return false;
     if (!looks_like_empty_cache(i)) {
@@ -209,8 +211,8 @@ class Replay {
       throw Mismatch{fmt::format("the trace shows {}; the model has no need of it", to_text(events_[reached]))};
   }
 
-  /// The model took a free block that it should not have taken. If the block in front of it has an unknown slack that
-  /// makes the free block too small for the request, it has at least that slack.
+  /// Handles a free block that the model should not have taken. If the block before it has an unknown slack that would
+  /// make the free block too small for the request, it has at least that slack.
   bool adjust(const Block& taken, Bytes requested, std::size_t now) {
     const Bytes size = rounded_request(model_.config(), requested);
     for (StartSegment& segment : start_.segments)
@@ -230,8 +232,8 @@ class Replay {
   /// The first events of each kind from here on, up to the request that they belong to.
   struct Outlook {
     std::size_t request = kNever;    ///< alloc or oom
-    std::size_t ask = kNever;        ///< of the device for memory
-    std::size_t give = kNever;       ///< back to the device
+    std::size_t ask = kNever;        ///< request to the device for memory
+    std::size_t give = kNever;       ///< release to the device
     std::size_t last_give = kNever;  ///< the last of these
     std::size_t free = kNever;       ///< a free after last_give
   };
@@ -246,7 +248,7 @@ class Replay {
   bool adjusted_ = false;
 };
 
-/// The number of MiB behind `key` in a text like "expandable_segments:True,large_segment_size_mb:12".
+/// The number of MiB after `key` in a text like "expandable_segments:True,large_segment_size_mb:12".
 std::optional<Bytes> mebibytes_in(std::string_view text, std::string_view key) {
   const std::size_t found = text.find(key);
   if (found == std::string_view::npos) return {};
@@ -283,7 +285,7 @@ DeviceAudit counted(int device, const std::vector<SnapshotEvent>& events) {
   return audit;
 }
 
-/// Whether any event is about memory, not only a mark.
+/// Whether any event is about memory. (Others are only marks.)
 bool says_anything(const std::vector<SnapshotEvent>& events) {
   return std::any_of(events.begin(), events.end(), [](const SnapshotEvent& event) {
     return event.action != SnapshotAction::kSnapshot && event.action != SnapshotAction::kOther;
@@ -319,7 +321,8 @@ DeviceAudit audit_from(StartState start, const TorchSnapshot& snapshot, int devi
   return audit;
 }
 
-/// The audit of one device, tried twice if the size of ranges is a guess (their least distance); the better one counts.
+/// The audit of one device. If the size of ranges is a guess (their least distance), it is tried twice; the better
+/// counts.
 DeviceAudit audit_device(const TorchSnapshot& snapshot, int device, CachingConfig config) {
   StartState start = start_state(snapshot, device, config);
   const bool closed = start.range_size < kOpenEnd;

@@ -36,9 +36,9 @@ struct Arguments {
 /// The result of the search, for one step or for the steady state.
 struct Answer {
   bool exact = false, feasible = false;
-  Nanos makespan;                 ///< mean of the cycle if it is steady
+  Nanos makespan;                 ///< mean of the cycle in the steady state
   std::optional<Nanos> cycle;     ///< time of all its iterations
-  std::int64_t iterations = 0;    ///< of the cycle
+  std::int64_t iterations = 0;    ///< number of iterations in the cycle
   std::optional<Nanos> at_least;  ///< no plan is faster
   std::int64_t states = 0;
   Plan plan;
@@ -93,7 +93,7 @@ void print_text(const Trace& trace, const RunSpec& spec, Bytes ideal_peak, const
   fmt::print("{}, {}: {}; {} partial plans\n", spec.machine.name, capacity, text, found.states);
 }
 
-/// The plan of an answer must replay to its time.
+/// Whether the plan of an answer replays to its time.
 bool replays(const Trace& trace, const RunSpec& spec, const Answer& found) {
   const Totals totals = replay(trace, spec, found.plan);
   Nanos time = totals.makespan;

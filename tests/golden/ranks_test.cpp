@@ -26,7 +26,7 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives when they did") 
   for (std::size_t i = 0; i < 8; ++i) {
     INFO("collective " << i);
     CHECK(job.collectives[i].name == expected[i].name);
-    CHECK(job.collectives[i].input >= expected[i].input);  // that of rank 0; ranks may give more
+    CHECK(job.collectives[i].input >= expected[i].input);  // `expected` is rank 0's input; other ranks may have more
     CHECK(job.collectives[i].cost <= transfers[i]);
     CHECK(job.collectives[i].cost >= transfers[i] - 4_us);
   }
@@ -35,7 +35,7 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives when they did") 
   REQUIRE(result.off);
   CHECK(*result.off * 100 < result.recorded);  // wanted: all 64 ends within 1 % of the step
   CHECK(*result.off == 8_us);
-  // Rank 7 begins last and is waited for most; in half of its time, another rank is.
+  // Rank 7 begins last, and others wait for it most. If its time is halved, they wait most for another rank.
   const auto most = [](const JobResult& of) {
     std::size_t rank = 0;
     for (std::size_t i = 1; i < 8; ++i)

@@ -27,7 +27,7 @@ struct Mapping {
 struct Space {
   Address next = Address{1} << 40;
   std::map<Address, std::size_t> reserved;
-  std::map<PhysicalMemory, std::size_t> memory;  ///< that has not been released
+  std::map<PhysicalMemory, std::size_t> memory;  ///< not released yet
   std::map<Address, Mapping> mapped;
 };
 
@@ -50,7 +50,7 @@ bool is_reserved(Address first, std::size_t size) {
                      [&](const auto& each) { return each.first <= first && first + size <= each.first + each.second; });
 }
 
-/// Memory goes when it has been released and is shown nowhere.
+/// Frees memory that has been released and is shown nowhere.
 Status free_if_unused(PhysicalMemory memory) {
   const bool shown = std::any_of(space().mapped.begin(), space().mapped.end(),
                                  [&](const auto& each) { return each.second.memory == memory; });
@@ -101,7 +101,7 @@ Status cuMemSetAccess(Address address, std::size_t size, const MemoryAccess* acc
   return kSuccess;
 }
 
-/// Memory that nobody was allowed to touch was mapped for nothing: that is refused here only.
+/// Refuses to unmap memory that was never made accessible: such a mapping is useless. Only the stand-in refuses this.
 Status cuMemUnmap(Address address, std::size_t size) {
   const auto found = space().mapped.find(address);
   if (found == space().mapped.end() || found->second.size != size || !found->second.accessible) return kInvalid;

@@ -79,7 +79,7 @@ TEST_CASE("a swap with time to hide costs nothing, one without costs the differe
 }
 
 TEST_CASE("a copy waits for the op before it on its stream, and for its engine") {
-  // Issued before op2, the copy back starts when op1 has ended, whatever the engine could have done earlier.
+  // The copy back is issued before op2, so it starts when op1 has ended, although the engine is free earlier.
   const Plan late{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
                    act(Verb::kRun, 1, 1), act(Verb::kDrop, 2, 0), act(Verb::kSwapIn, 2, 0, 0, 1000),
                    act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
@@ -87,7 +87,7 @@ TEST_CASE("a copy waits for the op before it on its stream, and for its engine")
 }
 
 TEST_CASE("a place is reused only after the copy that leaves it has ended") {
-  // b is put where a was; a's copy-out runs from 10 to 1010, so op1, which writes b, starts then.
+  // b gets a's place; a's copy-out runs from 10 to 1010, so op1, which writes b, starts then.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -109,7 +109,7 @@ TEST_CASE("a place is reused only after the copy that leaves it has ended") {
 }
 
 TEST_CASE("a run ends when waiting for copies passes its limit, too") {
-  // b is put where a was: op1 waits from 10 to 110 and op2 from 120 to 220, of a step that takes 30.
+  // b gets a's place: op1 waits from 10 to 110 and op2 from 120 to 220, in a step that takes 30.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -166,7 +166,7 @@ TEST_CASE("what only a parameter's old value can recompute is brought back befor
   const Result result = scripted(trace, {act(Verb::kDrop, 1, 1)});
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 0, 2, 3});
-  // After the update nothing can recompute y: dropping it then is refused, as is dropping p at any time.
+  // After the update y cannot be recomputed: dropping it then is refused, as is dropping p at any time.
   CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 3, 1)}),
                     "drop version 1 before op 3: it could not be recomputed and is not on the host");
   CHECK_THROWS_WITH(scripted(trace, {act(Verb::kDrop, 1, 0)}),
@@ -174,7 +174,7 @@ TEST_CASE("what only a parameter's old value can recompute is brought back befor
 }
 
 TEST_CASE("content that the program reads no more may be dropped for good before it is freed") {
-  // y = f(p) and z = f(y); p is changed; z is dropped, then y, which only z could be made from, after its last use.
+  // y = f(p) and z = f(y); p is changed; z is dropped, then y after its last use. z can only be recomputed from y.
   TraceBuilder build;
   const BufferId p = build.existing({.size = 10_B});
   const BufferId y = build.alloc({.size = 10_B});
@@ -189,7 +189,7 @@ TEST_CASE("content that the program reads no more may be dropped for good before
   build.free(z);
   const Trace trace = build.finish();
   const std::size_t y_made = trace.made(OpId{0})[0].index(), z_made = trace.made(OpId{2})[0].index();
-  // Its last reader is op 2; what the step hands on is never dropped for good.
+  // Its last reader is op 2. A version that the step hands on is never dropped for good.
   CHECK_THROWS_WITH(
       scripted(trace, {act(Verb::kDrop, 2, y_made)}),
       fmt::format("drop version {} before op 2: it could not be recomputed and is not on the host", y_made));
@@ -198,8 +198,8 @@ TEST_CASE("content that the program reads no more may be dropped for good before
                                 trace.made(OpId{1})[0].index()));
   const Result result = scripted(trace, {act(Verb::kDrop, 3, z_made), act(Verb::kDrop, 4, y_made)});
   REQUIRE(result.outcome == Outcome::kOk);
-  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is made again before y goes
-  // Of what is dropped in front of one op, that is last which is lost.
+  CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});  // z is made again before y is dropped
+  // Of versions dropped before the same op, the one that is lost for good is dropped last.
   const Result together = scripted(trace, {act(Verb::kDrop, 4, y_made), act(Verb::kDrop, 4, z_made)});
   REQUIRE(together.outcome == Outcome::kOk);
   CHECK(runs(together.realised) == std::vector<std::size_t>{0, 1, 2, 3, 2, 4, 5});
@@ -221,7 +221,7 @@ TEST_CASE("an old version is recomputed elsewhere while the buffer holds a newer
   REQUIRE(result.outcome == Outcome::kOk);
   CHECK(runs(result.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 3});
   CHECK(result.totals.peak == 250_B);  // a twice, once old and once new, and y
-  // Dropping the new version as well: op0's result serves op1 and then op2, which turns it into the new version.
+  // If the new version is dropped too, op0's result serves op1 and then op2, which turns it into the new version.
   const Result both = scripted(trace, {act(Verb::kDrop, 3, 1), act(Verb::kDrop, 3, 2)});
   REQUIRE(both.outcome == Outcome::kOk);
   CHECK(runs(both.realised) == std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 3});
@@ -276,7 +276,7 @@ TEST_CASE("a place freed on one stream is written on another only after its last
 }
 
 TEST_CASE("in the steady state a buffer that stays on the host across the boundary is not paid twice") {
-  // w (100 bytes) is read by op0 and not again; x needs its place. One step must bring w back for the next one.
+  // w (100 bytes) is read only by op0; x needs its place. One step must bring w back for the next one.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 100_B});
   build.run({.duration = 10_ns}, {{w, Access::kRead}});

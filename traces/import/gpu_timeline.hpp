@@ -1,5 +1,5 @@
-// GPU activity as profilers record it, and its conversion to a trace. Shared by the readers of Nsight Systems' reports
-// and of our own captures.
+// GPU activity as profilers record it, and its conversion to a trace. Shared by the importers of Nsight Systems'
+// reports and of Tidepool's own captures.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct GpuStream {
   auto operator<=>(const GpuStream&) const = default;
 };
 
-/// An address that a kernel or a call was seen to use.
+/// An address that a kernel or a call used.
 struct GpuUse {
   std::int64_t address = 0;  ///< anywhere in a buffer
   std::int64_t size = 0;     ///< bytes from there; 0 = not recorded
@@ -38,7 +38,7 @@ struct GpuUses {
 
 /// A call of a framework's operator, which launches ops.
 struct GpuCall {
-  GpuUses uses;             ///< as the operator's schema has them
+  GpuUses uses;             ///< from the operator's schema
   std::string_view module;  ///< lives as long as the timeline, as all texts here
   Phase phase = Phase::kUnknown;
   OpKind kind = OpKind::kKernel;
@@ -51,7 +51,7 @@ struct GpuOp {
   std::string_view name;
   GpuStream stream;
   std::uint16_t device = 0;
-  std::optional<std::int64_t> start;  ///< nothing if the profiler lost the time
+  std::optional<std::int64_t> start;  ///< none if the profiler lost the time
   std::int64_t duration = 0;
   std::optional<std::int64_t> launch;
   GpuUses uses;                           ///< seen at the launch
@@ -76,7 +76,7 @@ struct GpuMemory {
 /// that names only one of them is a wait of the host for it; one that names neither, of the host for the context.
 struct GpuSync {
   bool records = false;
-  std::int64_t time = 0;  ///< when the host recorded it, made a stream wait, or had waited
+  std::int64_t time = 0;  ///< time at which the host recorded it, made a stream wait, or had waited
   GpuStream stream;       ///< stream -1 = none
   std::int64_t event = -1;
   std::int64_t sync_id = 0;  ///< joins a wait with one record of an event; 0 = not recorded
@@ -87,7 +87,7 @@ enum class RangeMeaning : std::uint8_t { kByName, kIteration, kPhase, kModule };
 
 struct GpuRange {
   std::int64_t start = 0;
-  std::optional<std::int64_t> end;  ///< nothing if it was open when the recording ended
+  std::optional<std::int64_t> end;  ///< none if it was open when the recording ended
   std::string name;
   RangeMeaning meaning = RangeMeaning::kByName;
 };
@@ -100,14 +100,14 @@ struct GpuTimeline {
   std::vector<GpuRange> ranges;
   std::vector<GpuCall> calls;
   std::vector<GpuUse> uses;
-  Losses losses;  ///< known losses; those that are found when the trace is made are added
+  Losses losses;  ///< losses known so far; the conversion to a trace adds others
 };
 
-/// Ops stand in the order in which the host launched them; memory events become buffers, and uses find theirs by
-/// address; events and waits become orders between streams; ranges become marks, phases and modules. Without ranges
-/// that count iterations, these are found by the repetition of ops: see find_steps.
+/// Converts a timeline to a trace. Ops are in the order in which the host launched them. Memory events become buffers,
+/// and uses find theirs by address. Events and waits become orders between streams; ranges become marks, phases and
+/// modules. Without ranges that count iterations, repetition of ops gives these: see find_steps.
 /// @param device  reads this device only, if it is given
-/// @return  not finished yet: the caller sets its meta
+/// @return  a builder that is not finished: the caller sets its meta
 /// @throws InputError  "no device 3; the report has 1, 4"
 TraceBuilder build_trace(const GpuTimeline& timeline, std::optional<std::size_t> device);
 

@@ -21,14 +21,14 @@ struct NsysReport {
   std::unordered_map<std::int64_t, std::string> strings;
   std::set<std::string> graph_names;
   GpuTimeline timeline;
-  bool has_memory = false;  ///< memory was recorded at all
-  std::string version;      ///< of the exporting program, "" if not told
-  std::string gpu;          ///< name of the GPU, "" if not told or if there are different ones
+  bool has_memory = false;  ///< memory was recorded
+  std::string version;      ///< of the exporting program, "" if not recorded
+  std::string gpu;          ///< name of the GPU, "" if not recorded or if there are different ones
 };
 
 /// Reads the tables KERNEL, MEMCPY, MEMSET, GRAPH_TRACE, RUNTIME, SYNCHRONIZATION and CUDA_EVENT of
 /// CUPTI_ACTIVITY_KIND_..., CUDA_GPU_MEMORY_USAGE_EVENTS, NVTX_EVENTS, StringIds, and the names of GPU and version.
-/// Nothing else is looked at: other tables of a report hold environment variables and paths.
+/// Other tables are not read: they hold environment variables and paths.
 /// @throws InputError  "x.sqlite: T: row 5: what we saw; what we expected"
 NsysReport parse_nsys_report(const Input& input);
 
