@@ -115,7 +115,7 @@ void read_times(JsonFields& fields, std::string_view key, Link& link) {
   });
 }
 
-/// What a link has beyond rate and latency.
+/// Members of a link besides rate and latency.
 void read_link(JsonFields& fields, std::string_view duplex_key, std::string_view slowdown_key,
                std::string_view times_key, Link& link) {
   constexpr std::int64_t kFull = 1'000'000;

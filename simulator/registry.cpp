@@ -109,7 +109,7 @@ void load_plugin(const std::string& path) {
   const boost::filesystem::path file = boost::filesystem::canonical(path, error);
   if (error || !boost::filesystem::is_regular_file(file))
     throw InputError{fmt::format("{}: no such file; expected a shared library with policies", path)};
-  // Never destroyed: what the libraries registered is still there, and has their code, when static objects end.
+  // Never destroyed: the registrations of libraries are used, and need their code, when static objects end.
   static auto& loaded = *new std::map<boost::filesystem::path, boost::dll::shared_library>;
   if (loaded.contains(file)) return;
 

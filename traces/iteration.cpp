@@ -23,7 +23,7 @@ std::pair<std::size_t, std::size_t> range_of(const TraceData& data, std::size_t 
   return {begins[number], number + 1 < begins.size() ? begins[number + 1] : data.steps.size()};
 }
 
-/// Marks of iterations that are none of what follows one.
+/// Marks of iterations, without those for ops after an iteration.
 std::vector<std::size_t> begins_of_complete(const Trace& trace) {
   constexpr std::string_view kBehind = "after ";
   std::vector<std::size_t> begins;

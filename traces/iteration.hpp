@@ -14,7 +14,7 @@ namespace tidepool {
 /// @throws InputError  "iteration 3: the trace has 3, counted from 0", "iteration 0: the trace marks no iterations"
 Trace one_iteration(const Trace& trace, std::size_t number);
 
-/// Iterations that the trace marks. What follows the last one ("after 3") is none.
+/// The iterations that the trace marks. Ops after the last one ("after 3") are not an iteration.
 std::size_t complete_iterations(const Trace& trace);
 
 /// The ops [first, last) of the complete iterations [first, first + count), and of what is between them.

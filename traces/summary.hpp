@@ -15,9 +15,9 @@ struct Summary {
   std::size_t streams = 0, devices = 0;
   std::size_t iterations = 0;  ///< recorded iteration marks; 1 if there are none
   Bytes ideal_peak;
-  Nanos duration;  ///< sum of the ops' durations
-  Nanos span;      ///< from the first start to the last end, with what the host took in between; 0
-                   ///< where some op has no start
+  Nanos duration;                         ///< sum of the ops' durations
+  Nanos span;                             ///< from the first start to the last end, with the host's time in between; 0
+                                          ///< where some op has no start
   std::array<Bytes, 7> bytes_of_kind{};   ///< sum of the sizes of all buffers of a kind, by BufferKind
   std::array<std::size_t, 6> evidence{};  ///< uses by Evidence
 

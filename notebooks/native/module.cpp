@@ -1,5 +1,5 @@
-// tidepool._native: what the Python package tidepool calls. Everything here returns plain values and arrays; names that
-// people use are in the package.
+// tidepool._native: the functions that the Python package tidepool calls. All return plain values and arrays; names
+// that people use are in the package.
 #include "notebooks/native/parts.hpp"
 #include "traces/error.hpp"
 

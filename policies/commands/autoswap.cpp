@@ -1,4 +1,4 @@
-// tidepool autoswap: what AutoSwap's authors predict of their plans beside what a strict simulation says.
+// tidepool autoswap: the predictions of AutoSwap's authors for their plans, beside those of a strict simulation.
 #include <fmt/format.h>
 
 #include <array>

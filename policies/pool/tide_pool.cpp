@@ -29,7 +29,7 @@ class TidePool final : public Planner {
   }
 
  private:
-  /// One-pass is left out: the search begins with all of its orders.
+  /// One-pass is left out, since the search begins with all of its orders.
   std::vector<std::unique_ptr<Planner>> others(const Instance& instance) const {
     std::vector<std::unique_ptr<Planner>> planners;
     for (const PoolInfo* info : all_pools())

@@ -33,7 +33,7 @@ class TvmRandom {
   std::uint32_t state_ = 0;
 };
 
-/// Counts of things added at positions: how many lie below one.
+/// Counts things that are added at positions: how many lie below a given one.
 class PrefixCount {
  public:
   explicit PrefixCount(std::size_t size) : tree_(size + 1) {}
@@ -50,8 +50,8 @@ class PrefixCount {
   std::vector<std::int64_t> tree_;
 };
 
-/// The search for one instance: an order, and who conflicts with whom. A buffer with gaps conflicts with all that live
-/// between its first and last position; TVM knows no gaps.
+/// The search for one instance: an order, and the conflicts of each buffer. A buffer with gaps conflicts with all
+/// buffers that live between its first and last position, since TVM knows no gaps.
 class HillClimb {
  public:
   HillClimb(const Instance& instance, const Sections& sections) : instance_{instance}, sections_{sections} {
@@ -142,10 +142,10 @@ class HillClimb {
 };
 
 /// TVM's unified static memory planner, hill_climb: first fit in decreasing order of size, then of conflicts, then of
-/// ids; after each attempt the places of two buffers in the order are swapped, one that conflicts with a buffer on top
-/// and one that conflicts with it (25 of 100) or with one of its conflicts. A layout that is worse is taken with
-/// probability 50 * (worse / height) / attempts in 100, and the last one taken is the answer. Ends when the height
-/// is the most that lives at once. As published, an attempt that swaps nothing undoes the last swap again.
+/// ids. After each attempt two buffers change places in the order: one that conflicts with a buffer on top, and one
+/// that conflicts with the former (25 of 100) or with one of its conflicts. A worse layout is accepted with probability
+/// 50 * (worse / height) / attempts in 100, and the last accepted one is the answer. Ends when the height is the most
+/// bytes live at once. As published, an attempt that changes nothing undoes the last change again.
 /// O(attempts) placements, see place_in_order.
 /// Source: github.com/apache/tvm, src/tir/usmp/algo/hill_climb.cc, 2023.
 class TvmHillClimb final : public Planner {

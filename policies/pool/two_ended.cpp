@@ -11,11 +11,11 @@
 namespace tidepool {
 namespace {
 
-/// Coop's cheap tensor partitioning: best fit over one arena, where buffers that are dear to compute take the low end
-/// of the hole and cheap ones the high end, so that a window of cheap neighbours comes to exist. Dear are those whose
-/// producer takes longer per byte than the median buffer's of the trace or, by name as in OneFlow, is a convolution or
-/// a matrix multiplication; what no op produces is dear. With one group nothing is cheap. Small buffers may have a
-/// region of their own at the top. O(log n) per request.
+/// Coop's cheap tensor partitioning: best fit over one arena. Buffers that are expensive to compute take the low end of
+/// the hole and cheap ones the high end, so that cheap buffers become neighbours. A buffer is expensive if its producer
+/// takes longer per byte than that of the trace's median buffer, if its producer is a convolution or a matrix
+/// multiplication by name (as in OneFlow), or if it has no producer. With one group no buffer is cheap. Small buffers
+/// may have a region of their own at the top. O(log n) per request.
 /// Paper: Zhang et al., "Coop: Memory is not a Commodity", NeurIPS 2023; code: OneFlow 25c8978c,
 /// core/vm/remat/allocator.cpp with one or two groups.
 class TwoEnded final : public Pool {
@@ -30,13 +30,13 @@ class TwoEnded final : public Pool {
   }
 
   void start(const Trace& trace, Bytes whole, Device&) override {
-    const Bytes capacity = alignment_ * (whole / alignment_);  // or the high end of the last hole would be no multiple
+    const Bytes capacity = alignment_ * (whole / alignment_);  // so that the high end of the last hole is aligned
     capacity_ = capacity;
     holes_.emplace(capacity);
     small_holes_.emplace(Bytes{});
     small_from_ = capacity;
     if (small_ > Bytes{} && region_ < capacity) {
-      // One map for each part: what lies above is taken out of the one, what lies below out of the other.
+      // One map for each part: each map has the other part taken out.
       small_from_ = alignment_ * ((capacity - region_) / alignment_);
       holes_.emplace(small_from_);
       small_holes_.emplace(capacity);

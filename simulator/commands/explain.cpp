@@ -1,4 +1,4 @@
-// tidepool explain: what is alive at the peak or at an op, by module and kind, and what would lower the peak.
+// tidepool explain: live buffers at the peak or at an op, by module and kind, and ways to lower the peak.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ struct Arguments {
 
 using Json = nlohmann::ordered_json;
 
-/// What could be away, and what that does to the peak.
+/// Buffers that could be absent, with the peak without them.
 struct Remedy {
-  std::string kind;  ///< of the buffers that go; "any"
+  std::string kind;  ///< kind of the absent buffers; "any"
   Lowered lowered;
 };
 
-/// One answer, for both ways to print it.
+/// The data of one answer, for both forms of output.
 struct Explanation {
   const Trace& trace;
   ModuleNames names{trace};

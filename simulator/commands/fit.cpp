@@ -35,10 +35,10 @@ constexpr const char* kBatch = "{batch}";
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 
 struct Arguments {
-  std::vector<std::string> words;  ///< those by their place
-  std::size_t behind_dashes = 0;   ///< so many of them, the last ones
-  std::string none;                ///< `job` takes every word; while `command` lacks one, CLI11 reads on behind --
-  std::string trace;               ///< what they come to: this, or
+  std::vector<std::string> words;  ///< the positional words
+  std::size_t behind_dashes = 0;   ///< number of them after --, the last ones
+  std::string none;                ///< `job` takes every word; while `command` lacks one, CLI11 reads on after --
+  std::string trace;               ///< the meaning of the words: this, or
   std::vector<std::string> command;
   std::string device, pool;
   int seconds = 300;
@@ -48,7 +48,7 @@ struct Arguments {
 
 using Json = nlohmann::ordered_json;
 
-/// What is judged, and what is known of it beside the trace.
+/// The job to judge, with facts about it that the trace does not have.
 struct Job {
   std::string name;
   Trace trace;
@@ -82,7 +82,7 @@ Job job_of_file(const std::string& path) {
   }
 }
 
-/// @return  nothing if the recording was interrupted
+/// @return  none if the recording was interrupted
 std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<std::string>& command) {
   std::optional<DryRecording> recording = record_dry(command, arguments.device, arguments.seconds);
   if (!recording) return {};
@@ -96,7 +96,7 @@ std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<
              .said = std::move(recording->said)};
 }
 
-/// Words in front of -- are one trace, those behind it a command.
+/// Words before -- are one trace, words after it a command.
 void tell_apart(Arguments& arguments) {
   const auto behind = arguments.words.end() - static_cast<std::ptrdiff_t>(arguments.behind_dashes);
   const std::vector<std::string> before{arguments.words.begin(), behind};
@@ -137,15 +137,15 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
   }
 }
 
-/// Whether a training step is missing, so that what the job took until then says little. Of a trace that does not say
-/// which ops are whose, nobody knows.
+/// Whether a training step is missing, so that the recorded memory says little. A trace without phases cannot tell:
+/// false.
 bool lacks_training(const Job& job) {
   if (has_training(job.trace)) return false;
   return job.of_command || std::any_of(job.trace.ops().begin(), job.trace.ops().end(),
                                        [](const Op& op) { return op.phase != Phase::kUnknown; });
 }
 
-/// A job that is too large already does not fit, whatever it would have done next.
+/// A job that is too large already does not fit, whatever it would do next.
 bool cannot_tell(const Job& job, const Fit& fit) { return fit.fits && lacks_training(job); }
 
 /// "the job ended before a training step".
@@ -155,7 +155,7 @@ std::string untrained(const Arguments& arguments, const Job& job) {
   return "the job ended before a training step";
 }
 
-/// What the verdict leaves out, a sentence each.
+/// The notes on facts that the verdict leaves out, a sentence each.
 std::vector<std::string> remarks(const Arguments& arguments, const Job& job, const Fit& fit) {
   std::vector<std::string> lines;
   const std::string until = "; what it did until then is judged";
@@ -188,7 +188,7 @@ std::string verdict(const Arguments& arguments, const Job& job, const Fit& fit) 
   return fmt::format("does not fit: {}, {} too much{}", sizes, to_text(fit.predicted - total), doubt(fit.low));
 }
 
-/// What the other setting of segments would change, as a sentence.
+/// The effect of the other setting of segments, as a sentence.
 std::string allocator_text(const Fit& fit) {
   const bool to_expandable = fit.other.pool == "pytorch-expandable";
   const std::string setting =
@@ -346,7 +346,7 @@ void refuse_wrong_batch(const Arguments& arguments) {
   if (!arguments.batch && placed) refuse("{{batch}}: expected --batch too, which tries batch sizes there");
 }
 
-/// Jobs with different batch sizes: what is known of those that may be judged in the end.
+/// Jobs with different batch sizes, as far as they may be judged in the end.
 class Search {
  public:
   explicit Search(const Arguments& arguments) : arguments_{arguments} {}
@@ -370,7 +370,7 @@ class Search {
   }
 
  private:
-  /// @throws InputError  if nothing of the first was recorded
+  /// @throws InputError  if the first one has no recording
   std::optional<Job> recorded(std::int64_t batch) const try {
     return job_of_command(arguments_, with_batch(arguments_.command, batch));
   } catch (const InputError&) {

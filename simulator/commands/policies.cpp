@@ -17,7 +17,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// A pool or a policy, as it is listed.
+/// A listed pool or policy.
 struct Entry {
   std::string name, kind, summary, paper;
   std::vector<OptionInfo> options;

@@ -27,7 +27,7 @@ void Driver::take_whole_plan() {
   }
 }
 
-/// Gives what an iteration begins with its places, as the plan says.
+/// Gives initial versions of an iteration their places, as planned.
 void Driver::start_following(int iteration) {
   const auto number = static_cast<std::size_t>(iteration), known = whole_iterations_.size();
   const auto cycle = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(whole_->cycle, 1)), 1, known);

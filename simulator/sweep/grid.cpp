@@ -32,7 +32,7 @@ void add_once(std::vector<T>& list, const T& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-/// Calls `parse`; puts the option's name in front of the message of an InputError.
+/// Calls `parse`. The message of an InputError gets the option's name in front.
 template <class Parse>
 auto naming(const char* option, Parse parse) {
   try {

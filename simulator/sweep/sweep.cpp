@@ -157,7 +157,7 @@ class Worker {
   const std::atomic<bool>* stop_;
   const Clock::time_point begin_ = Clock::now();
   BoundCache bounds_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable more_, dry_;
   std::deque<SweepTask> queue_;
   std::vector<KeyedRow> done_;

@@ -125,7 +125,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.iterations)
     set[variable::kIterations] = std::to_string(*arguments.iterations);
   else if (records_torch(arguments) && arguments.is_dry && !arguments.kernels)
-    set[variable::kIterations] = "1";  // of steps that kernels tell of, one is what plans are made for
+    set[variable::kIterations] = "1";  // a plan is made for one step, even if kernels show several
   else if (records_torch(arguments) && without_gpu(arguments))
     set[variable::kIterations] = std::to_string(kHookIterations);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));

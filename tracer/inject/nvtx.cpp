@@ -51,7 +51,7 @@ thread_local int depth = 0;
 
 std::string_view narrow(const char* text) { return text == nullptr ? std::string_view{} : text; }
 
-/// Wide text, with '?' for what is not ASCII.
+/// A wide text, with '?' for characters that are not ASCII.
 std::string narrow(const wchar_t* text) {
   std::string narrowed;
   for (; text != nullptr && *text != L'\0'; ++text) narrowed += *text < 128 ? static_cast<char>(*text) : '?';

@@ -25,7 +25,7 @@ std::string forms() {
   return text;
 }
 
-/// What a file about a run says; nothing if it is a trace.
+/// The description of a file about a run; none if it is a trace.
 std::optional<Recording> recording_in(const Arguments& arguments) {
   std::error_code error;
   if (std::filesystem::is_directory(arguments.input, error)) return {};

@@ -107,7 +107,7 @@ SqliteTables::SqliteTables(const Input& input)
     rollback_mode_[kWriteVersion] = rollback_mode_[kReadVersion] = 1;
     bytes = rollback_mode_;
   }
-  // Marked read-only, SQLite writes nothing to what it takes as a changeable buffer.
+  // SQLite does not write to a buffer that is marked read-only, although it takes a pointer to changeable data.
   auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   const int taken = sqlite3_deserialize(handle, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);

@@ -1,4 +1,4 @@
-// PyTorch's allocator snapshot (torch.cuda.memory._dump_snapshot), typed: what was allocated, and the recorded events.
+// PyTorch's allocator snapshot (torch.cuda.memory._dump_snapshot) as typed data: segments, blocks and recorded events.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct SnapshotBlock {
   BlockState state = BlockState::kInactive;
 };
 
-/// What the allocator got from the device in one piece, or one expandable range with its mapped pages.
+/// A segment that the allocator got from the device, or one expandable range with its mapped pages.
 struct SnapshotSegment {
   int device = 0;
   std::int64_t address = 0;
@@ -56,7 +56,7 @@ enum class SnapshotAction : std::uint8_t {
   kSegmentUnmap,
   kSnapshot,
   kOom,
-  kOther,  ///< user_defined, workspace_snapshot, ..., and what later versions add; counted in `unknown_actions`
+  kOther,  ///< user_defined, workspace_snapshot, ..., and actions of later versions; counted in `unknown_actions`
 };
 
 struct SnapshotEvent {
@@ -92,7 +92,7 @@ struct TorchSnapshot {
 ///                     "byte 812: opcode REDUCE ('R') would run code; a snapshot needs none"
 TorchSnapshot parse_torch_snapshot(std::string_view bytes);
 
-/// What to_trace takes from a snapshot.
+/// The selection of a snapshot's content for to_trace.
 struct SnapshotSelection {
   std::optional<std::size_t> only = {};  ///< the one device to look at
   bool try_failed = false;               ///< a request that ran out of memory is allocated, and freed at once, too

@@ -51,13 +51,13 @@ bool Bfc::extend(Bytes size) {
   Bytes region = std::min(next_region_, left);
   std::optional<Bytes> address = device_->reserve(region);
   while (!address) {
-    // 0.9 as the nearest float: what the source multiplies with.
+    // 0.9 as the nearest float, as in the source.
     const Bytes less = round_up(Bytes{static_cast<std::int64_t>(static_cast<float>(region.count()) * 0.9F)}, kGranule);
     region = less < region ? less : region - kGranule;
     if (region < size) return false;
     address = device_->reserve(region);
   }
-  if (!enlarged && next_region_ < limit_) next_region_ = next_region_ * 2;  // beyond the limit it says nothing more
+  if (!enlarged && next_region_ < limit_) next_region_ = next_region_ * 2;  // above the limit its value is unused
   add_region(*address, region);
   return true;
 }

@@ -11,8 +11,8 @@ namespace tidepool {
 
 struct BfcConfig {
   bool allow_growth = true;           ///< regions as needed; otherwise the whole limit from the start
-  bool garbage_collection = false;    ///< free regions go back before it gives up
-  double fragmentation_fraction = 0;  ///< of the limit: chunks larger by this are always split; 0: by 128 MiB
+  bool garbage_collection = false;    ///< free regions are released before a request fails
+  double fragmentation_fraction = 0;  ///< share of the limit: chunks larger by this are always split; 0: by 128 MiB
 };
 
 /// Sizes in multiples of 256 B. A request gets the smallest free chunk that fits, lowest address among equals: the
@@ -20,9 +20,9 @@ struct BfcConfig {
 /// as large, or larger by 128 MiB, is split, and the low part taken; otherwise the request gets all of it. Free chunks
 /// merge with free neighbours at once, never across regions (its sub-allocator for cudaMalloc does not support that).
 ///
-/// A miss extends the memory by a region: at first 2 MiB, or twice as much until the request fits. What the next region
-/// takes doubles after each that did not have to be enlarged for its request. A region takes no more than what is left
-/// of the limit; when the device refuses it, 0.9 of it is tried, as long as the request fits. Source: openxla/xla,
+/// A miss extends the memory by a region: at first 2 MiB, or twice as much until the request fits. The size of the next
+/// region doubles after each region that was not enlarged for its request. A region is at most the rest of the limit;
+/// when the device refuses it, 0.9 of it is tried, as long as the request fits. Source: openxla/xla,
 /// xla/tsl/framework/bfc_allocator.cc at 00df9ee, without spatial partitioning, timestamps and waiting for other
 /// threads.
 class Bfc {
@@ -48,8 +48,8 @@ class Bfc {
   BfcConfig config_;
   Device* device_;
   Bytes limit_;
-  Bytes most_waste_;   // chunks are split when more than this would remain in use for nothing
-  Bytes next_region_;  // least size of the next one
+  Bytes most_waste_;   // chunks are split if more than this would be wasted
+  Bytes next_region_;  // least size of the next region
   Bytes reserved_;
   SegmentBlocks blocks_;
   AddressMap used_;

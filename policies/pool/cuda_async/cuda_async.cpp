@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-/// CUDA's stream-ordered allocator; documented rules, and what is assumed about the rest: class CudaAsync.
+/// CUDA's stream-ordered allocator; documented rules and assumptions: class CudaAsync.
 class CudaAsyncPool final : public Pool {
  public:
   explicit CudaAsyncPool(const Options& options)

@@ -24,7 +24,7 @@ std::optional<Block> CudaAsync::malloc(const Request& request) {
   return Block{blocks_[id].address, size};
 }
 
-/// The smallest free block that fits and that `stream` may have now, or any.
+/// The smallest free block that fits and that `stream` may use now, or any stream.
 std::uint32_t CudaAsync::find(Bytes size, StreamId stream, bool all) const {
   const FreeBlock* best = nullptr;
   for (std::uint32_t queue = 0; queue < queues_.size(); ++queue) {
@@ -42,7 +42,7 @@ std::uint32_t CudaAsync::find(Bytes size, StreamId stream, bool all) const {
 }
 
 std::uint32_t CudaAsync::grow(Bytes size) {
-  // Where less is left than whole granules, that will do.
+  // If less than whole granules is left, take all of it.
   const Bytes wanted = std::max(size, std::min(round_up(size, config_.granule), limit_ - reserved_));
   const std::optional<Bytes> address = device_->reserve(wanted);
   if (!address) return kNone;
@@ -52,8 +52,8 @@ std::uint32_t CudaAsync::grow(Bytes size) {
   return id;
 }
 
-/// Gives whole pieces of which nothing is in use or outstanding back until no more than `most` is reserved.
-/// @return  whether there was any
+/// Releases whole pieces in which nothing is in use or pending, until at most `most` bytes are reserved.
+/// @return  whether any was released
 bool CudaAsync::give_back(Bytes most) {
   std::vector<std::pair<Bytes, std::uint32_t>> whole;
   for (FreeIndex::Place place = queues_[kClean].first(); place.valid(); place = queues_[kClean].next(place))
@@ -78,7 +78,7 @@ void CudaAsync::synchronized(Nanos now) {
   give_back(config_.release_threshold);
 }
 
-/// What was outstanding until `now` is so no longer.
+/// Ends everything that was pending until `now`.
 void CudaAsync::clean(Nanos now) {
   while (!pending_.empty() && pending_.begin()->first <= now) {
     const std::uint32_t id = pending_.begin()->second;
@@ -97,7 +97,7 @@ void CudaAsync::free_async(Bytes address, const Departure& departure) {
   put(used_.take(address), shared ? static_cast<std::uint32_t>(queues_.size() - 1) : queue_of(departure.stream), free);
 }
 
-/// Frees a block that is in no queue, and merges it with neighbours of the same.
+/// Frees a block that is in no queue, and merges it with neighbours in the same state.
 void CudaAsync::put(std::uint32_t id, std::uint32_t queue, const Free& freed) {
   Free free = freed;
   blocks_[id].used = false;
@@ -119,7 +119,7 @@ void CudaAsync::put(std::uint32_t id, std::uint32_t queue, const Free& freed) {
   insert(id, free);
 }
 
-/// Whether a free block is one with a neighbour: not where several streams have used them.
+/// Whether a free block may merge with a neighbour: not if several streams have used them.
 bool CudaAsync::joins(std::uint32_t id, std::uint32_t other) const {
   return other != kNone && !blocks_[other].used && blocks_[other].pool == blocks_[id].pool &&
          blocks_[id].pool + 1 < queues_.size();

@@ -19,22 +19,22 @@ struct CudaAsyncConfig {
   bool follow_event_dependencies = true;  ///< cudaMemPoolReuseFollowEventDependencies
   bool opportunistic = true;              ///< cudaMemPoolReuseAllowOpportunistic
   bool internal_dependencies = true;      ///< cudaMemPoolReuseAllowInternalDependencies
-  Bytes granule{32 << 20};                ///< of what the pool takes from the device; assumed
+  Bytes granule{32 << 20};                ///< memory is taken from the device in its multiples; assumed
 };
 
-/// A block is freed in its stream's order: from then on it serves requests of the same stream, and those of another
-/// stream
+/// A block is freed in its stream's order: from then on it serves requests of the same stream. It serves a request of
+/// another stream
 ///   - that has waited, by events, for the stream beyond the free (follow_event_dependencies),
-///   - from when the stream has come past the free (opportunistic), or from when the host next waits for the device.
-/// Otherwise the pool takes more memory from the device. When that refuses, memory that is not in use goes back to it,
-/// and then the request gets a block whose free is still to come and waits for that (internal_dependencies). Blocks
-/// that several streams have used are freed, as PyTorch's backend does, in a stream of their own behind all of these.
-/// When the host waits for the device, the pool gives back what it does not use until no more than release_threshold is
-/// reserved. Source: CUDA programming guide, stream-ordered memory allocator, and the runtime API's cudaMemPoolAttr.
+///   - once the stream has passed the free (opportunistic), or when the host next waits for the device.
+/// Otherwise the pool takes more memory from the device. If the device refuses, memory that is not in use is released,
+/// and then the request gets a block whose free is still to come, and waits for it (internal_dependencies). Blocks that
+/// several streams have used are freed, as in PyTorch's backend, in a stream of their own after all of these streams.
+/// When the host waits for the device, the pool releases unused memory until at most release_threshold is reserved.
+/// Source: CUDA programming guide, stream-ordered memory allocator, and the runtime API's cudaMemPoolAttr.
 ///
 /// Not documented, and assumed here: the smallest block that fits is taken, lowest address among equals, in multiples
-/// of 512 B; blocks merge when nothing of them is outstanding, or when they were freed in one stream; memory is taken
-/// in multiples of `granule`, and given back in the pieces in which it was taken, lowest address first.
+/// of 512 B; blocks merge when nothing of them is pending, or when they were freed in one stream; memory is taken in
+/// multiples of `granule`, and released in the pieces in which it was taken, lowest address first.
 class CudaAsync {
  public:
   static constexpr Bytes kAlignment{512};
@@ -49,8 +49,8 @@ class CudaAsync {
 
  private:
   static constexpr std::uint32_t kNone = SegmentBlocks::kNone;
-  static constexpr std::uint32_t kClean = 0;  ///< SegmentBlock::pool of free blocks of which nothing is outstanding
-  /// What is outstanding of a free block.
+  static constexpr std::uint32_t kClean = 0;  ///< SegmentBlock::pool of free blocks with nothing pending
+  /// The pending uses of a free block.
   struct Free {
     std::uint32_t point = 0;  ///< StreamOrder::issued() of its stream
     Nanos done;
@@ -74,7 +74,7 @@ class CudaAsync {
   SegmentBlocks blocks_;
   std::vector<Free> free_;  // by block
   std::vector<FreeIndex> queues_;
-  std::set<std::pair<Nanos, std::uint32_t>> pending_;  // free blocks with something outstanding, by when it ends
+  std::set<std::pair<Nanos, std::uint32_t>> pending_;  // free blocks with pending uses, by the end of these
   AddressMap used_;
 };
 

@@ -7,8 +7,8 @@
 namespace tidepool {
 namespace {
 
-/// GMLake; rules and source: class GmLake. Its addresses of stitched blocks show memory that has addresses elsewhere
-/// (Device::show), so what is reserved is counted once.
+/// GMLake; rules and source: class GmLake. Addresses of stitched blocks show memory with other addresses
+/// (Device::show), so reserved memory is counted once.
 class GmLakePool final : public Pool {
  public:
   explicit GmLakePool(const Options& options)

@@ -7,7 +7,7 @@
 namespace tidepool {
 namespace {
 
-constexpr Bytes kGone{-1};  // address of a page that was given back
+constexpr Bytes kGone{-1};  // address of a page that was released
 
 }  // namespace
 
@@ -55,7 +55,7 @@ std::optional<Block> GmLake::take_stitched(Bytes size, std::int64_t stream) {
   index(id, false);
   block.used = static_cast<std::size_t>(size / kPage);
   for (std::size_t i = 0; i < block.used;) {
-    // As many pages at once as follow each other in memory and belong to one block.
+    // At once as many pages as are adjacent in memory and belong to one block.
     const std::uint32_t owner = block_at(block.pages[i]);
     const Bytes first = block.pages[i], end = blocks_[owner].address + blocks_[owner].size;
     Bytes last = first + kPage;
@@ -66,7 +66,7 @@ std::optional<Block> GmLake::take_stitched(Bytes size, std::int64_t stream) {
   return Block{block.address, size};
 }
 
-/// Shows the pages of free blocks under new addresses. Takes the largest blocks.
+/// Shows the pages of free blocks, the largest first, under new addresses.
 std::optional<Block> GmLake::stitch(Bytes size, std::int64_t stream, Nanos now) {
   const FreeIndex& free = caches_[stream].blocks;
   if (size < config_.fragment_limit || free.count() < 2) return {};
@@ -135,7 +135,7 @@ std::optional<Block> GmLake::take_segment(Bytes size, std::int64_t stream) {
   return Block{address, size};
 }
 
-/// Takes [address, address + size) out of the free block that it lies in. What is left on both sides stays free.
+/// Takes [address, address + size) out of its free block. The remainders on both sides stay free.
 std::uint32_t GmLake::occupy(Bytes address, Bytes size) {
   std::uint32_t id = block_at(address);
   erase_free(id);
@@ -189,7 +189,7 @@ bool GmLake::free(Bytes address, Nanos done) {
   return true;
 }
 
-/// Pages come into use or fall free: so do the stitched blocks that show them.
+/// Updates stitched blocks when their pages come into use or become free.
 void GmLake::mark(Bytes address, Bytes size, bool used) {
   for (auto page = pages_.find(address); page != pages_.end() && page->first < address + size; ++page) {
     page->second.used = used;
@@ -202,7 +202,7 @@ void GmLake::mark(Bytes address, Bytes size, bool used) {
   }
 }
 
-/// Enters a free stitched block where take_stitched() looks, or takes it out.
+/// Adds a free stitched block to the index of take_stitched(), or removes it.
 void GmLake::index(std::uint32_t id, bool available) {
   const Stitched& block = stitched_[id];
   FreeIndex& free = caches_[block.stream].stitched;
@@ -244,7 +244,7 @@ void GmLake::drop_segment(std::uint32_t id) {
         drop_stitched(shown);
         continue;
       }
-      // Its user has no need of this page; the block ends with the use.
+      // Its user does not need this page; the block ends with the use.
       const auto at = std::find(block.pages.begin(), block.pages.end(), page->first);
       device_->hide(block.address + kPage * (at - block.pages.begin()), kPage);
       *at = kGone;
@@ -280,8 +280,8 @@ void GmLake::drop_stitched(std::uint32_t id) {
   spare_stitched_.push_back(id);
 }
 
-/// Drops the stitched blocks that are free, in the order in which they were freed on each stream, up to the first that
-/// its stream is not done with; first those of which some pages are in use elsewhere, then the others.
+/// Drops free stitched blocks, in the order in which they were freed on each stream, up to the first one that its
+/// stream still uses: first blocks with some pages in use elsewhere, then the others.
 void GmLake::collect_stitched(Nanos now) {
   std::vector<std::uint32_t> free;
   for (std::uint32_t id = 0; id < stitched_.size(); ++id)

@@ -8,7 +8,7 @@ SmartPoolFit fit_of(const Options& options) {
   return options.word("fit") == "first" ? SmartPoolFit::kFirst : SmartPoolFit::kBest;
 }
 
-/// Rules, source and departures from it: class SmartPool.
+/// SmartPool; rules, source and differences from it: class SmartPool.
 const RegisterPool kRegister{
     {.name = "smartpool",
      .summary = "SmartPool: cudaMalloc until an iteration repeats, then planned places in one pool",

@@ -12,7 +12,7 @@ namespace {
 std::optional<std::size_t> first_repetition(std::span<const SmartPoolEvent> events, std::size_t length) {
   const std::size_t compared = length - 1;
   const auto equal = [&](std::size_t i) { return events[i].signature == events[i + length].signature; };
-  const std::size_t last = events.size() - length;  // one past the last event that has one `length` later
+  const std::size_t last = events.size() - length;  // one past the last event with an event `length` later
   for (std::size_t anchor = 0; anchor < last; anchor += compared) {
     if (!equal(anchor)) continue;
     std::size_t first = anchor, end = anchor + 1;
@@ -32,7 +32,7 @@ struct PlannedBlock {
 
 using Range = std::pair<Bytes, Bytes>;  // [first, second)
 
-/// Sorted, and joined where they touch.
+/// The ranges sorted, and joined if they touch.
 void merge(std::vector<Range>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   std::size_t kept = 0;

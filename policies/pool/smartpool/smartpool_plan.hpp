@@ -14,27 +14,27 @@ namespace tidepool {
 struct SmartPoolEvent {
   static constexpr std::size_t kIsMalloc = static_cast<std::size_t>(-1);
 
-  /// A malloc's size in bytes, a free's distance to its malloc in events. What repeats is this number, so a size that
-  /// equals a distance passes for it.
+  /// A malloc's size in bytes, or a free's distance to its malloc in events. Repetition compares this number, so a size
+  /// and an equal distance count as equal.
   std::int64_t signature = 0;
-  std::size_t malloc = kIsMalloc;  ///< of a free: the event that allocated the block
+  std::size_t malloc = kIsMalloc;  ///< for a free: the event that allocated the block
   bool operator==(const SmartPoolEvent&) const = default;
 };
 
-/// Events [location, location + length) come again right behind.
+/// Events [location, location + length) are repeated directly afterwards.
 struct SmartPoolPeriod {
   std::size_t location = 0;
   std::size_t length = 0;  ///< 0: nothing repeats
   bool operator==(const SmartPoolPeriod&) const = default;
 };
 
-/// The longest part that comes twice in a row, the first one among equals; the last event of a part is not compared.
-/// The authors compare all pairs of parts, O(n^3); this finds the same one, as long as nothing behind the last event
-/// would have to be read, by looking at every length-th event only: O(n log n) unless much of the string is equal.
+/// The longest part that occurs twice in a row, the first one among equals; the last event of a part is not compared.
+/// The authors compare all pairs of parts, O(n^3). This finds the same part by visiting every length-th event, as long
+/// as the search need not read beyond the last event: O(n log n) unless much of the string is equal.
 SmartPoolPeriod longest_repetition(std::span<const SmartPoolEvent> events);
 
-/// The iteration that SmartPool settles on: the longest repetition, cut to the longest repetition inside it if that has
-/// more than 50 events; nothing if it has no more than 100 events.
+/// The iteration that SmartPool uses: the longest repetition, cut to the longest repetition inside it if that has more
+/// than 50 events; none if it has at most 100 events.
 SmartPoolPeriod find_smartpool_period(std::span<const SmartPoolEvent> events);
 
 enum class SmartPoolFit : std::uint8_t { kFirst, kBest };
@@ -44,7 +44,7 @@ struct SmartPoolSlot {
   std::size_t malloc = 0;  ///< event within the iteration
   Bytes size;
   Bytes offset;        ///< in the pool
-  bool cross = false;  ///< is not freed within the iteration: has a second copy at offset + SmartPoolPlan::cross
+  bool cross = false;  ///< is not freed within the iteration: it has a second copy at offset + SmartPoolPlan::cross
 };
 
 struct SmartPoolPlan {
@@ -53,12 +53,12 @@ struct SmartPoolPlan {
   Bytes height;  ///< of the whole pool
 };
 
-/// Places the blocks of one iteration, the largest first, among equals the first: where they conflict with no block
-/// placed before, lowest hole (kFirst) or smallest (kBest), else on top. With kBest the hole below the lowest conflict
-/// is looked at only if the conflicts have no hole between them. Blocks that outlive the iteration are placed by
-/// themselves, twice, below all others. Byte-granular: nothing is aligned. O(n^2).
-/// Blocks of no bytes get no slot; the authors' arithmetic would wrap around for them. And unlike the authors', a block
-/// of one byte at offset 0 is seen by the others.
+/// Places the blocks of one iteration, largest first, among equals the first one. A block goes where no block placed
+/// before conflicts with it: into the lowest hole (kFirst) or the smallest one (kBest), else on top. With kBest the
+/// hole below the lowest conflict is used only if the conflicts have no hole between them. Blocks that outlive the
+/// iteration are placed separately, twice, below all others. Nothing is aligned. O(n^2).
+/// Blocks of no bytes get no slot; the authors' arithmetic would wrap around for them. A block of one byte at offset 0
+/// counts as a conflict; the authors' code overlooks it.
 SmartPoolPlan plan_smartpool(std::span<const SmartPoolEvent> events, SmartPoolPeriod period, SmartPoolFit fit);
 
 }  // namespace tidepool

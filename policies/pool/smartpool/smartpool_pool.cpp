@@ -20,7 +20,7 @@ std::optional<Block> SmartPool::place(const Request& request) {
   if (!searching_ && !serving_ && period_.length > 0 && count_ >= switch_at_) switch_over();
   std::optional<Block> block = serving_ ? from_pool(request.size) : std::nullopt;
   if (!block) {
-    // The device knows no segments of no bytes.
+    // A device has no segments without bytes.
     const Bytes size = std::max(request.size, 1_B);
     const std::optional<Bytes> address = device_->reserve(size);
     if (!address) return {};
