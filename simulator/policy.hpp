@@ -28,14 +28,14 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  /// Another order for the ops of the step; null: the recorded one. Asked once, before plan(). The run, plan() included,
-  /// is then that of the step in this order; of a chain of policies, the first such order counts.
+  /// Another order for the ops of the step; null: the recorded one. Asked once, before plan(). The run, plan()
+  /// included, is then that of the step in this order; of a chain of policies, the first such order counts.
   virtual std::shared_ptr<const OrderedStep> reorder(const Trace&, const RunSpec&) { return {}; }
 
-  /// Offline: a draft made once before the run, sorted by `before`, and followed in every iteration. What it leaves out
-  /// happens on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
-  /// program needs it; one of what is still on its way to the host keeps it. A kSwapOut, before op 0, of what a buffer
-  /// held before the step says that it is on the host when the step begins: half of a gap that crosses the boundary.
+  /// Offline: a draft, made once before the run, sorted by `before`, and followed in every iteration. Other actions
+  /// happen on demand. A kSwapIn that does not fit is tried again, in the order of the draft, until it does or the
+  /// program needs it; for a version still on its way to the host it cancels the drop. A kSwapOut before op 0 of an
+  /// initial version says that it is on the host when the step begins: half of a gap that crosses the boundary.
   virtual std::vector<Action> plan(const Trace&, const RunSpec&) { return {}; }
   /// A pool to use instead of the run's pool, for policies that also decide addresses; none for all others. Asked once,
   /// after the draft.

@@ -32,25 +32,24 @@
 namespace tidepool {
 namespace {
 
-/// Ours: plans what is kept, what is on the host when, and what is dropped and made again, together.
-///   1. Select and schedule: a price on every byte that is copied decides between copying and dropping (see
-///      select_by_price); prices are tried everywhere first and then around the best. Each selection is made again with
-///      what its own copies under way and what is made again early hold taken off the limits.
-///   2. Improve: the best is changed one gap at a time, first by what its schedule says that it costs, then by
-///      simulation. Every draft is scheduled as late as the periodic steady state allows and judged in the run that it
-///      is for.
-///   3. Place: on a pool that is one arena (best-fit, first-fit) 1 and 2 count bytes only, up to a limit; the lives of
-///      what the best plan asks for are packed offline then. If they do not fit the capacity, the highest limit is
-///      looked for below which they do, with plans made anew. Then the best is changed as in 2, but what sticks out of
-///      the capacity counts. What the pool itself would make of each plan is tried, too; with with=swap, also of plans
-///      for less memory.
+/// Tidepool's own planner: decides together which versions are kept, which are on the host and when, and which are
+/// dropped and recomputed.
+///   1. Select and schedule: a price on every copied byte decides between copying and dropping (see select_by_price).
+///      Prices are tried over the whole range first and then around the best. Each selection is repeated with the bytes
+///      of its own copies under way, and of versions recomputed early, subtracted from the limits.
+///   2. Improve: the best plan is changed one gap at a time, judged first by an estimate from its schedule, then by
+///      simulation. Every draft is scheduled as late as the periodic steady state allows and judged in the run itself.
+///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
+///      lives of the places in the best plan are packed offline. If they do not fit the capacity, the highest limit at
+///      which they do is searched, with new plans. Then the best plan is changed as in 2, where bytes above the
+///      capacity cost time. Each plan is also tried with the pool's own places; with with=swap, also plans for less.
 ///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
-///      kind cannot win; if one does, it answers. So tide is never worse than any of them in its setting.
-///   5. With robust=r: what was found, and what 1 to 3 find for links slower by r, is executed again as planned in
-///      scenarios around the setting (see scenarios_around); what loses the least in its worst scenario answers, though
-///      another may be faster where everything is as fast as it should be.
-/// The search ends early when nothing is lost, and does not begin where a quick bound says that no plan exists. Where a
-/// plan is not enough, what costs least for the time until it is read again is copied to the host or dropped on demand.
+///      kind cannot win. If one of them is better, it is the answer. So tide is never worse than any in its setting.
+///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
+///      planned in scenarios around the setting (see scenarios_around). The answer is the plan that loses the least in
+///      its worst scenario, though another may be faster without deviations.
+/// The search ends early if the plan has no overhead, and does not begin if a quick bound says that no plan exists. On
+/// a remaining shortage, the version that costs least per time until its next read is swapped out or dropped.
 ///
 /// With with=swap, gaps are selected by every score and by the shares that the best fluid plan copies of them (see
 /// fluid_bound); then again by the prices of copies that the best of these plans waited for (see try_feedback); then,
@@ -59,8 +58,7 @@ namespace {
 ///
 /// For steps of many layers, a selection for all similar layers at once (see TiedSearch) comes before 1.
 ///
-/// Versions that no op reads any more are dropped before the program frees them, if they are in the way (see
-/// find_dead_content).
+/// Versions that no op reads any more are dropped before they are freed, if in the way (see find_dead_content).
 ///
 /// Steps of up to about a thousand ops are searched twice: an op's freed room is there when the next op begins, and
 /// copies that are planned for this moment sometimes gain and sometimes wait (see SlotBegins). They are searched twice
@@ -69,9 +67,9 @@ namespace {
 /// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
 /// unless robust= is given.
 ///
-/// With with=order+..., all of that for the recorded order and for the best of others: never worse than without.
+/// With with=order+..., all of this is done for the recorded order and the best others: never worse than without.
 ///
-/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 where packing is hard,
+/// Deterministic for a seed. Cost: at most 4 `effort` simulations in 1 and 2, as many again in 3 if packing is hard,
 /// twice as many with robust=, fewer where the step has more ops.
 class Tide final : public AnsweringPlanner {
  public:

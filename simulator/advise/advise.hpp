@@ -13,15 +13,15 @@ namespace tidepool {
 /// One change of the script, with what the simulation says about it.
 struct Change {
   std::string kind;                         ///< one of kinds_of_changes()
-  std::vector<std::string> modules = {};    ///< none of a change of the whole step
-  std::vector<std::string> operators = {};  ///< of a selective checkpoint: those whose outputs are kept
-  std::string code;                         ///< to paste: Python, or for a plan the commands
+  std::vector<std::string> modules = {};    ///< empty for a change of the whole step
+  std::vector<std::string> operators = {};  ///< for a selective checkpoint: those whose outputs are kept
+  std::string code;                         ///< text to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
-  Bytes copied = {};                        ///< of an offload: to the host in a step, and as much back
-  int parts = 0;                            ///< of a batch: micro-batches
-  std::optional<Bytes> reserved = {};       ///< of a setting of the allocator: most that it reserves
-  std::optional<Nanos> bound = {};  ///< no plan with the same freedom (run again, copy) is faster at this capacity
+  Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
+  int parts = 0;                            ///< for a smaller batch: number of micro-batches
+  std::optional<Bytes> reserved = {};       ///< for a setting of the allocator: the most that it reserves
+  std::optional<Nanos> bound = {};  ///< no plan with the same actions (copy, recompute) is faster at this capacity
   std::optional<double> gap = {};   ///< time over bound, less 1
   bool fits = false;
   /// Whether `code` is a Python file with apply(model), or with apply(model, optimizer) for early updates.
@@ -54,13 +54,13 @@ struct PlanWords {
 /// All kinds of changes that advise() knows.
 const std::vector<std::string>& kinds_of_changes();
 
-/// The part of all changes that is tried.
+/// The kinds of changes and the planners to try.
 struct AdviceOptions {
   std::vector<std::string> kinds;     ///< of kinds_of_changes()
   std::vector<std::string> planners;  ///< policies whose plans are tried, if `kinds` has plans
 };
 
-/// What a step lacks to be advised on, and how it is recorded; empty if it lacks nothing.
+/// A sentence about data that advice needs and the step lacks, with how to record it; empty if nothing is missing.
 std::string missing_for_advice(const Trace& step);
 
 /// @param words  the file and the machine as the user gave them

@@ -17,9 +17,9 @@ namespace tidepool {
 
 /// How a step changes if one call of a module is checkpointed. Positions are in Trace::steps().
 ///
-/// What its forward makes and would keep for backward is freed in forward, as soon as nothing there uses it. The first
-/// backward op that needs anything of the forward runs the call again, up to the last op that saves something; what is
-/// made then lives as long as backward needs it. The call's inputs live until backward has left the module. Selective
+/// Buffers that its forward makes and would keep for backward are freed after their last use in forward. The first
+/// backward op that needs any of them runs the call again, up to the last op that saves something; these buffers then
+/// live as long as backward needs them. The call's inputs live until backward has left the module. Selective
 /// checkpointing keeps all outputs of some operators, also those that backward does not need, until the second run.
 struct CheckpointedCall {
   /// The new end of a buffer: it is freed after the step at this position.
@@ -46,7 +46,7 @@ using KeptOperators = std::set<std::string, std::less<>>;
 /// The name of an operator without its overload and without the number of a part: "aten::mm" of "aten::mm.out".
 std::string_view operator_of(std::string_view op);
 
-/// @return  nothing if the call saves nothing, or if its inputs are written later, so that a second run would differ
+/// @return  none if the call saves nothing, or if its inputs are written later, so that a second run would differ
 std::optional<CheckpointedCall> checkpointed_call(const Trace& trace, const StepUses& uses, const ModuleCall& call,
                                                   const KeptOperators& kept = {});
 

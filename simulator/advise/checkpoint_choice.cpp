@@ -57,7 +57,7 @@ CheckpointChoice CheckpointSearch::evaluate(const Set& set) const {
   return choice;
 }
 
-/// The set with one more module, in place of those that lie in it.
+/// The set with one more module, which replaces modules of the set that lie in it.
 CheckpointSearch::Set CheckpointSearch::with(const Set& set, std::size_t module) const {
   Set more;
   for (const std::size_t i : set)
@@ -109,7 +109,7 @@ CheckpointSearch::Set CheckpointSearch::grow(Set set, Bytes capacity) const {
   }
 }
 
-/// Takes away modules that are not needed, the most expensive first. The peak of a set that does not fit may not grow.
+/// Removes modules that are not needed, the most expensive first. If the set does not fit, its peak may not rise.
 CheckpointSearch::Set CheckpointSearch::prune(Set set, Bytes capacity) const {
   const Bytes limit = std::max(capacity, evaluate(set).peak);
   Set order = set;

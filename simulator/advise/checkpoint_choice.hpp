@@ -26,10 +26,10 @@ class CheckpointSearch {
 
   bool has_modules() const { return !modules_.empty(); }
 
-  /// Choices that fit the capacity, the one that runs least again first. A greedy search adds, one by one, the module
-  /// that relieves the peak at the least cost, and then takes away what is not needed. Families of modules (see
-  /// module_families()) are tried as a whole: the fewest first ones that fit, and every second one. Without any that
-  /// fits, the one with the least peak; empty if none lowers it. Each step of the search is a dozen simulations of O(steps).
+  /// Choices that fit the capacity, least time to run again first. A greedy search adds, one by one, the module that
+  /// lowers the peak at the least cost, and then removes needless ones. From each family (module_families()) it takes
+  /// the fewest first modules that fit, or every second one. If no choice fits, the one with the least peak; empty if
+  /// none lowers it. Each step of the search is a dozen simulations of O(steps).
   std::vector<CheckpointChoice> choices(Bytes capacity) const;
 
  private:

@@ -33,9 +33,9 @@ std::size_t behind_call(const Trace& trace, std::string_view module, std::size_t
 std::size_t allocations_for(const Trace& trace, std::size_t position);
 
 /// The modules that are called once in each forward pass of a step, a call for each pass, by name and position. Several
-/// micro-batches are several passes. What is run again in the backward pass is checkpointed already and left out; so are
-/// containers, which are never called themselves (where the recording does not name them, all modules whose ops lie in
-/// numbered ones); so is a module outside of the model, as a loss: no named parameter's path begins as its path does.
+/// micro-batches are several passes. Modules are left out that run again in backward, since they are checkpointed
+/// already; containers, which are never called (if the recording does not name them: modules whose ops all lie in
+/// numbered ones); and modules outside of the model, such as a loss, whose paths begin like no named parameter's.
 std::vector<ModuleCall> module_calls(const Trace& trace);
 
 }  // namespace tidepool

@@ -7,7 +7,7 @@
 
 namespace tidepool {
 
-/// The question that proposals of every kind answer.
+/// The input of all kinds of changes.
 struct Question {
   const Trace& step;
   const RunSpec& spec;

@@ -13,8 +13,8 @@
 
 namespace tidepool {
 
-/// What a bound is asked about: every plan that replay() accepts for this trace at this capacity, that runs the ops of
-/// the program for the first time in the order of the trace (unless `order`), and that does besides only what is said here.
+/// The plans that a bound is asked about: those that replay() accepts for this trace at this capacity, that run the ops
+/// for the first time in the order of the trace (unless `order`), and whose other actions are those allowed here.
 struct BoundQuery {
   const Trace& trace;
   const Machine& machine;
@@ -22,16 +22,16 @@ struct BoundQuery {
   bool swap = false;   ///< plans may copy versions to the host and back
   bool remat = false;  ///< plans may recompute: run ops again
   Assumptions assume = {};
-  int iterations = 1;   ///< the bound is on the time of the last one
-  bool steady = false;  ///< instead it is on the mean time of an iteration when the step is repeated for ever
+  int iterations = 1;   ///< the bound is on the time of the last one of so many
+  bool steady = false;  ///< the bound is on the mean time of an iteration of an endlessly repeated step instead
   /// Plans may also put the ops into another order that OrderedStep accepts, with ops on lists divided or whole.
   bool order = false;
 };
 
 /// A certified answer: no plan that the query admits ends earlier than `makespan`, or no plan exists at all.
 struct Bound {
-  std::string name = {};  ///< of the bound that says so
-  std::string with = {};  ///< what the plans may do that it holds for, as with_text() says
+  std::string name = {};  ///< name of the bound that gave the answer
+  std::string with = {};  ///< actions of the plans that it holds for, as with_text() writes them
   bool feasible = true;   ///< false: there is no plan; `makespan` then means nothing
   Nanos makespan = {};
   std::string proof = {};  ///< one line for the reader: why it holds
@@ -49,8 +49,8 @@ struct BoundInfo {
   /// Takes milliseconds for a trace of 10^4 ops, and is computed for every run. Others only run in `tidepool bound`.
   bool quick = true;
   bool steady = false;  ///< it can answer steady queries; others are not asked
-  bool order = false;   ///< it holds for every order of the ops; others are not asked where plans may change the order
-  /// Nothing: it has nothing to say about this query. `with` may be left empty: then it holds for all that it says.
+  bool order = false;   ///< it holds for every order of the ops; others are not asked if plans may change the order
+  /// Returns none if the bound has no answer. If `with` is empty, the bound holds for all that BoundInfo says.
   std::function<std::optional<Bound>(const BoundQuery&)> compute;
 };
 
@@ -71,7 +71,7 @@ std::vector<Bound> compute_bounds(const BoundQuery& query, BoundEffort effort);
 /// The best one of compute_bounds(); none if no bound has an answer.
 std::optional<Bound> best_bound(const BoundQuery& query, BoundEffort effort = BoundEffort::kQuick);
 
-/// "swap,remat" and the like, with "order" in front if plans may change the order.
+/// The allowed actions as text, such as "swap,remat", with "order" in front if plans may change the order.
 std::string with_text(bool swap, bool remat, bool order = false);
 
 }  // namespace tidepool

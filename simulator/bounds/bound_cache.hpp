@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// What a chain of policies may do, as with_text() says. A policy with an option "with" does only what its value names.
+/// The actions of a chain of policies, as with_text() writes them. The option "with" of a policy restricts its actions.
 /// @throws InputError  for an unknown policy or option
 std::string allowed_by(const PolicyChain& policy);
 

@@ -30,8 +30,8 @@ struct Instant {
 /// Whether all buffers are on the same device.
 bool is_of_one_device(const Trace& trace);
 
-/// Refuses traces without buffers, and those whose devices' memory would be added up.
-/// @param purpose  what would be done with one device
+/// Refuses a trace without buffers, and one with several devices, whose memory cannot be added up.
+/// @param purpose  why one device is expected, for the message
 /// @throws InputError  "the trace is of 2 devices; expected one, as `explain` shows one"
 void require_one_device(const Trace& trace, std::string_view purpose);
 

@@ -25,10 +25,10 @@ struct LargestBatch {
   std::vector<BatchTrial> trials;     ///< in the order in which they were made
 };
 
-/// Looks for the largest batch size in [1, most] that fits; it assumes that all smaller ones fit. Memory grows with the
-/// batch almost in proportion, so that each next trial is where the line through two earlier ones meets `capacity`,
-/// but at most eight times as large as what fits. The answer is proved by trials: it fits, and one more does not, unless
-/// it is `most`, or a trial that says nothing ends the search: its job failed, or takes far less than a smaller batch.
+/// Searches the largest batch size in [1, most] that fits, assuming that all smaller ones fit. Memory grows almost in
+/// proportion to the batch, so each trial is where the line through two earlier ones meets `capacity`, but at most
+/// eight times the largest that fits. Trials prove the answer: it fits, and a batch one larger does not, unless it is
+/// `most`, or a trial without a result ends the search: its job failed, or takes far less memory than a smaller batch.
 /// @param attempt  records the job with a batch size
 LargestBatch largest_batch(const std::function<BatchTrial(std::int64_t)>& attempt, Bytes capacity, std::int64_t most);
 

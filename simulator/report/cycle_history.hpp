@@ -1,4 +1,4 @@
-// The part of a run that repeats, cut out of its history to be shown.
+// The part of a run that a report shows: its last iterations.
 #pragma once
 
 #include "simulator/report/history.hpp"

@@ -97,7 +97,7 @@ struct History {
   Totals totals;         ///< as simulate() reports them
 };
 
-/// Follows `plan`, which simulate() has realised (complete, or up to where the run ended). O(actions log n).
+/// Replays `plan`, which simulate() has made, complete or up to where the run ended. O(actions log n).
 /// @param trace  PlannedStep::trace() of the plan
 History history_of(const Trace& trace, const RunSpec& spec, const Plan& plan);
 

@@ -1,8 +1,8 @@
-// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU: device memory is memory that only the
-// stand-in can reach, kernels are those of kernels.cu, and streams are queues that go on only when somebody asks how far
-// they are, in an order that is as unkind as events allow. What nobody waits for really happens too late or too early.
-// It refuses what NVIDIA's refuses: handles that nobody has or that were given back, threads without a context, ranges
-// beyond an allocation, what a capture does not allow.
+// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU. Device memory is memory that only the
+// stand-in can reach, kernels are those of kernels.cu, and streams are queues that only advance when the program waits
+// for or queries them, in the most unfavourable order that events allow. So work that the program does not wait for
+// really happens too late or too early. It refuses the same calls as NVIDIA's: with unknown or released handles, on
+// threads without a context, for ranges beyond an allocation, and those that a capture does not allow.
 //
 // TIDEPOOL_STANDIN, read by cuInit, says what it is like, as in "seed=3,memory=1048576":
 //   seed     which stream goes on: each seed has one that is always first, or always last

@@ -109,8 +109,7 @@ TEST_CASE("expandable segments let a job fit that fragments its memory") {
   CHECK(predict_fit(trace, t4(), "pytorch-expandable").fits);
 }
 
-TEST_CASE(
-    "missing bytes are counted from the least capacity that is enough, not from the memory reserved without limit") {
+TEST_CASE("missing bytes are counted from the least capacity that is enough, not from the unlimited memory") {
   // 8000 MiB are cached when 15000 are asked for; given back, 15000 are enough, and 14810 are there.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};

@@ -38,10 +38,10 @@ class FrameworkCalls {
     bool most() const { return outside <= all - outside; }
   };
 
-  /// Innermost operators in the place of the ops from `first` on, if they launched most of them. The duration of each is the
-  /// sum of its kernels', copies' and memsets', and its uses those of all of them. It stands where its last one was launched:
-  /// its outputs are allocated by then. Collectives stay ops. Other ops
-  /// that none launched, and all that is not launched within `time`, are left out.
+  /// Replaces the ops from `first` on by innermost operators, if these launched most of their time. An operator's
+  /// duration is the sum over its kernels, copies and memsets, and it has the uses of all of them. It stands where its
+  /// last one was launched, since its outputs are allocated by then. Collectives stay ops. Other ops that no operator
+  /// launched, and ops launched outside `time`, are left out.
   Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:

@@ -9,8 +9,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(optimizer) each time the optimizer that steps first has stepped, in this process only. A step within a
-    backward pass, of an optimizer that a gradient's hook calls, is a part of that pass."""
+    """Calls stepped(optimizer) after each step of the optimizer that was the first to step, in this process only. A
+    step within a backward pass, of an optimizer that a gradient's hook calls, is a part of that pass."""
 
     def __init__(self, stepped):
         self._stepped_hook = stepped
