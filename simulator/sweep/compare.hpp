@@ -48,7 +48,7 @@ struct ResultComparison {
   std::vector<MovedRun> moved;              ///< the most changed first
   std::vector<MovedColumn> columns;         ///< that differ in any run, in the order of a row
   std::vector<std::string> only_a, only_b;  ///< keys of runs that have no counterpart
-  /// How many runs went from one outcome to another.
+  /// The number of runs for each pair of different outcomes (in A, in B).
   std::map<std::pair<std::string, std::string>, std::int64_t> outcomes;
 
   bool same() const { return moved.empty() && only_a.empty() && only_b.empty(); }

@@ -3,11 +3,11 @@
 
     PYTHON tests/recording/early_updates_table.py [--program build/tidepool] [--tolerance 2] [JOB...]
 
-Each JOB is a model and an optimizer of early_updates_job.py, as in lm/adamw. It is recorded, and `tidepool advise` says
-how high its step peaks with early updates. Its code is applied to the same job, which is recorded again, and run once
-more under `tidepool run`, which counts the bytes of all tensors as the job goes. Ends with 1 if the losses of the changed
-job are not those of the job, bit by bit, or a peak is further from the prediction than --tolerance percent. PYTHON has
-PyTorch.
+Each JOB is a model and an optimizer of early_updates_job.py, as in lm/adamw. It is recorded, and `tidepool advise`
+says what peak its step has with early updates. The advised code is applied to the job; the changed job is recorded,
+and run once more under `tidepool run`, which counts the bytes of all tensors while the job runs. Exit status 1: the
+losses of the changed job are not bit for bit those of the job, or a peak differs from the prediction by more than
+--tolerance percent. PYTHON needs PyTorch.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def row(program, name, folder):
     job = [sys.executable, JOB, *name.split("/"), str(STEPS)]
     plain, changed, change = f"{folder}/plain.tide", f"{folder}/changed.tide", f"{folder}/change.py"
     record(program, job, plain)
-    # The capacity is one byte less than the peak: what fits does not matter here.
+    # The capacity is one byte less than the peak: whether the change fits does not matter here.
     peak = peak_of(program, plain)
     advice = json.loads(output([program, "advise", plain, "--capacity", f"{peak - 1}B", "--kinds", "early-updates",
                                 "--json"], ends=(0, 1)))

@@ -39,7 +39,7 @@ RunSpec assuming(const std::string& name) { return {.assume = Assumptions::find(
 
 }  // namespace
 
-TEST_CASE("where views are replayed, a view whose base was recomputed must be made again") {
+TEST_CASE("if views are replayed, a view whose base was recomputed must be made again") {
   const ReadThroughView step;
   CHECK_THROWS_WITH(replay(step.trace, assuming("simrd"), step.recomputed(false, false)),
                     "run op 3 before op 3: its input, the view 2 of buffer 1, was not made again");

@@ -39,7 +39,7 @@ std::string overlap_of(const Instance& instance, std::vector<Bytes> offsets) {
 
 }  // namespace
 
-TEST_CASE("the load counts what ends at a position no more") {
+TEST_CASE("the load at a position does not count items that end there") {
   CHECK(load_of(four()) == 112_B);
   CHECK(load_of(Instance{}) == 0_B);
 }

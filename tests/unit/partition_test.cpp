@@ -49,18 +49,18 @@ TEST_CASE("an operator's class does not depend on its namespace, overload and wh
 }
 
 TEST_CASE("a cheap output runs again where its input is kept anyway") {
-  // Backward reads the product and its relu: the product is kept, the relu made from it.
+  // Backward reads the product and its relu: the product is kept, and the relu is computed from it again.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({1, 2, 3})}) == Nodes{1, 3});
   // A kernel of its own reads the relu alone: it has to be in memory then, so it is not run again.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3}, "mm")}) == Nodes{2, 3});
-  // What is fused into its only readers is dear to keep: 2 * 1.1 * 100 against 1.1^2 * 100 for the product.
+  // Keeping a value that is fused into its only readers costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3})}) == Nodes{1, 3});
 }
 
-TEST_CASE("what is used again behind an op that does not fuse is kept") {
+TEST_CASE("a value that is used again after an op that does not fuse is kept") {
   const auto graph = [](const char* between) {
     return JointGraph{parameter(5_B),        forward("relu", {0}),   forward(between, {1}),
                       forward(between, {2}), forward("add", {1, 3}), result(forward("sum", {4}, 4_B)),
@@ -94,7 +94,7 @@ TEST_CASE("an op that makes several values keeps those that are needed") {
         Nodes{3});
 }
 
-TEST_CASE("a budget keeps the ops that take longest, and the cut finds what is cheapest to run the others from") {
+TEST_CASE("a budget keeps the ops that take longest; the cut finds the cheapest inputs to run the others from") {
   // Four products in a chain, all read by backward. Beyond the input (100), 300 are kept; half of them is one product.
   // The first three run again from the input (121) or, cheaper, from the first (110).
   const JointGraph chain{{.size = 100_B, .input = true},          forward("mm", {0}, 100_B, 1_ns),

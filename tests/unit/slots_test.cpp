@@ -65,7 +65,7 @@ TEST_CASE("a pool of slots serves the lowest free slot of the class that a size 
   CHECK(pool.largest_hole() == 10_B);
 }
 
-TEST_CASE("the demand of a step for slots is what its ops use at once and what is live") {
+TEST_CASE("a step demands slots for the storages that its ops use at once and for the live ones") {
   const Trace trace = two_sizes();
   const SlotDemand demand{trace, {}, 20_B};
   CHECK(demand.sizes() == std::vector<Bytes>{60_B, 100_B});  // p takes 60 as well
@@ -78,7 +78,7 @@ TEST_CASE("the demand of a step for slots is what its ops use at once and what i
   CHECK(demand.live(together)[0] == std::vector<Bytes>{1_B, 2_B, 2_B, 3_B, 3_B, 2_B, 2_B, 2_B});
 }
 
-TEST_CASE("what leaves a full class is what is used last of the class, and it comes back when a slot is free") {
+TEST_CASE("the storage of a full class that is used last is evicted, and comes back when a slot is free") {
   // There is one slot of 60 B and one of 100 B. p takes the slot of b, although a is used after b.
   const Trace trace = two_sizes();
   const auto run = [&](Bytes capacity) {

@@ -1,8 +1,8 @@
-"""Tables of what the calls of gpu_day.sh left in their work folder.
+"""Prints tables of the results that the calls of gpu_day.sh left in their work folder.
 
-    tables.py FOLDER [plans | overhead | losses | events | offload]     without a name, all for which there is something
+    tables.py FOLDER [plans | overhead | losses | events | offload]     without a name: all that have data
 
-Exit status 1: losses or events that are to be the same are not.
+Exit status 1: losses or events differ that must be the same.
 """
 
 import json
@@ -15,7 +15,7 @@ ITERATION = re.compile(r"iteration (\d+): loss \S+ (\S+), (\S+) ms")
 
 
 def iterations(path):
-    """Of a job's output: {iteration: (loss in hexadecimal, ms)}."""
+    """Reads a job's output: {iteration: (loss in hexadecimal, ms)}."""
     found = ITERATION.findall(path.read_text(errors="replace"))
     return {int(number): (loss, float(ms)) for number, loss, ms in found}
 

@@ -1,4 +1,4 @@
-"""Training a model of random weights on random data, one NVTX range for each iteration: what the captures run."""
+"""The job of the captures: trains a model with random weights on random data, one NVTX range per iteration."""
 
 import argparse
 import collections
@@ -12,7 +12,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS
 
 import torch
 
-SETTLED = 4  # iterations until the optimizer's state is there and a plan is carried out in full
+SETTLED = 4  # iterations until the optimizer has its state and a plan is executed completely
 
 
 def arguments(batch):
