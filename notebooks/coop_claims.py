@@ -29,7 +29,7 @@ def sweep(program, traces, capacities, threads):
 
 
 def least_memory(rows, overhead):
-    """The least capacity, as a multiple of the ideal peak, at which a run succeeds within an overhead; None if none."""
+    """The least capacity, in ideal peaks, of a run that succeeds within an overhead; None if no run does."""
     fitting = [row["capacity_bytes"] / row["ideal_peak_bytes"] for row in rows if row["outcome"] == "ok"
                and row["makespan_ns"] - row["search_ns"] <= (1 + overhead) * row["baseline_ns"]]
     return min(fitting, default=None)
@@ -41,7 +41,7 @@ def mean(values):
 
 
 def factor(by_candidate, rival):
-    """Memory of the rival as a multiple of Coop's, of its better form. None if one of both has no successful run."""
+    """The rival's memory as a multiple of that of Coop's better form. None if either has no successful run."""
     coop = [least for least in (by_candidate["coop"], by_candidate["coop+ends"]) if least is not None]
     return by_candidate[rival] / min(coop) if coop and by_candidate[rival] is not None else None
 

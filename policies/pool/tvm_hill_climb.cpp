@@ -77,8 +77,8 @@ class HillClimb {
 
   using Ranks = std::pair<std::uint32_t, std::uint32_t>;
 
-  /// A pair of places in the order that may help `layout`; none if the buffer on top that is drawn has no conflict
-  /// before it, or only one buffer can be drawn.
+  /// A pair of places in the order whose exchange may improve `layout`. None if the drawn buffer on top has no conflict
+  /// before it, or if only one buffer can be drawn.
   std::optional<Ranks> choose(const std::vector<Bytes>& layout, Bytes height, TvmRandom& random) const {
     std::vector<std::uint32_t> tops;  // by rank
     for (const std::uint32_t i : order_)
@@ -120,8 +120,8 @@ class HillClimb {
     return hull(a).first < hull(b).last && hull(b).first < hull(a).last;
   }
 
-  /// TVM lists, for every conflict c of `top`, the conflicts of c that come before c, so a buffer is in it as often as
-  /// it has such a c. Here: by rank, how many entries of that list have this rank or a lower one. O(n log n).
+  /// TVM lists, for every conflict c of `top`, the conflicts of c that come before c, so a buffer is listed once
+  /// for each such c. @return by rank, the number of entries of that list with this rank or a lower one. O(n log n).
   std::vector<std::int64_t> second_level(std::uint32_t top) const {
     std::vector<std::int64_t> entries(order_.size());
     PrefixCount begins{sections_.count()}, ends{sections_.count()};

@@ -99,7 +99,7 @@ bool without_gpu(const Arguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
 
-/// The device whose roofline prices PyTorch's operators; empty: none does.
+/// The device whose roofline gives the times of PyTorch's operators; empty: no device does.
 std::string times_of(const Arguments& arguments) {
   if (!arguments.times.empty() || !arguments.is_dry || !records_torch(arguments)) return arguments.times;
   return arguments.dry.device;
@@ -125,7 +125,7 @@ std::map<std::string, std::string> environment(const Arguments& arguments, const
   if (arguments.iterations)
     set[variable::kIterations] = std::to_string(*arguments.iterations);
   else if (records_torch(arguments) && arguments.is_dry && !arguments.kernels)
-    set[variable::kIterations] = "1";  // a plan is made for one step, even if kernels show several
+    set[variable::kIterations] = "1";  // a plan is made for one step, even if the kernels show several steps
   else if (records_torch(arguments) && without_gpu(arguments))
     set[variable::kIterations] = std::to_string(kHookIterations);
   if (!arguments.signal.empty()) set[variable::kSignal] = std::to_string(signal_number(arguments.signal));
@@ -180,8 +180,8 @@ std::string broken_promise(const Recorded& recorded, std::size_t iterations, con
   return "";
 }
 
-/// Of a dry run without PyTorch's hook, the iterations found in the trace that are asked for, as far as there are: the
-/// first and their number. Nothing: all that the trace has is asked for.
+/// The iterations of the trace that the command asks for, as (first, number), in a dry run without PyTorch's hook. The
+/// number is smaller if the trace has fewer. None: the command asks for all iterations of the trace.
 /// @throws InputError  "the job had 3 iterations; expected more, or a --skip below 3"
 std::optional<std::pair<std::size_t, std::size_t>> iterations_asked_for(const Trace& trace,
                                                                         const Arguments& arguments) {
@@ -257,7 +257,7 @@ int record(const Arguments& arguments) {
   if (fs::exists(raw)) refuse("{}: is there already; expected no file or folder, for what is recorded", raw.string());
   const int status = run_child(arguments.command, {.environment = environment(arguments, raw)});
   std::error_code ignored;
-  fs::remove_all(raw / "ranks", ignored);  // in which ranks met
+  fs::remove_all(raw / "ranks", ignored);  // the ranks of the job met in this folder
   int result = status;
   try {
     const Recorded recorded = look_at_recorded(raw);

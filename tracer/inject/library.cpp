@@ -45,8 +45,8 @@ struct Symbols {
   }
 };
 
-/// Where libcupti may be that no program has loaded. Programs other than PyTorch do not load it themselves, and the
-/// loader does not look into a toolkit's folder for it.
+/// Paths where libcupti may be, for jobs that have not loaded it. Only PyTorch loads it by itself, and the loader does
+/// not search the folders of toolkits.
 std::vector<std::string> candidates() {
   std::vector<std::string> found;
   const auto add_toolkit = [&](const std::string& folder) {

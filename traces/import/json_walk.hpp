@@ -1,6 +1,6 @@
-// A large JSON file one piece at a time: the members of its top-level object, and the elements of one that is an array.
-// Only brackets and strings are examined here, and the caller parses each piece, so that no more than one piece needs
-// memory besides the file itself.
+// A large JSON file one piece at a time: the members of its top-level object, and the elements of a member that is
+// an array. Only brackets and strings are examined here. The caller parses each piece, so that no more than one piece
+// needs memory besides the file itself.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class JsonWalk {
   /// @param input  outlives the walk and the texts that it returns
   explicit JsonWalk(const Input& input) : file_{input.path()}, text_{input.bytes()} {}
 
-  /// Steps to the next member of the top-level object; its value must then be taken by value() or elements of it.
+  /// Steps to the next member of the top-level object; the caller then takes its value by value() or next_element().
   /// @throws InputError  "t.json:byte 812: the JSON ends early; expected a complete file",
   ///                     "t.json:byte 0: '['; expected '{'"
   bool next_member();
