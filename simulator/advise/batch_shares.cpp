@@ -43,7 +43,7 @@ void BatchShares::find_cut(PassSpan passes) {
   }
 }
 
-/// Gradients of parameters may be made in another precision first: only casts to them read those.
+/// Keeps the size of gradients in another precision, too: only a cast to a parameter's gradient reads them.
 void BatchShares::spare_gradients(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     if (step_.steps()[i].kind != StepKind::kRun) continue;
@@ -65,7 +65,7 @@ void BatchShares::spare_gradients(PassSpan passes) {
   }
 }
 
-/// The workspace of an op grows with what it works on, but for cuBLAS's: that of aten::mm, addmm, bmm, or of a gemm.
+/// Cuts the workspaces of ops that work on the batch, except cuBLAS's: those of aten::mm, addmm, bmm and of gemms.
 void BatchShares::cut_workspaces(PassSpan passes) {
   for (std::size_t i = passes.begin; i < passes.end; ++i) {
     const Step& step = step_.steps()[i];

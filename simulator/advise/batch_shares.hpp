@@ -1,4 +1,4 @@
-// Which parts of a step depend on its batch, and shrink with it.
+// The buffers and ops of a step that depend on its batch and shrink with it.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ struct PassSpan {
   std::size_t begin = 0, end = 0;
 };
 
-/// What the passes of a step make from its batch: from buffers without a name that are there before the passes, and from
-/// what a source brings. Of these, gradients of parameters, also before they are cast to the parameter's precision, keep
-/// their size, and so do cuBLAS's workspaces and buffers of at most 512 bytes.
+/// The ops of the passes that work on the batch, and the buffers that they make from it. The batch is in the unnamed
+/// buffers that exist before the passes, and in the outputs of sources. Exceptions, which keep their size: gradients of
+/// parameters, even before the cast to the parameter's precision; cuBLAS's workspaces; buffers of at most 512 bytes.
 class BatchShares {
  public:
   BatchShares(const Trace& step, PassSpan passes);

@@ -34,8 +34,8 @@ class Groups {
 /// One update: the steps of its ops and of the buffers that only they use, as recorded.
 struct Update {
   std::vector<Step> steps;
-  std::vector<BufferId> gradients;    ///< freed behind it
-  std::uint32_t last_before = kNone;  ///< it runs behind this op
+  std::vector<BufferId> gradients;    ///< freed after it
+  std::uint32_t last_before = kNone;  ///< it runs after this op
 };
 
 class Mover {
@@ -85,7 +85,7 @@ class Mover {
   }
 
  private:
-  /// Whether a hook can do it: every update reads one gradient and leaves it as it is. Where one needs several, or
+  /// Whether hooks can make the updates: each one reads one gradient and does not change it. If one needs several or
   /// changes one, the script clips or scales gradients between backward and the optimizer's step.
   bool each_on_its_own() {
     std::map<std::uint32_t, std::size_t> gradients;  // by group
@@ -110,7 +110,7 @@ class Mover {
     if (step.kind == StepKind::kRun) to.run(OpId{step.id});
   }
 
-  /// The update that takes a step of the program with it; null: none.
+  /// The update that a step of the program belongs to; null: none.
   const Update* moved_with(const Step& step) {
     std::uint32_t op = step.id;
     if (step.kind != StepKind::kRun) {
@@ -138,7 +138,7 @@ class Mover {
     }
   }
 
-  /// Notes the last op of forward and backward that `op` has to wait for.
+  /// Records the last op of forward and backward that `op` must wait for.
   void wait_for_others(std::uint32_t op, Update& update) const {
     for (const Use& use : trace_.uses(OpId{op})) {
       const std::size_t buffer = buffer_of(trace_, use).index();
@@ -149,7 +149,7 @@ class Mover {
     }
   }
 
-  /// Gradients of this step that the update is the last to use.
+  /// Finds the gradients of this step that no op uses after the update.
   void find_gradients(std::uint32_t group, Update& update) {
     for (std::uint32_t i = 0; i < trace_.buffers().size(); ++i) {
       const Buffer& buffer = trace_.buffers()[i];

@@ -8,23 +8,23 @@
 
 namespace tidepool {
 
-/// The changed program and what it is about.
+/// The changed step.
 struct EarlyUpdates {
   Trace trace;
   std::size_t updates = 0;  ///< updates that run in backward
 };
 
-/// The step as a hook on each parameter makes it (Tensor.register_post_accumulate_grad_hook, which PyTorch calls when
-/// the gradient is complete): it updates the parameter and frees its gradient. Ops on lists of tensors are divided
-/// first.
+/// The step if each parameter has a hook that updates it and frees its gradient. PyTorch calls the hook when the
+/// gradient is complete (Tensor.register_post_accumulate_grad_hook). Ops of the optimizer on lists of tensors are
+/// divided into one op per tensor first.
 ///
 /// Ops of the optimizer that use a common buffer, whose content the step changes, are one update. It runs directly
-/// behind the last op of forward and backward that makes what it reads, or that uses what it overwrites, and brings its
-/// temporary buffers with it. A gradient that no other op uses later is freed behind it. Gradients that are left from
-/// the step before do not exist any more. Everything else stays as it was recorded.
+/// after the last op of forward and backward that writes its inputs or uses the buffers that it overwrites; its
+/// temporary buffers move with it. A gradient that no other op uses later is freed after the update. Gradients from the
+/// step before no longer exist. Everything else stays as recorded.
 ///
-/// Nothing if no update moves, or if a hook cannot do it: an update reads several gradients or changes one, as where the
-/// script clips or scales them between backward and the optimizer's step. O(uses log uses).
+/// None if no update moves, or if hooks cannot make the updates: one reads several gradients or changes one, because
+/// the script clips or scales gradients between backward and the optimizer's step. O(uses log uses).
 std::optional<EarlyUpdates> update_early(const Trace& trace);
 
 }  // namespace tidepool

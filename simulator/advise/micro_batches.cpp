@@ -30,7 +30,7 @@ std::optional<PassSpan> passes_of(const Trace& step) {
   return passes;
 }
 
-/// Bytes per ns of the optimizer's ops; 0: there are none with a time.
+/// Bytes per ns of the optimizer's ops; 0: no such op has a time.
 double optimizer_rate(const Trace& step) {
   double bytes = 0, time = 0;
   for (std::size_t i = 0; i < step.ops().size(); ++i) {
@@ -107,7 +107,7 @@ class Writer {
     builder_.run(op, touches);
   }
 
-  /// Gradients that are complete behind the op go into their sums.
+  /// Adds the gradients that are complete after the op to their sums.
   void add_gradients(std::size_t position) {
     for (const Use& use : step_.uses(OpId{step_.steps()[position].id})) {
       const BufferId id = buffer_of(step_, use);
@@ -123,13 +123,13 @@ class Writer {
     }
   }
 
-  /// A gradient of a parameter that the passes make and the optimizer reads.
+  /// Whether the buffer is a gradient of a parameter that the passes make and the optimizer reads.
   bool is_gradient(BufferId id) const {
     const Buffer& buffer = step_.buffer(id);
     return buffer.kind == BufferKind::kGradient && !step_.text(buffer.name).empty() && outlasts(id) &&
            last_use(id) != StepUses::kNowhere;
   }
-  /// The passes allocate it.
+  /// Whether the passes allocate the buffer.
   bool is_made(BufferId id) const {
     const std::size_t alloc = shares_.uses().of(id).alloc;
     return alloc >= passes_.begin && alloc < passes_.end;
@@ -138,7 +138,7 @@ class Writer {
     const std::size_t free = shares_.uses().of(id).free;
     return is_made(id) && (free == StepUses::kNowhere || free >= passes_.end);
   }
-  /// Within the passes.
+  /// The position of the last use within the passes.
   std::size_t last_use(BufferId id) const {
     std::size_t last = StepUses::kNowhere;
     for (const StepUses::At& at : shares_.uses().of(id).uses)
@@ -152,10 +152,10 @@ class Writer {
   BatchShares shares_;
   double rate_;  // bytes per ns
   TraceBuilder builder_;
-  std::vector<BufferId> now_;           // by buffer
+  std::vector<BufferId> now_;           // by buffer: the buffer in the changed step
   std::vector<BufferId> total_;         // by buffer: where the gradients of all parts add up
   std::vector<std::size_t> gradients_;  // buffers with an entry in total_
-  std::vector<BufferId> replaced_;      // end behind the next op
+  std::vector<BufferId> replaced_;      // freed after the next op
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // The bounds "order-load" and "order-swap": they hold for every order of the ops that keeps their dependencies.
 //
 // An op k divides the other ops into those that run before it in every order, those that run after it in every order,
-// and the rest. Content that an op of the first kind made, or that existed before the step, and that one of the second
-// kind reads, or that the step hands on, exists while k runs. Where nothing may leave, its bytes fit into the capacity
-// together with what k uses. Where content may be copied, the rest of it is on the host at that time: what the step
-// made was copied out before k, and what is read later is copied in after k. The ops of the first kind run before k,
-// too, and those of the second kind after it.
+// and the rest. Content exists while k runs if it existed before the step or an op of the first kind makes it, and if
+// an op of the second kind reads it or the step hands it on. If nothing may leave, this content and the buffers of k
+// fit into the capacity together. If content may be copied, the part that does not fit is on the host at that time: the
+// step copied out what it had made before k, and copies in after k what is read later. All ops of the first kind run
+// before k, too, and all ops of the second kind after it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,12 +39,12 @@ double fastest(const Link& link) {
   return rate;
 }
 
-/// Content that exists while an op runs, without what the op itself uses.
+/// Bytes of the content that exists while an op runs, without the buffers that the op itself uses.
 struct Existing {
   Bytes all, initial, not_read;
 };
 
-/// By op, in every order.
+/// The content that exists while an op runs, in every order.
 class Contents {
  public:
   explicit Contents(const Trace& trace)

@@ -12,13 +12,13 @@
 
 namespace tidepool {
 
-/// The step in the orders of the rules `eager`, `lowest`, `least` and `latest`, without those that run the ops as an
-/// earlier one does. Empty for what cannot be reordered, and under a paper's assumptions.
+/// The step in the orders of the rules `eager`, `lowest`, `least` and `latest`, without orders that equal an earlier
+/// one. Empty if the step cannot be reordered, and under a paper's assumptions.
 /// @param moves  as for lowest_peak_order()
 std::vector<std::shared_ptr<const OrderedStep>> order_candidates(const Trace& trace, const RunSpec& spec, int moves);
 
-/// The last of the steps for which `improves` says so. They are asked in the order of their results by `look`, the best
-/// first, and no more than two of them.
+/// Sorts the steps by their results of `look`, and calls `improves` for the best two, the best one first. Returns the
+/// last step for which it returns true; null if there is none.
 std::shared_ptr<const OrderedStep> best_order(std::vector<std::shared_ptr<const OrderedStep>> steps,
                                               const std::function<Result(const Trace&)>& look,
                                               const std::function<bool(const Trace&)>& improves);
