@@ -6,13 +6,12 @@
 
 namespace tidepool {
 
-/// The environment variables that switch the framework's own pool of device memory off.
+/// The environment variables that switch off the framework's own pool of device memory.
 ///
 ///   torch       none: --torch records tensors where they are made, within PyTorch's pool
-///   jax         each buffer is allocated and freed by itself (XLA_PYTHON_CLIENT_ALLOCATOR=platform; JAX's
-///   documentation
-///               calls that very slow), nothing is taken in advance. Within one compiled program, buffers stay parts of
-///               one allocation: only XLA's own dump of its buffer assignment tells them apart
+///   jax         each buffer is allocated and freed by itself (XLA_PYTHON_CLIENT_ALLOCATOR=platform, which is very
+///               slow according to JAX's documentation); no memory is reserved in advance. Within one compiled program,
+///               buffers stay parts of one allocation: only XLA's own dump of its buffer assignment tells them apart
 ///   tensorflow  stream-ordered allocations of the driver, one for each tensor; also "tf"
 ///
 /// @throws InputError  "--framework: 'mxnet' is no framework known here; expected jax, tensorflow (tf) or torch"

@@ -1,4 +1,4 @@
-"""Three steps of a small network on "cuda"; what PyTorch's allocator reserved at most goes to the file named."""
+"""Three steps of a small network on "cuda"; writes the most bytes that PyTorch's allocator reserved to a file."""
 
 import sys
 

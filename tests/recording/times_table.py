@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the roofline of tidepool_torch with measured times: Kineto profiles with shapes, by class of operators.
 
-Of each profile: kernels' time of the operators that the model covers, the model's time, and their ratio in all and by
-class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its table of
-devices); no GPU.
+For each profile: the kernels' time of the operators that the model covers, the model's time, and their ratio, in all
+and by class. The efficiency of each class is fitted to the first profile; the others check it. Needs PyTorch (for its
+table of devices); no GPU.
 
     tests/recording/times_table.py CALIBRATE.json.gz:v100 CHECK.json.gz:a100-40gb ...
 """
@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "
 from tidepool_torch.roofline import FLOOR_NS, TWO_PASSES, find_device  # noqa: E402
 
 MATRIX = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
-# Tensors of the first one's size that an operator makes.
+# The number of tensors that an operator makes, each of the size of its first input.
 ELEMENTWISE = {"aten::add": 1, "aten::mul": 1, "aten::div": 1, "aten::sub": 1, "aten::relu": 1, "aten::clamp_min": 1,
                "aten::threshold_backward": 1, "aten::sigmoid": 1, "aten::sigmoid_backward": 1, "aten::add_": 1,
                "aten::mul_": 1, "aten::div_": 1, "aten::fill_": 0, "aten::copy_": 0, "aten::zero_": 0, "aten::relu_": 1,
@@ -36,7 +36,7 @@ def elements(shape):
 
 
 def read(path):
-    """(operator, shapes, element sizes, ns of its kernels) of each operator that launched some."""
+    """(operator, shapes, element sizes, ns of its kernels) of each operator that launched kernels."""
     with gzip.open(path) as file:
         events = json.load(file)["traceEvents"]
     operators = [event for event in events if event.get("cat") in ("cpu_op", "Operator") and "dur" in event]

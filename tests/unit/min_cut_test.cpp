@@ -135,7 +135,7 @@ TEST_CASE("content that cannot be recomputed must fit") {
       best_bound({.trace = trace, .machine = machine, .capacity = 199_B, .swap = true, .remat = true})->feasible);
 }
 
-TEST_CASE("a version that is replaced in place may be kept or made again, and takes the place of one") {
+TEST_CASE("a version that is updated in place may be kept or made again, and needs the bytes of one version") {
   // Op 0 makes a; op 1 updates it in place, 100 B in all; op 2 needs 50 B; op 3 reads a.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}});

@@ -26,14 +26,14 @@ TEST_CASE("the cheapest window is the one with the fewest bytes, then the latest
   occupants[1].needed = true;
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{2}});
   occupants[2].needed = true;
-  // 40 bytes in front of b: a goes, with 30.
+  // 40 bytes before b: a is evicted, with 30 bytes.
   CHECK(cheapest_window(occupants, 100_B, 40_B).buffers == std::vector{BufferId{0}});
   CHECK(cheapest_window(occupants, 100_B, 40_B).held == 30_B);
   CHECK(cheapest_window(occupants, 100_B, 41_B).buffers.empty());
   CHECK(cheapest_window(occupants, 100_B, 101_B).buffers.empty());
 }
 
-TEST_CASE("the cheapest window is as cheap as the best of all that there are") {
+TEST_CASE("the cheapest window is as cheap as the best of all windows") {
   std::mt19937 random{1};
   const auto next = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
   for (int round = 0; round < 200; ++round) {
@@ -68,7 +68,7 @@ TEST_CASE("without addresses the smallest buffer that suffices goes, else the la
   CHECK(least_buffers(occupants, 56_B).buffers.empty());
 }
 
-TEST_CASE("an autopsy names the request, what lay there, and what would have helped") {
+TEST_CASE("an autopsy names the request, the buffers by address, and the remedies") {
   // Ten layers of 1000 bytes: x0 to x5 fit into 6000 bytes, op 5 wants x6.
   const Trace trace = tests::chain_trace(10);
   const RunSpec spec{.pool = "best-fit(alignment=8B)", .capacity = 6'000_B, .machine = find_machine("g10-a100")};

@@ -53,7 +53,7 @@ RunSpec spec_of(const Trace& trace, const std::string& policy, const std::string
 
 }  // namespace
 
-TEST_CASE("a drop moves to the first request behind the last use, and the life ends there") {
+TEST_CASE("a drop moves to the first request after the last use, and the life ends there") {
   // Requests 0 to 4 are for a to e. Op 2 reads a; b is not read again. Both are dropped for request 4.
   TraceBuilder builder;
   builder.only_given_outputs();
@@ -100,7 +100,7 @@ TEST_CASE("places are shared by lives that do not meet, and by no others") {
   CHECK(places.offsets[0] != places.offsets[1]);
 }
 
-TEST_CASE("places of a cycle are the same where it begins and where it ends") {
+TEST_CASE("a cycle has the same places at its beginning and its end") {
   // The cycle is requests 2 to 5. Of buffer a, 0 lies there when it begins and 4 when it ends; b is there all the time.
   // 0 goes when 2 has its place: 3 has room only where 0 lay, until 4 comes. Without the cycle 4 could lie where 2 lay.
   PlaceLog log;
@@ -127,7 +127,7 @@ TEST_CASE("places of a cycle are the same where it begins and where it ends") {
   CHECK(answers[c.index()].again == 0);
 }
 
-TEST_CASE("what was placed before is placed in the same order again, and what is new above it") {
+TEST_CASE("lives that had places keep their order, and new lives are placed above them") {
   // One after the other would put 0 below 1; they lay the other way round. 2 is new, and all live together.
   PlaceLog earlier;
   earlier.lives = {{.size = 512_B}, {.size = 1'024_B}};
@@ -140,7 +140,7 @@ TEST_CASE("what was placed before is placed in the same order again, and what is
   CHECK(places.height == 3'584_B);
 }
 
-TEST_CASE("tide-remat is never slower than what it tries") {
+TEST_CASE("tide-remat is never slower than the policies that it tries") {
   const Trace trace = network(60);
   for (const char* pool : {"ideal", "best-fit", "first-fit", "bfc"})
     for (const int percent : {30, 50, 70, 90}) {

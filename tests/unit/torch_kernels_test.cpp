@@ -1,5 +1,5 @@
-// PyTorch's conventions for kernel parameters: which of the pointers found are uses, and what kind of
-// uses.
+// PyTorch's conventions for kernel parameters: which of the pointers found are uses, and of what
+// kind.
 #include "tracer/cupti/torch_kernels.hpp"
 
 #include "tests/catch.hpp"
