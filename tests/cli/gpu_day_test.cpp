@@ -71,7 +71,7 @@ TEST_CASE("each call of the day with a GPU prints its steps anywhere, the most v
   CHECK(!fs::exists(folder.file("results")));
 }
 
-TEST_CASE("a call goes on after a step that fails, and packs what every step left") {
+TEST_CASE("a call goes on after a step that fails, and packs the files of every step") {
   const ScratchFolder folder;
   write_program(folder, "case $1 in --version) echo version 7;; *) echo no $1 here; exit 3;; esac\n");
   const ProgramResult result =
@@ -86,7 +86,7 @@ TEST_CASE("a call goes on after a step that fails, and packs what every step lef
   CHECK(results_in(folder.file("results")).size() == 2);
 }
 
-TEST_CASE("a call ends before its time is up, and names what it did not come to") {
+TEST_CASE("a call ends before its time is up, and names the steps that it left out") {
   const ScratchFolder folder;
   write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
   write_file(folder.file("02-vgg16-tide-0.6x.plan.gz"), "");
@@ -102,7 +102,7 @@ TEST_CASE("a call ends before its time is up, and names what it did not come to"
   CHECK_THAT(result.out, ContainsSubstring("tables"));
 }
 
-TEST_CASE("whenever a call is killed, what was done before is there") {
+TEST_CASE("whenever a call is killed, its finished steps are kept") {
   const ScratchFolder folder;
   write_program(folder, "case $1 in calibrate) echo calibrated;; *) touch begun; sleep 60;; esac\n");
   write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
@@ -161,7 +161,7 @@ TEST_CASE("results that are too large lack what is largest, which is named") {
     CHECK(fs::file_size(folder.file("results/" + name)) <= 16U << 20U);
 }
 
-TEST_CASE("the script for a day with a GPU refuses what it does not know") {
+TEST_CASE("the script for a day with a GPU refuses unknown options") {
   const ScratchFolder folder;
   const std::string expected = "; expected the arguments that the head of the script lists\n";
   CHECK(gpu_day(folder, "e results").err == "gpu_day.sh: no call 'e'" + expected);
