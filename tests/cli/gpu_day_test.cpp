@@ -161,7 +161,7 @@ TEST_CASE("results that are too large lack what is largest, which is named") {
     CHECK(fs::file_size(folder.file("results/" + name)) <= 16U << 20U);
 }
 
-TEST_CASE("the script for a day with a GPU refuses unknown options") {
+TEST_CASE("the script for a day with a GPU refuses wrong arguments") {
   const ScratchFolder folder;
   const std::string expected = "; expected the arguments that the head of the script lists\n";
   CHECK(gpu_day(folder, "e results").err == "gpu_day.sh: no call 'e'" + expected);

@@ -1,5 +1,5 @@
-// A program of several ranks that uses CUDA and NCCL as programs do, to be run against the stand-in: exits with 3 and the
-// line that went wrong. With "leave" as its argument, rank 1 ends before the last collective.
+// A program of several ranks that uses CUDA and NCCL as programs do, to be run against the stand-in: exits with 3 and
+// the line that went wrong. With "leave" as its argument, rank 1 ends before the last collective.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

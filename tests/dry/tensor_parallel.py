@@ -1,4 +1,4 @@
-"""Two steps of a tensor-parallel layer pair, whose optimizer's state is divided over the ranks (ZeroRedundancyOptimizer)."""
+"""Two steps of a tensor-parallel layer pair; ZeroRedundancyOptimizer divides the optimizer's state over the ranks."""
 import os
 
 import torch

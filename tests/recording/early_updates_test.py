@@ -1,5 +1,5 @@
-"""A job whose updates run in backward, as `tidepool advise` says: it computes what it computed, to the bit, and peaks where
-the advice says, recorded and while it runs."""
+"""Updates in backward, as `tidepool advise` prints them: the changed job computes the same bits as the job, and has the
+advised peak, both recorded and while it runs."""
 
 import os
 import tempfile

@@ -8,8 +8,8 @@
 
 namespace tidepool::cuda {
 
-/// While one lives, device memory can be read and written; otherwise only its addresses exist, as for a host, unless it is
-/// more than 64 MiB.
+/// While one lives, device memory can be read and written; otherwise only its addresses exist, as for a host, unless it
+/// is more than 64 MiB.
 class DeviceAccess {
  public:
   DeviceAccess();

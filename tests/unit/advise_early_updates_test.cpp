@@ -9,8 +9,8 @@ namespace {
 constexpr Evidence kSchema = Evidence::kSchema;
 
 /// Two weights of 10, each with the gradient (50) of the step before, which `zero_grad` frees first. Backward makes two
-/// gradients of 50, the second one from an activation of 5. The optimizer updates each weight through a temporary of 20,
-/// or of 50 if it makes both at once.
+/// gradients of 50, the second one from an activation of 5. The optimizer updates each weight through a temporary of
+/// 20, or of 50 if it makes both at once.
 struct TwoWeights {
   bool clips = false;  ///< each gradient is scaled in place by the norm of all before the updates
   bool lists = false;  ///< both updates are ops on lists of tensors

@@ -1,4 +1,5 @@
-// The stand-in for a driver refuses what NVIDIA's refuses, so that a mistake in the code above it is found without a GPU.
+// The stand-in for a driver refuses what NVIDIA's refuses, so that a mistake in the code above it is found without a
+// GPU.
 #include "tests/standin.hpp"
 
 #include <fcntl.h>
