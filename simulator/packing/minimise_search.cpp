@@ -68,8 +68,8 @@ void Minimiser::search_small() {
   }
 }
 
-/// Calls improve(). Where it has not settled the height, a quarter of the work goes into few runs that place all pieces,
-/// somewhat above the bound first.
+/// Calls improve(). Where it has not settled the height, a quarter of the work goes into few runs that place all
+/// pieces, somewhat above the bound first.
 void Minimiser::search_large() {
   constexpr std::size_t kVisits = 6, kMostVisits = 36;  // of each cell in a run, as powers of two
   constexpr std::array<std::int64_t, 4> kShares{1, 4, 1, 0};

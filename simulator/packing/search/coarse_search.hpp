@@ -14,8 +14,8 @@ namespace tidepool {
 
 /// A few pieces make up most of the load, and they are hard to place; many small ones fit into the holes between them.
 /// So ExactSearch places the pieces with the largest products of size and sections as if there were no others, and one
-/// pass places the others where they fit, in several orders. EjectionSearch tries to place those that are left. The first
-/// of them belongs to the first group from then on.
+/// pass places the others where they fit, in several orders. EjectionSearch tries to place those that are left. The
+/// first of them belongs to the first group from then on.
 class CoarseSearch {
  public:
   explicit CoarseSearch(const PackingProblem& problem);

@@ -74,7 +74,7 @@ void EjectionSearch::find_obstacles(std::uint32_t piece) {
   std::sort(by_top_.begin(), by_top_.end(), [](const Obstacle& a, const Obstacle& b) { return a.top < b.top; });
 }
 
-/// The offset at which the obstacles are worth the least, drawn at random among equals; -1 if fixed ones are everywhere.
+/// The offset at which the obstacles are worth the least, drawn at random among equals; -1 if each meets a fixed one.
 /// The least is reached where the piece rests on an obstacle or on the ground, or where it touches an obstacle or the
 /// capacity above it.
 /// @param free  whether there is no obstacle at all
