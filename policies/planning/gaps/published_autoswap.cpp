@@ -69,7 +69,7 @@ class Prediction {
   }
 
  private:
-  const BlockEvent& event(Index i) const { return log_.events[static_cast<std::size_t>(i + n_)]; }
+  const LoggedBlockEvent& event(Index i) const { return log_.events[static_cast<std::size_t>(i + n_)]; }
 
   static void sort_by_score(std::vector<Candidate>& list) {
     std::stable_sort(list.begin(), list.end(),
@@ -178,7 +178,7 @@ class Prediction {
 
   /// The event whose clock the authors read while they place swap-ins. Its number counts from the first event on;
   /// negative numbers count from the last event back.
-  const BlockEvent& of_the_iteration_before(Index i) const {
+  const LoggedBlockEvent& of_the_iteration_before(Index i) const {
     const auto count = static_cast<Index>(log_.events.size());
     return log_.events[static_cast<std::size_t>(i >= 0 ? i : count + i)];
   }

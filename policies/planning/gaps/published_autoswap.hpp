@@ -12,7 +12,7 @@
 namespace tidepool {
 
 /// One event of a log "event block size time".
-struct BlockEvent {
+struct LoggedBlockEvent {
   std::string block;
   double size = 0;  ///< bytes
   double time = 0;  ///< ns since the first event
@@ -21,7 +21,7 @@ struct BlockEvent {
 
 /// A log of three iterations of equal length, and the load after each of its events.
 struct BlockLog {
-  std::vector<BlockEvent> events;
+  std::vector<LoggedBlockEvent> events;
   std::vector<double> load;  ///< bytes, by event
 
   std::size_t iteration() const { return events.size() / 3; }

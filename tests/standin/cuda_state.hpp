@@ -1,0 +1,242 @@
+// State of the stand-in for libcuda.so.1 (standin.hpp), its callbacks, and the records that it hands to CUPTI's stand-in.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/standin/standin.hpp"
+
+struct CUctx_st {};
+struct CUstream_st {
+  std::uint32_t id;
+  bool capturing;
+};
+struct CUevent_st {
+  std::uint32_t id;
+  std::uint64_t sync_id;
+};
+struct CUfunc_st {
+  std::string name;
+  std::vector<std::pair<std::size_t, std::size_t>> parameters;
+};
+struct CUgraphNode_st {
+  std::uint64_t id;
+  CUfunction function;
+};
+struct CUgraph_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+};
+struct CUgraphExec_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes, destroyed;
+};
+
+namespace standin {
+
+inline constexpr std::uint32_t kContext = 1, kDefaultStream = 7;
+
+inline const Tool* tool = nullptr;
+inline std::mutex mutex;
+inline CUctx_st context;
+inline CUstream_st default_stream{kDefaultStream, false};
+inline std::map<CUdeviceptr, std::size_t> memory;
+inline std::map<CUmemGenericAllocationHandle, std::size_t> physical;
+inline CUgraph capture;             // of the one stream that may capture
+inline CUgraphExec destroyed_exec;  // whose address the next one gets
+inline std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
+inline std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
+inline thread_local std::uint32_t current = 0;
+inline thread_local unsigned delay_ms = 0;
+
+struct RuntimeCall {
+  std::uint32_t correlation;
+  std::uint64_t storage;
+};
+inline thread_local std::vector<RuntimeCall> runtime_calls;  // that the thread is in
+
+/// Handles live as long as the process; nothing tells when the last use of one was.
+template <class Handle>
+Handle* kept(Handle* handle) {
+  static auto& all = *new std::vector<Handle*>;
+  static std::mutex guard;
+  const std::lock_guard lock{guard};
+  all.push_back(handle);
+  return handle;
+}
+
+inline std::uint64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+inline CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
+inline std::uint32_t correlation() {
+  static const std::string which = standin::fault("correlation");
+  if (runtime_calls.empty() || which == "driver") return current;
+  return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
+}
+
+/// Handles of launches are kernels in place of functions, which calls about functions refuse in one of two ways.
+inline CUresult refusal_of_kernels() {
+  static const std::string fault = standin::fault("kernel-handles");
+  if (fault.empty()) return CUDA_SUCCESS;
+  return fault == "value" ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+}
+
+template <class Record>
+void emit(const Record& record) {
+  if (tool != nullptr) tool->record(&record, sizeof record);
+}
+
+inline void tell(CUpti_CallbackDomain domain, CUpti_ApiCallbackSite site, const char* name, const void* params,
+                 CUresult* result, std::uint64_t* storage, std::uint32_t id) {
+  if (tool == nullptr) return;
+  CUpti_CallbackData data{};
+  data.callbackSite = site;
+  data.functionName = name;
+  data.functionParams = params;
+  data.functionReturnValue = result;
+  data.context = &context;
+  data.contextUid = kContext;
+  data.correlationData = storage;
+  data.correlationId = id;
+  tool->call(domain, name, &data);
+}
+
+/// A call of the driver, with its callbacks around it.
+template <class Params, class Body>
+CUresult call(const char* name, Params params, Body body) {
+  std::uint64_t storage = 0;
+  CUresult result = CUDA_SUCCESS;
+  const std::uint32_t id = ++correlations;
+  tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_ENTER, name, &params, &result, &storage, id);
+  current = id;
+  if (delay_ms != 0) std::this_thread::sleep_for(std::chrono::milliseconds{std::exchange(delay_ms, 0U)});
+  result = body();
+  tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_EXIT, name, &params, &result, &storage, id);
+  return result;
+}
+
+inline void resource(CUpti_CallbackId id, CUstream stream, void* descriptor) {
+  if (tool == nullptr) return;
+  CUpti_ResourceData data{};
+  data.context = &context;
+  data.resourceHandle.stream = stream;
+  data.resourceDescriptor = descriptor;
+  tool->resource(id, &data);
+}
+
+inline void node_event(CUpti_CallbackId id, CUgraphNode node, CUgraphNode original, CUgraphExec exec) {
+  CUpti_GraphData data{};
+  data.node = node;
+  data.originalNode = original;
+  data.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+  data.graphExec = exec;
+  resource(id, nullptr, &data);
+}
+
+inline CUgraphNode add_node(CUgraph graph, CUfunction function) {
+  graph->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, function}));
+  CUgraphNode node = graph->nodes.back().get();
+  node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, nullptr, nullptr);
+  return node;
+}
+
+/// Addresses are given out first-fit, so that they come again as a real allocator's do.
+inline CUdeviceptr place(std::size_t bytes) {
+  const std::size_t size = (bytes + 511) / 512 * 512;
+  CUdeviceptr at = 0x7f4000000000;
+  for (const auto& [begin, taken] : memory) {
+    if (begin - at >= size) break;
+    at = begin + taken;
+  }
+  memory[at] = size;
+  return at;
+}
+
+inline void emit_memory(CUpti_ActivityMemoryOperationType operation, CUdeviceptr address, std::size_t bytes,
+                        CUstream stream) {
+  static const bool duplicate = !standin::fault("duplicate").empty();
+  MemoryRecord record{};
+  record.base.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+  record.base.memoryOperationType = operation;
+  record.base.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.base.correlationId = correlation();
+  record.base.address = address;
+  record.base.bytes = bytes;
+  record.base.timestamp = now();
+  record.base.contextId = kContext;
+  record.base.isAsync = stream != nullptr;
+  record.base.streamId = stream != nullptr ? stream->id : CUPTI_INVALID_STREAM_ID;
+  record.source = "/opt/somewhere/libjob.so";
+  emit(record);
+  if (!duplicate) return;
+  record.base.contextId = kContext + 1;  // the other context of the device tells it too
+  emit(record);
+}
+
+inline void emit_kernel(CUfunction function, CUstream stream, std::uint64_t node, unsigned grid) {
+  static const unsigned zero = fault_every("zero");
+  CUpti_ActivityKernel9 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  const bool lost = zero != 0 && ++kernels % zero == 0;
+  record.start = lost ? 0 : now();
+  record.end = lost ? 0 : now() + 1000;
+  record.contextId = kContext;
+  record.streamId = stream_of(stream).id;
+  record.gridX = static_cast<std::int32_t>(grid);
+  record.gridY = record.gridZ = record.blockX = record.blockY = record.blockZ = 1;
+  record.correlationId = correlation();
+  record.name = function->name.c_str();
+  record.graphNodeId = node;
+  emit(record);
+}
+
+inline CUresult launch(CUfunction function, CUstream stream, unsigned grid) {
+  const std::lock_guard lock{mutex};
+  if (stream_of(stream).capturing)
+    add_node(capture, function);
+  else
+    emit_kernel(function, stream, 0, grid);
+  return CUDA_SUCCESS;
+}
+
+inline CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKind kind) {
+  CUpti_ActivityMemcpy5 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = static_cast<std::uint8_t>(kind);
+  record.bytes = bytes;
+  record.start = now();
+  record.end = now() + 500;
+  record.contextId = kContext;
+  record.streamId = stream_of(stream).id;
+  record.correlationId = correlation();
+  emit(record);
+  return CUDA_SUCCESS;
+}
+
+inline CUresult release(CUdeviceptr address, CUstream stream) {
+  const std::lock_guard lock{mutex};
+  const auto found = memory.find(address);
+  if (found == memory.end()) return CUDA_ERROR_INVALID_VALUE;
+  emit_memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE, address, found->second, stream);
+  memory.erase(found);
+  return CUDA_SUCCESS;
+}
+
+inline CUresult obtain(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+  const std::lock_guard lock{mutex};
+  *address = place(bytes);
+  emit_memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, *address, bytes, stream);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace standin
