@@ -1,5 +1,8 @@
 // Jobs of several ranks on the stand-in: what is recorded of each, and how they are joined.
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "tests/catch.hpp"
@@ -67,7 +70,9 @@ TEST_CASE("a rank that waits for one that has ended ends with a message") {
 }
 
 /// Records a script of tests/dry with torchrun and two ranks; nothing without PyTorch.
-std::optional<LoadedJob> record_script(const std::string& script, const std::vector<std::string>& options = {}) {
+/// @param recorder  further options of `record`
+std::optional<LoadedJob> record_script(const std::string& script, const std::vector<std::string>& options = {},
+                                       const std::vector<std::string>& recorder = {}) {
   const std::string python = tests::torch_python();
   if (python.empty()) return {};
   const ScratchFolder folder;
@@ -83,6 +88,7 @@ std::optional<LoadedJob> record_script(const std::string& script, const std::vec
                                    "--nproc-per-node",
                                    "2",
                                    TIDEPOOL_SOURCE_DIR "/tests/dry/" + script};
+  command.insert(command.begin() + 2, recorder.begin(), recorder.end());
   command.insert(command.end(), options.begin(), options.end());
   const ProgramResult run = run_program(command);
   INFO(run.err);
@@ -124,6 +130,26 @@ TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
   // In 32 bits, of all ranks.
   CHECK(inputs(job->job, "reduce_scatter", 1_KiB) ==
         std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
+}
+
+TEST_CASE("PyTorch's operators of a sharded model are recorded on each rank alike, on one device") {
+  const auto job = record_script(
+      "fsdp2.py", {"--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "1024", "--tokens", "128"},
+      {"--torch"});
+  if (!job) return;
+  for (const Trace& trace : job->traces) {
+    CHECK(trace.ideal_peak() == job->traces[0].ideal_peak());
+    std::set<std::uint16_t> devices;
+    std::map<std::string_view, Bytes> parameters;
+    for (const Buffer& buffer : trace.buffers()) {
+      devices.insert(buffer.device);
+      if (buffer.kind == BufferKind::kParameter) parameters[trace.text(buffer.name)] = buffer.size;
+    }
+    CHECK(devices.size() == 1);
+    CHECK(parameters["blocks.1.up.weight"] == Bytes{4 * 256 * 256 * 4 / 2});  // in 32 bits, half on each rank
+    CHECK(std::any_of(trace.ops().begin(), trace.ops().end(),
+                      [&](const Op& op) { return trace.text(op.module) == "blocks.1.up"; }));
+  }
 }
 
 TEST_CASE("stages of a pipeline send each micro-batch forward, and its gradient back") {

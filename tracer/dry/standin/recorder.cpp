@@ -206,6 +206,7 @@ void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uin
   record.time = now();
   record.address = address;
   record.size = bytes;
+  record.device = device_.value_or(0);
   record.thread = thread_id();
   record.action = action;
   writer_.append(record);

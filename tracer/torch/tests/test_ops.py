@@ -5,6 +5,7 @@ import unittest
 from support import accesses, impossible_steps, ops, record, short, the_op, torch
 from torch import nn
 from torch.nn import functional as F
+from torch.testing._internal.two_tensor import TwoTensor
 
 
 def forward(function, *modules):
@@ -42,6 +43,24 @@ class InPlace(unittest.TestCase):
         add = the_op(program, "add")
         self.assertEqual([(b.size, a) for b, a in add.uses], [(16, "read"), (16, "write")])
         self.assertEqual([s for w, s in program.steps if w == "alloc"], [add.uses[1][0]])
+
+
+class Holders(unittest.TestCase):
+    """Tensors that hold others, as DTensor does."""
+
+    def test_their_ops_are_those_on_what_they_hold(self):
+        program = forward(lambda: (lambda both=TwoTensor(torch.ones(4), torch.ones(4)): both.exp()))
+        self.assertEqual(ops(program), ["exp", "exp"])
+        self.assertEqual([op.uses[0] for op in program.ops()], [(held, "read") for held in program.existing])
+
+    def test_what_a_parameter_holds_has_its_name_and_kind(self):
+        def make():
+            model = nn.Module()
+            model.weight = nn.Parameter(TwoTensor(torch.ones(4), torch.ones(4)))
+            return model, None, model.weight.exp
+
+        program = record(make, warmup=0)
+        self.assertEqual([(held.name, held.kind) for held in program.existing], [("weight", "parameter")] * 2)
 
 
 class Content(unittest.TestCase):

@@ -23,6 +23,7 @@ from .program import Buffer
 from .raw_file import RawFile, now
 from .roofline import estimate_ns, find_device
 from .schema import OpCall, signature_of
+from .storages import wraps
 from .threads import OtherThreads
 
 
@@ -60,6 +61,8 @@ class LiveRecorder(Guest):
         return self._complete
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(map(wraps, types)):
+            return NotImplemented
         kwargs = kwargs or {}
         call = None
         if not (self.lost or self.resting):

@@ -15,7 +15,7 @@ from .position import Position, containers_of
 from .program import Buffer, Op, Program
 from .roofline import estimate_ns, find_device
 from .schema import UNINITIALISED, OpCall
-from .storages import HOST, Storages
+from .storages import HOST, Storages, held_by, wraps
 
 _NOTES = (
     "workspaces inside kernels and the rounding of the caching allocator are not visible; "
@@ -96,6 +96,8 @@ class Recorder(TorchDispatchMode):
         self.program.save(path)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(map(wraps, types)):
+            return NotImplemented
         call = OpCall(func, args, kwargs or {})
         if func.namespace in ("prim", "profiler"):
             return call.run()
@@ -245,14 +247,14 @@ class Recorder(TorchDispatchMode):
         for model in self._models:
             for name, parameter in model.named_parameters():
                 names.setdefault(parameter, name)
-                _classify(look_up(parameter), "parameter", name)
+                _classify(look_up, parameter, "parameter", name)
                 if parameter.grad is not None:
-                    _classify(look_up(parameter.grad), "gradient", name + ".grad")
+                    _classify(look_up, parameter.grad, "gradient", name + ".grad")
             for name, tensor in model.named_buffers():
-                _classify(look_up(tensor), "parameter", name)
+                _classify(look_up, tensor, "parameter", name)
         for optimizer in self._optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
-                _classify(look_up(value), "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+                _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
 
     def _describe(self, name, fake):
         """Metadata; all runs of one program have the same."""
@@ -267,10 +269,12 @@ class Recorder(TorchDispatchMode):
         return meta
 
 
-def _classify(buffer, kind, name):
-    if isinstance(buffer, Buffer) and not buffer.name:
-        buffer.kind = kind
-        buffer.name = name
+def _classify(look_up, tensor, kind, name):
+    for held in held_by(tensor):
+        buffer = look_up(held)
+        if isinstance(buffer, Buffer) and not buffer.name:
+            buffer.kind = kind
+            buffer.name = name
 
 
 def _optimizer_state(optimizer, storages):

@@ -2,6 +2,8 @@
 
 import weakref
 
+import torch
+
 from .errors import RecordingError
 from .program import Buffer
 
@@ -72,6 +74,20 @@ class Storages:
 
     def _end(self, buffer):
         self._program.free(buffer)
+
+
+def wraps(kind):
+    """Whether tensors of this type, as DTensor, hold others and have no storage. A dispatch mode returns NotImplemented
+    for a call with such types, and then sees the calls on what they hold."""
+    return hasattr(kind, "__tensor_flatten__")
+
+
+def held_by(tensor):
+    """The tensors with storages that a tensor consists of: itself, or those that it holds."""
+    if not wraps(type(tensor)):
+        return [tensor]
+    held = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor also names its mesh
+    return [inner for each in held if isinstance(each, torch.Tensor) for inner in held_by(each)]
 
 
 def _storage(tensor):

@@ -8,6 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .guest import Guest
 from .schema import OpCall, signature_of
+from .storages import wraps
 
 
 class OtherThreads:
@@ -69,6 +70,8 @@ class _Counting(TorchDispatchMode):
         self._threads = threads
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(map(wraps, types)):
+            return NotImplemented
         result = func(*args, **(kwargs or {}))
         try:
             self._threads.saw(func, args, kwargs or {}, result)

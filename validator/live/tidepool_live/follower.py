@@ -7,7 +7,7 @@ from tidepool_torch.errors import RecordingError
 from tidepool_torch.guest import Guest
 from tidepool_torch.program import Buffer
 from tidepool_torch.schema import UNINITIALISED, OpCall
-from tidepool_torch.storages import EMPTY, HOST
+from tidepool_torch.storages import EMPTY, HOST, wraps
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes
@@ -128,6 +128,8 @@ class Follower(Guest):
         self.settle()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(map(wraps, types)):
+            return NotImplemented
         kwargs = kwargs or {}
         if self.lost or self._strange == GIVE_UP_AFTER or not isinstance(func, OpOverload):
             return func(*args, **kwargs)
