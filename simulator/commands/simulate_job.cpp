@@ -63,7 +63,8 @@ void refuse_repeated(const GridText& grid) {
   if (grid.count_search) refuse_option("count-search");
 }
 
-int run_plans(const LoadedJob& job, const std::string& path, GridText grid, std::size_t threads, bool json) {
+int run_plans(const LoadedJob& job, const std::string& path, const JobChange& change, GridText grid,
+              std::size_t threads, bool json) {
   grid.first = true;
   const auto spec_of = [&](const Trace& trace) {
     const Grid runs{grid, trace};
@@ -74,7 +75,7 @@ int run_plans(const LoadedJob& job, const std::string& path, GridText grid, std:
   const RunSpec first = spec_of(job.traces.front());  // refuses wrong words before anything is planned
   if (allowed_by(first.policy).find("order") != std::string::npos)
     refuse("--policy: '{}' puts ops into another order; the ranks of a job keep theirs", first.policy.text);
-  const JobPlans plans = plan_job(job, path, spec_of, threads);
+  const JobPlans plans = plan_job(job, path, change, spec_of, threads);
   if (json)
     fmt::print("{}\n", plans_json(path, plans));
   else
@@ -124,11 +125,6 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
 int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
   refuse_repeated(grid);
   const bool plans = asks_for_plans(grid);
-  for (const auto& [name, value] : {std::pair{"--scale", &text.scale},
-                                    {"--rank", &text.ranks},
-                                    {"--of", &text.of},
-                                    {"--collectives", &text.collectives}})
-    if (plans && *value) refuse("{}: of a job without policy and limit; expected it without options of a run", name);
   const JobChange change{.ranks = parse_ranks(text.ranks),
                          .factor = parse_scale(text.scale),
                          .what = parse_own_time(text.of),
@@ -138,7 +134,7 @@ int simulate_job_file(const std::string& path, const GridText& grid, const JobTe
   if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
-  if (plans) return run_plans(job, path, with_defaults(grid), threads, json);
+  if (plans) return run_plans(job, path, change, with_defaults(grid), threads, json);
   const JobResult result = run_job(job, path, change, threads);
   if (json)
     fmt::print("{}\n", job_json(job, path, result));

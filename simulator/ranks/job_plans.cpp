@@ -128,16 +128,16 @@ std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
 
 }  // namespace
 
-JobPlans plan_job(const LoadedJob& job, const std::string& path, const SpecOfRank& spec, std::size_t threads) {
-  const std::vector<RankProgram> programs = rank_programs(job, path);
-  const std::vector<Nanos> costs = recorded_costs(job.job);
-  const JobTimes recorded = simulate_job(job, path, programs, costs, threads);
+JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
+                  std::size_t threads) {
+  const auto [programs, costs] = changed_job(job, path, change);
+  const JobTimes times = simulate_job(job, path, programs, costs, threads);
   std::vector<Follower> ranks;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (job.traces[i].buffers().empty())
       refuse("{}: rank {}: the trace has no buffers; expected a recording of memory", path, i);
     Follower& rank =
-        ranks.emplace_back(RankTrace{job.traces[i], programs[i], recorded.ranks[i]}, costs, programs[i].start);
+        ranks.emplace_back(RankTrace{job.traces[i], programs[i], times.ranks[i]}, costs, programs[i].start);
     std::vector<Action> actions = unhindered_begin(job.traces[i], true);
     for (const Action& action : unhindered_step(job.traces[i])) actions.push_back(action);
     rank.follow({}, std::move(actions));

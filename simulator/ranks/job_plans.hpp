@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/ranks/job_run.hpp"
 #include "simulator/ranks/rank_trace.hpp"
 #include "simulator/result.hpp"
 #include "simulator/run_spec.hpp"
@@ -39,8 +40,9 @@ using SpecOfRank = std::function<RunSpec(const Trace&)>;
 /// ops again, and then runs all plans together: a rank that is late in a collective lets the others wait. Each rank has
 /// the machine's links to the host for itself. One step alone, which begins with all state on the device unless a policy
 /// puts it on the host. Results are the same for any number of threads.
-/// @throws InputError  "job.json: rank 2: the trace has no buffers; ..."
-JobPlans plan_job(const LoadedJob& job, const std::string& path, const SpecOfRank& spec, std::size_t threads);
+/// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."
+JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
+                  std::size_t threads);
 
 void print_plans(const LoadedJob& job, const std::string& path, const JobPlans& plans);
 std::string plans_json(const std::string& path, const JobPlans& plans);

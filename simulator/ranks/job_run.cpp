@@ -67,14 +67,18 @@ Nanos largest_difference(const LoadedJob& loaded, const JobTimes& times) {
 
 }  // namespace
 
+ChangedJob changed_job(const LoadedJob& job, const std::string& path, const JobChange& change) {
+  ChangedJob changed{rank_programs(job, path), recorded_costs(job.job)};
+  if (!change.table.empty()) price(job.job, read_collective_table(change.table), change.table, changed.costs);
+  check_times(path, changed.programs, changed.costs, change.factor);
+  change_programs(change, changed.programs);
+  return changed;
+}
+
 JobResult run_job(const LoadedJob& job, const std::string& path, const JobChange& change, std::size_t threads) {
   JobResult result;
-  result.programs = rank_programs(job, path);
-  result.costs = recorded_costs(job.job);
+  static_cast<ChangedJob&>(result) = changed_job(job, path, change);
   for (const RankProgram& program : result.programs) result.recorded = std::max(result.recorded, program.recorded_end);
-  if (!change.table.empty()) price(job.job, read_collective_table(change.table), change.table, result.costs);
-  check_times(path, result.programs, result.costs, change.factor);
-  change_programs(change, result.programs);
   result.times = simulate_job(job, path, result.programs, result.costs, threads);
   result.path = critical_path_of(job, result.programs, result.times);
   result.waits = waits_of(job, result.times, result.programs);

@@ -17,9 +17,17 @@ struct JobChange {
   std::string table = {};  ///< the table with the times of all-reduces; "": as recorded
 };
 
-struct JobResult {
+/// What is simulated.
+struct ChangedJob {
   std::vector<RankProgram> programs;
   std::vector<Nanos> costs;  ///< by collective
+};
+
+/// @throws InputError  as rank_programs(), "--rank: 9; expected ranks of the job, 0 to 7", and where a table has no such
+/// time
+ChangedJob changed_job(const LoadedJob& job, const std::string& path, const JobChange& change);
+
+struct JobResult : ChangedJob {
   JobTimes times;
   JobPath path;
   JobWaits waits;
@@ -27,8 +35,7 @@ struct JobResult {
   Nanos recorded;            ///< end of the recording's last op
 };
 
-/// @throws InputError  as simulate_job(), "--rank: 9; expected ranks of the job, 0 to 7", and where a table has no such
-/// time
+/// @throws InputError  as changed_job() and simulate_job()
 JobResult run_job(const LoadedJob& job, const std::string& path, const JobChange& change, std::size_t threads);
 
 void print_job(const LoadedJob& job, const std::string& path, const JobResult& result);

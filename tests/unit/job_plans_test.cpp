@@ -51,7 +51,7 @@ JobPlans planned(Nanos other, const char* policy, Bytes capacity, std::size_t th
   const auto spec = [&](const Trace&) {
     return RunSpec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = slow_link()};
   };
-  return plan_job(job, "job.json", spec, threads);
+  return plan_job(job, "job.json", {}, spec, threads);
 }
 
 }  // namespace
@@ -82,6 +82,14 @@ TEST_CASE("a rank that is late because of its plan lets the others wait") {
   CHECK(*plans.bound <= 40_us);
 }
 
+TEST_CASE("plans are made for the job with its changes") {
+  const LoadedJob job = job_of({keeping_rank(), other_rank(12_us)}, {2_us}, {0_us, 0_us});
+  const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
+  const JobPlans plans = plan_job(job, "job.json", {.ranks = {1}, .factor = 5}, spec, 1);
+  CHECK(plans.baseline == 72_us);  // the other rank arrives at 60
+  CHECK(plans.makespan == 72_us);
+}
+
 TEST_CASE("a job has no time with plans if a rank has none, and no bound if none exists") {
   const JobPlans plans = planned(12_us, "tide(with=swap)", 90_B);
   CHECK(plans.ranks[0].result.outcome != Outcome::kOk);
@@ -97,18 +105,17 @@ TEST_CASE("without policies and limits a job takes as long as it is simulated, o
     const std::vector<RankProgram> programs = rank_programs(job, "job.json");
     const JobTimes times = simulate_job(job, "job.json", programs, recorded_costs(job.job), 1);
     const auto spec = [](const Trace&) { return RunSpec{.pool = "ideal", .machine = slow_link()}; };
-    const JobPlans plans = plan_job(job, "job.json", spec, 1);
+    const JobPlans plans = plan_job(job, "job.json", {}, spec, 1);
     CHECK(plans.baseline == times.makespan);
     CHECK(plans.makespan == times.makespan);
     CHECK(plans.bound == times.makespan);
-    CHECK(plans_json("job.json", plan_job(job, "job.json", spec, 3)) == plans_json("job.json", plans));
+    CHECK(plans_json("job.json", plan_job(job, "job.json", {}, spec, 3)) == plans_json("job.json", plans));
   }
 }
 
 TEST_CASE("a rank without buffers has no plan") {
   const LoadedJob job = job_of({tests::rank_of({10_us, 0_us}), tests::rank_of({10_us, 0_us})}, {2_us}, {0_us, 0_us});
-  CHECK(refusal([&] {
-          plan_job(
-              job, "job.json", [](const Trace&) { return RunSpec{}; }, 1);
-        }) == "job.json: rank 0: the trace has no buffers; expected a recording of memory");
+  const auto spec = [](const Trace&) { return RunSpec{}; };
+  CHECK(refusal([&] { plan_job(job, "job.json", {}, spec, 1); }) ==
+        "job.json: rank 0: the trace has no buffers; expected a recording of memory");
 }
