@@ -214,7 +214,7 @@ TEST_CASE("mutant: an event between a copy and the op that needs it is lost") {
   const std::uint32_t compute = 0;
   CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, compute, program.lanes.h2d())),
              ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1): byte 0 is wrong") &&
-                 ContainsSubstring("which is memory that was never written"));
+                 ContainsSubstring("which is no content of the program"));  // a device's fresh memory holds anything
   CHECK_THAT(found_on_device(step.trace, plan, without_waits(program, program.lanes.d2h(), compute)),
              ContainsSubstring("run op 3 before op 3: reads version 1 (buffer 1)"));
 }
