@@ -62,3 +62,32 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(steps.at("evidence").at("parameter") == 0);
   CHECK(steps.at("kind_bytes").at("parameter") < info.at("kind_bytes").at("parameter"));
 }
+
+TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch's allocator peaks as planned") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const std::string trace = folder.file("step.tide"), plan = folder.file("step.plan");
+  const std::string script = TIDEPOOL_SOURCE_DIR "/tests/dry/blocks.py";
+  REQUIRE(run_program({"record", "--dry", "--torch", "-o", trace, "--", python, script, "cuda"}).code == 0);
+  for (const std::string policy :
+       {"dtr-eq", "lru-swap"}) {  // the latter by streams, events and storages of other sizes
+    INFO(policy);
+    const std::vector<std::string> simulate{"simulate", trace,     "--policy",   policy, "--capacity",
+                                            "0.8x",     "--first", "--plan-out", plan};
+    REQUIRE(run_program(simulate).code == 0);
+    const std::vector<std::string> job{TIDEPOOL_PROGRAM, "run",  "--json", "--plan", plan, "--trace", trace, "--",
+                                       python,           script, "cuda",   "",       "6"};
+    std::vector<std::string> record{"record", "--dry", "-o", folder.file(policy + ".tide"), "--"};
+    record.insert(record.end(), job.begin(), job.end());
+    const ProgramResult run = run_program(record);
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    const Json result = Json::parse(run.out.substr(run.out.find('{')));
+    CHECK(result.at("deviations") == 0);
+    CHECK(result.at("left_out").empty());
+    CHECK(result.at("measured") > 0);
+    CHECK_THAT(result.at("allocated_peak_bytes").get<double>(),
+               Catch::Matchers::WithinRel(result.at("predicted_peak_bytes").get<double>(), 0.01));
+  }
+}

@@ -1,4 +1,5 @@
-"""Three steps of a stack of blocks: blocks.py DEVICE [CHANGE]. Prints the gradients' squares, on CUDA also the peak."""
+"""Steps of a stack of blocks: blocks.py DEVICE [CHANGE [STEPS]]. CHANGE is a file, or empty; there are three steps, or STEPS.
+Prints the gradients' sum of squares, and on CUDA the peak."""
 import runpy
 import sys
 
@@ -20,13 +21,13 @@ def main():
     device = sys.argv[1]
     torch.manual_seed(1)
     model = nn.Sequential(*[Block() for _ in range(6)], nn.Linear(256, 16)).to(device)
-    change = runpy.run_path(sys.argv[2]) if len(sys.argv) > 2 else {}
+    change = runpy.run_path(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2] else {}
     if "apply" in change:
         change["apply"](model)
     micro_batches = change.get("micro_batches", lambda batch: [batch])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     inputs, labels = torch.randn(1024, 256).to(device), torch.randint(0, 16, (1024,)).to(device)
-    for _ in range(3):
+    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 3):
         optimizer.zero_grad()
         pieces = micro_batches((inputs, labels))
         for part, target in pieces:

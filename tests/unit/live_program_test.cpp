@@ -48,6 +48,21 @@ TEST_CASE("a live program keeps what the framework has not done already") {
   CHECK_FALSE(json["ops"][1].contains("recipe"));
 }
 
+TEST_CASE("a live program leaves out workspaces, which a job gives to libraries within an op") {
+  TraceBuilder build;
+  const BufferId made = build.alloc({.size = 512_B});
+  const BufferId workspace = build.alloc({.size = 512_B, .kind = BufferKind::kWorkspace});
+  build.run({.duration = 1_us},
+            {{made, Access::kWrite, Evidence::kSchema}, {workspace, Access::kWrite, Evidence::kInferred}});
+  build.free(workspace);
+  const Trace trace = build.finish();
+  PlanWriter writer{trace};
+  writer.alloc(trace.first_version(made), 0_B).alloc(trace.first_version(workspace), 512_B).run(OpId{0});
+  const auto json = nlohmann::json::parse(live_program(trace, {trace.hash(), {}, {}, writer.plan()}, "run.plan"));
+  REQUIRE(json["ops"][0]["uses"].size() == 1);
+  CHECK(json["ops"][0]["uses"][0][0] == made.value());
+}
+
 TEST_CASE("what comes in from the host first thing is there when the step begins, unless an op of the step made it") {
   // w exists before | op0 updates w | op1 reads w. After op0, w is the version that op0 made: it needs no new place.
   TraceBuilder build;

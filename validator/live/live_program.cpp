@@ -57,6 +57,13 @@ class Lowering {
 
   std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
 
+  /// Whether a live job cannot see the use: of a workspace that PyTorch gives to a library within the op.
+  bool is_hidden(const Use& use) const {
+    const VersionId version = use.in.valid() ? use.in : use.out;
+    return use.evidence == Evidence::kInferred &&
+           trace_.buffer(trace_.version(version).buffer).kind == BufferKind::kWorkspace;
+  }
+
   void require_possible() const {
     const auto iterations = 1 + std::count_if(file_.plan.actions.begin(), file_.plan.actions.end(),
                                               [](const Action& action) { return action.verb == Verb::kNext; });
@@ -69,7 +76,8 @@ class Lowering {
     for (std::uint32_t i = 0; i < trace_.ops().size(); ++i) {
       const OpId op{i};
       for (const Use& use : trace_.uses(op))
-        if (use.access == Access::kView || use.access == Access::kTouch || use.evidence != Evidence::kSchema)
+        if (!is_hidden(use) &&
+            (use.access == Access::kView || use.access == Access::kTouch || use.evidence != Evidence::kSchema))
           refuse("the trace does not say what {} reads and writes; expected a trace recorded by tidepool_torch",
                  op_name(op));
     }
@@ -79,6 +87,7 @@ class Lowering {
     const Op& op = trace_.op(id);
     Json uses = Json::array();
     for (const Use& use : trace_.uses(id)) {
+      if (is_hidden(use)) continue;
       const VersionId version = use.out.valid() ? use.out : use.in;
       uses.push_back(
           {trace_.version(version).buffer.value(), number(use.in), number(use.out), std::string{word(use.access)}});
