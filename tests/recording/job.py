@@ -114,6 +114,7 @@ def train(variant, rank=0):
 def rank_of_two(rank, variant, port):
     torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     train(variant, rank)
+    torch.distributed.barrier()  # neither rank ends its group while the other is at work
     torch.distributed.destroy_process_group()
 
 
