@@ -132,11 +132,14 @@ class Joining {
                      });
   }
 
+  /// Ranks of a dry run do not wait for each other, so their begins say nothing of a job: all of them begin together.
   void finish() {
     Nanos begin = ranks_.front().begin;
     for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      result_.job.job.ranks.push_back({"", "", ranks_[rank].begin - begin});
+      const auto time = ranks_[rank].trace.data().meta.find("time");
+      const bool dry = time != ranks_[rank].trace.data().meta.end() && time->second == "estimated";
+      result_.job.job.ranks.push_back({"", "", dry ? Nanos{} : ranks_[rank].begin - begin});
       TraceData data = ranks_[rank].trace.data();
       for (std::size_t op = 0; op < data.ops.size(); ++op)
         if (data.ops[op].kind == OpKind::kCollective && !joined_[rank][op]) data.ops[op].kind = OpKind::kKernel;
