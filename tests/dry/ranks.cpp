@@ -86,6 +86,17 @@ int run_rank(int rank, const UniqueId& id, bool leaves) {
          __LINE__);
   expect(call("cudaDeviceSynchronize") == 0, __LINE__);
   expect(value_at(numbers) == 3, __LINE__);
+
+  // No such operator, no such rank: nothing is done, and no rank waits.
+  constexpr int kInvalidArgument = 4, kOwnOperators = 5;
+  for (const int operation : {-1, kOwnOperators})
+    expect(call("ncclAllReduce", Input{numbers}, static_cast<void*>(numbers), std::size_t{1}, kInt64, operation, comm,
+                stream) == kInvalidArgument,
+           __LINE__);
+  for (const int root : {-1, kRanks})
+    expect(call("ncclBroadcast", Input{numbers}, static_cast<void*>(numbers), std::size_t{1}, kInt64, root, comm,
+                stream) == kInvalidArgument,
+           __LINE__);
   void* other = nullptr;
   expect(call("cudaSetDevice", 1 - rank) == 0 && call("cudaMalloc", &other, std::size_t{1}) != 0, __LINE__);
   expect(call("ncclCommDestroy", half) == 0 && call("ncclCommDestroy", comm) == 0, __LINE__);

@@ -1,9 +1,10 @@
-// What the stand-in's entry points of NCCL share: nccl.h as far as programs see it.
+// Types and helpers of the stand-in's entry points of NCCL: nccl.h as far as programs see it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "tracer/dry/ranks/communicator.hpp"
 #include "tracer/dry/ranks/reduction.hpp"
@@ -37,7 +38,8 @@ struct ReductionOperator {
 };
 /// @return  its number as an ncclRedOp_t
 int add_operator(const ReductionOperator& made);
-ReductionOperator reduction_operator(int number);
+/// The operator with this number; nothing if there is none.
+std::optional<ReductionOperator> reduction_operator(int number);
 
 /// Whether a message's values move: sizes, indices and bytes of objects up to 1 MiB, and floats up to 4 KiB (flags,
 /// norms). What is larger is data, of which a dry run computes nothing. The size must be the same on all its ranks.

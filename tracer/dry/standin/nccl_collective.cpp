@@ -1,5 +1,6 @@
 // NCCL's entry points of collectives and messages.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Arguments {
   void* stream;
 
   bool valid() const { return handle != nullptr && element_bytes(type).has_value(); }
+  bool valid_with(int peer) const { return valid() && peer >= 0 && peer < static_cast<int>(ranks()); }
+  bool valid_with(const std::optional<ReductionOperator>& reduction) const { return valid() && reduction.has_value(); }
   Element element() const { return static_cast<Element>(type); }
   std::size_t bytes() const { return count * *element_bytes(type); }
   std::uint32_t rank() const { return handle->communicator->rank(); }
@@ -68,16 +71,17 @@ Result issue(const Arguments& of, const CollectiveCall& call) {
   return nccl::kSuccess;
 }
 
-Result wrong() { return fail(kInvalidArgument, "no communicator, or an element type that NCCL does not have"); }
+Result wrong() {
+  return fail(kInvalidArgument, "no communicator, or an element type, reduction or rank that it does not have");
+}
 
-auto reduction_of(const Arguments& of, int number) {
-  return [type = of.element(), made = reduction_operator(number)](const Contents& parts) {
-    return reduced(parts, type, made.reduction, made.factor);
-  };
+auto reduction_of(const Arguments& of, const ReductionOperator& made) {
+  return
+      [type = of.element(), made](const Contents& parts) { return reduced(parts, type, made.reduction, made.factor); };
 }
 
 Result message(const Arguments& of, int peer, bool sends) {
-  if (!of.valid() || peer < 0 || peer >= static_cast<int>(of.ranks())) return wrong();
+  if (!of.valid_with(peer)) return wrong();
   if (of.count == 0) return nccl::kSuccess;
   CollectiveCall call = base(of, sends ? "ncclSend" : "ncclRecv", sends ? "send" : "recv", of.bytes());
   call.peer = static_cast<std::uint32_t>(peer);
@@ -96,39 +100,42 @@ extern "C" {
 Result ncclAllReduce(const void* input, void* output, std::size_t count, int type, int reduction, Handle* handle,
                      void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  const auto made = reduction_operator(reduction);
+  if (!of.valid_with(made)) return wrong();
   CollectiveCall call = base(of, "ncclAllReduce", "all_reduce", of.bytes());
   call.input_bytes = call.output_bytes = of.bytes();
   call.moved_bytes = 2 * ring(of, of.bytes());
   call.from = all_ranks(of.ranks());
-  call.combine = reduction_of(of, reduction);
+  call.combine = reduction_of(of, *made);
   return issue(of, call);
 }
 
 Result ncclReduce(const void* input, void* output, std::size_t count, int type, int reduction, int root, Handle* handle,
                   void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  const auto made = reduction_operator(reduction);
+  if (!of.valid_with(made) || !of.valid_with(root)) return wrong();
   CollectiveCall call = base(of, "ncclReduce", "reduce", of.bytes());
   call.input_bytes = of.bytes();
   call.output_bytes = static_cast<int>(of.rank()) == root ? of.bytes() : 0;
   call.moved_bytes = static_cast<double>(of.bytes());
   call.from = all_ranks(of.ranks());
-  call.combine = reduction_of(of, reduction);
+  call.combine = reduction_of(of, *made);
   return issue(of, call);
 }
 
 Result ncclReduceScatter(const void* input, void* output, std::size_t count, int type, int reduction, Handle* handle,
                          void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  const auto made = reduction_operator(reduction);
+  if (!of.valid_with(made)) return wrong();
   const std::size_t whole = of.bytes() * of.ranks();
   CollectiveCall call = base(of, "ncclReduceScatter", "reduce_scatter", whole);
   call.input_bytes = whole;
   call.output_bytes = of.bytes();
   call.moved_bytes = ring(of, whole);
   call.from = all_ranks(of.ranks());
-  call.combine = [reduce = reduction_of(of, reduction), rank = of.rank(), bytes = of.bytes()](const Contents& parts) {
+  call.combine = [reduce = reduction_of(of, *made), rank = of.rank(), bytes = of.bytes()](const Contents& parts) {
     return part(reduce(parts), rank, bytes);
   };
   return issue(of, call);
@@ -150,7 +157,7 @@ Result ncclAllGather(const void* input, void* output, std::size_t count, int typ
 Result ncclBroadcast(const void* input, void* output, std::size_t count, int type, int root, Handle* handle,
                      void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  if (!of.valid_with(root)) return wrong();
   CollectiveCall call = base(of, "ncclBroadcast", "broadcast", of.bytes());
   call.contributes = static_cast<int>(of.rank()) == root;
   call.input_bytes = call.contributes ? of.bytes() : 0;
@@ -183,7 +190,7 @@ Result ncclAlltoAll(const void* input, void* output, std::size_t count, int type
 Result ncclGather(const void* input, void* output, std::size_t count, int type, int root, Handle* handle,
                   void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  if (!of.valid_with(root)) return wrong();
   const std::size_t whole = of.bytes() * of.ranks();
   CollectiveCall call = base(of, "ncclGather", "gather", whole);
   call.input_bytes = of.bytes();
@@ -197,7 +204,7 @@ Result ncclGather(const void* input, void* output, std::size_t count, int type, 
 Result ncclScatter(const void* input, void* output, std::size_t count, int type, int root, Handle* handle,
                    void* stream) {
   const Arguments of{input, output, count, type, handle, stream};
-  if (!of.valid()) return wrong();
+  if (!of.valid_with(root)) return wrong();
   const std::size_t whole = of.bytes() * of.ranks();
   CollectiveCall call = base(of, "ncclScatter", "scatter", whole);
   call.contributes = static_cast<int>(of.rank()) == root;

@@ -1,6 +1,7 @@
 // Groups of NCCL calls, reductions that programs make, and errors.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -64,10 +65,13 @@ int add_operator(const ReductionOperator& made) {
   return kOwnOperators + static_cast<int>(operators.size()) - 1;
 }
 
-ReductionOperator reduction_operator(int number) {
-  if (number < kOwnOperators) return {static_cast<Reduction>(number), 1};
+std::optional<ReductionOperator> reduction_operator(int number) {
+  if (number < 0) return {};
+  if (number < kOwnOperators) return ReductionOperator{static_cast<Reduction>(number), 1};
   const std::lock_guard lock{operators_mutex};
-  return operators.at(static_cast<std::size_t>(number - kOwnOperators));
+  const auto made = static_cast<std::size_t>(number - kOwnOperators);
+  if (made >= operators.size()) return {};
+  return operators[made];
 }
 
 bool values_matter(Element type, std::size_t bytes) {
