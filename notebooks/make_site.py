@@ -30,6 +30,7 @@ NAVIGATION = [
     {"Tidepool": "README.md"},  # mkdocs makes it the front page
     {"Guide": f"{GUIDE}/index.md"},
     {"Tutorial": f"{GUIDE}/tutorial.md"},
+    {"More commands": f"{GUIDE}/tour.md"},
     {"Figures": "figures.md"},
     {"How to": [{"See whether it fits": f"{GUIDE}/fit.md"}, {"Choose what to checkpoint": f"{GUIDE}/advise.md"},
                 {"Out of memory": f"{GUIDE}/out_of_memory.md"}, {"Import what you have": f"{GUIDE}/import.md"},

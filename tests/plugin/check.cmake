@@ -66,13 +66,3 @@ foreach(pair outcome=ok baseline_ns=4000 makespan_ns=5000 recompute_count=1 reco
     message(FATAL_ERROR "${key} is ${seen}, expected ${expected}\n${result}${errors}")
   endif()
 endforeach()
-
-# The policy that README.md shows compiles as it stands there.
-file(READ ${CMAKE_CURRENT_LIST_DIR}/../../README.md readme)
-string(REGEX MATCH "```cpp\n([^`]*)```" found "${readme}")
-if(NOT CMAKE_MATCH_1 MATCHES "RegisterPolicy")
-  message(FATAL_ERROR "README.md shows no policy")
-endif()
-file(WRITE ${SCRATCH}/readme.cpp "${CMAKE_MATCH_1}")
-run(${CXX} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${SCRATCH}/prefix/include/tidepool
-  "-DTIDEPOOL_INTERFACE=\"${INTERFACE}\"" ${SCRATCH}/readme.cpp)
