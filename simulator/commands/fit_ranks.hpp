@@ -1,4 +1,4 @@
-// Whether each rank of a job fits a device, and which one runs out of memory first.
+// Verdicts on the ranks of a job: the fit of each on a device, and the first to run out of memory.
 #pragma once
 
 #include <string>

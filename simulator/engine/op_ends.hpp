@@ -1,4 +1,4 @@
-// When the ops of a step end.
+// End times of the ops of a step.
 #pragma once
 
 #include <span>

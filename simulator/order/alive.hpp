@@ -1,4 +1,4 @@
-// What must be alive while an op runs, in every order of a step's ops.
+// Buffers that are alive while an op runs in every order of a step's ops, and the peak that follows from them.
 #pragma once
 
 #include <cstdint>

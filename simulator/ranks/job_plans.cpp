@@ -121,7 +121,7 @@ Nanos end_of(const std::vector<Follower>& ranks) {
 
 /// The bound on the rank's step with its waits taken for free time; none if no plan exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
-  const std::optional<Bound> bound = BoundCache{}.find(rank.alone(), spec);
+  const std::optional<Bound> bound = best_bound(query_of(rank.alone(), spec));
   if (bound && !bound->feasible) return {};
   return rank.start() + (bound ? bound->makespan : Nanos{});
 }

@@ -192,15 +192,8 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUs
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
   return call("cuMemsetD32Async", cuMemsetD32Async_params{to, value, count, stream}, [&] {
-    CUpti_ActivityMemset4 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    auto record = transfer<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, count * 4, stream);
     record.value = value;
-    record.bytes = count * 4;
-    record.start = now();
-    record.end = now() + 500;
-    record.contextId = kContext;
-    record.streamId = stream_of(stream).id;
-    record.correlationId = correlation();
     emit(record);
     return CUDA_SUCCESS;
   });

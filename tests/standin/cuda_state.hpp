@@ -209,16 +209,23 @@ inline CUresult launch(CUfunction function, CUstream stream, unsigned grid) {
   return CUDA_SUCCESS;
 }
 
-inline CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKind kind) {
-  CUpti_ActivityMemcpy5 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
-  record.copyKind = static_cast<std::uint8_t>(kind);
+/// A record of a copy or a fill that begins now.
+template <class Record>
+Record transfer(CUpti_ActivityKind kind, std::size_t bytes, CUstream stream) {
+  Record record{};
+  record.kind = kind;
   record.bytes = bytes;
   record.start = now();
   record.end = now() + 500;
   record.contextId = kContext;
   record.streamId = stream_of(stream).id;
   record.correlationId = correlation();
+  return record;
+}
+
+inline CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKind kind) {
+  auto record = transfer<CUpti_ActivityMemcpy5>(CUPTI_ACTIVITY_KIND_MEMCPY, bytes, stream);
+  record.copyKind = static_cast<std::uint8_t>(kind);
   emit(record);
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// What kernels.cu needs of a GPU, for a compiler that makes code for the host. The threads of a launch run one after
+// The words of CUDA that kernels.cu uses, for a compiler that makes code for the host. The threads of a launch run one after
 // the other; those of a warp from the last to the first, so that a thread that shuffles down finds the values of later
 // ones.
 #pragma once

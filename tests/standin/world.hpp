@@ -1,4 +1,4 @@
-// What the stand-in for a driver knows: its settings, and every handle that somebody has.
+// State of the stand-in for a driver: its settings, and every handle that somebody has.
 #pragma once
 
 #include <cstdint>

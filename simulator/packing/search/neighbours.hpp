@@ -1,4 +1,4 @@
-// Which pieces live together with a piece.
+// The pieces that share a section of time with a piece.
 #pragma once
 
 #include <cstdint>
