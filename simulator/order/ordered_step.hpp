@@ -10,8 +10,8 @@
 
 namespace tidepool {
 
-/// A recorded step and the same step in another order, with the ids of both. A buffer is allocated for the first op that
-/// uses it and freed after the last one.
+/// A recorded step and the same step in another order, with the ids of both. A buffer is allocated for the first op
+/// that uses it and freed after the last one.
 class OrderedStep {
  public:
   /// @param recorded  outlives this object
@@ -23,8 +23,7 @@ class OrderedStep {
   /// The step in the recorded order, with ops on lists of tensors divided if the order says so.
   const Trace& recorded() const { return apart_ ? *apart_ : *given_; }
   const Trace& trace() const { return *trace_; }
-  /// The op and the version of recorded() that an op and a version of trace() are. A version that no op uses may have
-  /// none.
+  /// The op of recorded() for an op of trace(), and the same for versions. A version that no op uses may have none.
   OpId recorded_op(OpId op) const { return OpId{order_.ops[op.index()]}; }
   VersionId recorded_version(VersionId v) const { return versions_[v.index()]; }
 

@@ -14,8 +14,8 @@
 namespace tidepool {
 namespace {
 
-/// Bytes that live in each section. Positions between the sections hold a subset of what a section next to them holds,
-/// so nothing is assigned there that is not assigned before.
+/// Bytes that live in each section. The items at a position between two sections are some of those of a section beside
+/// it, so they are assigned with that section.
 std::vector<Bytes> breadths(const Instance& instance, const Sections& sections) {
   std::vector<Bytes> breadth(std::size_t{sections.count()} + 1);
   for (std::uint32_t i = 0; i < instance.items.size(); ++i)
@@ -74,7 +74,7 @@ std::vector<std::uint32_t> assignment_order(const Instance& instance, const Sect
   return order;
 }
 
-/// A piece of memory and when it is in use.
+/// A shared object: its size, and the sections in which it is in use.
 class SharedObject {
  public:
   Bytes size;

@@ -10,7 +10,8 @@
 
 namespace tidepool {
 
-/// Whether the limits ask a planner to stop: their time is up, counted from here, or another thread says so.
+/// Whether the limits ask a planner to stop: the time limit, counted from the construction, is over, or another thread
+/// has set the stop flag.
 class EndOfTime {
  public:
   explicit EndOfTime(const PackingLimits& limits) : stop_{limits.stop} {

@@ -1,4 +1,4 @@
-// The order in which the items of an instance come and go.
+// Beginnings and ends of an instance's items, in order.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@ struct PackingEvent {
   std::uint32_t item = 0;
   bool begins = false;
 
-  /// Ends come before beginnings at one position, since intervals are half-open.
+  /// At one position, ends come before beginnings, since intervals are half-open.
   auto operator<=>(const PackingEvent& other) const {
     if (const auto order = position <=> other.position; order != 0) return order;
     if (const auto order = begins <=> other.begins; order != 0) return order;

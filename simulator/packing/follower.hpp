@@ -10,14 +10,15 @@
 
 namespace tidepool {
 
-/// Follows the requests of a running job through the planned ones by their sizes. Where they differ,
-///  1. the job may have left requests out: if the size comes again within kAhead planned requests, it is taken for the
-///     next such one; if the request after that fits where it was before better than there, it goes back;
-///  2. the job is where its last kWindow requests are the planned ones (a rolling hash over all windows of the plan
-///     finds the next such place, then they are compared): first if it has deviated within so many requests, else if
-///     1 finds nothing;
-///  3. else it asks for something extra, which is not in the plan.
-/// Behind the last planned request stands the first that is not `existing`: the next step begins. O(1) per request,
+/// Matches the requests of a running job with the planned ones by their sizes. If a request has another size than the
+/// next planned one, there are three rules:
+///  1. Requests were left out: if one of the next kAhead planned requests has this size, the first of them matches. If
+///     the request after that fits the position before this jump, but not the one behind it, the jump is undone.
+///  2. The job is elsewhere in the plan: if its last kWindow requests are a window of the plan, it is there. (A rolling
+///     hash over all windows of the plan finds the next candidate; then the sizes are compared.) This rule comes before
+///     rule 1 if the job has deviated within the last kWindow requests.
+///  3. The request is extra: it is not in the plan.
+/// The first request that is not `existing` follows the last planned one: the next step begins. O(1) per request,
 /// O(kAhead) where the job deviates.
 class Follower {
  public:
@@ -31,8 +32,8 @@ class Follower {
   /// The planned request that the job's next one is taken for; none if it is extra.
   std::optional<std::size_t> next(Bytes size);
 
-  /// How many requests from the next one on until one is planned to use some of [address, address + size); `most` if it
-  /// is that many or more. O(most).
+  /// The number of planned requests before the next one whose place overlaps [address, address + size); at most `most`.
+  /// O(most).
   std::size_t unused_for(Bytes address, Bytes size, std::size_t most) const;
   std::size_t length() const { return requests_.size(); }
 

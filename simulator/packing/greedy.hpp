@@ -1,4 +1,4 @@
-// One-pass placement: items in a given order, each where it fits among those before it.
+// One-pass placement: items in a given order, each at a place that the items before it leave.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tidepool {
 
-/// Places every item once. Fixed items come first, whatever the order says of them; items of no bytes lie at 0 or where
-/// they are fixed.
+/// Places every item. Fixed items come first, wherever they are in the order. Items of no bytes lie at their fixed
+/// offset, or else at 0.
 /// @param order  each item that is not fixed once; fixed ones may be in it
 /// @return       offsets by item. O(n log n) lists are looked at, see Occupancy: 20,000 items take some 20 ms
 std::vector<Bytes> place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit);
 
-/// The same where the sections are known already, as for a second order.
+/// The same with sections that a caller of several orders computes once.
 std::vector<Bytes> place_in_order(const Instance& instance, const Sections& sections,
                                   std::span<const std::uint32_t> order, Fit fit);
 
-/// max(offset + size): what a layout needs.
+/// Height of a layout: max(offset + size).
 Bytes height_of(const Instance& instance, const std::vector<Bytes>& offsets);
 
 }  // namespace tidepool

@@ -1,4 +1,4 @@
-// Orders of items and the choice of the best layout, shared by planners that prove nothing.
+// Orders of items and the choice of the best layout, for planners that prove nothing.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// All items in the order that `less(const Item&, const Item&)` asks for; what it holds for equal keeps its order.
+/// All items, sorted by `less(const Item&, const Item&)`; equal items keep their order.
 template <class Less>
 std::vector<std::uint32_t> order_items(const Instance& instance, const Less& less) {
   std::vector<std::uint32_t> order(instance.items.size());
@@ -23,10 +23,10 @@ std::vector<std::uint32_t> order_items(const Instance& instance, const Less& les
   return order;
 }
 
-/// From its first to its last position, gaps included.
+/// Positions from an item's first to its last one, gaps included.
 std::int64_t span_of(const Instance& instance, const Item& item);
 
-/// A layout with the load for a lower bound, and its outcome against the capacity.
+/// The layout with its outcome against the capacity; its lower bound is the load.
 Layout judged(const Instance& instance, std::vector<Bytes> offsets, const PackingLimits& limits);
 
 /// The lowest of the layouts that it is given, the first among equals.
@@ -35,7 +35,7 @@ class BestLayout {
   BestLayout(const Instance& instance, const PackingLimits& limits);
 
   void offer(std::vector<Bytes> offsets);
-  /// Whether to stop: there is a layout, and either it reaches the load, so that none is lower, or the time is up.
+  /// Whether to stop: there is a layout, and either it reaches the load, so that none is lower, or the time is over.
   bool done() const { return height_ && (*height_ == load_ || end_.reached()); }
   /// At least one layout was offered.
   Layout take() { return judged(instance_, std::move(offsets_), limits_); }

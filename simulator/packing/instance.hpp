@@ -1,4 +1,4 @@
-// The problem that offline planners solve: lifetimes and sizes are known, addresses are wanted.
+// The problem of offline planners: addresses for items of known lifetimes and sizes.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Something that needs [offset, offset + size) during each of its intervals, at the same offset in all of them. What
-/// may move in between is two items.
+/// A user of [offset, offset + size) during each of its intervals, at the same offset in all of them. A buffer that may
+/// move between two intervals is two items.
 struct Item {
   Bytes size = {};
   Bytes alignment{1};               ///< the offset is a multiple of it
   std::optional<Bytes> fixed = {};  ///< the offset, where it is given beforehand
   std::uint32_t first = 0;          ///< intervals [first, last) of the instance, ascending, with gaps between them
   std::uint32_t last = 0;
-  std::uint32_t id = 0;  ///< whom it stands for: the buffer's id, or the row of the file
+  std::uint32_t id = 0;  ///< the buffer's id, or the row of the file
   bool operator==(const Item&) const = default;
 };
 
@@ -47,7 +47,7 @@ struct Instance {
   bool operator==(const Instance&) const = default;
 };
 
-/// Refuses what no layout can satisfy and what would overflow.
+/// Refuses instances that have no layout, and sizes that would overflow.
 /// @throws InputError  naming the item by its id, as in
 ///   "buffer 3: lives [7, 7); expected a lifetime that ends after it begins"
 ///   "buffer 3: lives [7, 9) and then [8, 12); expected ascending lifetimes with a gap between them"
@@ -63,8 +63,8 @@ void check(const Instance& instance);
 Bytes load_of(const Instance& instance);
 
 /// The lifetimes of the buffers of one device of a trace, in program order, with their ids. Positions count the
-/// device's allocs and frees; what exists before the trace lives from 0, what outlives it until behind the last
-/// position, and what several streams use until all of them are done with it: see stream_ends().
+/// device's allocs and frees. A buffer that exists before the trace lives from 0, one that outlives it until behind the
+/// last position, and one that several streams use until all of them are done with it (see stream_ends()).
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance lifetimes_of(const Trace& trace, std::uint16_t device, Bytes alignment);
 

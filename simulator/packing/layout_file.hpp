@@ -1,5 +1,5 @@
-// A planned layout in a file, for the steps to come: JSON lines, the first one says what was planned, then one line for
-// each request in program order, what existed before the step first:
+// A planned layout in a file, for later steps. It has JSON lines: the first describes the plan, each other is a request
+// in program order; buffers that exist before the step come first:
 //
 //   {"tidepool_layout":1,"trace_hash":"...","alignment_bytes":512,"height_bytes":1536,"lower_bound_bytes":1536,
 //    "proof":"load","existing":1,"requests":2}                                                         (one line)
@@ -15,7 +15,7 @@
 
 namespace tidepool {
 
-/// Where the n-th request of a step goes.
+/// The place of a step's n-th request.
 struct PlannedRequest {
   Bytes size = {};  ///< as the program asks
   Bytes offset = {};

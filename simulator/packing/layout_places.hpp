@@ -1,4 +1,4 @@
-// Serving requests from a planned layout while the program deviates from it: for the simulated pool and the live one.
+// Places for the requests of a program that may deviate from a planned layout, for the simulated pool and the live one.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tidepool {
 
-/// Requests are recognised by their sizes alone, in order (class Follower). What is recognised gets its planned place;
-/// what is not, or finds that place taken, gets the lowest place in the fallback region, [height, height + fallback),
-/// else the hole in the planned region that the plan needs last, else the lowest place beyond both. A step whose
-/// requests all find their places needs `height`; one that deviates needs no more than height + fallback unless a
-/// request is counted as `beyond`.
+/// Requests are recognised by their sizes alone, in order (class Follower). A request that is recognised gets its
+/// planned place. One that is not, or whose place is in use, gets the lowest place in the fallback region,
+/// [height, height + fallback); else the hole in the planned region that the plan needs last; else the lowest place
+/// beyond both. A step whose requests all get their planned places needs `height`. A step that deviates needs at most
+/// height + fallback, unless a request is counted as `beyond`.
 ///
-/// A live job makes what exists before the step in an order of its own. Until it is seen in step, a request for as much
-/// as something that exists throughout the step gets the place of that, if nobody has it.
+/// A live job allocates the buffers that exist before the step in an order of its own. Until the job is found to be in
+/// the step, a request of the size of such a buffer gets that buffer's place, if it is free.
 class LayoutPlaces {
  public:
   struct Counts {
@@ -29,7 +29,7 @@ class LayoutPlaces {
   };
 
   /// @param capacity  no place goes beyond it
-  /// @param live      whether what exists before the step is not asked for in the layout's order
+  /// @param live      whether the job allocates the buffers that exist before the step in another order than the layout
   LayoutPlaces(LayoutFile layout, Bytes fallback, Bytes capacity, bool live);
   LayoutPlaces(const LayoutPlaces&) = delete;
   LayoutPlaces& operator=(const LayoutPlaces&) = delete;
@@ -55,7 +55,7 @@ class LayoutPlaces {
   HoleMap holes_;
   Follower follower_;
   std::multimap<Bytes, Bytes> existing_;  ///< planned offsets of what exists throughout the step, by size
-  bool in_step_;                          ///< what exists has been made
+  bool in_step_;                          ///< the buffers that exist before the step have been allocated
   std::size_t last_ = 0;                  ///< planned request that was recognised last
   std::size_t in_order_ = 0;              ///< requests in a row that followed each other as planned
   Counts counts_;

@@ -37,7 +37,7 @@ Layout Minimiser::run() {
   const HeightBound bound = height_bound(problem_);
   proved_ = bound.height;
   layout_.proof = bound.proof;
-  for (const Item& item : instance_.items)  // those of no bytes are no part of the problem, but count where they lie
+  for (const Item& item : instance_.items)  // items of no bytes are not in the problem, but their offsets count
     if (item.size == Bytes{} && item.fixed && item.fixed->count() > proved_ * problem_.unit) {
       proved_ = (item.fixed->count() + problem_.unit - 1) / problem_.unit;
       layout_.proof = "fixed";
@@ -72,7 +72,7 @@ void Minimiser::one_pass() {
   }
 }
 
-/// Once.
+/// Runs the other planners, at the first call only.
 void Minimiser::ask_others() {
   for (const std::unique_ptr<Planner>& other : std::exchange(others_, {})) {
     if (high_ <= low_ || end_.reached()) return;
@@ -82,7 +82,7 @@ void Minimiser::ask_others() {
   }
 }
 
-/// Where the search has had its first part of what it may spend: an easy instance needs no other planner.
+/// Called after the first part of the search: an easy instance needs no other planner.
 void Minimiser::ask_others_in_time() {
   if (limits_.time ? early_.reached() : static_cast<double>(work_) > most_work() / kFirstPart) ask_others();
 }

@@ -1,4 +1,4 @@
-// The least height, or the best found, and what is known about it.
+// Search for the least height, with a proof of how far the result can be from it.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace tidepool {
 
-/// Enough for every published instance at hand to get below the heights known before, in seconds.
+/// With this effort, every published instance at hand comes out below the heights known before, in seconds.
 inline constexpr int kDefaultEffort = 250;
 
-/// One-pass orders give a first layout, bounds a first certificate; between the two a complete search from the ground
-/// up (ExactSearch) looks for layouts of lower heights under changing rules: in many short runs, the lower bound's
-/// height first, or where the instance is large in few long ones, somewhat above the bound first. A run that ends
-/// without a layout and without being cut short proves that there is none of its height. Where there are many items,
-/// half of the work, in large instances three quarters, goes into a search for those of large areas alone
-/// (CoarseSearch) and into a local search that repairs the best layout (EjectionSearch). Where an eighth of the search
-/// has not settled the height, other planners are asked, and it goes on below the lowest layout of all. It can be
-/// stopped at any time: the best layout so far is valid. Where a height is given as enough, nothing lower is looked
-/// for.
-/// @param effort  without a time limit: where to stop, in millions of sections looked at; the millions are larger in
-///                large instances, by a quarter of the sum of sections that the items live in
-/// @param others  planners whose layouts the answer is never higher than, unless the time is up before all have been
-///                asked; of a time limit each gets a quarter at most
+/// One-pass orders give a first layout, and bounds a first lower bound. A complete search from the ground up
+/// (ExactSearch) then looks for layouts of heights between the two, by changing rules. Small instances get many short
+/// runs, first at the height of the lower bound. Large ones get a few long runs, first somewhat above the bound. A run
+/// that neither finds a layout nor is cut short proves that no layout of its height exists.
+///
+/// If there are many items, half of the work (three quarters in large instances) goes into a search for the items of
+/// large areas alone (CoarseSearch) and into a local search that repairs the best layout (EjectionSearch). If the first
+/// eighth of the search does not find the least height, other planners run, and the search goes on below the lowest
+/// layout of all. It can be stopped at any time: the best layout so far is valid. If the caller says which height is
+/// enough, it looks for none that is lower.
+/// @param effort  work after which the search ends if there is no time limit: millions of sections looked at, plus, for
+///                each, a quarter of the sum of sections that the items live in
+/// @param others  other planners: the answer is never higher than one of their layouts, unless the time is over before
+///                all have run; each gets at most a quarter of a time limit
 Layout minimise(const Instance& instance, const PackingLimits& limits, double effort,
                 std::span<const std::unique_ptr<Planner>> others = {});
 

@@ -23,7 +23,7 @@ void Minimiser::search() {
     search_small();
 }
 
-/// Pieces that live in all sections lie at the bottom in some layout of least height: what was below moves up.
+/// Some layout of least height has the pieces that live in all sections at the bottom: pieces below them can move up.
 void Minimiser::set_aside() {
   for (std::uint32_t i = 0; i < problem_.pieces.size(); ++i) {
     const auto lives = problem_.lives(problem_.pieces[i]);
@@ -36,8 +36,8 @@ void Minimiser::set_aside() {
   part_ = part_of(problem_, rest_);
 }
 
-/// Many short runs: one that succeeds often does so at once. An eighth of the work goes into long ones that may prove
-/// that there is nothing to succeed in. Where there are many pieces, half of the work goes into improve().
+/// Many short runs: a run that succeeds often does so early. An eighth of the work goes into long runs, which may prove
+/// that no layout of their height exists. If there are many pieces, half of the work goes into improve().
 void Minimiser::search_small() {
   constexpr std::uint64_t kFailures = 500, kShareOfProofs = 8;
   constexpr SearchRule kProof{.section = SearchRule::Section::kWeighted, .forget = false};
@@ -59,7 +59,7 @@ void Minimiser::search_small() {
     SearchRule rule = all[turn % all.size()];
     rule.shuffle = cycle;
     rule.forget = cycle % 2 == 1 || rule.piece == SearchRule::Piece::kLongest;
-    // The least height that is not ruled out, and two above it: what is easier to find narrows the range.
+    // The least height that is not ruled out, and two above it: a layout that is easier to find narrows the range.
     for (const std::int64_t share : {0, 1, 4}) {
       const Answer answer = attempt(search, share, kFailures * luby(cycle + 1), kUnlimited, rule);
       if (over()) return;
@@ -68,8 +68,8 @@ void Minimiser::search_small() {
   }
 }
 
-/// Calls improve(). Where it has not settled the height, a quarter of the work goes into few runs that place all
-/// pieces, somewhat above the bound first.
+/// Calls improve(), and puts a quarter of the work into a few runs that place all pieces, first somewhat above the
+/// bound.
 void Minimiser::search_large() {
   constexpr std::size_t kVisits = 6, kMostVisits = 36;  // of each cell in a run, as powers of two
   constexpr std::array<std::int64_t, 4> kShares{1, 4, 1, 0};
@@ -93,7 +93,7 @@ void Minimiser::search_large() {
   }
 }
 
-/// A search for the pieces of large areas alone, or a repair of the best layout: which of the two has worked less.
+/// Searches for the pieces of large areas alone, or repairs the best layout: the one of the two that has worked less.
 void Minimiser::improve(Improvement& improvement) {
   if (improvement.repair.work() < improvement.coarse.work())
     attempt_repair(improvement.repair);
@@ -121,7 +121,7 @@ void Minimiser::attempt_coarse(CoarseSearch& coarse, std::size_t turn) {
   if (found) keep_found(*found);
 }
 
-/// Lowers the best layout by a share of the gap: a larger one where that succeeded before, a smaller one where not.
+/// Lowers the best layout by a share of the gap, which grows with each success and shrinks with each failure.
 void Minimiser::attempt_repair(EjectionSearch& repair) {
   constexpr std::uint64_t kLeast = 30'000'000, kPart = 8;  // work
   constexpr double kSmallest = 1.0 / 1024;
@@ -157,7 +157,7 @@ Minimiser::Answer Minimiser::attempt(ExactSearch& search, std::int64_t share, st
   return answer;
 }
 
-/// @param found  by piece that is searched for, above all others
+/// @param found  offsets of the pieces in part_, which lie above all others
 void Minimiser::keep_found(const std::vector<std::int64_t>& found) {
   std::vector<Bytes> offsets(instance_.items.size());
   for (std::size_t i = 0; i < instance_.items.size(); ++i)
@@ -175,8 +175,8 @@ void Minimiser::keep_found(const std::vector<std::int64_t>& found) {
   keep(std::move(offsets));
 }
 
-/// The best layout without the pieces that live in all sections, which others that lie above them close up; -1 for
-/// pieces that do not lie on a whole unit.
+/// The best layout without the pieces that live in all sections: pieces above those move down. -1 for pieces whose
+/// offset is no whole unit.
 std::vector<std::int64_t> Minimiser::best_found() const {
   const auto offset = [&](std::uint32_t i) { return layout_.offsets[problem_.pieces[i].item].count(); };
   std::vector<std::pair<std::int64_t, std::int64_t>> gone;  // offsets and sizes

@@ -26,9 +26,9 @@ class Minimiser {
  private:
   using Answer = ExactSearch::Answer;
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kMostCells = 100'000'000;  // pieces by section in one search: a gigabyte
+  static constexpr std::uint64_t kMostCells = 100'000'000;  // pairs of a piece and a section in a search: a gigabyte
 
-  /// What finds layouts of many pieces, and proves nothing.
+  /// The searches for layouts of many pieces; they prove nothing.
   struct Improvement {
     explicit Improvement(const PackingProblem& problem) : coarse{problem}, repair{problem} {}
     std::uint64_t work() const { return coarse.work() + repair.work(); }
@@ -42,7 +42,7 @@ class Minimiser {
   void ask_others();
   void ask_others_in_time();
 
-  // The pieces that are searched for, in part_.
+  // These look for places of the pieces in part_.
   void set_aside();
   void search();
   void search_small();
@@ -59,7 +59,7 @@ class Minimiser {
   bool over(std::uint64_t more = 0) const {
     return end_.reached() || (!limits_.time && static_cast<double>(work_ + more) > most_work());
   }
-  /// `share` eighths of the way from the bound to the best.
+  /// The height that is `share` eighths of the way from the lower bound to the best layout's.
   std::int64_t target(std::int64_t share) const;
 
   const Instance& instance_;
@@ -76,7 +76,7 @@ class Minimiser {
   std::int64_t base_ = 0;            // on top of all others
   double step_ = 0.25;               // share of the gap by which a repair lowers the best layout
   Layout layout_;
-  // Heights in units: no layout is lower; what is looked for is no lower; the best.
+  // Heights in units: the proved lower bound, the lowest height that is still searched for, the best layout's.
   std::int64_t proved_ = 0, low_ = 0, high_ = std::numeric_limits<std::int64_t>::max();
 };
 

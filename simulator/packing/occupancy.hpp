@@ -1,4 +1,4 @@
-// Addresses that are taken in each section of time.
+// Addresses in use in each section.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace tidepool {
 /// The lowest hole that fits, or the smallest (lowest address among equals; the open end above all is the largest).
 enum class Fit : std::uint8_t { kFirst, kBest };
 
-/// A segment tree over the sections. An item hangs at the O(log n) nodes that make up its ranges; every node knows the
-/// addresses taken by the items that hang at it, and those taken anywhere below, each as a list of disjoint runs. So a
-/// query looks at the nodes that make up its ranges and at those above them, and high up the runs have grown together.
-/// Cost of both operations: O(log n) lists, whose runs in question are merged.
+/// A segment tree over the sections. An item belongs to the O(log n) nodes that make up its ranges. Every node has two
+/// lists of disjoint address ranges: those of its own items, and those of all items at it or below it. A query looks at
+/// the nodes that make up its ranges and at the nodes above them. Cost of both operations: O(log n) lists, of which the
+/// parts in question are merged.
 class Occupancy {
  public:
   explicit Occupancy(std::uint32_t sections);
@@ -23,7 +23,8 @@ class Occupancy {
   /// Takes [offset, offset + size) during the ranges, whatever has been taken before.
   void take(std::span<const SectionRange> ranges, std::int64_t offset, std::int64_t size);
 
-  /// Where `size` > 0 bytes find room during all of the ranges: the least multiple of `alignment` in the hole.
+  /// An offset at which `size` > 0 bytes are free during all of the ranges: the least multiple of `alignment` in a
+  /// hole.
   /// @param from  nothing below it is considered
   std::int64_t find(std::span<const SectionRange> ranges, std::int64_t size, std::int64_t alignment, Fit fit,
                     std::int64_t from = 0);

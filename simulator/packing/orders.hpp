@@ -1,4 +1,4 @@
-// In which orders one pass over the items makes good layouts.
+// Orders of items in which one pass makes good layouts.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// What comes first; ties that remain are broken by the place in the instance.
+/// The key that decides which item comes first; of items that are equal by it, the first in the instance.
 enum class PackingOrder : std::uint8_t {
   kSize,      ///< the largest, of equal size the first to begin
   kSizeLife,  ///< the largest, of equal size the longest

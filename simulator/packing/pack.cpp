@@ -14,7 +14,7 @@
 namespace tidepool {
 namespace {
 
-/// What was there before the trace comes first.
+/// Buffers that exist before the trace come first.
 std::vector<BufferEvent> all_events(const Trace& trace, std::uint16_t device) {
   std::vector<BufferEvent> events;
   for (std::uint32_t id = 0; id < trace.buffers().size(); ++id)
@@ -34,7 +34,7 @@ Bytes load_of(const Trace& trace, const std::vector<BufferEvent>& events) {
   return most;
 }
 
-/// @return the event that found no place, or the number of events
+/// @return  the index of the event that found no place, or the number of events
 std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events, Pool& pool,
                       std::vector<Block>& places, Bytes& top) {
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -60,7 +60,7 @@ std::string refusal(const Trace& trace, const BufferEvent& event, const Pool& po
                      name.empty() ? "" : fmt::format(" ({})", name), buffer.size.count(), pool.largest_hole().count());
 }
 
-/// Lists of lifetimes are packed as they are, unless the option says otherwise.
+/// Lists of lifetimes are packed with their own alignments, unless the option gives one.
 Bytes planner_alignment(const Trace& trace, const Options& options) {
   const auto source = trace.data().meta.find("source");
   const bool exact = source != trace.data().meta.end() && source->second == "csv";

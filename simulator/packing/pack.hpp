@@ -1,4 +1,4 @@
-// Lifetimes without time: where do the buffers of a trace go, and how much memory does that take?
+// Placement of the buffers of a trace by a pool or planner, without ops and times.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tidepool {
 
-/// What placing the buffers took.
+/// Result of placing the buffers.
 struct Packing {
   Outcome outcome = Outcome::kOk;  ///< of a planner also kInfeasible and kTimeLimit: see Layout
   std::string message;             ///< the request that found no place
@@ -36,11 +36,10 @@ struct Packing {
   bool optimal() const { return outcome == Outcome::kOk && addresses && height == lower_bound; }
 };
 
-/// Gives every buffer of `trace` a place for its lifetime, in program order; what the trace ran has no part in it. Each
-/// device has its own pool of the capacity in `limits`, and the sizes are sums over the devices. Of a planner, every
-/// layout is verified.
-/// @param segments  addresses that the device hands out, in this order, if it is known what a real one did; a planner
-///                  asks for none
+/// Gives every buffer of `trace` a place for its lifetime, in program order. Each device has its own pool of the
+/// capacity in `limits`, and the sizes are sums over the devices. Every layout of a planner is verified.
+/// @param segments  recorded addresses that the device hands out, in this order; empty: modelled ones. A planner asks
+///                  for none
 /// @throws InputError  if the pool asks for more segments than that
 Packing pack(const Trace& trace, const PoolInfo& pool, const Options& options, const PackingLimits& limits,
              std::span<const Bytes> segments = {});

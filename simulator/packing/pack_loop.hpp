@@ -12,10 +12,10 @@
 
 namespace tidepool {
 
-/// How LoopPacking::bytes came about.
+/// The origin of LoopPacking::bytes.
 enum class LoopCount : std::uint8_t {
   kPlanned,   ///< a planner's layout on the circle, the persistent buffers included
-  kCounted,   ///< what the authors of a pool count ("counted_bytes" of Pool::counts()), if it has found the iteration
+  kCounted,   ///< bytes as a pool's authors count them ("counted_bytes" of Pool::counts()), if it found the iteration
   kReserved,  ///< any other pool: most bytes reserved (or the largest address used) in the whole recording
 };
 std::string_view to_text(LoopCount count);

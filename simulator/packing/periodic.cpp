@@ -28,7 +28,7 @@ Lives lives_of(const Trace& trace, const std::vector<BufferEvent>& events) {
   return lives;
 }
 
-/// Equal numbers for events that do the same.
+/// A number for each event, equal for events with equal (alloc or free, size, age).
 std::vector<std::uint32_t> symbols_of(const Trace& trace, const std::vector<BufferEvent>& events, const Lives& lives) {
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> ids;
   std::vector<std::uint32_t> symbols;

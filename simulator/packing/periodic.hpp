@@ -1,4 +1,4 @@
-// Packing without a cut: what a training loop allocates, on the circle of its iteration.
+// Packing of a training loop: the buffers of an iteration on a circle, without a first or a last event.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace tidepool {
 
-/// The part of a trace in which every iteration allocates and frees the same. Events are the allocs and frees of one
+/// The part of a trace in which all iterations have the same allocs and frees. Events are the allocs and frees of one
 /// device, counted from 0.
 struct SteadyLoop {
-  /// Allocated in every iteration: [birth, birth + life) in events after its beginning. May live longer than one.
+  /// A buffer of every iteration: it lives for [birth, birth + life) in events after the iteration's beginning,
+  /// possibly for longer than one iteration.
   struct Arc {
     Bytes size;
     std::int64_t birth = 0;
@@ -37,18 +38,18 @@ struct SteadyLoop {
 /// and (free, size, age). O(n).
 SteadyLoop find_loop(const Trace& trace, std::uint16_t device);
 
-/// Every buffer of copies() iterations, and then the persistent ones. Positions are events on a circle of copies() *
-/// length: what lives over the end is an item with two intervals, so a layout serves every iteration, whatever event it
-/// is said to begin with, and nothing is reserved twice. Item k * arcs + i is arc i in iterations k, k + copies(), ...
-/// The persistent ones are fixed at the bottom, one above the other: nothing can lie across them, so a layout that has
-/// them elsewhere stays as high if they are taken out and all that was above them moves down.
+/// An instance of all buffers of copies() iterations, and then the persistent ones. Positions are events on a circle of
+/// copies() * length. A buffer that lives across the end of the circle is an item with two intervals; so a layout
+/// serves every iteration, whichever event is taken for its first. Item k * arcs + i is arc i in iterations k, k +
+/// copies(), ... The persistent buffers are fixed at the bottom, one above the other. This loses nothing: in any
+/// layout, they can be moved to the bottom and the buffers below them up by as much.
 /// @param alignment  sizes (at least one granule each) and offsets are multiples of it
 Instance on_circle(const SteadyLoop& loop, const Trace& trace, Bytes alignment);
 
-/// What serving the rest of the loop from a layout came to.
+/// Counts of a replay of the loop from a layout.
 struct LoopReplay {
   std::int64_t served = 0;    ///< allocs that got their planned place
-  std::int64_t misses = 0;    ///< allocs that the layout does not know, or of another size
+  std::int64_t misses = 0;    ///< allocs that are not in the layout, or there with another size
   std::int64_t overlaps = 0;  ///< allocs whose place was in use: a mistake of the layout
   bool operator==(const LoopReplay&) const = default;
 };

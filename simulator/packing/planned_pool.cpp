@@ -22,8 +22,8 @@ Offsets plan_all(const Trace& trace, Bytes alignment, Planner& planner) {
   return offsets;
 }
 
-/// The plans made last: the runs of a sweep differ in their capacities, not in their plans. Threads that need the same
-/// plan wait for one of them to make it.
+/// The most recent plans, shared by the runs of a sweep: those differ in capacity, and the plan is the same for each.
+/// If several threads need a plan, one makes it and the others wait.
 std::shared_ptr<const Offsets> remembered(const std::string& key, const Trace& trace, Bytes alignment,
                                           Planner& planner) {
   struct Plan {

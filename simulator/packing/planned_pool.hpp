@@ -12,9 +12,9 @@
 
 namespace tidepool {
 
-/// Every buffer gets its planned offset if that is free and inside the capacity. What comes back after an eviction, or
-/// finds its place taken by such a return, goes where it does not disturb the plan if possible: the lowest hole above
-/// the plan's height that fits, else the smallest hole below (lowest address among equals). Cost per request: O(log n).
+/// Every buffer gets its planned offset if that is free and inside the capacity. A buffer that comes back after an
+/// eviction, or finds such a buffer in its place, gets the lowest hole above the plan's height that fits, so that it
+/// stays out of the plan's way; else the smallest hole below (lowest address among equals). Cost per request: O(log n).
 class PlannedPool final : public Pool {
  public:
   /// @param owner    the planner's name and options, which with the trace's hash say which plans are the same
@@ -36,8 +36,8 @@ class PlannedPool final : public Pool {
   std::optional<HoleMap> holes_;
 };
 
-/// What offsets and sizes are multiples of: the option "alignment", where 0B stands for 512B in a trace and for what
-/// the file says in a list of lifetimes.
+/// The granule of offsets and sizes: the option "alignment". Its default, 0B, means 512 B for a trace, and the
+/// alignments of the file for a list of lifetimes.
 OptionInfo alignment_option();
 Bytes trace_alignment(const Options& options);
 

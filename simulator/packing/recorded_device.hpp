@@ -1,4 +1,4 @@
-// A device that hands out the addresses which a real one is known to have handed out.
+// A device with recorded addresses.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// SegmentDevice, but segments get the recorded addresses, in their order, if there are any.
+/// A SegmentDevice whose segments get the recorded addresses, in their order, if there are any.
 class RecordedDevice final : public Device {
  public:
   RecordedDevice(Bytes capacity, std::span<const Bytes> addresses) : counted_{capacity}, addresses_{addresses} {}

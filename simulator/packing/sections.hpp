@@ -1,4 +1,4 @@
-// Time without what does not matter for a layout: the moments at which the most items live together.
+// Sections of time: the largest sets of items that live together.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class Sections {
   explicit Sections(const Instance& instance);
 
   std::uint32_t count() const { return count_; }
-  /// Ascending, with at least one section between two of them: gaps in which nothing new meets are closed.
+  /// The sections of an item: ascending ranges with at least one section between two of them,
+  /// so intervals without a section between them are one range.
   std::span<const SectionRange> of(std::uint32_t item) const {
     return std::span{ranges_}.subspan(first_[item], first_[item + 1] - first_[item]);
   }

@@ -13,15 +13,15 @@ struct HeightBound {
   std::string proof;
 };
 
-/// What lives in one section lies side by side, so no layout is lower than the largest sum of sizes in a section.
+/// The largest sum of sizes in a section: pieces that live in one section lie one above the other in every layout.
 HeightBound load_bound(const PackingProblem& problem);
 
-/// Of a section with fixed pieces: below the highest of them, other pieces find room in the holes between fixed ones
-/// only, and in none that is smaller than the smallest of them; what exceeds those holes lies above. The fixed top
-/// alone is a bound, too.
+/// A bound for sections with fixed pieces. Below the highest fixed piece, the others have only the holes between fixed
+/// ones, and only those holes that take the smallest of them. Bytes that exceed these holes lie above the highest fixed
+/// piece, whose top is itself a bound.
 HeightBound fixed_bound(const PackingProblem& problem);
 
-/// The better of all.
+/// The highest of all bounds.
 HeightBound height_bound(const PackingProblem& problem);
 
 }  // namespace tidepool

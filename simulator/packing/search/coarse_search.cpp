@@ -88,7 +88,7 @@ std::optional<std::vector<std::int64_t>> CoarseSearch::run(double share, Limits 
 /// Places the pieces whose offset is -1: first those that fit below the capacity, then the others above it.
 CoarseSearch::Filled CoarseSearch::fill(const std::vector<std::uint32_t>& order, Fit fit, std::int64_t capacity,
                                         Occupancy occupancy, std::vector<std::int64_t> offsets) {
-  constexpr std::uint64_t kWork = 1'500;  // takes as long as so many sections of a search
+  constexpr std::uint64_t kWork = 1'500;  // a piece takes as long as this many sections of a search
   Filled filled{.offsets = std::move(offsets), .waiting = {}, .height = 0};
   const auto place = [&](std::uint32_t i, std::int64_t most) {
     work_ += kWork;

@@ -12,21 +12,22 @@
 
 namespace tidepool {
 
-/// A few pieces make up most of the load, and they are hard to place; many small ones fit into the holes between them.
-/// So ExactSearch places the pieces with the largest products of size and sections as if there were no others, and one
-/// pass places the others where they fit, in several orders. EjectionSearch tries to place those that are left. The
-/// first of them belongs to the first group from then on.
+/// A few pieces make up most of the load and are hard to place; many small ones fit into the holes between them. So
+/// ExactSearch places the pieces with the largest products of size and sections as if there were no others. One pass,
+/// in several orders, then places the others where they fit. EjectionSearch tries to place the pieces that found no
+/// place. In later runs, ExactSearch places the first of those as well.
 class CoarseSearch {
  public:
   explicit CoarseSearch(const PackingProblem& problem);
 
   struct Limits {
     std::int64_t capacity;  ///< of the pieces that are searched for
-    std::int64_t below;     ///< wanted: a layout of a lesser height than this
-    std::uint64_t cells;    ///< at most as many pieces by section are searched for
-    std::uint64_t visits;   ///< of each cell in the search
+    std::int64_t below;     ///< the layout must be lower than this
+    std::uint64_t cells;    ///< most pairs of a piece and a section in the exact search
+    std::uint64_t visits;   ///< of each such pair, before the exact search ends
   };
-  /// @param share        of the pieces are searched for, beside the fixed ones and those that found no place before
+  /// @param share        of the pieces are placed by the exact search, besides fixed ones and those that found no place
+  ///                     before
   /// @param interrupted  asked now and then with the work of this run so far; true ends it
   /// @return             offsets by piece, or nothing
   std::optional<std::vector<std::int64_t>> run(double share, Limits limits, SearchRule rule,

@@ -74,9 +74,9 @@ void EjectionSearch::find_obstacles(std::uint32_t piece) {
   std::sort(by_top_.begin(), by_top_.end(), [](const Obstacle& a, const Obstacle& b) { return a.top < b.top; });
 }
 
-/// The offset at which the obstacles are worth the least, drawn at random among equals; -1 if each meets a fixed one.
-/// The least is reached where the piece rests on an obstacle or on the ground, or where it touches an obstacle or the
-/// capacity above it.
+/// The offset at which the sum of the obstacles' worths is the least, drawn at random among equals; -1 if a fixed piece
+/// is in the way at every offset. It is enough to try offsets at which the piece rests on an obstacle or on the ground,
+/// or touches an obstacle or the capacity with its top.
 /// @param free  whether there is no obstacle at all
 std::int64_t EjectionSearch::cheapest(const PackingProblem::Piece& piece, std::int64_t capacity, bool& free) {
   double least = std::numeric_limits<double>::infinity();

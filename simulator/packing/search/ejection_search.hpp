@@ -10,12 +10,12 @@
 
 namespace tidepool {
 
-/// A piece without a place goes where the pieces in its way are worth the least; they lose their places in turn. A
-/// piece is worth its size times the root of its number of sections, times one more than how often others had to make
-/// room for it, so that the search does not go in circles. It proves nothing. Cost of a step: O(k log k) for k pieces
-/// that live together with one.
-/// Source: Nagata & Bräysy, "A Powerful Route Minimization Heuristic for the Vehicle Routing Problem with Time
-/// Windows", Operations Research Letters 37, 2009: guided ejection search.
+/// A step takes a piece without a place and puts it where the pieces in its way have the least worth; these lose their
+/// places. The worth of a piece is its size times the square root of its number of sections, times one more than the
+/// number of steps in which others lost their places to it, so that the search does not go in circles. It proves
+/// nothing. Cost of a step: O(k log k) for k pieces that live together with the one that is placed. Source: Nagata &
+/// Bräysy, "A Powerful Route Minimization Heuristic for the Vehicle Routing Problem with Time Windows", Operations
+/// Research Letters 37, 2009: guided ejection search.
 class EjectionSearch {
  public:
   explicit EjectionSearch(const PackingProblem& problem);

@@ -100,7 +100,7 @@ bool ExactSearch::enter(Part part) {
   frame.ranges = ranges_.size();
   frame.parts = parts_.size();
   frame.next = frame.candidates = candidates_.size();
-  frame.key.low = static_cast<std::uint64_t>(capacity_) * 0x9e3779b97f4a7c15U;  // what fails in less may fit in more
+  frame.key.low = static_cast<std::uint64_t>(capacity_) * 0x9e3779b97f4a7c15U;  // a failure holds for one capacity
   for (const SectionRange range : sections_of(part))
     for (std::uint32_t s = range.first; s < range.last; ++s) {
       frame.key.low += skyline_.key_low(s);
@@ -119,7 +119,7 @@ bool ExactSearch::enter(Part part) {
   return true;
 }
 
-/// Applies the next alternative that is not refuted at once, and finds the parts that it leaves.
+/// Applies the next alternative that does not fail at once, and finds the parts that it leaves.
 bool ExactSearch::advance(Frame& frame) {
   while (!stopped_) {
     if (frame.next < frame.end) {
@@ -166,7 +166,7 @@ std::vector<std::int64_t> ExactSearch::offsets() const {
   return offsets;
 }
 
-/// Appends to parts_ what still hangs together, the small ones first: they fail fast.
+/// Appends to parts_ the parts that share no section with each other, the small ones first: they fail fast.
 void ExactSearch::split(Part whole) {
   const std::size_t first_part = parts_.size(), first_range = ranges_.size();
   for (std::size_t k = whole.first; k < whole.last; ++k) {
@@ -193,7 +193,7 @@ void ExactSearch::split(Part whole) {
                    [&](Part a, Part b) { return sections(a) < sections(b); });
 }
 
-/// Unites the parts, each one range so far, that a waiting piece with gaps joins.
+/// Unites parts, each one range so far, in which one waiting piece with gaps lives.
 void ExactSearch::join_gaps(std::size_t first_part, std::size_t from) {
   const auto first = ranges_.begin() + static_cast<std::ptrdiff_t>(from);
   const std::size_t count = parts_.size() - first_part;
@@ -233,7 +233,7 @@ void ExactSearch::join_gaps(std::size_t first_part, std::size_t from) {
   parts_.insert(parts_.end(), united.begin(), united.end());
 }
 
-/// A piece that lives all through the part, if the part has one floor.
+/// A piece that lives in all sections of the part, if these have one floor.
 std::optional<std::uint32_t> ExactSearch::level_span(Part part) const {
   if (part.last - part.first > 1 || problem_->has_fixed || problem_->has_alignment) return {};
   const SectionRange range = ranges_[part.first];
@@ -254,7 +254,7 @@ double ExactSearch::worth(std::uint32_t piece) const {
                        : rule_.piece == SearchRule::Piece::kLargestArea ? length * size
                                                                         : size;
   if (rule_.shuffle == 0) return worth;
-  constexpr double kNoise = 0.5 / 4294967296.0;  // up to a half more
+  constexpr double kNoise = 0.5 / 4294967296.0;  // raises a key by up to a half
   return worth * (1 + kNoise * static_cast<double>(spread(rule_.shuffle ^ spread(piece)) >> 32));
 }
 
@@ -273,7 +273,8 @@ void ExactSearch::gather_candidates(std::uint32_t section) {
             });
 }
 
-/// Whether all that can lie at the floor of the section can be placed there: nothing beside it waits lower.
+/// Whether every piece that can lie at the floor of the section may be placed now: no section in which it lives has a
+/// lower floor.
 bool ExactSearch::movable(std::uint32_t section) const {
   if (gapped_.empty()) return true;
   for (std::uint32_t k = 0; k < skyline_.waiting(section); ++k) {
@@ -287,8 +288,9 @@ bool ExactSearch::movable(std::uint32_t section) const {
   return true;
 }
 
-/// Pieces that can lie at the floor, and one more if some of it may be wasted; counts no further than `most`. In large
-/// problems a section is not counted anew as long as its floor is the same and it had more ways than that.
+/// Number of branches at the section: pieces that can lie at the floor, and one more if the floor may rise. Counts no
+/// further than `most`. In large problems, a section that had more branches than that is not counted anew while its
+/// floor stays.
 std::uint32_t ExactSearch::count_ways(std::uint32_t section, double most) const {
   std::uint32_t ways = skyline_.slack(section) > 0 ? 1 : 0;
   const std::uint32_t waiting = skyline_.waiting(section);

@@ -1,4 +1,4 @@
-// Is there a layout within a capacity? A complete search from the ground up.
+// Complete search for a layout within a capacity, from the ground up.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// Which section the search decides about next, and what it tries first there. All are complete; which is fast differs
-/// from instance to instance.
+/// The section that the search decides about next, and the pieces that it tries first there. The search is complete by
+/// each rule; the fastest rule differs from instance to instance.
 struct SearchRule {
   enum class Section : std::uint8_t {
     kFewest,    ///< with the fewest ways to go on, then the lowest
@@ -29,29 +29,30 @@ struct SearchRule {
   std::uint64_t shuffle = 0;  ///< 0: as said; others change what is tried first among pieces that differ little
 };
 
-/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another. So at the floor
-/// of a section that is as low as everything its pieces could rest on, one of the pieces that can lie there does, or
-/// the floor rises to the next level at which one of its pieces can rest: branches without duplicates, of which the
-/// last is rarely possible in sections without slack. States are cut off that exceed the capacity somewhere or that
-/// failed before, by whatever order of placements they were reached. What no longer shares a section is solved apart,
-/// and a piece that lives all through such a part with a level floor is placed at once: by exchange, some solution has
-/// it there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
+/// Depth-first. Every solution can be pushed down until each piece rests on the ground or on another piece. So take a
+/// section whose floor is as low as everything that its pieces could rest on. Either one of its pieces lies on this
+/// floor (a branch for each piece), or none does and the floor rises to the next level at which one of them can rest
+/// (the last branch, rarely possible in sections without slack). No two branches have a solution in common. The search
+/// cuts off states that exceed the capacity in some section, and states that failed before, whatever the order of
+/// placements that led to them. Parts of the problem that share no section any more are solved one by one. In a part
+/// with a level floor, a piece that lives in all of its sections is placed at once: by exchange, some solution has it
+/// there. Compare Moffitt, "MiniMalloc" (ASPLOS 2023): canonical order of offsets, section totals, decomposition.
 class ExactSearch {
  public:
   enum class Answer : std::uint8_t { kFound, kNone, kLimit };
 
   explicit ExactSearch(const PackingProblem& problem);
 
-  /// What was learnt is kept for later calls with the same capacity.
+  /// Failed states are kept for later calls with the same capacity.
   /// @param failures     ends the search: how many states may turn out to lead nowhere
   /// @param interrupted  asked now and then; true ends it, too
   Answer run(std::int64_t capacity, std::uint64_t failures, SearchRule rule, const std::function<bool()>& interrupted);
 
-  /// By piece, after kFound.
+  /// Offsets by piece, after kFound.
   std::vector<std::int64_t> offsets() const;
   std::uint64_t nodes() const { return nodes_; }
-  /// A measure of the time spent so far that does not depend on the machine: sections looked at, and some for each
-  /// node.
+  /// A measure of the time spent so far that does not depend on the machine: sections looked at, plus a constant for
+  /// each node.
   std::uint64_t work() const { return work_; }
 
  private:

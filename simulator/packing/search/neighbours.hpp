@@ -8,8 +8,9 @@
 
 namespace tidepool {
 
-/// A segment tree over the sections: a piece hangs at the O(log n) nodes that make up its ranges. The pieces that live
-/// in the first section of a range hang at that section or at a node above it; all others begin inside the range.
+/// A segment tree over the sections: a piece is listed at the O(log n) nodes that make up its ranges. The pieces that
+/// live in the first section of a range are listed at that section's leaf or at a node above it; the other neighbours
+/// begin inside the range.
 class Neighbours {
  public:
   explicit Neighbours(const PackingProblem& problem);

@@ -9,9 +9,10 @@
 
 namespace tidepool {
 
-/// Items of some bytes, scaled. In a layout in which every item rests on another or on the ground, offsets are sums of
-/// sizes above 0 or a fixed top, rounded up to alignments: a common divisor of all of those divides them too. An
-/// alignment that divides sizes and fixed offsets rounds nothing up, unless others do.
+/// The items that have bytes, in units. In a layout in which every item rests on another or on the ground, an offset is
+/// the sum of sizes above 0 or above a fixed top, rounded up to alignments. So offsets are multiples of the unit, the
+/// greatest common divisor of sizes, fixed offsets and of those alignments that do not divide all sizes and fixed
+/// offsets (the others round nothing up).
 struct PackingProblem {
   struct Piece {
     std::int64_t size = 0;
@@ -40,8 +41,8 @@ struct PackingProblem {
 
 PackingProblem reduce(const Instance& instance, const Sections& sections);
 
-/// The pieces chosen, with the sections that they leave: the numbers of those that are not part of another are kept in
-/// order, the others are dropped. `kind` is counted anew.
+/// A problem of the chosen pieces. Of the sections that they live in, those whose pieces are part of another section's
+/// are dropped, and the others keep their order. `kind` is counted anew.
 PackingProblem part_of(const PackingProblem& problem, std::span<const std::uint32_t> chosen);
 
 }  // namespace tidepool

@@ -11,11 +11,12 @@ namespace tidepool {
 /// The rules in the order in which they are tried.
 std::vector<SearchRule> search_rules();
 
-/// The same, those first that look at the sections with the least waste first.
+/// The same rules, but first those that begin with the sections of the least waste.
 std::vector<SearchRule> tight_rules_first();
 
-/// 1, 1, 2, 1, 1, 2, 4, ...: the lengths of runs that lose least where luck decides when one succeeds (Luby, Sinclair &
-/// Zuckerman, "Optimal Speedup of Las Vegas Algorithms", 1993).
+/// 1, 1, 2, 1, 1, 2, 4, ...: lengths of runs that are within a constant factor of the best choice, whatever the
+/// distribution of the length that succeeds (Luby, Sinclair & Zuckerman, "Optimal Speedup of Las Vegas Algorithms",
+/// 1993).
 /// @param turn  from 1
 std::uint64_t luby(std::uint64_t turn);
 

@@ -1,4 +1,4 @@
-// The state of a search that builds layouts from the ground up: what is placed, and how low the rest can still lie.
+// State of a search that builds layouts from the ground up: the pieces placed, and the lowest offsets of the others.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace tidepool {
 
-/// Every piece that is not placed has a least offset, `low`: above all that is placed where it lives, and above what
-/// was ruled out for it. Every section has a floor, the least `low` of the pieces that wait there; below it nothing
-/// will change any more. A section whose floor plus waiting sizes exceeds the capacity proves that the state leads
-/// nowhere.
+/// A piece that is not placed is *waiting*. Its least offset, `low`, is above all pieces that are placed in its
+/// sections and above the offsets that were ruled out for it. The floor of a section is the least `low` of the pieces
+/// that wait there; below it, the section will not change any more. If floor plus waiting sizes exceed the capacity in
+/// some section, no layout can come from the state.
 ///
-/// The floor of a section is certified by a witness, a waiting piece that can lie there, and looked for anew only when
-/// the witness cannot any longer (as clauses watch two literals in satisfiability solvers).
+/// Each floor has a witness, a waiting piece that can lie there. It is computed anew only when the witness can lie
+/// there no longer (as clauses watch two literals in satisfiability solvers).
 class Skyline {
  public:
   Skyline(const PackingProblem& problem, std::int64_t capacity);
 
   const PackingProblem& problem() const { return *problem_; }
   std::int64_t capacity() const { return capacity_; }
-  /// Everything as at the start. @return  whether a layout within `capacity` may exist
+  /// Goes back to the start. @return  false if it is proved that no layout within `capacity` exists
   bool reset(std::int64_t capacity);
 
   std::int64_t low(std::uint32_t piece) const { return low_[piece]; }
   bool placed(std::uint32_t piece) const { return placed_[piece] != 0; }
   std::int64_t floor(std::uint32_t section) const { return floor_[section]; }
-  /// What may be wasted in the section above its floor.
+  /// Units that may stay empty in the section above its floor.
   std::int64_t slack(std::uint32_t section) const { return capacity_ - floor_[section] - rest_[section]; }
   /// Number of pieces that wait in the section.
   std::uint32_t waiting(std::uint32_t section) const { return count_[section]; }
@@ -36,15 +36,16 @@ class Skyline {
   std::uint32_t waiter(std::uint32_t section, std::uint32_t k) const { return cells_[begin_[section] + k].piece; }
   /// Whether some waiting piece lives in the section and in the one before it.
   bool joined(std::uint32_t section) const { return joint_[section] > 0; }
-  /// Equal for equal states of the pieces whose first section it is; see state_key.
+  /// A hash of the states of the pieces whose first section this is; see state_key.
   std::uint64_t key_low(std::uint32_t section) const { return key_low_[section]; }
   std::uint64_t key_high(std::uint32_t section) const { return key_high_[section]; }
 
-  /// The piece lies at its `low`; what waits beside it goes above. Nothing that waits there may have a lower floor.
+  /// Places the piece at its `low`; the pieces that wait beside it then lie above. No section of the piece may have a
+  /// lower floor.
   void place(std::uint32_t piece);
-  /// The piece lies at `offset` or above. @return  its new low
+  /// Rules out offsets below `offset` for the piece. @return  its new low
   std::int64_t raise(std::uint32_t piece, std::int64_t offset);
-  /// Finds the floors again. @return  false if the capacity is exceeded, in `failed()`
+  /// Computes the floors again. @return  false if a section, `failed()`, exceeds the capacity
   bool settle(std::span<const SectionRange> sections);
   std::uint32_t failed() const { return failed_; }
 
