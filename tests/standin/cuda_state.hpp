@@ -1,9 +1,11 @@
 // State of the stand-in for libcuda.so.1 (standin.hpp), its callbacks, and the records that it hands to CUPTI's stand-in.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <ctime>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin/handles.hpp"
 #include "tests/standin/standin.hpp"
 
 struct CUctx_st {};
 struct CUstream_st {
   std::uint32_t id;
   bool capturing;
+  std::atomic<std::uint64_t> busy_until{0};  ///< ns
 };
 struct CUevent_st {
   std::uint32_t id;
@@ -45,13 +49,15 @@ inline constexpr std::uint32_t kContext = 1, kDefaultStream = 7;
 inline const Tool* tool = nullptr;
 inline std::mutex mutex;
 inline CUctx_st context;
-inline CUstream_st default_stream{kDefaultStream, false};
+inline CUstream_st default_stream{kDefaultStream, false, {}};
+inline CUstream_st* const known_default_stream = Handles<CUstream_st>::add(&default_stream);
 inline std::map<CUdeviceptr, std::size_t> memory;
-inline std::map<CUmemGenericAllocationHandle, std::size_t> physical;
-inline CUgraph capture;             // of the one stream that may capture
-inline CUgraphExec destroyed_exec;  // whose address the next one gets
+inline CUgraph capture;  // of the one stream that may capture
+inline std::atomic<bool> stream_is_capturing{false};
+inline CUgraphExec destroyed_exec;    // whose address the next one gets
+inline CUfunction unloaded_function;  // the same
 inline std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
-inline std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0};
+inline std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0}, work_ends{0};
 inline thread_local std::uint32_t current = 0;
 inline thread_local unsigned delay_ms = 0;
 
@@ -60,22 +66,6 @@ struct RuntimeCall {
   std::uint64_t storage;
 };
 inline thread_local std::vector<RuntimeCall> runtime_calls;  // that the thread is in
-
-/// Handles live as long as the process; nothing tells when the last use of one was.
-template <class Handle>
-Handle* kept(Handle* handle) {
-  static auto& all = *new std::vector<Handle*>;
-  static std::mutex guard;
-  const std::lock_guard lock{guard};
-  all.push_back(handle);
-  return handle;
-}
-
-inline std::uint64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 inline CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
 inline std::uint32_t correlation() {
@@ -120,7 +110,7 @@ CUresult call(const char* name, Params params, Body body) {
   tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_ENTER, name, &params, &result, &storage, id);
   current = id;
   if (delay_ms != 0) std::this_thread::sleep_for(std::chrono::milliseconds{std::exchange(delay_ms, 0U)});
-  result = body();
+  result = checked(body);
   tell(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_API_EXIT, name, &params, &result, &storage, id);
   return result;
 }
@@ -145,9 +135,29 @@ inline void node_event(CUpti_CallbackId id, CUgraphNode node, CUgraphNode origin
 
 inline CUgraphNode add_node(CUgraph graph, CUfunction function) {
   graph->nodes.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{++nodes, function}));
-  CUgraphNode node = graph->nodes.back().get();
+  CUgraphNode node = Handles<CUgraphNode_st>::add(graph->nodes.back().get());
   node_event(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node, nullptr, nullptr);
   return node;
+}
+
+/// Begin and end, in ns, of work that a stream is given now: behind what it was given before.
+inline std::pair<std::uint64_t, std::uint64_t> times_of(CUstream stream, std::uint64_t duration) {
+  std::atomic<std::uint64_t>& busy = stream_of(stream).busy_until;
+  std::uint64_t before = busy, begin = 0;
+  do begin = std::max(before, now());
+  while (!busy.compare_exchange_weak(before, begin + duration));
+  std::uint64_t latest = work_ends;
+  while (latest < begin + duration && !work_ends.compare_exchange_weak(latest, begin + duration)) continue;
+  return {begin, begin + duration};
+}
+
+/// Whether memory of the device that is allocated has all these bytes.
+inline bool is_allocated(CUdeviceptr address, std::size_t bytes) {
+  const std::lock_guard lock{mutex};
+  const auto behind = memory.upper_bound(address);
+  if (behind == memory.begin()) return false;
+  const auto& [begin, size] = *std::prev(behind);
+  return address - begin <= size && bytes <= size - (address - begin);
 }
 
 /// Addresses are given out first-fit, so that they come again as a real allocator's do.
@@ -184,12 +194,13 @@ inline void emit_memory(CUpti_ActivityMemoryOperationType operation, CUdeviceptr
 }
 
 inline void emit_kernel(CUfunction function, CUstream stream, std::uint64_t node, unsigned grid) {
-  static const unsigned zero = fault_every("zero");
+  static const unsigned zero = fault_every("zero"), slow_ms = fault_every("slow");
   CUpti_ActivityKernel9 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   const bool lost = zero != 0 && ++kernels % zero == 0;
-  record.start = lost ? 0 : now();
-  record.end = lost ? 0 : now() + 1000;
+  const auto [begin, end] = times_of(stream, slow_ms == 0 ? 1000 : std::uint64_t{1'000'000} * slow_ms);
+  record.start = lost ? 0 : begin;
+  record.end = lost ? 0 : end;
   record.contextId = kContext;
   record.streamId = stream_of(stream).id;
   record.gridX = static_cast<std::int32_t>(grid);
@@ -201,6 +212,7 @@ inline void emit_kernel(CUfunction function, CUstream stream, std::uint64_t node
 }
 
 inline CUresult launch(CUfunction function, CUstream stream, unsigned grid) {
+  if (const CUresult result = ready(function, &stream_of(stream)); result != CUDA_SUCCESS) return result;
   const std::lock_guard lock{mutex};
   if (stream_of(stream).capturing)
     add_node(capture, function);
@@ -215,15 +227,21 @@ Record transfer(CUpti_ActivityKind kind, std::size_t bytes, CUstream stream) {
   Record record{};
   record.kind = kind;
   record.bytes = bytes;
-  record.start = now();
-  record.end = now() + 500;
+  const auto [begin, end] = times_of(stream, 500);
+  record.start = begin;
+  record.end = end;
   record.contextId = kContext;
   record.streamId = stream_of(stream).id;
   record.correlationId = correlation();
   return record;
 }
 
-inline CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKind kind) {
+/// @param spans  of device memory that it reads and writes, of this many bytes each
+inline CUresult copy(std::initializer_list<CUdeviceptr> spans, std::size_t bytes, CUstream stream,
+                     CUpti_ActivityMemcpyKind kind) {
+  if (const CUresult result = ready(&stream_of(stream)); result != CUDA_SUCCESS) return result;
+  for (const CUdeviceptr address : spans)
+    if (!is_allocated(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   auto record = transfer<CUpti_ActivityMemcpy5>(CUPTI_ACTIVITY_KIND_MEMCPY, bytes, stream);
   record.copyKind = static_cast<std::uint8_t>(kind);
   emit(record);
@@ -231,6 +249,7 @@ inline CUresult copy(std::size_t bytes, CUstream stream, CUpti_ActivityMemcpyKin
 }
 
 inline CUresult release(CUdeviceptr address, CUstream stream) {
+  if (const CUresult result = ready(&stream_of(stream)); result != CUDA_SUCCESS) return result;
   const std::lock_guard lock{mutex};
   const auto found = memory.find(address);
   if (found == memory.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -240,6 +259,9 @@ inline CUresult release(CUdeviceptr address, CUstream stream) {
 }
 
 inline CUresult obtain(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+  if (const CUresult result = ready(&stream_of(stream)); result != CUDA_SUCCESS) return result;
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (stream_is_capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   const std::lock_guard lock{mutex};
   *address = place(bytes);
   emit_memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, *address, bytes, stream);

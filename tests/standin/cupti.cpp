@@ -2,8 +2,10 @@
 // CUPTI.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,32 +18,22 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin/activity_buffers.hpp"
 #include "tests/standin/standin.hpp"
 
 struct CUpti_Subscriber_st {};
 
+using namespace standin;
+
 namespace {
 
-std::mutex mutex;
 CUpti_Subscriber_st the_subscriber;
 std::atomic<CUpti_CallbackFunc> callback{nullptr};
 void* user_data = nullptr;
 std::set<std::pair<int, CUpti_CallbackId>> enabled_callbacks;
 std::set<int> enabled_kinds;
-CUpti_BuffersCallbackRequestFunc request = nullptr;
-CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
-
-/// Each thread fills a buffer of its own.
-struct Buffer {
-  std::uint8_t* bytes = nullptr;
-  std::size_t capacity = 0, used = 0;
-};
-std::map<std::thread::id, Buffer>& buffers() {
-  static auto& all = *new std::map<std::thread::id, Buffer>;
-  return all;
-}
 
 /// Threads in calls with callbacks, how deep, and since when.
 struct Inside {
@@ -73,50 +65,8 @@ CUpti_CallbackId number_of(const char* const (&names)[N], const char* name) {
   return 0;
 }
 
-std::size_t size_of(CUpti_ActivityKind kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return sizeof(CUpti_ActivityKernel9);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return sizeof(CUpti_ActivityMemcpy5);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-      return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-      return sizeof(standin::MemoryRecord);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return sizeof(standin::SynchronizationRecord);
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return sizeof(standin::EventRecord);
-    case CUPTI_ACTIVITY_KIND_DEVICE:
-      return sizeof(CUpti_ActivityDevice5);
-    case CUPTI_ACTIVITY_KIND_CONTEXT:
-      return sizeof(CUpti_ActivityContext2);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD:
-      return sizeof(CUpti_ActivityOverhead3);
-    default:
-      return 0;
-  }
-}
-
-/// Hands a buffer out; with the mutex held, which is let go meanwhile as the real one does.
-void hand_out(std::unique_lock<std::mutex>& lock, Buffer& buffer) {
-  if (buffer.bytes == nullptr || buffer.used == 0) return;
-  const Buffer full = std::exchange(buffer, {});
-  lock.unlock();
-  complete(nullptr, 0, full.bytes, full.capacity, full.used);
-  lock.lock();
-}
-
-/// Hands out all buffers, that of the thread with the largest id first.
-void hand_out_all() {
-  std::unique_lock lock{mutex};
-  std::vector<std::thread::id> threads;
-  for (const auto& [thread, buffer] : buffers()) threads.push_back(thread);
-  for (auto thread = threads.rbegin(); thread != threads.rend(); ++thread) hand_out(lock, buffers()[*thread]);
-}
-
 bool is_enabled(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  const std::lock_guard lock{mutex};
+  const std::lock_guard lock{activity_mutex};
   return enabled_callbacks.count({domain, id}) != 0;
 }
 
@@ -127,12 +77,12 @@ void on_call(CUpti_CallbackDomain domain, const char* name, CUpti_CallbackData* 
   if (function == nullptr || !is_enabled(domain, id)) return;
   const auto self = std::this_thread::get_id();
   if (data->callbackSite == CUPTI_API_ENTER) {
-    const std::lock_guard lock{mutex};
+    const std::lock_guard lock{activity_mutex};
     if (inside()[self].depth++ == 0) inside()[self].since = std::chrono::steady_clock::now();
   }
   function(user_data, domain, id, data);
   if (data->callbackSite == CUPTI_API_EXIT) {
-    const std::lock_guard lock{mutex};
+    const std::lock_guard lock{activity_mutex};
     if (inside()[self].depth > 0) --inside()[self].depth;
   }
 }
@@ -147,33 +97,37 @@ void on_record(const void* record, std::size_t bytes) {
   static const unsigned drop = standin::fault_every("drop");
   CUpti_Activity activity;
   std::memcpy(&activity, record, sizeof activity);
-  std::unique_lock lock{mutex};
-  if (enabled_kinds.count(activity.kind) == 0 || request == nullptr) return;
+  std::unique_lock lock{activity_mutex};
+  if (enabled_kinds.count(activity.kind) == 0 || !has_buffer_callbacks()) return;
   if (drop != 0 && ++records % drop == 0) {
     ++dropped;
     return;
   }
-  Buffer& buffer = buffers()[std::this_thread::get_id()];
-  if (buffer.bytes != nullptr && buffer.used + bytes > buffer.capacity) hand_out(lock, buffer);
-  if (buffer.bytes == nullptr) {
-    std::size_t most = 0;
-    request(&buffer.bytes, &buffer.capacity, &most);
-    buffer.used = 0;
-    if (buffer.bytes == nullptr) {
-      ++dropped;
-      return;
-    }
-  }
-  std::memcpy(buffer.bytes + buffer.used, record, bytes);
-  buffer.used += bytes;
+  if (!add_to_buffer(activity.kind, record, bytes, lock)) ++dropped;
 }
 
-/// The number of bytes of an attribute's value.
+/// The number of bytes of an attribute's value; 0: there is no such attribute.
 std::size_t size_of(CUpti_ActivityAttribute attribute) {
-  return attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER ||
-                 attribute == CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED
-             ? sizeof(std::uint8_t)
-             : sizeof(std::size_t);
+  switch (attribute) {
+    case CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER:
+    case CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED:
+    case CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER:
+      return sizeof(std::uint8_t);
+    default:
+      return static_cast<unsigned>(attribute) < CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER ||
+                     attribute == CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE ||
+                     attribute == CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE
+                 ? sizeof(std::size_t)
+                 : 0;
+  }
+}
+
+/// How an attribute is refused.
+CUptiResult refusal(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value, bool larger) {
+  if (size == nullptr || value == nullptr || size_of(attribute) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  return *size == size_of(attribute) || (larger && *size > size_of(attribute))
+             ? CUPTI_SUCCESS
+             : CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
 }
 
 constexpr standin::Tool kTool{&on_call, &on_resource, &on_record};
@@ -184,8 +138,7 @@ extern "C" {
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   if (too_early()) return CUPTI_ERROR_UNKNOWN;
-  const char* const wanted = getenv("STANDIN_CUPTI_VERSION");
-  *version = wanted == nullptr ? 26 : static_cast<std::uint32_t>(std::atoi(wanted));
+  *version = cupti_version();
   return CUPTI_SUCCESS;
 }
 
@@ -221,7 +174,7 @@ CUptiResult subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   if (const CUptiResult result = refused("cuptiUnsubscribe"); result != CUPTI_SUCCESS) return result;
   callback = nullptr;
-  const std::lock_guard lock{mutex};
+  const std::lock_guard lock{activity_mutex};
   enabled_callbacks.clear();
   return CUPTI_SUCCESS;
 }
@@ -230,7 +183,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;
   {
-    const std::lock_guard lock{mutex};
+    const std::lock_guard lock{activity_mutex};
     const auto now = std::chrono::steady_clock::now();
     for (const auto& [thread, calls] : inside()) {
       const bool own = thread == std::this_thread::get_id();
@@ -250,7 +203,7 @@ CUptiResult cuptiFinalize() {
 CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
   if (const CUptiResult result = refused("cuptiEnableCallback"); result != CUPTI_SUCCESS) return result;
-  const std::lock_guard lock{mutex};
+  const std::lock_guard lock{activity_mutex};
   if (enable != 0)
     enabled_callbacks.insert({domain, id});
   else
@@ -274,27 +227,22 @@ CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
 
 CUptiResult cuptiGetTimestamp(std::uint64_t* time) {
   if (const CUptiResult result = refused("cuptiGetTimestamp"); result != CUPTI_SUCCESS) return result;
-  timespec read{};
-  clock_gettime(CLOCK_REALTIME, &read);
-  *time = static_cast<std::uint64_t>(read.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(read.tv_nsec);
+  *time = now();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream stream, std::uint8_t, std::uint32_t* id) {
-  std::memcpy(id, reinterpret_cast<const void*>(stream), sizeof *id);  // the first member
-  return CUPTI_SUCCESS;
+  return standin_stream_id(stream, id) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_STREAM;
 }
 
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* id) {
-  *id = standin_graph_node_id(node);
-  return CUPTI_SUCCESS;
+  return standin_graph_node_id(node, id) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed) {
   if (const CUptiResult result = refused("cuptiActivityRegisterCallbacks"); result != CUPTI_SUCCESS) return result;
-  request = requested;
-  complete = completed;
+  set_buffer_callbacks(requested, completed);
   return CUPTI_SUCCESS;
 }
 
@@ -302,7 +250,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   if (const CUptiResult result = refused("cuptiActivityEnable"); result != CUPTI_SUCCESS) return result;
   if (!standin::fault("privileges").empty()) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   {
-    const std::lock_guard lock{mutex};
+    const std::lock_guard lock{activity_mutex};
     enabled_kinds.insert(kind);
   }
   if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
@@ -318,14 +266,14 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   if (const CUptiResult result = refused("cuptiActivityDisable"); result != CUPTI_SUCCESS) return result;
-  const std::lock_guard lock{mutex};
+  const std::lock_guard lock{activity_mutex};
   enabled_kinds.erase(kind);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* bytes, std::size_t valid, CUpti_Activity** record) {
   std::uint8_t* next = bytes;
-  if (*record != nullptr) next = reinterpret_cast<std::uint8_t*>(*record) + size_of((*record)->kind);
+  if (*record != nullptr) next = reinterpret_cast<std::uint8_t*>(*record) + record_size((*record)->kind);
   if (next >= bytes + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
@@ -333,13 +281,14 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* bytes, std::size_t valid, C
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* count) {
   if (const CUptiResult result = refused("cuptiActivityGetNumDroppedRecords"); result != CUPTI_SUCCESS) return result;
-  const std::lock_guard lock{mutex};
+  const std::lock_guard lock{activity_mutex};
   *count = dropped;
   dropped = 0;
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+/// Records of work that has not ended stay, unless that is forced; then they have no times.
+CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   if (const CUptiResult result = refused("cuptiActivityFlushAll"); result != CUPTI_SUCCESS) return result;
   if (!standin::fault("hang-flush").empty()) pause();
   CUpti_ActivityOverhead3 overhead{};
@@ -351,7 +300,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   cuptiGetTimestamp(&overhead.start);
   overhead.end = overhead.start + 1000;
   on_record(&overhead, sizeof overhead);
-  hand_out_all();
+  hand_out_all((flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -361,7 +310,7 @@ CUptiResult cuptiActivityFlushPeriod(std::uint32_t milliseconds) {
     std::thread{[milliseconds] {
       while (true) {
         std::this_thread::sleep_for(std::chrono::milliseconds{milliseconds});
-        hand_out_all();
+        hand_out_all(false);
       }
     }}.detach();
   });
@@ -369,14 +318,13 @@ CUptiResult cuptiActivityFlushPeriod(std::uint32_t milliseconds) {
 }
 
 CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) {
-  if (size == nullptr || value == nullptr || *size != size_of(attribute))
-    return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
-  return CUPTI_SUCCESS;
+  if (const CUptiResult result = refused("cuptiActivitySetAttribute"); result != CUPTI_SUCCESS) return result;
+  return refusal(attribute, size, value, false);
 }
 CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) {
-  if (size == nullptr || value == nullptr || *size < size_of(attribute))
-    return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
-  std::memset(value, 1, size_of(attribute));
+  if (const CUptiResult result = refused("cuptiActivityGetAttribute"); result != CUPTI_SUCCESS) return result;
+  if (const CUptiResult result = refusal(attribute, size, value, true); result != CUPTI_SUCCESS) return result;
+  std::memset(value, 1, *size = size_of(attribute));
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableAllSyncRecords(std::uint8_t) { return CUPTI_SUCCESS; }

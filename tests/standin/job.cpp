@@ -2,7 +2,7 @@
 //
 //   function add _Z3addPKfPfi 8@0 8@8 4@16     a kernel and its parameters, size@offset
 //   alloc a 4096 | free a | alloc-async a 4096 s1 | free-async a s1 | map v 4096 | unmap v | hidden a 4096
-//   stream s1 | event e | record e s1 | wait e s1
+//   stream s1 | event e | record e s1 | wait e s1 | destroy-stream s1 | destroy-event e | unload add | synchronize
 //   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
 //   launch-packed add ... | launch-ex add ... | runtime-launch add ... | nested-launch add ...
 //   delay 50                                   ms that the thread's next call takes
@@ -12,6 +12,9 @@
 //   add-node n g add a b 7 | set-node x n add a b 7
 //   push NAME | pop | mark NAME                NVTX
 //   hook-iteration | hook-end                  as PyTorch's hook says them to the recorder
+//   attribute 5 8                              of CUPTI's activities, set with a value of so many bytes
+//   refused 400 record e s1                    the line, and what the driver (or CUPTI) must answer to it
+//   no-context | context                       the thread gives its context up, and has it again
 //   repeat 3 ... again | threads 4 ... join    blocks; not nested
 //   fork SCRIPT | exec SCRIPT | await FILE | raise 10 | _exit 3 | exit 3 | hang
 #include <dlfcn.h>
@@ -19,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +32,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/standin/standin.hpp"
@@ -52,13 +57,15 @@ std::map<std::string, CUgraphExec> execs;
 std::map<std::string, CUgraphNode> nodes;
 std::map<std::string, CUtensorMap> maps;
 
+thread_local int expected = CUDA_SUCCESS;
+
 [[noreturn]] void fail(const std::string& what) {
   std::cerr << "job: " << what << "\n";
   std::_Exit(99);
 }
 
 void require(CUresult result, const std::string& line) {
-  if (result != CUDA_SUCCESS) fail(line + ": error " + std::to_string(result));
+  if (result != std::exchange(expected, CUDA_SUCCESS)) fail(line + ": error " + std::to_string(result));
 }
 
 std::uint64_t word_of(const std::string& text) {
@@ -143,12 +150,23 @@ CUDA_KERNEL_NODE_PARAMS node_parameters(const Kernel& kernel, Arguments& argumen
   return parameters;
 }
 
+CUresult use_context() {
+  CUcontext context = nullptr;
+  const CUresult result = cuDevicePrimaryCtxRetain(&context, 0);
+  return result == CUDA_SUCCESS ? cuCtxSetCurrent(context) : result;
+}
+
 CUresult graphs_and_streams(const Words& words) {
   const std::string& verb = words[0];
   if (verb == "stream") return cuStreamCreate(&streams[words.at(1)], 0);
   if (verb == "event") return cuEventCreate(&events[words.at(1)], 0);
   if (verb == "record") return cuEventRecord(events.at(words.at(1)), streams.at(words.at(2)));
   if (verb == "wait") return cuStreamWaitEvent(streams.at(words.at(2)), events.at(words.at(1)), 0);
+  if (verb == "destroy-stream") return cuStreamDestroy_v2(streams.at(words.at(1)));
+  if (verb == "destroy-event") return cuEventDestroy_v2(events.at(words.at(1)));
+  if (verb == "synchronize") return cuCtxSynchronize();
+  if (verb == "no-context") return cuCtxSetCurrent(nullptr);
+  if (verb == "context") return use_context();
   if (verb == "capture") return cuStreamBeginCapture_v2(streams.at(words.at(1)), CU_STREAM_CAPTURE_MODE_GLOBAL);
   if (verb == "end-capture") return cuStreamEndCapture(streams.begin()->second, &graphs[words.at(1)]);
   if (verb == "instantiate") return cuGraphInstantiateWithFlags(&execs[words.at(1)], graphs.at(words.at(2)), 0);
@@ -194,6 +212,16 @@ CUresult allocations(const Words& words) {
   require(cuMemUnmap(address, std::stoull(words.at(2))), verb);
   require(cuMemRelease(handle), verb);
   return cuMemAddressFree(address, std::stoull(words.at(2)));
+}
+
+/// What CUPTI answers, as a number.
+CUresult set_attribute(int attribute, std::size_t bytes) {
+  void* const cupti = dlopen(std::getenv("TIDEPOOL_CUPTI"), RTLD_NOW | RTLD_NOLOAD);
+  void* const call = cupti == nullptr ? nullptr : dlsym(cupti, "cuptiActivitySetAttribute");
+  if (call == nullptr) fail("no CUPTI is loaded");
+  std::vector<unsigned char> value(std::max<std::size_t>(bytes, 1));
+  return static_cast<CUresult>(
+      reinterpret_cast<int (*)(int, std::size_t*, void*)>(call)(attribute, &bytes, value.data()));
 }
 
 [[noreturn]] void replace(const std::string& script) {
@@ -263,6 +291,10 @@ void run(const std::string& line) {
   Words words;
   for (std::string word; text >> word;) words.push_back(word);
   if (words.empty() || words[0][0] == '#' || processes(words)) return;
+  if (words[0] == "refused") {
+    expected = std::stoi(words.at(1));
+    words.erase(words.begin(), words.begin() + 2);
+  }
   const std::string& verb = words[0];
   if (verb == "function") {
     Kernel kernel;
@@ -273,6 +305,10 @@ void run(const std::string& line) {
     kernel.handle =
         standin_function(words.at(2).c_str(), kernel.offsets.data(), kernel.sizes.data(), kernel.sizes.size());
     kernels[words.at(1)] = kernel;
+  } else if (verb == "unload") {
+    standin_unload(kernels.at(words.at(1)).handle);
+  } else if (verb == "attribute") {
+    require(set_attribute(std::stoi(words.at(1)), std::stoull(words.at(2))), line);
   } else if (verb == "tensor-map") {
     require(encode(maps[words.at(1)], word_of(words.at(2))), line);
   } else if (verb == "copy") {
@@ -302,6 +338,7 @@ int main(int argc, char** argv) {
   std::ifstream script{argv[1]};
   if (!script) fail(std::string{argv[1]} + ": cannot be read");
   cuInit(0);
+  require(use_context(), "context");
   std::vector<std::string> lines;
   for (std::string line; std::getline(script, line);) lines.push_back(line);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -314,6 +351,7 @@ int main(int argc, char** argv) {
     const std::size_t first = i + 1;
     while (lines.at(i) != (repeat ? "again" : "join")) ++i;
     const auto block = [&] {
+      require(use_context(), "context");
       for (std::size_t k = first; k < i; ++k) run(lines[k]);
     };
     std::vector<std::thread> threads;

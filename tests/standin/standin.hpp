@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -68,6 +69,13 @@ struct EventRecord {
   std::uint64_t device_time, sync_id;
 };
 
+/// Time of the device and of CUPTI's clock, in ns since 1970.
+inline std::uint64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 /// The value of a fault in STANDIN_FAULTS ("drop=3,duplicate,subscriber=Kineto"): its text, "1" if it has none, "" if
 /// it is not asked for.
 inline std::string fault(std::string_view name) {
@@ -102,5 +110,9 @@ CUdeviceptr standin_hidden_alloc(std::size_t bytes);
 void standin_runtime(const char* name, bool enter);
 /// The next call of the driver by this thread takes so long.
 void standin_delay(unsigned milliseconds);
-std::uint64_t standin_graph_node_id(CUgraphNode node);
+/// A function of a module that is unloaded. The next function gets its handle.
+void standin_unload(CUfunction function);
+/// @return  whether there is such a stream or node
+bool standin_stream_id(CUstream stream, std::uint32_t* id);
+bool standin_graph_node_id(CUgraphNode node, std::uint64_t* id);
 }

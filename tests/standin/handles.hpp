@@ -1,0 +1,69 @@
+// Registry of the handles of the stand-in for libcuda.so.1, and what a call of the driver needs before it does anything.
+#pragma once
+
+#include <cuda.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+namespace standin {
+
+/// Handles of one type that somebody may use. What they point to lives as long as the process, so that a handle that
+/// was given back is never one of something new.
+template <class Handle>
+class Handles {
+ public:
+  static Handle* add(Handle* handle) {
+    const std::lock_guard lock{mutex()};
+    all().insert(handle);
+    return handle;
+  }
+  /// @return  whether somebody could use it
+  static bool remove(Handle* handle) {
+    const std::lock_guard lock{mutex()};
+    return all().erase(handle) == 1;
+  }
+  static bool know(Handle* handle) {
+    const std::lock_guard lock{mutex()};
+    return all().count(handle) == 1;
+  }
+
+ private:
+  // Never destroyed: the job may call the driver from its destructors.
+  static std::set<Handle*>& all() {
+    static auto& handles = *new std::set<Handle*>;
+    return handles;
+  }
+  static std::mutex& mutex() {
+    static auto& only = *new std::mutex;
+    return only;
+  }
+};
+
+inline std::atomic<pid_t> initialized{0};  // the process that called cuInit; none of its children may use the device
+inline thread_local CUcontext current_context = nullptr;
+inline std::atomic<unsigned> retained{0};
+
+/// Success if this thread may call the driver.
+inline CUresult ready() {
+  if (initialized != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+  return current_context == nullptr || retained == 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+/// The same, and these handles are of their types and have not been given back. No stream is the default one.
+template <class... Each>
+CUresult ready(Each*... handles) {
+  if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
+  return (Handles<Each>::know(handles) && ...) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/// What the body answers, if this thread may make the call with these handles.
+template <class Body, class... Each>
+CUresult checked(Body body, Each*... handles) {
+  const CUresult result = ready(handles...);
+  return result == CUDA_SUCCESS ? body() : result;
+}
+
+}  // namespace standin
