@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "simulator/machine/machine_file.hpp"
 #include "simulator/plan_file.hpp"
 #include "simulator/run.hpp"
 #include "simulator/sweep/database.hpp"
@@ -242,7 +243,7 @@ namespace {
 /// `validate --json` of a plan of the policy, on a device with 1.5 us before each kernel, where the host takes 2.5 us
 /// for a command, and a graph 2 ms to be uploaded.
 nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::string>& policy, bool graph,
-                                   const std::string& more = "") {
+                                   const std::string& more = "", const std::vector<std::string>& options = {}) {
   const ScratchFolder folder;
   const std::string path = folder.file("ops.jsonl"), plan = folder.file("ops.plan");
   write_file(path, to_jsonl(trace));
@@ -254,6 +255,7 @@ nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::st
   const WithStandIn device{"seed=3,gap=1500,submit=2500,upload=2000000" + more};
   std::vector<std::string> validate{"validate", plan, "--trace", path, "--backend", "cuda", "--json"};
   if (graph) validate.push_back("--graph");
+  validate.insert(validate.end(), options.begin(), options.end());
   const ProgramResult result = run_program(validate);
   INFO(result.out << result.err);
   REQUIRE(result.code == 0);
@@ -327,6 +329,51 @@ TEST_CASE("gaps before kernels that wait for copies do not add up, if the copies
     CHECK(json["predicted_stall_ns"] == 0);
     CHECK(std::abs(json["error"].get<double>()) < 0.002);
   }
+}
+
+namespace {
+
+/// Eight buffers of 1 MiB that are written by 200 us each and read again in this order. Where half of them fit, copies
+/// move data beside the kernels nearly all the time.
+Trace large_buffers() {
+  TraceBuilder build;
+  std::vector<BufferId> buffers;
+  for (int i = 0; i < 8; ++i) {
+    buffers.push_back(build.alloc({.size = 1_MiB}));
+    build.run({.duration = 200_us}, {{buffers.back(), Access::kWrite}});
+  }
+  for (const BufferId buffer : buffers) {
+    build.run({.duration = 200_us}, {{buffer, Access::kRead}});
+    build.free(buffer);
+  }
+  return build.finish();
+}
+
+}  // namespace
+
+TEST_CASE("what a device is predicted to take has no slow-down by copies and no pinning") {
+  const ScratchFolder folder;
+  Machine machine;
+  machine.name = "slow", machine.source = "a test";
+  machine.h2d.slowdown_ppm = machine.d2h.slowdown_ppm = 500'000;
+  machine.host.pin_latency = 50_us;
+  machine.host.pin_rate = BytesPerSecond{1'000'000'000};
+  write_file(folder.file("slow.json"), machine_file(machine));
+  const auto json = validated_with_gaps(
+      large_buffers(), {"--policy", "autoswap", "--capacity", "0.6x", "--machine", folder.file("slow.json")}, true);
+  CHECK(json["copy_error"].is_number());
+  CHECK(json["predicted_ns"].get<std::int64_t>() - json["predicted_stall_ns"].get<std::int64_t>() == 16 * 200'000);
+  CHECK(std::abs(json["error"].get<double>()) < 0.01);
+}
+
+TEST_CASE("the runs of a plan on a device allocate its memory once") {
+  // Two large allocations are possible: the arena and the pinned memory, for the run that compares bytes and the five
+  // that measure time.
+  const auto json = validated_with_gaps(large_buffers(), {"--policy", "autoswap", "--capacity", "0.6x"}, false,
+                                        ",large=2", {"--repeat", "5"});
+  CHECK(json["outcome"] == "ok");
+  CHECK(json["copy_error"].is_number());
+  CHECK(json["repeats"] == 5);
 }
 
 TEST_CASE("validate says what a device lacks and what it found wrong there") {

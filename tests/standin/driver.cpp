@@ -11,6 +11,7 @@
 //   lose     the n-th wait for an event does nothing, from 1
 //   hang     nothing of the n-th stream ever goes on, from 1
 //   die      the n-th command given fails, and all that follow, from 1
+//   large    how many allocations of 1 MiB or more are possible, of the device and pinned together
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
 //   gap      ns before each kernel; tick: ns between two values of the global timer
@@ -94,7 +95,8 @@ Status cuInit(unsigned flags) {
       {"seed", &Settings::seed},       {"memory", &Settings::memory}, {"pinned", &Settings::pinned},
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
       {"die", &Settings::die},         {"maps", &Settings::maps},     {"submit", &Settings::submit},
-      {"upload", &Settings::upload},   {"gap", &Settings::gap},       {"tick", &Settings::tick}};
+      {"upload", &Settings::upload},   {"gap", &Settings::gap},       {"tick", &Settings::tick},
+      {"large", &Settings::large}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));

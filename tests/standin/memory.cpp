@@ -56,6 +56,12 @@ bool within(const Ranges& ranges, std::uint64_t address, std::uint64_t size) {
   return address - first <= length && size <= length - (address - first);
 }
 
+/// Counts large allocations.
+bool may_be_large(std::size_t size) {
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  return size < kLarge || world().settings.large-- > 0;
+}
+
 }  // namespace
 
 DeviceAccess::DeviceAccess() {
@@ -82,7 +88,7 @@ Status cuMemAlloc_v2(Address* address, std::size_t size) {
   if (const Status status = ready(); status != kSuccess) return status;
   Space& s = space();
   if (size == 0) return kInvalid;
-  if (s.used + size > world().settings.memory) return kErrorOutOfMemory;
+  if (s.used + size > world().settings.memory || !may_be_large(size)) return kErrorOutOfMemory;
   std::uint64_t at = s.base;  // first fit, with a gap behind each allocation
   for (const auto& [first, length] : s.device) {
     if (first - at >= size + kAlignment) break;
@@ -124,7 +130,7 @@ Status cuMemHostAlloc(void** memory, std::size_t size, unsigned) {
   if (const Status status = ready(); status != kSuccess) return status;
   Space& s = space();
   if (size == 0) return kInvalid;
-  if (s.used_pinned + size > world().settings.pinned) return kErrorOutOfMemory;
+  if (s.used_pinned + size > world().settings.pinned || !may_be_large(size)) return kErrorOutOfMemory;
   *memory = std::calloc(size, 1);
   if (*memory == nullptr) return kErrorOutOfMemory;
   s.used_pinned += size;

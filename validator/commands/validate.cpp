@@ -50,15 +50,9 @@ ValidationOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-/// Predicts the plan on another machine. On a device, all host memory is pinned before the clock starts, and the
-/// kernels that stand for ops read no memory, so copies do not slow them.
-void predict_on(const std::string& machine, bool device, const Trace& trace, PlanFile& file) {
-  Machine& on = file.spec.machine;
-  on = find_machine(machine);
-  if (device) {
-    on.host.pin_latency = {}, on.host.pin_rate = {};
-    on.h2d.slowdown_ppm = on.d2h.slowdown_ppm = 0;
-  }
+/// Predicts the plan on another machine.
+void predict_on(const std::string& machine, const Trace& trace, PlanFile& file) {
+  file.spec.machine = find_machine(machine);
   try {
     file.predicted = replay(trace, file.spec, file.plan);
   } catch (const PlanError& error) {
@@ -214,7 +208,7 @@ int run(const Arguments& arguments) {
   const Validator validator{options};
   const Trace trace = load_trace(arguments.trace);
   PlanFile file = read_plan(arguments.plan, &trace);
-  if (!arguments.machine.empty()) predict_on(arguments.machine, options.backend == "cuda", trace, file);
+  if (!arguments.machine.empty()) predict_on(arguments.machine, trace, file);
   std::optional<Database> results;
   if (!arguments.results.empty()) results.emplace(arguments.results, Database::Open::kExisting);
   const Validation result = validator.validate(trace, file);
