@@ -86,6 +86,21 @@ TEST_CASE("a call goes on after a step that fails, and packs the files of every 
   CHECK(results_in(folder.file("results")).size() == 2);
 }
 
+TEST_CASE("captures of a call have tensors and raw files, and its live plan is for operators") {
+  const ScratchFolder folder;
+  write_program(folder,
+                "echo \"$@\"\ncase $1 in record) mkdir -p work/live-kernels.raw; touch work/live-kernels.raw/x;; "
+                "import) touch work/live.tide;; esac\n");
+  CHECK(gpu_day(folder, "d results --program ./program --python true --plans . --work work").code == 1);
+  const std::string live = content_of(folder.file("work/live-plan.log"));
+  CHECK_THAT(live, ContainsSubstring("record --torch --kernels --keep-raw --skip 3 --iterations 1 "));
+  CHECK_THAT(live, ContainsSubstring("import ") && ContainsSubstring("/live.raw --format raw-operators "));
+  CHECK_THAT(live, ContainsSubstring("/live.tide --first --policy tide --capacity 0.6x "));
+  CHECK(gpu_day(folder, "b results --program ./program --python true --work work --models gpt2").code == 0);
+  CHECK_THAT(content_of(folder.file("work/capture-gpt2.log")),
+             ContainsSubstring("record --torch --kernels --keep-raw --skip 3 --iterations 3 "));
+}
+
 TEST_CASE("a call ends before its time is up, and names the steps that it left out") {
   const ScratchFolder folder;
   write_file(folder.file("01-vgg16-tide-0.6x.plan.gz"), "");
@@ -124,16 +139,23 @@ TEST_CASE("at whatever moment a call is killed, its results are a whole set, wit
                 "*) sleep 0.1; echo \"{}\";; esac\n");
   for (const std::string number : {"01", "02", "03", "04"})
     write_file(folder.file(number + "-vgg16-tide-0.6x.plan.gz"), "");
-  for (const int wait_ms : {700, 1300, 1900, 2500, 3100}) {
+  // Each piece takes a while to be moved, so that some of the calls are killed between two pieces.
+  fs::create_directories(folder.file("slow"));
+  write_file(folder.file("slow/mv"), "#!/bin/sh\nsleep 0.15\nexec /bin/mv \"$@\"\n");
+  REQUIRE(std::system(("chmod +x '" + folder.file("slow/mv") + "'").c_str()) == 0);
+  int killed = 0;
+  for (const int wait_ms : {900, 1300, 1700, 2100, 2500, 2900, 3300}) {
     for (const std::string name : {"results", "work", "unpacked"}) fs::remove_all(folder.file(name));
     fs::create_directories(folder.file("work"));
-    const std::string script = "'" TIDEPOOL_SOURCE_DIR
-                               "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work "
-                               "work --most 60";
-    const std::string line = fmt::format(
-        "cd '{}' && {{ setsid {} >out 2>&1 & pid=$!; sleep {}; kill -KILL -$pid 2>/dev/null; wait; true; }}",
-        folder.file(""), script, wait_ms / 1000.0);
-    REQUIRE(std::system(("bash -c \"" + line + "\"").c_str()) == 0);
+    const std::string call = "'" TIDEPOOL_SOURCE_DIR
+                             "/validator/gpu_day.sh' c results --program ./program --python true --plans . --work "
+                             "work --most 60";
+    write_file(folder.file("kill.sh"),
+               fmt::format("cd '{0}'\nPATH='{0}/slow':$PATH setsid {1} >out 2>&1 &\npid=$!\nsleep {2}\n"
+                           "kill -KILL -$pid && echo >killed\nwait\ntrue\n",
+                           folder.file(""), call, wait_ms / 1000.0));
+    REQUIRE(std::system(("bash '" + folder.file("kill.sh") + "' 2>/dev/null").c_str()) == 0);
+    killed += fs::remove(folder.file("killed")) ? 1 : 0;
     std::vector<std::string> steps;  // that were said to be over
     std::istringstream said{content_of(folder.file("out"))};
     for (std::string text; std::getline(said, text);)
@@ -144,9 +166,12 @@ TEST_CASE("at whatever moment a call is killed, its results are a whole set, wit
     steps.pop_back();  // being packed
     REQUIRE(gpu_day(folder, "unpack results unpacked").code == 0);
     for (const std::string& step : steps) CHECK(fs::exists(folder.file("unpacked/c/" + step + ".log")));
+    for (const std::string& name : results_in(folder.file("results")))
+      if (!name.starts_with(".")) CHECK(fs::file_size(folder.file("results/" + name)) < 16U << 20U);
     const std::string large = folder.file("unpacked/c/large");
     CHECK((!fs::exists(large) || fs::file_size(large) == 36'000'000));
   }
+  CHECK(killed >= 4);  // a call takes more than three seconds
 }
 
 TEST_CASE("results that are too large lack what is largest, which is named") {

@@ -241,7 +241,7 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
 namespace {
 
 /// `validate --json` of a plan of the policy, on a device with 1.5 us before each kernel, where the host takes 2.5 us
-/// for a command, and a graph 2 ms to be uploaded.
+/// for a command and 20 us to launch a graph, which takes 2 ms to be uploaded.
 nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::string>& policy, bool graph,
                                    const std::string& more = "", const std::vector<std::string>& options = {}) {
   const ScratchFolder folder;
@@ -252,7 +252,7 @@ nlohmann::json validated_with_gaps(const Trace& trace, const std::vector<std::st
   const ProgramResult planned = run_program(simulate);
   INFO(planned.out << planned.err);
   REQUIRE(planned.code == 0);
-  const WithStandIn device{"seed=3,gap=1500,submit=2500,upload=2000000" + more};
+  const WithStandIn device{"seed=3,gap=1500,submit=2500,upload=2000000,launch=20000" + more};
   std::vector<std::string> validate{"validate", plan, "--trace", path, "--backend", "cuda", "--json"};
   if (graph) validate.push_back("--graph");
   validate.insert(validate.end(), options.begin(), options.end());
@@ -360,7 +360,8 @@ TEST_CASE("what a device is predicted to take has no slow-down by copies and no 
   machine.host.pin_rate = BytesPerSecond{1'000'000'000};
   write_file(folder.file("slow.json"), machine_file(machine));
   const auto json = validated_with_gaps(
-      large_buffers(), {"--policy", "autoswap", "--capacity", "0.6x", "--machine", folder.file("slow.json")}, true);
+      large_buffers(), {"--policy", "tide(with=swap)", "--capacity", "0.6x", "--machine", folder.file("slow.json")},
+      true);
   CHECK(json["copy_error"].is_number());
   CHECK(json["predicted_ns"].get<std::int64_t>() - json["predicted_stall_ns"].get<std::int64_t>() == 16 * 200'000);
   CHECK(std::abs(json["error"].get<double>()) < 0.01);

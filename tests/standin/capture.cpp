@@ -52,6 +52,7 @@ Status cuGraphUpload(GraphExec exec, Stream stream) {
 Status cuGraphLaunch(GraphExec exec, Stream stream) {
   if (const Status status = ready(exec, stream); status != kSuccess) return status;
   World& w = world();
+  w.host += static_cast<double>(w.settings.launch);
   if (!std::exchange(exec->uploaded, true) && w.settings.upload != 0)
     give(stream, Item{.work = [upload = static_cast<double>(w.settings.upload)](double& now) {
            now += upload;

@@ -14,6 +14,7 @@
 //   large    how many allocations of 1 MiB or more are possible, of the device and pinned together
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
+//   launch   ns that the host takes to launch a graph
 //   gap      ns before each kernel; tick: ns between two values of the global timer
 #include <algorithm>
 #include <cstdint>
@@ -96,7 +97,7 @@ Status cuInit(unsigned flags) {
       {"devices", &Settings::devices}, {"lose", &Settings::lose},     {"hang", &Settings::hang},
       {"die", &Settings::die},         {"maps", &Settings::maps},     {"submit", &Settings::submit},
       {"upload", &Settings::upload},   {"gap", &Settings::gap},       {"tick", &Settings::tick},
-      {"large", &Settings::large}};
+      {"large", &Settings::large},     {"launch", &Settings::launch}};
   for (std::string part; std::getline(text, part, ',');) {
     const auto at = part.find('=');
     w.settings.*known.at(part.substr(0, at)) = std::stoull(part.substr(at + 1));

@@ -14,15 +14,17 @@ _FORMS = {  # kind: name, fields, struct
          "inner_correlation driver_correlation", "<2q2Q10I"),
     22: ("loss", "time count loss", "<qQB7x"),
 }
+_USE = namedtuple("use", "address size offset parameter access evidence")
 _TYPES = {kind: namedtuple(name, fields) for kind, (name, fields, _) in _FORMS.items()}
 
 
 def read(path):
-    """Records of the kinds above by name, with texts and infos: {"memory": [...], ..., "text": {1: "..."}}."""
+    """Records of the kinds above by name, with texts, infos and the uses of each launch: {"memory": [...], ...,
+    "text": {1: "..."}, "uses": [[...], ...]}."""
     data = pathlib.Path(path).read_bytes()
     if data[:5] != b"TPRAW":
         raise ValueError(f"{path}: no raw capture")
-    found = {name: [] for name, _, _ in _FORMS.values()} | {"text": {0: ""}, "info": {}}
+    found = {name: [] for name, _, _ in _FORMS.values()} | {"text": {0: ""}, "info": {}, "uses": []}
     at = struct.unpack_from("<H", data, 10)[0]
     while at + 32 <= len(data):
         mark, stored, _, _, _, packing, _ = struct.unpack_from("<4IQ2I", data, at)
@@ -46,6 +48,9 @@ def _read_chunk(data, at, end, found):
             name, _, form = _FORMS[kind]
             record = data[at + 8:at + 8 + fixed].ljust(struct.calcsize(form), b"\0")  # older ones have fewer fields
             found[name].append(_TYPES[kind]._make(struct.unpack_from(form, record)))
+            if name == "launch":
+                tail = data[at + 8 + fixed:at + 8 + fixed + 24 * found[name][-1].uses]
+                found["uses"].append([_USE._make(use) for use in struct.iter_unpack("<2QIH2B", tail)])
         at += max(size, 8)
 
 
