@@ -9,49 +9,50 @@
 namespace tidepool {
 namespace {
 
-using Offsets = std::vector<Bytes>;
-
-/// The offsets of all buffers of a trace, each device planned by itself.
-Offsets plan_all(const Trace& trace, Bytes alignment, Planner& planner) {
-  Offsets offsets(trace.buffers().size());
+PlannedPlaces plan_all(const Trace& trace, Bytes alignment, Planner& planner) {
+  PlannedPlaces places{.offsets = std::vector<Bytes>(trace.buffers().size()), .height = {}};
   for (std::uint32_t device = 0, devices = device_count(trace); device < devices; ++device) {
     const Instance instance = lifetimes_of(trace, static_cast<std::uint16_t>(device), alignment);
     const Layout layout = planner.plan(instance, {});
-    for (std::size_t i = 0; i < instance.items.size(); ++i) offsets[instance.items[i].id] = layout.offsets[i];
+    for (std::size_t i = 0; i < instance.items.size(); ++i) {
+      places.offsets[instance.items[i].id] = layout.offsets[i];
+      places.height = std::max(places.height, layout.offsets[i] + instance.items[i].size);
+    }
   }
-  return offsets;
+  return places;
 }
 
-/// The most recent plans, shared by the runs of a sweep: those differ in capacity, and the plan is the same for each.
-/// If several threads need a plan, one makes it and the others wait.
-std::shared_ptr<const Offsets> remembered(const std::string& key, const Trace& trace, Bytes alignment,
-                                          Planner& planner) {
-  struct Plan {
+}  // namespace
+
+/// Threads that need the same plan wait for one of them to make it.
+std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
+                                                    Planner& planner) {
+  struct Entry {
     std::string key;
     std::once_flag made;
-    std::shared_ptr<const Offsets> offsets;
+    std::shared_ptr<const PlannedPlaces> places;
   };
   static std::mutex guard;
-  static std::deque<std::shared_ptr<Plan>> plans;
+  static std::deque<std::shared_ptr<Entry>> plans;
   constexpr std::size_t kMost = 64;
-  std::shared_ptr<Plan> plan;
+  const std::string key = trace.hash() + ' ' + owner;
+  std::shared_ptr<Entry> plan;
   {
     const std::lock_guard lock{guard};
     const auto found = std::find_if(plans.begin(), plans.end(), [&](const auto& one) { return one->key == key; });
     if (found != plans.end()) {
       plan = *found;
     } else {
-      plan = std::make_shared<Plan>();
+      plan = std::make_shared<Entry>();
       plan->key = key;
       plans.push_back(plan);
       if (plans.size() > kMost) plans.pop_front();
     }
   }
-  std::call_once(plan->made, [&] { plan->offsets = std::make_shared<Offsets>(plan_all(trace, alignment, planner)); });
-  return plan->offsets;
+  std::call_once(plan->made,
+                 [&] { plan->places = std::make_shared<PlannedPlaces>(plan_all(trace, alignment, planner)); });
+  return plan->places;
 }
-
-}  // namespace
 
 PlannedPool::PlannedPool(std::string owner, std::unique_ptr<Planner> planner, const Options& options)
     : owner_{std::move(owner)}, planner_{std::move(planner)}, alignment_{trace_alignment(options)} {
@@ -61,12 +62,7 @@ PlannedPool::PlannedPool(std::string owner, std::unique_ptr<Planner> planner, co
 void PlannedPool::start(const Trace& trace, Bytes capacity, Device&) {
   trace_ = &trace;
   capacity_ = capacity;
-  planned_ = remembered(trace.hash() + ' ' + owner_, trace, alignment_, *planner_);
-  height_ = {};
-  for (std::size_t id = 0; id < planned_->size(); ++id) {
-    const Bytes size = std::max(round_up(trace.buffers()[id].size, alignment_), alignment_);
-    height_ = std::max(height_, (*planned_)[id] + size);
-  }
+  planned_ = planned_places(owner_, trace, alignment_, *planner_);
   holes_.emplace(capacity);
 }
 
@@ -74,10 +70,10 @@ std::optional<Block> PlannedPool::place(const Request& request) {
   if (request.size > capacity_) return {};
   const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
   if (request.version.valid()) {
-    const Bytes planned = (*planned_)[trace_->version(request.version).buffer.index()];
+    const Bytes planned = planned_->offsets[trace_->version(request.version).buffer.index()];
     if (holes_->place_at(planned, size)) return Block{planned, size};
   }
-  std::optional<Bytes> address = holes_->place_above(height_, size);
+  std::optional<Bytes> address = holes_->place_above(planned_->height, size);
   if (!address) address = holes_->place_best(size);
   if (!address) return {};
   return Block{*address, size};

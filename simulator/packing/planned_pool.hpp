@@ -12,6 +12,18 @@
 
 namespace tidepool {
 
+/// The places of all buffers of a trace, each device planned by itself.
+struct PlannedPlaces {
+  std::vector<Bytes> offsets;  ///< by buffer
+  Bytes height;                ///< of the highest device
+};
+
+/// Plans them, or takes the plan from the most recent ones: the runs of a sweep differ in capacity, and the plan is the
+/// same for each.
+/// @param owner  the planner's name and options, which with the trace's hash say which plans are the same
+std::shared_ptr<const PlannedPlaces> planned_places(const std::string& owner, const Trace& trace, Bytes alignment,
+                                                    Planner& planner);
+
 /// Every buffer gets its planned offset if that is free and inside the capacity. A buffer that comes back after an
 /// eviction, or finds such a buffer in its place, gets the lowest hole above the plan's height that fits, so that it
 /// stays out of the plan's way; else the smallest hole below (lowest address among equals). Cost per request: O(log n).
@@ -31,8 +43,8 @@ class PlannedPool final : public Pool {
   std::unique_ptr<Planner> planner_;
   Bytes alignment_;
   const Trace* trace_ = nullptr;
-  Bytes capacity_, height_;
-  std::shared_ptr<const std::vector<Bytes>> planned_;  // by buffer
+  Bytes capacity_;
+  std::shared_ptr<const PlannedPlaces> planned_;
   std::optional<HoleMap> holes_;
 };
 

@@ -67,6 +67,12 @@ class HoleMap {
     for (auto hole = sizes_.lower_bound({size, Bytes{}}); hole != sizes_.end(); ++hole) visit(hole->second);
   }
 
+  /// Calls visit(Bytes address, Bytes size) for every hole, the lowest first.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [address, size] : holes_) visit(address, size);
+  }
+
   /// Frees a block that was placed.
   void release(const Block& block) {
     Bytes address = block.offset, size = block.size;

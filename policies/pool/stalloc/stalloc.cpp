@@ -1,0 +1,18 @@
+#include "policies/pool/stalloc/stalloc_plan.hpp"
+#include "policies/pool/stalloc/stalloc_pool.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+/// STAlloc; rules, sources and differences from it: StallocPlanner, StallocPool.
+const RegisterPool kRegister{
+    {.name = "stalloc",
+     .summary = "STAlloc: memory layers planned by size, idle ranges for what the plan does not know",
+     .paper = "Huang et al., EuroSys 2026, arXiv 2507.16274; github.com/infinigence/STAlloc 3a9f97f",
+     .options = {alignment_option()},
+     .make = [](const Options& options) { return std::make_unique<StallocPool>(options); },
+     .plan = [](const Options&) { return std::make_unique<StallocPlanner>(); }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,106 @@
+#include "policies/pool/stalloc/stalloc_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidepool {
+
+StallocPool::StallocPool(const Options& options)
+    : owner_{"stalloc(" + options.text() + ")"}, alignment_{trace_alignment(options)} {}
+
+void StallocPool::start(const Trace& trace, Bytes capacity, Device& device) {
+  trace_ = &trace;
+  planned_ = planned_places(owner_, trace, alignment_, planner_);
+  at_ = planned_->height <= capacity ? device.reserve(std::max(planned_->height, alignment_)) : std::nullopt;
+  holes_.emplace(at_ ? planned_->height : Bytes{});
+  rest_.emplace(CachingConfig{});
+  rest_->start(trace, capacity, device);
+  served_ = reused_ = cached_ = 0;
+
+  lives_.assign(trace.buffers().size(), {-1, static_cast<std::int64_t>(trace.steps().size())});
+  for (std::size_t i = 0; i < trace.steps().size(); ++i) {
+    const Step& step = trace.steps()[i];
+    if (step.kind == StepKind::kAlloc) lives_[step.id].lower = static_cast<std::int64_t>(i);
+    if (step.kind == StepKind::kFree) lives_[step.id].upper = static_cast<std::int64_t>(i);
+  }
+}
+
+std::optional<Block> StallocPool::place(const Request& request) {
+  const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
+  if (const std::optional<Bytes> planned = place_planned(request, size)) {
+    ++served_;
+    return Block{*at_ + *planned, size};
+  }
+  if (const std::optional<Bytes> idle = place_idle(request, size)) {
+    ++reused_;
+    return Block{*at_ + *idle, size};
+  }
+  std::optional<Block> block = rest_->place(request);
+  cached_ += block.has_value();
+  return block;
+}
+
+std::optional<Bytes> StallocPool::place_planned(const Request& request, Bytes size) {
+  if (!at_ || !request.version.valid()) return {};
+  const Bytes planned = planned_->offsets[trace_->version(request.version).buffer.index()];
+  if (!holes_->place_at(planned, size)) return {};
+  return planned;
+}
+
+std::optional<Bytes> StallocPool::place_idle(const Request& request, Bytes size) {
+  if (!at_) return {};
+  const Interval life = life_from(request);
+  std::vector<std::pair<Bytes, Bytes>> busy;  // by address, [first, second)
+  for (std::size_t i = 0; i < lives_.size(); ++i)
+    if (lives_[i].lower < life.upper && life.lower < lives_[i].upper)
+      busy.emplace_back(planned_->offsets[i],
+                        planned_->offsets[i] + std::max(round_up(trace_->buffers()[i].size, alignment_), alignment_));
+  std::sort(busy.begin(), busy.end());
+  std::optional<std::pair<Bytes, Bytes>> best;  // size and address
+  const auto offer = [&](Bytes from, Bytes to) {
+    if (from + size <= to && (!best || to - from < best->first)) best = {to - from, from};
+  };
+  auto next = busy.begin();
+  Bytes idle;  // the plan has use for what is below
+  holes_->for_each([&](Bytes address, Bytes length) {
+    const Bytes end = address + length;
+    idle = std::max(idle, address);
+    for (; next != busy.end() && next->first < end; ++next) {
+      offer(idle, next->first);
+      idle = std::max(idle, next->second);
+    }
+    offer(idle, end);
+  });
+  if (!best) return {};
+  holes_->place_at(best->second, size);
+  return best->second;
+}
+
+Interval StallocPool::life_from(const Request& request) const {
+  const std::size_t now = request.before.valid() ? trace_->position(request.before) : trace_->steps().size();
+  const auto begin = static_cast<std::int64_t>(now);
+  const bool known = request.version.valid();
+  return {begin, std::max(begin + 1, known ? lives_[trace_->version(request.version).buffer.index()].upper : 0)};
+}
+
+void StallocPool::release(const Block& block) {
+  if (is_planned(block))
+    holes_->release({.offset = block.offset - *at_, .size = block.size});
+  else
+    rest_->release(block);
+}
+
+void StallocPool::give_back(const Block& block, const Departure& departure) {
+  if (is_planned(block))
+    release(block);
+  else
+    rest_->give_back(block, departure);
+}
+
+Bytes StallocPool::largest_hole() const { return std::max(holes_->largest(), rest_->largest_hole()); }
+
+std::vector<Count> StallocPool::counts() const {
+  return {{"planned_places", served_}, {"idle_places_reused", reused_}, {"caching_allocator_places", cached_}};
+}
+
+}  // namespace tidepool

@@ -1,0 +1,62 @@
+// STAlloc's memory at run time: the planned pool, its idle ranges, and a caching allocator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/pool/stalloc/stalloc_plan.hpp"
+#include "simulator/options.hpp"
+#include "simulator/packing/instance.hpp"
+#include "simulator/packing/planned_pool.hpp"
+#include "simulator/pools/caching_pool.hpp"
+#include "simulator/pools/hole_map.hpp"
+
+namespace tidepool {
+
+/// One segment holds the planned places (see StallocPlanner), reserved when the run begins. A buffer gets its planned
+/// place. A request for which that is taken, or that the plan does not know, is dynamic: it goes to the smallest range
+/// that is free now and that the plan leaves idle until the end of the buffer's life (for content recomputed after
+/// that: for a moment), else to PyTorch's caching allocator. A planned place that a dynamic block occupies goes there
+/// too. STAlloc does so for layers of experts, whose sizes differ between iterations; in a recorded step all sizes are
+/// known, so what a policy brings back or runs again stands for them. If the device refuses the segment, STAlloc stops;
+/// here the caching allocator serves all requests.
+///
+/// Left out: blocks of up to 512 B are planned like all others; STAlloc keeps a table for them, of twice the bytes
+/// that they need. STAlloc ignores streams; here the next user of a place waits as with every pool.
+/// Source: github.com/infinigence/STAlloc 3a9f97f, Allocator/main.cpp, StaticAllocator.hpp, OnlineDynamicManager.hpp.
+class StallocPool final : public Pool {
+ public:
+  /// @param options  has "alignment"
+  explicit StallocPool(const Options& options);
+
+  void start(const Trace& trace, Bytes capacity, Device& device) override;
+  std::optional<Block> place(const Request& request) override;
+  void release(const Block& block) override;
+  void give_back(const Block& block, const Departure& departure) override;
+  Bytes largest_hole() const override;
+  std::vector<Count> counts() const override;
+
+ private:
+  bool is_planned(const Block& block) const {
+    return at_ && *at_ <= block.offset && block.offset < *at_ + planned_->height;
+  }
+  std::optional<Bytes> place_planned(const Request& request, Bytes size);
+  std::optional<Bytes> place_idle(const Request& request, Bytes size);
+  Interval life_from(const Request& request) const;
+
+  std::string owner_;
+  Bytes alignment_;
+  StallocPlanner planner_;
+  const Trace* trace_ = nullptr;
+  std::shared_ptr<const PlannedPlaces> planned_;
+  std::optional<Bytes> at_;       // address of the segment; none: refused
+  std::optional<HoleMap> holes_;  // of the segment, from 0
+  std::optional<CachingPool> rest_;
+  std::vector<Interval> lives_;  // by buffer, in steps of the trace
+  std::int64_t served_ = 0, reused_ = 0, cached_ = 0;
+};
+
+}  // namespace tidepool

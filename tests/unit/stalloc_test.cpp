@@ -1,0 +1,108 @@
+// STAlloc's memory layers and its reuse of idle ranges, against layouts derived by hand.
+#include "policies/pool/stalloc/stalloc_plan.hpp"
+#include "simulator/packing/heuristic.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/pool_fixture.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+struct Life {
+  Bytes size;
+  std::int64_t lower, upper;
+};
+
+Layout plan(const std::vector<Life>& lives) {
+  Instance instance;
+  for (const Life& life : lives) instance.add(life.size, life.lower, life.upper);
+  return StallocPlanner{}.plan(instance, {});
+}
+
+std::vector<Bytes> offsets_of(const std::vector<Life>& lives) { return plan(lives).offsets; }
+
+}  // namespace
+
+TEST_CASE("STAlloc stacks what lives all the time, then layers of equal size, the largest first") {
+  // The weight lives from the first position to the last. The blocks of 8 B take turns in one layer.
+  CHECK(offsets_of({{8_B, 2, 4}, {3_B, 0, 9}, {8_B, 5, 8}, {4_B, 2, 8}}) == std::vector{3_B, 0_B, 3_B, 11_B});
+}
+
+TEST_CASE("a block joins the layer whose last block ended latest") {
+  // Layers end at 3 and at 5 when the third block begins at 6: it joins the second one, so the first is idle from 3 on.
+  // The small block fits there, above nothing.
+  CHECK(offsets_of({{8_B, 1, 3}, {8_B, 2, 5}, {8_B, 6, 9}, {4_B, 4, 8}, {1_B, 0, 10}}) ==
+        std::vector{1_B, 9_B, 9_B, 1_B, 0_B});
+}
+
+TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes below them") {
+  // All three fit into the 8 B before position 10: 3 B, on it 3 B; the last one does not see the hole below the second
+  // when the first has ended, and lies on top of it.
+  CHECK(offsets_of({{8_B, 10, 12}, {3_B, 1, 4}, {3_B, 2, 8}, {2_B, 5, 7}, {1_B, 0, 13}}) ==
+        std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
+}
+
+TEST_CASE("what ends where a block of a layer begins does not fit below it, but what begins where that ends does") {
+  CHECK(plan({{8_B, 4, 6}, {4_B, 1, 4}, {1_B, 0, 9}}).height == 13_B);
+  CHECK(plan({{8_B, 4, 6}, {4_B, 1, 3}, {1_B, 0, 9}}).height == 13_B);
+  CHECK(plan({{8_B, 4, 6}, {4_B, 1, 2}, {1_B, 0, 9}}).height == 9_B);
+  CHECK(plan({{8_B, 4, 6}, {4_B, 6, 8}, {1_B, 0, 9}}).height == 9_B);
+}
+
+TEST_CASE("rehearsals move the places in the order that no layer took to the front") {
+  // One layer of 8 B, idle until 9. Of five blocks of 5 B in it, rows by first fit are {0, 3, 4}, {1}, {2}: the order
+  // is 0 3 4 1 2. In a rehearsal 0, 3 and 4 are taken; the places 3 and 4 are not, and come first: blocks 1 and 2 as
+  // rows put them. So block 1 is placed first, and 0 and 2 need new layers.
+  const std::vector<Life> lives{{8_B, 20, 22}, {5_B, 1, 3},   {5_B, 2, 4}, {5_B, 2, 5},
+                                {5_B, 6, 8},   {5_B, 10, 12}, {1_B, 0, 30}};
+  CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});
+}
+
+TEST_CASE("STAlloc's pool serves planned places from one segment, and others from PyTorch's allocator") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 4_MiB});
+  build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{a, Access::kWrite}});
+  build.free(a);
+  const BufferId b = build.alloc({.size = 2_MiB});
+  build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{b, Access::kWrite}});
+  build.free(b);
+  const Trace trace = build.finish();
+  const PoolInfo& info = find_pool("stalloc");
+  const std::unique_ptr<Pool> pool = info.make(Options{info.name, info.options, {}});
+  SegmentDevice device{64_MiB};
+  pool->start(trace, 64_MiB, device);
+
+  const Request first{.size = 4_MiB, .version = trace.first_version(a), .before = OpId{0U}};
+  const Block planned = pool->place(first).value();
+  CHECK(planned.size == 4_MiB);
+  // The planned place is in use, and no range of the segment is free: PyTorch's allocator reserves 20 MiB for less
+  // than 10 MiB.
+  const Block other = pool->place(first).value();
+  CHECK((other.offset + other.size <= planned.offset || planned.offset + planned.size <= other.offset));
+  pool->release(other);
+  pool->release(planned);
+  // Before op 1, b will need the segment's first 2 MiB; what the plan does not know gets those above.
+  const Block dynamic = pool->place({.size = 1_MiB, .version = {}, .before = OpId{1U}}).value();
+  const Block second = pool->place({.size = 2_MiB, .version = trace.first_version(b), .before = OpId{1U}}).value();
+  CHECK(second.offset == planned.offset);
+  CHECK(dynamic.offset == planned.offset + 2_MiB);
+  const auto counts = pool->counts();
+  REQUIRE(counts.size() == 3);
+  CHECK(counts[0].value == 2);  // planned
+  CHECK(counts[1].value == 1);  // in idle ranges
+  CHECK(counts[2].value == 1);  // by PyTorch's allocator
+}
+
+TEST_CASE("without memory for its plan, STAlloc's pool is PyTorch's allocator") {
+  TraceBuilder build;
+  const BufferId a = build.alloc({.size = 4_MiB});
+  build.run({.name = {}, .phase = Phase::kForward, .duration = 1_ns}, {{a, Access::kWrite}});
+  const Trace trace = build.finish();
+  const PoolInfo& info = find_pool("stalloc");
+  const std::unique_ptr<Pool> pool = info.make(Options{info.name, info.options, {}});
+  SegmentDevice device{3_MiB};
+  pool->start(trace, 3_MiB, device);
+  CHECK(pool->place({.size = 1_MiB, .version = {}, .before = OpId{0U}}).has_value());
+  CHECK_FALSE(pool->place({.size = 4_MiB, .version = {}, .before = OpId{0U}}).has_value());
+  CHECK(pool->counts()[2].value == 1);
+}
