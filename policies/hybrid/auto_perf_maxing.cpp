@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/remat/block_shares.hpp"
+#include "policies/planning/remat/blocks.hpp"
+#include "policies/planning/remat/chain_policy.hpp"
+#include "policies/planning/remat/draft.hpp"
+#include "policies/planning/remat/layers.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+constexpr Bytes kLeastCopied{4096};
+
+/// torchtitan's automatic choice between keeping, recomputing and offloading (memory policy auto_perf_maxing, solver
+/// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of the
+/// peak fits the capacity (see share_out); then each op of a block gets a fate (see follow_shares). If the step fits as
+/// it is, nothing is done.
+///   offload    copied to the host as soon as it is made; freed, after a wait, `defer` blocks behind the last block that
+///              reads it; copied back when the backward phase begins the block `prefetch` before its own
+///   recompute  dropped after its last use in the forward phase
+///   keep       random ops, what a later block reads, and all ops behind the last block (the head and the loss) in any
+///              case. What is saved in front of the first block is recomputed
+/// A block is what one numbered module holds (see find_blocks). Parameters, gradients and optimizer states from before the step are subtracted from the capacity.
+///
+/// Differences from torchtitan: operations of several ranks are not modelled, the link is idle and as fast as the
+/// machine says, tensors are not tested for being contiguous, dropped ones come back op by op, the order of choices
+/// among equals is by op, and the integer program in place of the greedy rule is left out. Where torchtitan ends with an
+/// error (no shares fit), nothing is planned: add an online policy ("auto-perf-maxing+dtr").
+/// Source: pytorch/torchtitan, pull request 4636 (163bdff), experiments/graph_trainer/auto_sac_offload_solver.py and
+/// cpu_offload.py.
+class AutoPerfMaxing final : public DraftPolicy {
+ public:
+  AutoPerfMaxing(std::size_t prefetch, std::size_t defer) : prefetch_{prefetch}, defer_{defer} {}
+
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
+    draft_ = {};
+    if (trace.ideal_peak() <= spec.capacity) return {};
+    const Layers layers = find_layers(trace);
+    blocks_ = find_blocks(trace, layers);
+    if (blocks_.size() < 2) return {};
+    std::vector<Load> loads = find_loads(trace, layers);
+    const std::optional<std::vector<BlockShares>> shares = shares_of(trace, layers, spec, loads);
+    if (!shares) return {};
+    CopyDraft copies{trace};
+    std::vector<Action> drops;
+    for (std::size_t b = 0; b < loads.size(); ++b) {
+      const std::vector<Fate> fates = follow_shares(loads[b].candidates, (*shares)[b]);
+      for (std::size_t i = 0; i < fates.size(); ++i)
+        for (const Kept* kept : loads[b].saved[i]) {
+          if (fates[i] == Fate::kRecompute) drop(kept->saved, drops);
+          if (fates[i] == Fate::kOffload) offload(b, kept->saved, copies);
+        }
+    }
+    for (const Kept& kept : layers.kept)
+      if (kept.saved.made < blocks_.blocks.front().first && !trace.op(OpId{kept.saved.made}).random)
+        drop(kept.saved, drops);
+    std::erase_if(drops, [&](const Action& action) { return action.before.index() >= trace.ops().size(); });
+    std::stable_sort(drops.begin(), drops.end(), [](const Action& a, const Action& b) { return a.before < b.before; });
+    draft_ = Draft{std::move(drops)};
+    return copies.take();
+  }
+
+ private:
+  /// What a block's ops leave for backward.
+  struct Load {
+    std::vector<BlockOp> candidates;
+    std::vector<std::vector<const Kept*>> saved;  ///< by candidate
+    BlockLoad sums;
+  };
+
+  std::vector<Load> find_loads(const Trace& trace, const Layers& layers) const {
+    std::vector<Load> loads(blocks_.size());
+    for (const Kept& kept : layers.kept)
+      if (const std::size_t block = blocks_.of_op[kept.saved.made]; block != Blocks::kOutside)
+        add_candidate(trace, kept, loads[block]);
+    return loads;
+  }
+
+  /// Ops make candidates; those with several outputs stay on the device.
+  void add_candidate(const Trace& trace, const Kept& kept, Load& block) const {
+    const Saved& saved = kept.saved;
+    const Bytes size = trace.size(saved.version);
+    if (block.saved.empty() || block.saved.back().front()->saved.made != saved.made) {
+      const Op& op = trace.op(OpId{saved.made});
+      block.saved.emplace_back();
+      block.candidates.push_back({.saved = {},
+                                  .duration = op.duration,
+                                  .fixed = op.random,
+                                  .offloadable = trace.made(OpId{saved.made}).size() == 1 && size >= kLeastCopied});
+    }
+    BlockOp& candidate = block.candidates.back();
+    candidate.saved += size;
+    for (const OpId reader : trace.readers(saved.version)) {
+      const bool forward = reader.value() <= saved.last_forward;
+      const std::size_t reading = blocks_.of_op[reader.index()];
+      candidate.fixed |= forward && reading != Blocks::kOutside && reading > blocks_.of_op[saved.made];
+    }
+    block.saved.back().push_back(&kept);
+    block.sums.activations += size;
+  }
+
+  std::optional<std::vector<BlockShares>> shares_of(const Trace& trace, const Layers& layers, const RunSpec& spec,
+                                                    std::vector<Load>& loads) const {
+    BlockLimits limits{.budget = spec.capacity,
+                       .head = add_live_bytes(trace, layers, loads),
+                       .to_host = {},
+                       .to_device = {},
+                       .host = spec.machine.host.capacity};
+    for (const Buffer& buffer : trace.buffers())
+      if (buffer.born_before) limits.budget -= buffer.size;
+    if (limits.budget <= Bytes{}) return {};
+    std::vector<BlockLoad> sums;
+    for (Load& load : loads) {
+      for (const BlockOp& candidate : load.candidates)
+        if (candidate.fixed) load.sums.fixed += candidate.saved;
+      sums.push_back(load.sums);
+    }
+    Nanos forward, backward;
+    for (std::uint32_t op = 0; op < layers.backward_behind; ++op)
+      if (blocks_.of_op[op] != Blocks::kOutside)
+        (op < layers.backward ? forward : backward) += trace.op(OpId{op}).duration;
+    const auto carried = [&](const Link& link, Nanos time) {
+      return Bytes{
+          static_cast<std::int64_t>(static_cast<double>(link.rate.count()) * static_cast<double>(time.count()) /
+                                    (1e9 * static_cast<double>(loads.size())))};
+    };
+    limits.to_host = carried(spec.machine.d2h, forward);
+    limits.to_device = carried(spec.machine.h2d, backward);
+    return share_out(sums, limits);
+  }
+
+  /// Fills in the temporary bytes of blocks. @return the most bytes of ops outside of all blocks
+  Bytes add_live_bytes(const Trace& trace, const Layers& layers, std::vector<Load>& loads) const {
+    Bytes temporary, outside, most_outside;
+    const auto count = [&](std::uint32_t buffer, int sign) {
+      const OpId maker = maker_of(trace, BufferId{buffer});
+      const Bytes change = trace.buffers()[buffer].size * sign;
+      if (!maker.valid() || maker.value() >= layers.backward_behind) return;
+      if (maker.value() >= layers.backward) temporary += change;
+      if (blocks_.of_op[maker.index()] == Blocks::kOutside) outside += change;
+      most_outside = std::max(most_outside, outside);
+    };
+    for (const Step& step : trace.steps()) {
+      if (step.kind == StepKind::kAlloc) count(step.id, 1);
+      if (step.kind == StepKind::kFree && !trace.buffers()[step.id].born_before) count(step.id, -1);
+      if (step.kind != StepKind::kRun || step.id < layers.backward || blocks_.of_op[step.id] == Blocks::kOutside)
+        continue;
+      Bytes& most = loads[blocks_.of_op[step.id]].sums.backward_temporary;
+      most = std::max(most, temporary);
+    }
+    return most_outside;
+  }
+
+  /// The op that first writes a buffer.
+  static OpId maker_of(const Trace& trace, BufferId buffer) {
+    const VersionId first = trace.first_version(buffer);
+    if (trace.version(first).producer.valid()) return trace.version(first).producer;
+    return trace.readers(first).empty() ? OpId{} : trace.readers(first).front();
+  }
+
+  static void drop(const Saved& saved, std::vector<Action>& drops) {
+    drops.push_back(
+        {.verb = Verb::kDrop, .before = OpId{std::size_t{saved.last_forward} + 1}, .subject = saved.version.value()});
+  }
+
+  void offload(std::size_t own, const Saved& saved, CopyDraft& copies) const {
+    const std::size_t reading = blocks_.of_op[saved.last_forward];
+    const std::size_t read = reading == Blocks::kOutside ? own : std::max(own, reading);
+    const std::size_t last = blocks_.size() - 1;
+    const std::uint32_t gone = std::max(blocks_.blocks[std::min(read + defer_, last)].behind, saved.last_forward + 1);
+    copies.copy_out(saved.made + 1, saved.version);
+    copies.await(gone, saved.version);
+    copies.release(gone, saved.version);
+    const std::uint32_t back = blocks_.blocks[std::min(own + prefetch_, last)].backward;
+    copies.copy_back(std::max(std::min(back, saved.first_again), gone + 1), saved.version);
+  }
+
+  std::size_t prefetch_, defer_;
+  Blocks blocks_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "auto-perf-maxing",
+     .kind = PolicyKind::kHybrid,
+     .summary = "shares of each block to keep, recompute and offload by a linear program, then op by op",
+     .paper = "torchtitan, auto_perf_maxing (pull request 4636; experiments/graph_trainer)",
+     .options = {{"prefetch", "1", "number", "blocks ahead of its own at which a tensor is copied back"},
+                 {"defer", "1", "number", "blocks behind its last reader at which a tensor must have left"}},
+     .make = [](const Options& options) {
+       return std::make_unique<AutoPerfMaxing>(count_of("auto-perf-maxing", options, "prefetch", 100'000),
+                                               count_of("auto-perf-maxing", options, "defer", 100'000));
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,45 @@
+// A network of numbered blocks, for closed forms of policies that work block by block.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "traces/builder.hpp"
+
+namespace tidepool::tests {
+
+/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of 100 B, from x_(i-1), and
+/// one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and x_(i-1) to make
+/// g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
+inline Trace blocks_of_two(std::size_t count) {
+  TraceBuilder build;
+  std::vector<BufferId> x{build.existing({.size = 10_B})}, y;
+  const auto run = [&](std::string_view module, Phase phase, Nanos time, const std::vector<TraceBuilder::Touch>& uses) {
+    build.run({.name = build.text("op"), .module = build.text(module), .phase = phase, .duration = time}, uses);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    y.push_back(build.alloc({.size = 100_B}));
+    run(fmt::format("layers.{}.up", i), Phase::kForward, 60_ns, {{x[i]}, {y[i], Access::kWrite}});
+    x.push_back(build.alloc({.size = 10_B}));
+    run(fmt::format("layers.{}.down", i), Phase::kForward, 40_ns, {{y[i]}, {x[i + 1], Access::kWrite}});
+  }
+  const BufferId loss = build.alloc({.size = 1_B});
+  run("loss", Phase::kForward, 10_ns, {{x.back()}, {loss, Access::kWrite}});
+  build.free(x.back());
+  BufferId gradient = build.alloc({.size = 10_B});
+  run("loss", Phase::kBackward, 10_ns, {{loss}, {gradient, Access::kWrite}});
+  build.free(loss);
+  for (std::size_t i = count; i-- > 0;) {
+    const BufferId next = build.alloc({.size = 10_B});
+    run(fmt::format("layers.{}.up", i), Phase::kBackward, 100_ns, {{gradient}, {y[i]}, {x[i]}, {next, Access::kWrite}});
+    build.free(gradient);
+    build.free(y[i]);
+    if (i > 0) build.free(x[i]);
+    gradient = next;
+  }
+  return build.finish();
+}
+
+}  // namespace tidepool::tests

@@ -1,0 +1,108 @@
+// torchtitan's choice between keeping, recomputing and offloading: its shares, the fates of ops, and plans.
+#include "policies/planning/remat/block_shares.hpp"
+#include "tests/blocks_trace.hpp"
+#include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::blocks_of_two;
+using tests::exact_run;
+using tests::exact_run_that_ends_well;
+
+namespace {
+
+constexpr BlockLimits kNoCopies{.budget = 20_B, .head = {}, .to_host = {}, .to_device = {}, .host = 1'000_B};
+
+double recomputed(const std::vector<BlockShares>& shares) {
+  double sum = 0;
+  for (const BlockShares& each : shares) sum += each.recompute;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("shares recompute no more than the peak of each block asks for") {
+  // Three blocks of 10 B, no copies. During the third one's backward: 10 (k_1 + k_2) + 10 <= 20. During the head:
+  // 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are recomputed.
+  const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
+  const auto shares = share_out(blocks, kNoCopies);
+  REQUIRE(shares);
+  CHECK(recomputed(*shares) == Approx(1));
+  for (const BlockShares& each : *shares) CHECK(each.keep + each.recompute + each.offload == Approx(1));
+  CHECK((*shares)[0].keep + (*shares)[1].keep <= 1 + 1e-6);
+  // The head needs 5 B: half a block more. Temporary bytes of the third block: none but its own may be there.
+  BlockLimits head = kNoCopies;
+  head.head = 5_B;
+  CHECK(recomputed(share_out(blocks, head).value()) == Approx(1.5));
+  CHECK(recomputed(share_out({{10_B, {}, {}}, {10_B, {}, {}}, {10_B, {}, 10_B}}, kNoCopies).value()) == Approx(2));
+}
+
+TEST_CASE("shares offload what the link carries, but not of the last block, nor more than the host has") {
+  // Each block may copy 5 B, the last one none: o_1 = 0.5, o_2 counts during the third one's backward, like a kept
+  // share. 10 (k_1 + k_2 + o_2) <= 10 and 10 (k_1 + k_2 + k_3) <= 20: k_3 = 1, k_1 + k_2 + o_2 = 1, so 0.5 is left.
+  const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
+  BlockLimits limits = kNoCopies;
+  limits.to_host = 5_B;
+  CHECK(recomputed(share_out(blocks, limits).value()) == Approx(1));  // nothing comes back
+  limits.to_device = 5_B;
+  const auto shares = share_out(blocks, limits).value();
+  CHECK(recomputed(shares) == Approx(0.5));
+  CHECK(shares[0].offload == Approx(0.5));
+  CHECK(shares[2].offload == 0);
+  limits.host = 3_B;
+  CHECK(recomputed(share_out(blocks, limits).value()) == Approx(0.7));
+}
+
+TEST_CASE("without shares that fit there is no answer") {
+  CHECK_FALSE(share_out({{10_B, {}, {}}, {10_B, {}, 11_B}}, kNoCopies));  // the second block alone
+  CHECK_FALSE(share_out({{15_B, 11_B, {}}, {10_B, {}, {}}}, kNoCopies));  // the first one keeps 11 B
+}
+
+TEST_CASE("dear ops are offloaded, then cheap ones recomputed, in whole ops") {
+  // By time per byte: 2, 0, 1, 3. A tenth of 100 B to offload: op 2, dearest, is too large; op 0 may not go; op 1 fits.
+  // Half to recompute: op 3 fits, then op 0 (of 20 in 20 B left).
+  const std::vector<BlockOp> ops{{20_B, 40_ns, false, false}, {10_B, 10_ns}, {40_B, 120_ns}, {30_B, 3_ns}};
+  using enum Fate;
+  CHECK(follow_shares(ops, {.keep = 0.4, .recompute = 0.5, .offload = 0.1}) ==
+        std::vector{kRecompute, kOffload, kKeep, kRecompute});
+}
+
+TEST_CASE("an op larger than what is left is recomputed too if more would be kept than shared out") {
+  // 30 B to recompute and 10 to keep: neither fits. Then 30 of the 40 kept are too many; the op of 40 B covers that.
+  CHECK(follow_shares({{40_B, 1_ns}}, {.keep = 0.25, .recompute = 0.75, .offload = 0}) ==
+        std::vector{Fate::kRecompute});
+  // An op that covers less than 95 % does not, and a fixed one stays.
+  CHECK(follow_shares({{40_B, 1_ns, true}, {28_B, 1_ns}}, {.keep = 0.5, .recompute = 0.5, .offload = 0}) ==
+        std::vector{Fate::kKeep, Fate::kRecompute});
+  CHECK(follow_shares({{40_B, 1_ns, true}}, {.keep = 0, .recompute = 1, .offload = 0}) == std::vector{Fate::kKeep});
+}
+
+TEST_CASE("a step that fits is left alone") {
+  // While the second block goes back: x_0, x_1, y_1, y_2, g_2 and g_1.
+  const Trace trace = blocks_of_two(2);
+  REQUIRE(trace.ideal_peak() == 240_B);
+  const Result result = exact_run_that_ends_well(trace, "auto-perf-maxing", 240_B);
+  CHECK(result.totals.recompute == 0_ns);
+  CHECK(result.totals.swap_out == 0_B);
+}
+
+TEST_CASE("what one block has to give up is recomputed in its backward") {
+  // 135 B beside x_0. While the second block goes back: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most
+  // 15 of the first block's 110 B stay or are copied: too little for y_1. It is made again in 60 ns.
+  const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
+  CHECK(result.totals.recompute == 60_ns);
+  CHECK(result.totals.swap_out == 0_B);
+  CHECK(result.totals.peak == 140_B);
+}
+
+TEST_CASE("with no shares that fit nothing is planned, and the next policy answers") {
+  // The second block alone needs 100 + 20 + x_1.
+  CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing", 135_B).outcome == Outcome::kOutOfMemory);
+  CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing+dtr", 140_B).outcome == Outcome::kOk);
+}
+
+TEST_CASE("a number of blocks that makes no sense is refused") {
+  CHECK_THROWS_WITH(exact_run(blocks_of_two(2), "auto-perf-maxing(defer=0)"),
+                    "auto-perf-maxing: option 'defer' is '0'; expected 1 to 100000");
+}
