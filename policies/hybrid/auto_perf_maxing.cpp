@@ -76,7 +76,7 @@ class AutoPerfMaxing final : public DraftPolicy {
   std::vector<Load> find_loads(const Trace& trace, const Layers& layers) const {
     std::vector<Load> loads(blocks_.size());
     for (const Kept& kept : layers.kept)
-      if (const std::size_t block = blocks_.of_op[kept.saved.made]; block != Blocks::kOutside)
+      if (const std::size_t block = blocks_.of_op[kept.saved.made]; block != NetworkBlocks::kOutside)
         add_candidate(trace, kept, loads[block]);
     return loads;
   }
@@ -98,7 +98,7 @@ class AutoPerfMaxing final : public DraftPolicy {
     for (const OpId reader : trace.readers(saved.version)) {
       const bool forward = reader.value() <= saved.last_forward;
       const std::size_t reading = blocks_.of_op[reader.index()];
-      candidate.fixed |= forward && reading != Blocks::kOutside && reading > blocks_.of_op[saved.made];
+      candidate.fixed |= forward && reading != NetworkBlocks::kOutside && reading > blocks_.of_op[saved.made];
     }
     block.saved.back().push_back(&kept);
     block.sums.activations += size;
@@ -122,7 +122,7 @@ class AutoPerfMaxing final : public DraftPolicy {
     }
     Nanos forward, backward;
     for (std::uint32_t op = 0; op < layers.backward_behind; ++op)
-      if (blocks_.of_op[op] != Blocks::kOutside)
+      if (blocks_.of_op[op] != NetworkBlocks::kOutside)
         (op < layers.backward ? forward : backward) += trace.op(OpId{op}).duration;
     const auto carried = [&](const Link& link, Nanos time) {
       return Bytes{
@@ -142,13 +142,13 @@ class AutoPerfMaxing final : public DraftPolicy {
       const Bytes change = trace.buffers()[buffer].size * sign;
       if (!maker.valid() || maker.value() >= layers.backward_behind) return;
       if (maker.value() >= layers.backward) temporary += change;
-      if (blocks_.of_op[maker.index()] == Blocks::kOutside) outside += change;
+      if (blocks_.of_op[maker.index()] == NetworkBlocks::kOutside) outside += change;
       most_outside = std::max(most_outside, outside);
     };
     for (const Step& step : trace.steps()) {
       if (step.kind == StepKind::kAlloc) count(step.id, 1);
       if (step.kind == StepKind::kFree && !trace.buffers()[step.id].born_before) count(step.id, -1);
-      if (step.kind != StepKind::kRun || step.id < layers.backward || blocks_.of_op[step.id] == Blocks::kOutside)
+      if (step.kind != StepKind::kRun || step.id < layers.backward || blocks_.of_op[step.id] == NetworkBlocks::kOutside)
         continue;
       Bytes& most = loads[blocks_.of_op[step.id]].sums.backward_temporary;
       most = std::max(most, temporary);
@@ -170,7 +170,7 @@ class AutoPerfMaxing final : public DraftPolicy {
 
   void offload(std::size_t own, const Saved& saved, CopyDraft& copies) const {
     const std::size_t reading = blocks_.of_op[saved.last_forward];
-    const std::size_t read = reading == Blocks::kOutside ? own : std::max(own, reading);
+    const std::size_t read = reading == NetworkBlocks::kOutside ? own : std::max(own, reading);
     const std::size_t last = blocks_.size() - 1;
     const std::uint32_t gone = std::max(blocks_.blocks[std::min(read + defer_, last)].behind, saved.last_forward + 1);
     copies.copy_out(saved.made + 1, saved.version);
@@ -181,7 +181,7 @@ class AutoPerfMaxing final : public DraftPolicy {
   }
 
   std::size_t prefetch_, defer_;
-  Blocks blocks_;
+  NetworkBlocks blocks_;
 };
 
 const RegisterPolicy kRegistered{

@@ -22,7 +22,7 @@ std::string_view numbered_part(std::string_view path) {
 
 /// By layer: its block, or kOutside.
 std::vector<std::size_t> blocks_of_layers(const Trace& trace, const Layers& layers) {
-  std::vector<std::size_t> block_of(layers.size(), Blocks::kOutside);
+  std::vector<std::size_t> block_of(layers.size(), NetworkBlocks::kOutside);
   std::map<std::string_view, std::size_t> numbers;
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (const auto part = numbered_part(trace.text(trace.op(OpId{layers.layers[i].first}).module)); !part.empty())
@@ -34,12 +34,12 @@ std::vector<std::size_t> blocks_of_layers(const Trace& trace, const Layers& laye
 
 }  // namespace
 
-Blocks find_blocks(const Trace& trace, const Layers& layers) {
+NetworkBlocks find_blocks(const Trace& trace, const Layers& layers) {
   const std::vector<std::size_t> block_of = blocks_of_layers(trace, layers);
-  Blocks found;
-  found.of_op.assign(trace.ops().size(), Blocks::kOutside);
+  NetworkBlocks found;
+  found.of_op.assign(trace.ops().size(), NetworkBlocks::kOutside);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (block_of[i] == Blocks::kOutside) continue;
+    if (block_of[i] == NetworkBlocks::kOutside) continue;
     if (block_of[i] == found.size()) found.blocks.emplace_back();
     NetworkBlock& block = found.blocks[block_of[i]];
     const Layer& layer = layers.layers[i];

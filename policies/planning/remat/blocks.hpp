@@ -16,17 +16,17 @@ struct NetworkBlock {
   std::uint32_t backward = kNever, backward_behind = 0;  ///< backward
 };
 
-struct Blocks {
+struct NetworkBlocks {
   static constexpr std::size_t kOutside = static_cast<std::size_t>(-1);
 
-  std::vector<NetworkBlock> blocks;       ///< in forward order of their first ops
-  std::vector<std::size_t> of_op;  ///< by op of the step: its block, or kOutside
+  std::vector<NetworkBlock> blocks;  ///< in forward order of their first ops
+  std::vector<std::size_t> of_op;    ///< by op of the step: its block, or kOutside
 
   std::size_t size() const { return blocks.size(); }
 };
 
 /// A block is what one numbered module holds: ops of layers.7.up and layers.7.down belong to layers.7. If no module of
 /// forward ops has a number, every layer is a block. Ops of backward belong to the block of their layer. O(ops).
-Blocks find_blocks(const Trace& trace, const Layers& layers);
+NetworkBlocks find_blocks(const Trace& trace, const Layers& layers);
 
 }  // namespace tidepool

@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/remat/blocks.hpp"
+#include "simulator/registry.hpp"
+#include "traces/error.hpp"
+
+namespace tidepool {
+namespace {
+
+/// Activation offloading by layers, of Transformer Engine (get_cpu_offload_context) and Megatron-LM's
+/// --cpu-offloading-num-layers. What the first k of n layers save for the backward phase goes to the host, whatever the
+/// capacity; parameters, buffers and small tensors stay. A copy begins as soon as its tensor is saved. Before layer
+/// n - k + i runs forward, the compute stream waits for all copies of layer i, which then leave the device. Layer i is
+/// copied back when layer n - 1 - k + i begins backward, and all of its copies are awaited before its own backward. So
+/// about the activations of n - k layers are on the device at any time.
+///
+/// A tensor is saved by the first op that reads it forward or, if none does, when it is made; it belongs to that op's
+/// layer. Layers are blocks (see find_blocks). Where a layer is copied back at the begin of its own backward (k = n -
+/// 1), each op waits for its tensors only. Transformer Engine counts elements, not bytes, for `least`, and copies in
+/// both directions share one stream; here each direction has its own lane. O(uses) to plan.
+/// Source: Transformer Engine (2025), transformer_engine/pytorch/cpu_offload.py, DefaultOffloadSynchronizer.
+class TeOffload final : public Policy {
+ public:
+  /// @param layers  0: all but the last
+  TeOffload(std::size_t layers, Bytes least) : layers_{layers}, least_{least} {}
+
+  std::vector<Action> plan(const Trace& trace, const RunSpec&) override {
+    const Layers layers = find_layers(trace);
+    const NetworkBlocks blocks = find_blocks(trace, layers);
+    const std::size_t all = blocks.size();
+    if (all < 2) return {};
+    const std::size_t offloaded = layers_ == 0 ? all - 1 : std::min(layers_, all - 1);
+    struct Pack {
+      std::uint32_t op;  ///< that saves it
+      std::size_t layer;
+      Saved saved;
+    };
+    std::vector<Pack> packs;
+    for (const Kept& kept : layers.kept) {
+      const std::uint32_t op = saved_by(trace, kept.saved);
+      const std::size_t layer = blocks.of_op[op];
+      if (layer < offloaded && trace.size(kept.saved.version) >= least_) packs.push_back({op, layer, kept.saved});
+    }
+    std::stable_sort(packs.begin(), packs.end(), [](const Pack& a, const Pack& b) { return a.op < b.op; });
+    CopyDraft copies{trace};
+    for (const auto& [op, layer, saved] : packs) copies.copy_out(op + 1, saved.version);
+    for (const auto& [op, layer, saved] : packs) {
+      const std::uint32_t gone = std::max(blocks.blocks[all - offloaded + layer].first, saved.last_forward + 1);
+      copies.await(gone, saved.version);
+      copies.release(gone, saved.version);
+      const NetworkBlock& trigger = blocks.blocks[all - 1 - offloaded + layer];
+      const std::uint32_t back = std::max(std::min(trigger.backward, saved.first_again), gone + 1);
+      copies.copy_back(back, saved.version);
+      if (const std::uint32_t own = blocks.blocks[layer].backward; own > back && own != kNever)
+        copies.await(own, saved.version);
+    }
+    return copies.take();
+  }
+
+ private:
+  static std::uint32_t saved_by(const Trace& trace, const Saved& saved) {
+    const auto readers = trace.readers(saved.version);
+    const bool forward = !readers.empty() && readers.front().value() <= saved.last_forward;
+    return forward ? readers.front().value() : saved.made;
+  }
+
+  std::size_t layers_;
+  Bytes least_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "te-offload",
+     .kind = PolicyKind::kSwap,
+     .summary = "copies what the first layers save to the host, and back as many layers ahead as stay on the device",
+     .paper = "Transformer Engine, cpu_offload.py (2025); Megatron-LM, --cpu-offloading-num-layers",
+     .options = {{"layers", "0", "number", "how many go (num_layers), at most all but the last; 0: all but the last"},
+                 {"least", "1MiB", "bytes", "smaller tensors stay (min_tensor_size_to_offload)"}},
+     .make = [](const Options& options) {
+       const double layers = options.number("layers");
+       if (!(layers >= 0 && layers <= 1e6))
+         throw InputError{"te-offload: option 'layers' is '" + options.word("layers") + "'; expected 0 to 1000000"};
+       return std::make_unique<TeOffload>(static_cast<std::size_t>(layers), options.bytes("least"));
+     }}};
+
+}  // namespace
+}  // namespace tidepool

@@ -1,0 +1,45 @@
+// Transformer Engine's activation offloading by layers in closed form: its waits, and when layers come back.
+#include "tests/blocks_trace.hpp"
+#include "tests/catch.hpp"
+#include "tests/exact_run.hpp"
+#include "traces/error.hpp"
+
+using namespace tidepool;
+using tests::blocks_of_two;
+using tests::exact_run_that_ends_well;
+
+// Of four blocks of 100 ns, y_i (100 B) is saved at 100 i + 100, x_i (10 B) by the next block, at 100 i + 60.
+
+TEST_CASE("the first layers leave before as many others run as may stay") {
+  // Two of four go. y_0: from 100 to 200, when block 2 is to run. x_1, which block 1 saves at 160, and y_1: until 310,
+  // and block 3 is to run at 300.
+  const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
+  CHECK(result.totals.swap_out == 210_B);
+  CHECK(result.totals.stall.d2h == 10_ns);
+  // Small tensors stay: without x_1, the copy of y_1 ends at 300.
+  const Result large = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=100B)");
+  CHECK(large.totals.swap_out == 200_B);
+  CHECK(large.totals.stall.d2h == 0_ns);
+}
+
+TEST_CASE("a layer comes back when the layer begins backward behind which it left") {
+  // Block 1 (110 B) is asked for when block 2 goes back, of 100 ns, and awaited in front of its own ops: 10. Block 0
+  // is asked for then, and hidden.
+  const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
+  CHECK(result.totals.swap_in == 210_B);
+  CHECK(result.totals.stall.h2d == 10_ns);
+}
+
+TEST_CASE("where all layers but the last go, each comes back at its own backward") {
+  // By default. y_0, y_1 and y_2 are waited for in full forward, before the next block, but the last one: behind block
+  // 2 comes block 3. Backward: x_2 is asked for with y_2, x_1 with y_1.
+  const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
+  CHECK(result.totals.swap_out == 300_B);
+  CHECK(result.totals.stall.d2h == 300_ns);
+  CHECK(result.totals.stall.h2d == 300_ns);
+}
+
+TEST_CASE("a number of layers that makes no sense is refused") {
+  CHECK_THROWS_WITH(exact_run_that_ends_well(blocks_of_two(2), "te-offload(layers=-1)"),
+                    "te-offload: option 'layers' is '-1'; expected 0 to 1000000");
+}
