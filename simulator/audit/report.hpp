@@ -18,6 +18,13 @@ struct AmbiguousBlock {
   bool operator==(const AmbiguousBlock&) const = default;
 };
 
+/// The most memory of a device during a log: what torch.cuda.max_memory_allocated() and max_memory_reserved() say, but that
+/// a block which waits for other streams counts as in use.
+struct MemoryPeaks {
+  Bytes allocated;  ///< by the blocks in use, with what was not worth splitting off
+  Bytes reserved;
+};
+
 /// One device's log against the model, event by event.
 struct DeviceAudit {
   int device = 0;
@@ -33,6 +40,7 @@ struct DeviceAudit {
   std::optional<std::string> first_mismatch;  ///< the event, the log's answer and the model's
   std::string start_state = "determined";     ///< whether the log determines the blocks in use at its begin
   std::vector<AmbiguousBlock> ambiguous;      ///< blocks that it does not determine
+  std::optional<MemoryPeaks> peaks;           ///< of a snapshot's log in which every event agrees
 
   /// The number of compared events.
   std::int64_t compared() const { return allocations + segment_allocations + segment_releases + out_of_memory; }

@@ -32,9 +32,13 @@ class Replay {
     script_.attach(model_);
     look_ahead();
     for (const StartSegment& segment : start.segments) adopt(segment);
-    for (const SnapshotSegment& segment : snapshot.segments)
-      if (segment.device == audit.device && (segment.pool.owner != 0 || segment.pool.number != 0))
-        private_segments_.push_back(&segment);
+    for (const SnapshotSegment& segment : snapshot.segments) {
+      if (segment.device != audit.device) continue;
+      if (segment.pool.owner != 0 || segment.pool.number != 0) private_segments_.push_back(&segment);
+      for (const SnapshotBlock& block : segment.blocks)
+        if (block.state != BlockState::kInactive) last_allocated_ += block.size;
+    }
+    see_peaks();
   }
 
   /// @return  false if a slack of the start state was set after a wrong answer, so that the pass must be repeated
@@ -46,6 +50,8 @@ class Replay {
         step(i);
         i = std::max(script_.position(), i + 1);
       }
+      // The log's end has the sizes of all blocks; those of the start state may be too small.
+      audit_.peaks = {peaks_.allocated + last_allocated_ - model_.allocated(), peaks_.reserved};
     } catch (const Mismatch& mismatch) {
       if (adjusted_) return false;
       audit_.first_mismatch = fmt::format("trace entry {}: {}", script_.position(), mismatch.what);
@@ -202,7 +208,12 @@ class Replay {
       }
       ++audit_.matched;
     }
+    see_peaks();
     script_.go_to(target + 1);
+  }
+
+  void see_peaks() {
+    peaks_ = {std::max(peaks_.allocated, model_.allocated()), std::max(peaks_.reserved, model_.reserved())};
   }
 
   /// @throws Mismatch  if an event between the begin and the end of a request was not consumed
@@ -245,6 +256,8 @@ class Replay {
   CachingAllocator model_;
   std::vector<const SnapshotSegment*> private_segments_;
   std::vector<Outlook> outlook_;  // by event
+  MemoryPeaks peaks_;             // of the model
+  Bytes last_allocated_;          // at the log's end
   bool adjusted_ = false;
 };
 

@@ -156,6 +156,10 @@ int run(const Arguments& arguments) {
     for (const DeviceAudit& device : report.devices) {
       nlohmann::ordered_json entry{{"device", device.device}};
       entry.update(to_json(device));
+      if (device.peaks) {
+        entry["peak_allocated_bytes"] = device.peaks->allocated.count();
+        entry["peak_reserved_bytes"] = device.peaks->reserved.count();
+      }
       entry["ambiguous_blocks"] = nlohmann::ordered_json::array();
       for (const AmbiguousBlock& block : device.ambiguous)
         entry["ambiguous_blocks"].push_back({{"address", fmt::format("{:#x}", block.address)},
@@ -175,6 +179,10 @@ int run(const Arguments& arguments) {
                device.segment_releases, device.out_of_memory_matched, device.out_of_memory, device.start_state);
   if (const std::int64_t inferred = report.total().inferred_segments; inferred > 0)
     fmt::print("{} segments are not logged: each is assumed to begin where its first block begins\n", inferred);
+  for (const DeviceAudit& device : report.devices)
+    if (device.peaks)
+      fmt::print("device {}: at most {} allocated, {} reserved\n", device.device, to_text(device.peaks->allocated),
+                 to_text(device.peaks->reserved));
   for (const DeviceAudit& device : report.devices)
     if (device.first_mismatch) fmt::print("device {}: {}\n", device.device, *device.first_mismatch);
   return code;

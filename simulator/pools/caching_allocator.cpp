@@ -50,6 +50,7 @@ std::optional<Block> CachingAllocator::malloc(Bytes requested, const Source& sou
   SegmentBlock& block = blocks_[id];
   block.used = true;
   used_.insert(block.address, id);
+  allocated_ += block.size;
   return Block{block.address, block.size};
 }
 
@@ -57,6 +58,7 @@ bool CachingAllocator::free(Bytes address) {
   const std::uint32_t id = used_.take(address);
   if (id == kNone) return false;
   blocks_[id].used = false;
+  allocated_ -= blocks_[id].size;
   insert_free(merge_free(id));
   return true;
 }
@@ -271,6 +273,7 @@ void CachingAllocator::adopt_segment(const Key& key, const Block& segment, std::
     const std::uint32_t rest = last ? kNone : blocks_.split(id, block.size);
     blocks_[id].used = true;
     used_.insert(block.offset, id);
+    allocated_ += block.size;
     id = rest;
   }
   if (id != kNone) insert_free(id);

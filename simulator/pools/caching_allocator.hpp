@@ -67,6 +67,8 @@ class CachingAllocator {
   /// Size of the block in use at `address` and of the free block behind it, 0 if there is none in use.
   Bytes room_at(Bytes address) const;
   Bytes reserved() const { return reserved_; }
+  /// Of the blocks in use, with what was not worth splitting off.
+  Bytes allocated() const { return allocated_; }
   Bytes largest_hole() const;
   const CachingConfig& config() const { return config_; }
 
@@ -120,6 +122,7 @@ class CachingAllocator {
   Device* device_;
   Bytes limit_;
   Bytes reserved_;
+  Bytes allocated_;
   SegmentBlocks blocks_;
   AddressMap used_;
   std::vector<Cache> caches_;

@@ -142,6 +142,7 @@ void CachingAllocator::adopt_range(const Key& key, const Block& range, std::span
       const std::uint32_t tail = blocks_[id].size == block.size ? kNone : blocks_.split(id, block.size);
       blocks_[id].used = true;
       used_.insert(block.offset, id);
+      allocated_ += block.size;
       id = tail;
     }
     if (id != kNone) insert_free(id);

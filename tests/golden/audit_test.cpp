@@ -50,6 +50,15 @@ TEST_CASE("every address of the real PyTorch snapshots is predicted, and every r
   }
 }
 
+TEST_CASE("an audit says the most memory that a job on a real GPU had") {
+  const auto path = tests::shared_data("torch_snapshot/kk_memory_ctx128_fullstep_.pickle.xz");
+  if (!path) return;
+  const AuditReport report = audit_file(*path);
+  REQUIRE(report.devices[0].peaks);
+  CHECK(report.devices[0].peaks->allocated.count() == 55'079'000'576);
+  CHECK(report.devices[0].peaks->reserved.count() == 61'111'009'280);
+}
+
 TEST_CASE("a snapshot that no allocator made is found out") {
   const auto path = tests::shared_data("torch_snapshot/SYNTHETIC_mosaic_test_output.pickle.xz");
   if (!path) return;

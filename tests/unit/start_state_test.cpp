@@ -70,6 +70,22 @@ TEST_CASE("a slack is set when without it the model would answer otherwise") {
   CHECK(report.devices[0].ambiguous[0] == AmbiguousBlock{0, 4_MiB + 1_KiB, 1_MiB - 1_KiB});
 }
 
+TEST_CASE("an audit says the most memory that was allocated and reserved, slack included") {
+  // As above: 4 MiB in use to the end, 4 MiB + 1 KiB at 0 to the last event, and 8 MiB - 512 B besides.
+  TorchSnapshot snapshot;
+  snapshot.segments.push_back({.size = 40_MiB, .pool = {}, .blocks = {{12 * kMiB, 4_MiB, {}, BlockState::kActive}}});
+  snapshot.device_traces.push_back({event(SnapshotAction::kAlloc, 16 * kMiB, 8_MiB - 512_B),
+                                    event(SnapshotAction::kFreeCompleted, 16 * kMiB, 8_MiB - 512_B),
+                                    event(SnapshotAction::kFreeCompleted, 0, 4_MiB)});
+  const AuditReport report = audit_snapshot(snapshot, {});
+  REQUIRE(report.devices[0].peaks);
+  CHECK(report.devices[0].peaks->allocated == 16_MiB + 512_B);
+  CHECK(report.devices[0].peaks->reserved == 40_MiB);
+
+  snapshot.device_traces[0][0].address = 1;  // no allocator does this
+  CHECK_FALSE(audit_snapshot(snapshot, {}).devices[0].peaks);
+}
+
 TEST_CASE("blocks of small segments have no slack") {
   TorchSnapshot snapshot;
   snapshot.segments.push_back({.size = 2_MiB, .small = true, .pool = {}, .blocks = {}});
