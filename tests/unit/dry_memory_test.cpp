@@ -6,6 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tracer/dry/device_memory.hpp"
+#include "tracer/dry/top_down.hpp"
 
 namespace tidepool::dry {
 namespace {
@@ -40,6 +41,39 @@ TEST_CASE("device memory counts whole pages and refuses the first byte too many"
   CHECK_FALSE(memory.free(*rest + 512));
   CHECK(memory.in_use() == 6 * kDevicePage);
   CHECK(memory.allocate(2 * kDevicePage) == large);  // lowest address first
+}
+
+TEST_CASE("placed from the top down, memory lies in chunks of 32 MiB and in the lowest hole of those in use") {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  TopDown space{0, 8 * TopDown::kChunk};  // 256 MiB
+  const auto take = [&](std::uint64_t size) { return space.take(size * kMiB, kDevicePage).value() / kMiB; };
+  CHECK(take(20) == 224);
+  CHECK(take(20) == 192);  // not in the 12 MiB that the first one left
+  CHECK(take(100) == 64);  // four chunks, up to 192
+  CHECK(take(26) == 164);  // behind it
+  CHECK(take(26) == 32);
+  CHECK(take(2) == 58);  // in the lowest of four holes
+  space.give(64 * kMiB, 100 * kMiB);
+  CHECK(take(4) == 60);
+  CHECK(take(4) == 160);  // the fourth chunk is still in use
+  CHECK(take(96) == 64);  // the other three are not
+  CHECK_FALSE(space.take(33 * kMiB, kDevicePage));
+  CHECK(take(32) == 0);
+  CHECK(space.take(4 * kMiB, 64 * kMiB) == std::nullopt);
+
+  space.give(0, 160 * kMiB);
+  CHECK(space.take(64 * kMiB, 128 * kMiB) == 0);  // the highest free multiple of 128 MiB with so much behind it
+}
+
+TEST_CASE("device memory is placed as asked, and counts the same") {
+  DeviceMemory memory{kPages * kDevicePage, Placement::kTopDown};
+  const auto first = memory.allocate(2 * kDevicePage), second = memory.allocate(14 * kDevicePage);
+  REQUIRE(first);
+  CHECK_FALSE(second);  // more than there is
+  CHECK(memory.allocate(2 * kDevicePage) == *first + 2 * kDevicePage);
+  CHECK(memory.in_use() == 4 * kDevicePage);
+  CHECK(memory.free(*first));
+  CHECK(memory.in_use() == 2 * kDevicePage);
 }
 
 TEST_CASE("device addresses are found from inside their allocation only") {

@@ -163,6 +163,8 @@ TEST_CASE("a dry run refuses devices and sizes that it cannot stand in for") {
   CHECK(refused({"--capacity", "1MiB"}) ==
         "tidepool: --capacity: 1MiB is no room for a program; driver and context keep 520 MiB of a device like "
         "h100-80gb\n");
+  CHECK(refused({"--placement", "best-fit"}) ==
+        "tidepool: --placement: 'best-fit'; expected lowest-first or top-down\n");
   CHECK_THAT(refused({"--capacity", "1xb"}), ContainsSubstring("tidepool: --capacity: "));
   CHECK(refused({"--signal", "USR1"}) ==
         "tidepool: --signal: a dry run records all that the job does; expected it without --dry\n");

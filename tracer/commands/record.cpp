@@ -327,6 +327,12 @@ const RegisterCommand kRegistered{
        app.add_option("--capacity", arguments->dry.capacity,
                       "for --dry: the device's memory, if not its own, as in 24GiB")
            .needs(dry);
+       app.add_option(
+              "--placement", arguments->dry.placement,
+              "for --dry: where memory lies, which PyTorch's allocator breaks ties by: lowest-first, side by side, "
+              "or top-down, in chunks of 32 MiB, as on two measured devices under Linux")
+           .capture_default_str()
+           .needs(dry);
        app.add_option("--devices", arguments->dry.devices,
                       "for --dry: devices that a process sees, each of which it may take as its own (1; of torchrun, "
                       "one for each process)")

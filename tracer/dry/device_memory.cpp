@@ -8,6 +8,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "tracer/dry/top_down.hpp"
+
 namespace tidepool::dry {
 namespace {
 
@@ -35,13 +37,18 @@ void give_back(std::uint64_t address, std::uint64_t bytes) {
   madvise(reinterpret_cast<void*>(address), bytes, MADV_DONTNEED);
 }
 
+std::unique_ptr<AddressSpace> address_space(Placement placement, std::uint64_t first, std::uint64_t bytes) {
+  if (placement == Placement::kTopDown) return std::make_unique<TopDown>(first, bytes);
+  return std::make_unique<FirstFit>(first, bytes);
+}
+
 }  // namespace
 
-DeviceMemory::DeviceMemory(std::uint64_t capacity)
+DeviceMemory::DeviceMemory(std::uint64_t capacity, Placement placement)
     : capacity_{capacity / kDevicePage * kDevicePage},
       base_{reserve_addresses(kAddressSpace + kDevicePage)},
       small_{base_, kSmallSpace},
-      large_{base_ + kSmallSpace, kAddressSpace - kSmallSpace} {}
+      large_{address_space(placement, base_ + kSmallSpace, kAddressSpace - kSmallSpace)} {}
 
 DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(base_), kAddressSpace); }
 
@@ -66,7 +73,7 @@ std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   const bool small = bytes < kDevicePage;
   const std::uint64_t size = round_up(bytes, small ? kAlignment : kDevicePage);
   if (!small && !fits(size)) return std::nullopt;
-  const auto address = small ? allocate_small(size) : large_.take(size, kDevicePage);
+  const auto address = small ? allocate_small(size) : large_->take(size, kDevicePage);
   if (!address) return std::nullopt;
   if (!small) used_ += size;
   live_.emplace(*address, Mapping{size, 0});
@@ -81,7 +88,7 @@ bool DeviceMemory::free(std::uint64_t address) {
   live_.erase(found);
   if (address >= base_ + kSmallSpace) {
     give_back(address, bytes);
-    large_.give(address, bytes);
+    large_->give(address, bytes);
     used_ -= bytes;
     return true;
   }
@@ -98,7 +105,7 @@ bool DeviceMemory::free(std::uint64_t address) {
 std::optional<std::uint64_t> DeviceMemory::reserve(std::uint64_t bytes, std::uint64_t alignment) {
   const std::lock_guard lock{mutex_};
   if (bytes == 0 || bytes % kDevicePage != 0 || (alignment & (alignment - 1)) != 0) return std::nullopt;
-  const auto address = large_.take(bytes, std::max(alignment, kDevicePage));
+  const auto address = large_->take(bytes, std::max(alignment, kDevicePage));
   if (address) reservations_.emplace(*address, bytes);
   return address;
 }
@@ -107,7 +114,7 @@ bool DeviceMemory::unreserve(std::uint64_t address) {
   const std::lock_guard lock{mutex_};
   const auto found = reservations_.find(address);
   if (found == reservations_.end()) return false;
-  large_.give(found->first, found->second);
+  large_->give(found->first, found->second);
   reservations_.erase(found);
   return true;
 }

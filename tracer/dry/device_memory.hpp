@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -15,6 +16,12 @@ namespace tidepool::dry {
 /// Physical memory is handed out in pages of this size, as on every NVIDIA device since Pascal.
 inline constexpr std::uint64_t kDevicePage = std::uint64_t{2} << 20;
 
+/// Where memory of a page or more lies.
+enum class Placement : std::uint8_t {
+  kLowestFirst,  ///< side by side: the lowest free address
+  kTopDown,      ///< in chunks from the top (top_down.hpp)
+};
+
 /// A live range of device addresses.
 struct DeviceRange {
   std::uint64_t address = 0, bytes = 0;
@@ -24,12 +31,12 @@ struct DeviceRange {
 /// host memory only once something is written to it. Thread safe. All sizes in bytes.
 ///
 /// What is accounted for is what a device accounts for: whole pages of 2 MiB. Requests of less than a page share pages,
-/// larger ones get pages of their own. Addresses are the same in every run, lowest free first.
+/// larger ones get pages of their own. Addresses are the same in every run.
 class DeviceMemory {
  public:
   /// @param capacity  what programs can get, without what the driver's context keeps
   /// @throws std::system_error if the host refuses the address range
-  explicit DeviceMemory(std::uint64_t capacity);
+  explicit DeviceMemory(std::uint64_t capacity, Placement placement = Placement::kLowestFirst);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -76,7 +83,8 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   std::uint64_t capacity_, base_, used_ = 0, last_handle_ = 0;
-  FirstFit small_, large_;
+  FirstFit small_;
+  std::unique_ptr<AddressSpace> large_;
   std::map<std::uint64_t, Mapping> live_;
   std::map<std::uint64_t, std::uint64_t> reservations_;
   std::unordered_map<std::uint64_t, Physical> physical_;

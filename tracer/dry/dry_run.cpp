@@ -47,6 +47,8 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
            preset.context_bytes >> 20, run.device);
   if (run.devices < 1 || run.devices > kMostDevices)
     refuse("--devices: {}; expected 1 to {}", run.devices, kMostDevices);
+  if (run.placement != "lowest-first" && run.placement != "top-down")
+    refuse("--placement: '{}'; expected lowest-first or top-down", run.placement);
   const std::string folder = standin_folder();
   if (folder.find_first_of(": ") != std::string::npos)
     refuse("--dry: {}: LD_PRELOAD takes no path with a blank or a colon", folder);
@@ -54,6 +56,7 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
   return {{"LD_PRELOAD", prepended("LD_PRELOAD", libraries)},
           {"TIDEPOOL_DRY_DEVICE", run.device},
           {"TIDEPOOL_DRY_CAPACITY", run.capacity},
+          {"TIDEPOOL_DRY_PLACEMENT", run.placement},
           {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
           // PyTorch can ask cuDNN in two ways; the stand-in answers the older one.
           {"TORCH_CUDNN_V8_API_DISABLED", "1"}};

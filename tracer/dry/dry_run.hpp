@@ -7,9 +7,10 @@
 namespace tidepool::dry {
 
 struct DryRun {
-  std::string device;    ///< a name of device_presets()
-  std::string capacity;  ///< of the device's memory, as in "24GiB"; empty: the device's own
-  int devices = 1;       ///< that a process sees; those that torchrun starts see one for each of them
+  std::string device;                      ///< a name of device_presets()
+  std::string capacity;                    ///< of the device's memory, as in "24GiB"; empty: the device's own
+  std::string placement = "lowest-first";  ///< of memory, or top-down (Placement)
+  int devices = 1;                         ///< that a process sees; those that torchrun starts see one for each of them
 };
 
 /// "h100-80gb, h200, ...", for help and messages.

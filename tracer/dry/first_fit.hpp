@@ -1,21 +1,20 @@
-// Addresses handed out lowest first, as a driver's virtual address space does it closely enough.
+// Addresses handed out lowest first.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <optional>
+
+#include "tracer/dry/address_space.hpp"
 
 namespace tidepool::dry {
 
-/// Free address ranges of one region [first, first + bytes). O(holes) per take, O(log holes) per give.
-class FirstFit {
+/// Free address ranges of one region [first, first + bytes): the lowest that is large enough is taken. O(holes) per take,
+/// O(log holes) per give.
+class FirstFit final : public AddressSpace {
  public:
   FirstFit(std::uint64_t first, std::uint64_t bytes) : holes_{{first, bytes}} {}
 
-  /// The lowest free range of `bytes` whose start is a multiple of `alignment` (a power of two); none if no hole fits.
-  std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
-  /// Gives back a range that take() returned, or a part of one.
-  void give(std::uint64_t address, std::uint64_t bytes);
+  std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment) override;
+  void give(std::uint64_t address, std::uint64_t bytes) override;
 
  private:
   std::map<std::uint64_t, std::uint64_t> holes_;

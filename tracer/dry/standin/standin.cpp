@@ -40,6 +40,11 @@ const DevicePreset& wanted_preset() {
   return device_preset(name != nullptr && *name != 0 ? name : "h100-80gb");
 }
 
+Placement wanted_placement() {
+  const char* const name = std::getenv("TIDEPOOL_DRY_PLACEMENT");
+  return name != nullptr && std::string_view{name} == "top-down" ? Placement::kTopDown : Placement::kLowestFirst;
+}
+
 /// The reduction of sizes that a launch is, between known places.
 std::optional<SizeReduction> sizes_of(const Launch& launch, const void* const* arguments) {
   if (!launch.kernel->sizes) return {};
@@ -70,7 +75,10 @@ Standin& Standin::get() {
 }
 
 Standin::Standin()
-    : preset_{wanted_preset()}, devices_{device_count()}, memory_{capacity_of(preset_)}, recorder_{preset_} {
+    : preset_{wanted_preset()},
+      devices_{device_count()},
+      memory_{capacity_of(preset_), wanted_placement()},
+      recorder_{preset_} {
   pthread_atfork([] { get().before_fork(); }, [] { get().after_fork(); },
                  [] {
                    get().recorder_.forget();
