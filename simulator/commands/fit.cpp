@@ -222,7 +222,7 @@ Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const s
               {"high_bytes", fit.high.count()},
               {"margin_bytes", (fit.device->total - fit.predicted).count()},
               {"reserved_bytes", fit.reserved.count()},
-              {"context_bytes", fit.device->context.count()},
+              {"context_bytes", fit.context.expected.count()},
               {"workspace_bytes", fit.workspace.count()},
               {"workspaces_recorded", fit.workspaces_recorded},
               {"convolution_workspace_bytes", fit.convolution_workspace.count()},
@@ -300,18 +300,17 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
   if (fit.allocator.unlimited > fit.reserved)
     fmt::print("            it gives back what it caches: without limit it would reserve {}\n",
                to_text(fit.allocator.unlimited));
-  fmt::print("context     {}, {}; {} to {}\n", to_text(fit.device->context),
-             fit.device->measured ? "fitted to measurements on such a device" : "assumed",
-             to_text(fit.device->context_low), to_text(fit.device->context_high));
-  fmt::print("workspaces  {}\n",
-             fit.workspaces_recorded
-                 ? "those of cuBLAS are recorded and part of what is reserved"
-                 : fmt::format("{} of cuBLAS, which the recording does not have", to_text(fit.workspace)));
+  fmt::print("context     {}, {}; {} to {}\n", to_text(fit.context.expected),
+             fit.device->measured ? "fitted to measurements on such a device" : "assumed", to_text(fit.context.low),
+             to_text(fit.context.high));
+  fmt::print("workspaces  {}\n", fit.workspaces_recorded
+                                     ? "those of cuBLAS are recorded and part of what is reserved"
+                                     : fmt::format("{} of cuBLAS, which the recording does not have",
+                                                   to_text(fit.workspace - fit.convolution_workspace)));
   if (fit.convolution_workspace > Bytes{})
     fmt::print(
-        "            of cuDNN, assumed and part of what is reserved: {} times input and output, up to {}; low is "
-        "without\n",
-        kConvolutionWorkspace, to_text(fit.convolution_workspace));
+        "            {} of cuDNN, assumed: {} times input and output of the largest convolution; low is without\n",
+        to_text(fit.convolution_workspace), kConvolutionWorkspace);
   fmt::print("peak        {}\n",
              fit.peak.op.valid() ? "in front of " + op_text(job.trace, fit.peak.op) : "where the trace ends");
   fmt::print("allocator   {}\n", allocator_text(fit));

@@ -55,7 +55,7 @@ std::vector<RankFit> fits_of(const LoadedJob& job, const std::string& path, cons
     const Trace& trace = job.traces[rank];
     try {
       RankFit found{predict_fit(trace, device, pool), job.job.ranks[rank].start};
-      OpId at = first_beyond(trace, device.total - device.context - found.fit.workspace);
+      OpId at = first_beyond(trace, device.total - found.fit.context.expected - found.fit.workspace);
       if (!at.valid()) at = found.fit.peak.op;
       if (at.valid()) found.at += starts(trace)[at.index()];
       fits.push_back(std::move(found));

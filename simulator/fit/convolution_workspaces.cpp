@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/copied.hpp"
-
 namespace tidepool {
 namespace {
 
@@ -31,25 +29,14 @@ Bytes workspace(const Trace& trace, OpId op) {
 
 }  // namespace
 
-std::optional<ConvolutionWorkspaces> with_convolution_workspaces(const Trace& trace) {
-  TraceBuilder builder{trace.data().streams};
-  std::vector<BufferId> now(trace.buffers().size());
-  const auto spec = [&](std::size_t id) { return copied(builder, trace, BufferId{id}); };
-  for (std::size_t id = 0; id < now.size(); ++id)
-    if (trace.buffers()[id].born_before) now[id] = builder.existing(spec(id));
-  Bytes largest;
-  for (const Step& step : trace.steps()) {
-    if (step.kind == StepKind::kAlloc) now[step.id] = builder.alloc(spec(step.id));
-    if (step.kind == StepKind::kFree) builder.free(now[step.id]);
-    if (step.kind != StepKind::kRun || !is_convolution(trace, trace.ops()[step.id])) continue;
-    const OpId op{step.id};
-    const Bytes size = workspace(trace, op);
-    builder.free(builder.alloc({.size = size, .stream = trace.op(op).stream}));
-    largest = std::max(largest, size);
+Convolutions convolutions_of(const Trace& trace) {
+  Convolutions found;
+  for (std::size_t id = 0; id < trace.ops().size(); ++id) {
+    if (!is_convolution(trace, trace.ops()[id])) continue;
+    found.any = true;
+    found.largest_workspace = std::max(found.largest_workspace, workspace(trace, OpId{id}));
   }
-  if (largest == Bytes{}) return {};
-  builder.meta() = trace.data().meta;
-  return ConvolutionWorkspaces{builder.finish(), largest};
+  return found;
 }
 
 }  // namespace tidepool

@@ -1,8 +1,6 @@
 // An estimate of the workspaces of cuDNN's convolutions, which neither a dry run nor PyTorch's hook sees.
 #pragma once
 
-#include <optional>
-
 #include "traces/trace.hpp"
 
 namespace tidepool {
@@ -12,14 +10,15 @@ namespace tidepool {
 /// Networks", CVPR 2016, section 4). It is not known which algorithm cuDNN chooses: implicit products take less,
 /// transforms of whole images more.
 constexpr double kConvolutionWorkspace = 36.0 / 16.0;
+/// A multiple that nine of ten measured jobs do not exceed (tests/recording/fit_table.py).
+constexpr double kLargeConvolutionWorkspace = 5;
 
-/// The buffers of a trace, with a workspace for each convolution while it runs.
-struct ConvolutionWorkspaces {
-  Trace trace;    ///< without ops
-  Bytes largest;  ///< bytes of the largest workspace
+/// The convolutions of a trace.
+struct Convolutions {
+  bool any = false;
+  Bytes largest_workspace;  ///< estimate for the largest one; workspaces of convolutions follow each other
 };
 
-/// @return  nothing if the trace has no convolutions
-std::optional<ConvolutionWorkspaces> with_convolution_workspaces(const Trace& trace);
+Convolutions convolutions_of(const Trace& trace);
 
 }  // namespace tidepool

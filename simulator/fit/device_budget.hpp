@@ -9,15 +9,19 @@
 
 namespace tidepool {
 
+/// Bytes of a process besides its allocator's: the CUDA context with the kernels of the libraries. They are `low` where
+/// kernels are loaded when they are first launched (the default since CUDA 12.2), and `high` where they all are at once.
+struct ContextRange {
+  Bytes low, expected, high;
+};
+
 /// The memory of one device, in bytes.
 struct DeviceBudget {
   std::string_view name;  ///< as for `record --dry --device`
   Bytes total;            ///< bytes that programs can have, as cudaMemGetInfo reports them
-  /// The CUDA context with the kernels of the libraries that a process of PyTorch loads. `context` is expected; it is
-  /// `context_low` where kernels are loaded when they are first launched (the default since CUDA 12.2), and
-  /// `context_high` where they all are at the start.
-  Bytes context_low, context, context_high;
-  bool measured = false;  ///< `context` is fitted to measurements of this device; see tests/recording/fit_table.py
+  ContextRange context;   ///< of a process of PyTorch without convolutions
+  ContextRange cudnn;     ///< what the context grows by at the first convolution, when cuDNN is loaded
+  bool measured = false;  ///< both are fitted to measurements of this device; see tests/recording/fit_table.py
   Bytes workspace;        ///< PyTorch's workspaces for cuBLAS: one for the forward thread, one for the backward one
 };
 

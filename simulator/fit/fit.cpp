@@ -32,12 +32,11 @@ bool sees_allocator(const Trace& trace) {
 bool sees_libraries(const Trace& trace) { return sees_allocator(trace) && !meta(trace, "mode").starts_with("dry run"); }
 
 /// Several repetitions of the step, if the trace is one of many steps; else none.
-/// @param lifetimes  buffers to repeat: those of `trace`, perhaps with workspaces
-std::optional<Trace> repeated(const Trace& lifetimes, const Trace& trace) {
+std::optional<Trace> repeated(const Trace& trace) {
   const bool older = std::any_of(trace.buffers().begin(), trace.buffers().end(),
                                  [](const Buffer& buffer) { return buffer.born_before; });
   if (!older || trace.ops().empty()) return {};
-  return repeat_lifetimes(lifetimes, kSteps);
+  return repeat_lifetimes(trace, kSteps);
 }
 
 /// The allocator of a trace, replayed on devices of different size.
@@ -104,6 +103,16 @@ void compare(Fit& fit, Allocator& own, Allocator& other, Bytes available) {
   fit.other.needs = mine && others ? *others : other.least();
 }
 
+ContextRange sum(const ContextRange& a, const ContextRange& b) {
+  return {a.low + b.low, a.expected + b.expected, a.high + b.high};
+}
+
+/// @param expected  estimate with kConvolutionWorkspace
+Bytes large_workspace(Bytes expected) {
+  constexpr double kTimes = kLargeConvolutionWorkspace / kConvolutionWorkspace;
+  return Bytes{static_cast<std::int64_t>(kTimes * static_cast<double>(expected.count()))};
+}
+
 std::vector<std::string> notes_on(const DeviceBudget& device) {
   std::vector<std::string> notes;
   if (!device.measured)
@@ -125,38 +134,33 @@ Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::strin
   require_one_device(trace, "`fit` judges one");
   Fit fit;
   fit.device = &device;
+  fit.context = device.context;
   fit.workspaces_recorded = sees_allocator(trace);
   fit.workspace = fit.workspaces_recorded ? Bytes{} : device.workspace;
-  const std::optional<ConvolutionWorkspaces> convolutions =
-      sees_libraries(trace) ? std::nullopt : with_convolution_workspaces(trace);
-  if (convolutions) fit.convolution_workspace = convolutions->largest;
-  const Trace& placed = convolutions ? convolutions->trace : trace;
-  const std::optional<Trace> steps = repeated(placed, trace),
-                             bare_steps = convolutions ? repeated(trace, trace) : std::nullopt;
-  std::optional<Allocator> bare;
-  if (convolutions) bare.emplace(bare_steps ? *bare_steps : trace, pool, recorded);
-  // At least as much as without workspaces: other buffers may reuse freed workspaces, but that is not certain.
-  Allocator own{steps ? *steps : placed, pool, bare ? bare->unlimited() : recorded};
+  if (const Convolutions convolutions = convolutions_of(trace); convolutions.any) {
+    fit.context = sum(device.context, device.cudnn);
+    if (!sees_libraries(trace)) fit.convolution_workspace = convolutions.largest_workspace;
+    fit.workspace += fit.convolution_workspace;
+  }
+  const std::optional<Trace> steps = repeated(trace);
+  Allocator own{steps ? *steps : trace, pool, recorded};
   const auto available = [&](Bytes context) { return device.total - context - fit.workspace; };
-  const std::optional<Bytes> reserved = own.reserved(available(device.context)),
-                             reserved_low = own.reserved(available(device.context_low)),
-                             reserved_high = own.reserved(available(device.context_high));
+  const Bytes without = available(fit.context.low) + fit.convolution_workspace;
+  const Bytes more = large_workspace(fit.convolution_workspace) - fit.convolution_workspace;
+  const std::optional<Bytes> reserved = own.reserved(available(fit.context.expected)),
+                             reserved_low = own.reserved(without),
+                             reserved_high = own.reserved(available(fit.context.high) - more);
   const auto needed = [&](const std::optional<Bytes>& most) { return most ? *most : own.least(); };
   fit.fits = reserved.has_value();
   fit.certain = reserved_low.has_value() == fit.fits && reserved_high.has_value() == fit.fits;
   fit.reserved = needed(reserved);
-  fit.predicted = fit.reserved + device.context + fit.workspace;
-  fit.low = std::min(fit.predicted, needed(reserved_low) + device.context_low + fit.workspace);
-  fit.high = std::max(fit.predicted, needed(reserved_high) + device.context_high + fit.workspace);
-  if (bare) {
-    const std::optional<Bytes> least = bare->reserved(available(device.context_low));
-    fit.certain = fit.certain && least.has_value() == fit.fits;
-    fit.low = std::min(fit.low, (least ? *least : bare->least()) + device.context_low + fit.workspace);
-  }
+  fit.predicted = fit.reserved + fit.context.expected + fit.workspace;
+  fit.low = std::min(fit.predicted, needed(reserved_low) + device.total - without);
+  fit.high = std::max(fit.predicted, needed(reserved_high) + fit.context.high + fit.workspace + more);
   fit.allocator = {.pool = pool, .unlimited = own.unlimited(), .needs = {}, .fits = fit.fits};
   fit.other.pool = pool == "pytorch" ? "pytorch-expandable" : "pytorch";
-  Allocator other{steps ? *steps : placed, fit.other.pool, {}};
-  compare(fit, own, other, available(device.context));
+  Allocator other{steps ? *steps : trace, fit.other.pool, {}};
+  compare(fit, own, other, available(fit.context.expected));
   fit.peak = peak_instant(trace);
   fit.holders = holders_of(trace, ModuleNames{trace}, fit.peak.buffers, 0);
   fit.notes = notes_on(device);

@@ -25,11 +25,12 @@ struct Fit {
   bool fits = false;
   bool certain = false;  ///< the verdict is the same at `low` and at `high`
   Bytes predicted;
-  Bytes low, high;  ///< with the least and with the largest context; `low` is also without convolution_workspace
-  Bytes reserved;   ///< most at once; if it does not fit, the least capacity without a failure, to 2 MiB
-  Bytes workspace;
-  Bytes convolution_workspace;  ///< the largest estimate for a convolution, part of `reserved`; 0: none, or recorded
-  bool workspaces_recorded = false;  ///< workspaces are buffers of the trace, so `workspace` is 0
+  Bytes low, high;       ///< with the least and with the largest context; `low` is also without convolution_workspace
+  Bytes reserved;        ///< most at once; if it does not fit, the least capacity without a failure, to 2 MiB
+  ContextRange context;  ///< with cuDNN's kernels if the trace has convolutions
+  Bytes workspace;       ///< cuBLAS's and convolution_workspace
+  Bytes convolution_workspace;       ///< the largest estimate for a convolution; 0: no convolutions, or recorded
+  bool workspaces_recorded = false;  ///< cuBLAS's workspaces are buffers of the trace, and not in `workspace`
   AllocatorFit allocator;            ///< with the job's own setting
   AllocatorFit other;                ///< with the other setting of expandable segments
   Instant peak;

@@ -150,8 +150,8 @@ TEST_CASE("tidepool fit prints its estimate for workspaces of cuDNN") {
   const ProgramResult result = run_program({"fit", job, "--device", "t4"});
   CHECK(result.code == 0);
   CHECK_THAT(result.out,
-             ContainsSubstring("            of cuDNN, assumed and part of what is reserved: 2.25 times input and "
-                               "output, up to 3.445 GiB; low is without\n"));
+             ContainsSubstring("            3.445 GiB of cuDNN, assumed: 2.25 times input and output of the "
+                               "largest convolution; low is without\n"));
 }
 
 TEST_CASE("tidepool fit says why a command was not recorded") {

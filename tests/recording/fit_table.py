@@ -6,11 +6,12 @@
 A table has a row for each training run: its program, in a few words, and the most memory of the device that nvidia-smi
 showed (GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken. Its training program is
 made from the row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator
-reserves. On the rows of even index the constant is fitted: the median of measured - reserved. On the others the
-prediction, reserved + constant, is compared with what was measured. A job that is called fitting and does not fit:
-predicted to take no more than a device has, measured to take more, for devices of each of --sizes. PYTHON has PyTorch
-for CUDA, and timm for the tables of images; no GPU is needed. FOLDER keeps the recordings, and those in it are used
-again.
+reserves, and what workspaces take besides. On the rows of even index the constant is fitted: the median of measured -
+reserved - workspaces. On the others the prediction, with that constant, is compared with what was measured. A job that
+is called fitting and does not fit: predicted to take no more than a device has, measured to take more, for devices of
+each of --sizes; the last but one column has those whose largest prediction (`high_bytes`) is no more than the device
+has, the last column the share of jobs that were measured at no more than it. PYTHON has PyTorch for CUDA, and timm for
+the tables of images; no GPU is needed. FOLDER keeps the recordings, and those in it are used again.
 """
 import argparse
 import csv
@@ -78,13 +79,19 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def print_table(measured, predicted, sizes):
+def wrong_of(measured, predicted, sizes):
+    """Of the jobs that are called fitting on a device of one of the sizes, those that do not fit: "2 of 100"."""
+    called = [(m, size) for p, m in zip(predicted, measured) for size in sizes if p <= size]
+    return f"{sum(m > size for m, size in called)} of {len(called)}"
+
+
+def print_table(measured, predicted, high, sizes):
     errors = [abs(p - m) / m for p, m in zip(predicted, measured)]
-    print("| rows | median error | 90th percentile | largest | called fitting that do not |\n|---|---|---|---|---|")
-    called = [(p, m, size) for p, m in zip(predicted, measured) for size in sizes if p <= size]
-    wrong = sum(m > size for _, m, size in called)
+    print("| rows | median error | 90th percentile | largest | called fitting that do not | the same, for certain | "
+          "at most `high` |\n|---|---|---|---|---|---|---|")
+    within = sum(m <= h for m, h in zip(measured, high)) / len(high)
     print(f"| {len(errors)} | {statistics.median(errors):.2%} | {percentile(errors, 0.9):.2%} | {max(errors):.2%} | "
-          f"{wrong} of {len(called)} |")
+          f"{wrong_of(measured, predicted, sizes)} | {wrong_of(measured, high, sizes)} | {within:.0%} |")
 
 
 def main():
@@ -114,20 +121,22 @@ def main():
         answers = [answer(arguments, trace) for trace in traces.values()]
     known = [(float(row["measured_mib"]), said) for row, said in zip(taken, answers) if said]
     measured = [most for most, _ in known]
-    reserved = [said["reserved_bytes"] / MIB for _, said in known]
+    reserved = [(said["reserved_bytes"] + said["workspace_bytes"]) / MIB for _, said in known]
+    high = [said["high_bytes"] / MIB for _, said in known]
     rest = [m - r for m, r in zip(measured, reserved)]
     constant = statistics.median(rest[::2])
     print(f"{len(known)} of {len(rows)} rows: every {arguments.every}th"
           f"{f', but {len(taken) - len(known)} whose program does not run' if len(known) < len(taken) else ''}. "
-          f"Measured - reserved on the {len(rest[::2])} of even "
-          f"index: median {constant:,.0f} MiB, from {min(rest[::2]):,.0f} to {max(rest[::2]):,.0f} MiB.")
-    print(f"\nOf odd index, reserved + {constant:,.0f} MiB against measured:\n")
+          f"Measured - reserved - workspaces on the {len(rest[::2])} of "
+          f"even index: median {constant:,.0f} MiB, from {min(rest[::2]):,.0f} to {max(rest[::2]):,.0f} MiB.")
+    print(f"\nOf odd index, reserved + workspaces + {constant:,.0f} MiB against measured:\n")
     sizes = [float(size) for size in (arguments.sizes or table.sizes).split(",")]
-    print_table(measured[1::2], [r + constant for r in reserved[1::2]], sizes)
+    print_table(measured[1::2], [r + constant for r in reserved[1::2]], high[1::2], sizes)
     others = known[1::2] if table.fitted else known
     print(f"\n{'The same' if table.fitted else 'All'} rows, as `tidepool fit` says it "
           f"(context {known[0][1]['context_bytes'] / MIB:,.0f} MiB):\n")
-    print_table([most for most, _ in others], [said["predicted_bytes"] / MIB for _, said in others], sizes)
+    print_table([most for most, _ in others], [said["predicted_bytes"] / MIB for _, said in others],
+                [said["high_bytes"] / MIB for _, said in others], sizes)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ TEST_CASE("the memory of a process is its allocator's, its context and its works
   CHECK(recorded.fits);
   CHECK(recorded.reserved == kMiB * 130);
   CHECK(recorded.workspace == 0_B);
-  CHECK(recorded.predicted == kMiB * 130 + a100.context);
-  CHECK(recorded.low == kMiB * 130 + a100.context_low);
-  CHECK(recorded.high == kMiB * 130 + a100.context_high);
+  CHECK(recorded.predicted == kMiB * 130 + a100.context.expected);
+  CHECK(recorded.low == kMiB * 130 + a100.context.low);
+  CHECK(recorded.high == kMiB * 130 + a100.context.high);
   // PyTorch's hook alone sees tensors and no workspaces: two of 8.125 MiB.
   const Fit tensors = predict_fit(two_buffers("torch"), a100, "pytorch");
   CHECK(tensors.workspace == 16640_KiB);
@@ -57,15 +57,44 @@ TEST_CASE("a convolution takes 36/16 of its input and output besides, if cuDNN's
   for (const char* op : {"cudnnConvolutionForward", "aten::convolution", "aten::conv2d"}) {
     const Fit fit = fit_of(dry, op);
     CHECK(fit.convolution_workspace == kMiB * 360);
-    CHECK(fit.reserved == kMiB * 540);
-    CHECK(fit.low == kMiB * 180 + t4().context_low);
+    CHECK(fit.workspace == kMiB * 360);
+    CHECK(fit.reserved == kMiB * 180);
+    CHECK(fit.predicted == kMiB * 540 + t4().context.expected + t4().cudnn.expected);
+    CHECK(fit.low == kMiB * 180 + t4().context.low);
+    CHECK(fit.high == kMiB * (180 + 800) + t4().context.high + t4().cudnn.high);  // 5 times input and output
     CHECK(fit.peak.live == kMiB * 180);
   }
-  CHECK(fit_of({{"source", "torch"}}, "aten::convolution").reserved == kMiB * 540);
-  CHECK(fit_of(dry, "aten::mm").reserved == kMiB * 180);
+  const Fit tensors = fit_of({{"source", "torch"}}, "aten::convolution");
+  CHECK(tensors.workspace == kMiB * 360 + t4().workspace);
+  CHECK(fit_of(dry, "aten::mm").workspace == 0_B);
   const Fit seen = fit_of({{"source", "raw"}, {"capture", "cupti+torch"}, {"mode", "cupti"}}, "aten::convolution");
   CHECK(seen.reserved == kMiB * 180);
-  CHECK(seen.convolution_workspace == 0_B);
+  CHECK(seen.workspace == 0_B);
+}
+
+TEST_CASE("of several convolutions the one with the largest input and output counts") {
+  TraceBuilder build;
+  build.meta() = {{"source", "raw"}, {"capture", "interposer"}, {"mode", "dry run: ..."}};
+  for (const std::int64_t size : {10, 40, 20}) {
+    const BufferId x = build.alloc({.size = kMiB * size}), y = build.alloc({.size = kMiB * size});
+    build.run({.name = build.text("cudnnConvolutionForward")}, {{x}, {y, Access::kWrite}});
+    build.free(x);
+    build.free(y);
+  }
+  CHECK(predict_fit(build.finish(), t4(), "pytorch").convolution_workspace == kMiB * 180);  // 36/16 of 40 + 40
+}
+
+TEST_CASE("a job with convolutions has cuDNN's kernels in its context") {
+  const auto context_of = [](const char* op) {
+    TraceBuilder build;
+    const BufferId x = build.alloc({.size = kMiB});
+    build.run({.name = build.text(op)}, {{x, Access::kReadWrite}});
+    return predict_fit(build.finish(), device_budget("a100-40gb"), "pytorch").context;
+  };
+  const DeviceBudget& a100 = device_budget("a100-40gb");
+  CHECK(context_of("aten::mm").expected == a100.context.expected);
+  CHECK(context_of("aten::convolution").expected == a100.context.expected + kMiB * 163);
+  CHECK(context_of("aten::convolution_backward").high == a100.context.high + kMiB * 310);
 }
 
 TEST_CASE("a job fits that can do without workspaces of its convolutions, but not for certain") {
@@ -76,8 +105,9 @@ TEST_CASE("a job fits that can do without workspaces of its convolutions, but no
   const Fit fit = predict_fit(build.finish(), t4(), "pytorch");
   CHECK_FALSE(fit.fits);
   CHECK_FALSE(fit.certain);
-  CHECK(fit.reserved == kMiB * 16250);
-  CHECK(fit.low == kMiB * 5000 + t4().context_low + t4().workspace);
+  CHECK(fit.reserved == kMiB * 5000);
+  CHECK(fit.predicted == kMiB * 16250 + t4().context.expected + t4().workspace);
+  CHECK(fit.low == kMiB * 5000 + t4().context.low + t4().workspace);
 }
 
 TEST_CASE("a job fits if it fits after its allocator gives back cached segments") {
@@ -134,7 +164,7 @@ TEST_CASE("the verdict is certain if the allocator fits beside each context") {
   };
   CHECK((fit_with(13000).fits && fit_with(13000).certain));
   CHECK((fit_with(14000).fits && !fit_with(14000).certain));
-  CHECK(fit_with(14000).high == kMiB * 14000 + t4().context_high);
+  CHECK(fit_with(14000).high == kMiB * 14000 + t4().context.high);
 }
 
 TEST_CASE("a prediction is at least the recorded memory of the job") {
@@ -183,8 +213,8 @@ TEST_CASE("devices that jobs are judged for are those that dry runs stand in for
     const dry::DevicePreset& preset = dry::device_presets()[i];
     CHECK(device.name == preset.name);
     CHECK(device.total.count() == static_cast<std::int64_t>(preset.total_bytes));
-    CHECK(device.context_low.count() == static_cast<std::int64_t>(preset.context_bytes));
-    CHECK((device.context_low <= device.context && device.context <= device.context_high));
+    CHECK(device.context.low.count() == static_cast<std::int64_t>(preset.context_bytes));
+    CHECK((device.context.low <= device.context.expected && device.context.expected <= device.context.high));
   }
 }
 
