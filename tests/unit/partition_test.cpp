@@ -143,6 +143,25 @@ TEST_CASE("the graph of a trace has its values, its phases and its classes") {
   CHECK(count([](const JointNode& node) { return node.phase == Phase::kAside; }) == 0);
 }
 
+TEST_CASE("the root gradient, which reads nothing, is not the result of the forward phase") {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 100_B}),
+                 loss = build.alloc({.size = 4_B}), root = build.alloc({.size = 4_B}), g = build.alloc({.size = 10_B});
+  const auto op = [&](const char* name, Phase phase) { return Op{.name = build.text(name), .phase = phase}; };
+  build.run(op("aten::mm", Phase::kForward), {{x}, {y, Access::kWrite}});
+  build.run(op("aten::sum", Phase::kForward), {{y}, {loss, Access::kWrite}});
+  build.run(op("aten::ones_like", Phase::kForward), {{root, Access::kWrite}});
+  build.run(op("aten::mm", Phase::kBackward), {{root}, {y}, {g, Access::kWrite}});
+  build.free(root);
+  const TraceGraph made = joint_graph(build.finish());
+  // Of ops only: x is a node too. The product is needed for the loss; only backward needs the root gradient.
+  std::vector<JointNode::Phase> phases;
+  for (const JointNode& node : made.graph)
+    if (!node.input) phases.push_back(node.phase);
+  using enum JointNode::Phase;
+  CHECK(phases == std::vector{kForward, kForward, kAside, kBackward});
+}
+
 TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far as the capacity asks") {
   // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
   const tests::TwoBlocks blocks;

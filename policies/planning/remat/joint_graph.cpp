@@ -60,7 +60,7 @@ class GraphMaker {
       made.push_back(use.out);
       node.size += size_of(use.out);
     }
-    if (op.value() < backward_) last_made_ = made;
+    if (op.value() < backward_ && !node.inputs.empty()) last_made_ = made;
     if (made.size() == 1) {
       add_node(std::move(node), made.front());
       return;
@@ -90,7 +90,7 @@ class GraphMaker {
   std::uint32_t backward_;
   std::vector<std::uint32_t> node_of_;  // by version
   std::vector<bool> needed_;            // by node: whether the values that the forward phase hands on depend on it
-  std::vector<VersionId> last_made_;    // outputs of the last forward op
+  std::vector<VersionId> last_made_;    // outputs of the last forward op that reads
   TraceGraph result_;
 };
 
