@@ -69,6 +69,8 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/sweep_rows.py)
   add_test(NAME "the model of GPT iterations does what it says"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/gpt_iteration.py)
+  add_test(NAME "the model of GPT iterations is as close to measured ones as it says"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/recording -p gpt_iteration_test.py)
   set(check_documents ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/documents_test.py --program $<TARGET_FILE:tidepool>)
   add_test(NAME "links in the documents lead somewhere" COMMAND ${check_documents} links)
   file(GLOB guides CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/notebooks/guide/*.md)
