@@ -102,5 +102,10 @@ TEST_CASE("tidepool import refuses a folder without profiles, and options of one
         "tidepool: " + scratch.file("x.json") + ": is no file; expected one, beside which the traces can be\n");
   CHECK_FALSE(std::filesystem::exists(scratch.file("x.rank0.tide")));
   CHECK(complaint({"--device", "0"}) ==
-        "tidepool: " + runs + ": several ranks; expected no --device, --iteration and --with\n");
+        "tidepool: " + runs + ": several ranks; expected no --device and --iteration\n");
+  std::filesystem::remove(scratch.file("x.json"));
+  CHECK(complaint({"--with", runs}) == "tidepool: " + runs + ": 0 execution traces; expected 1, one for each rank\n");
+  write_file(runs + "/et_4.json", R"({"schema": "1.0.1", "nodes": []})");
+  CHECK(complaint({"--with", runs}) ==
+        "tidepool: " + runs + "/et_4.json: an execution trace of rank 4; expected one of each rank, 0 to 0\n");
 }

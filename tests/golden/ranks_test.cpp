@@ -47,3 +47,22 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives when they did") 
   CHECK(most(faster) != 7);
   CHECK(faster.times.makespan < result.times.makespan);
 }
+
+TEST_CASE("the ranks of a DLRM step have the buffers of their execution traces, at the same times") {
+  const auto path = tests::shared_data("multigpu/dlrm8/dlrm_kineto.tar.gz");
+  const auto with = tests::shared_data("multigpu/dlrm8/dlrm_pytorch_et.tar.gz");
+  if (!path || !with) return;
+  std::vector<RankProfile> profiles = read_rank_profiles(*path);
+  const LoadedJob times = join_ranks(*path, profiles);
+  add_operands(profiles, *with);
+  const LoadedJob job = join_ranks(*path, std::move(profiles));
+  CHECK(job.job == times.job);
+  // cuda_storage_bytes of ranks.csv: all storages of the trace, of which some live one after the other.
+  const std::vector<Bytes> storages{5134421742_B, 5131976659_B, 5131513839_B, 5131552733_B,
+                                    5131080729_B, 402891118_B,  85735733_B,   61444018_B};
+  for (std::size_t rank = 0; rank < 8; ++rank) {
+    INFO("rank " << rank);
+    CHECK(job.traces[rank].ideal_peak() <= storages[rank]);
+    CHECK(job.traces[rank].ideal_peak().count() * 100 >= storages[rank].count() * 99);
+  }
+}

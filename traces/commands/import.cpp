@@ -44,10 +44,12 @@ Trace read(const Arguments& arguments) {
 
 /// Writes the job file and, beside it, a trace file for each rank.
 int import_job(const Arguments& arguments) {
-  if (arguments.device || arguments.iteration || !arguments.with.empty())
-    throw InputError{fmt::format("{}: several ranks; expected no --device, --iteration and --with", arguments.input)};
+  if (arguments.device || arguments.iteration)
+    throw InputError{fmt::format("{}: several ranks; expected no --device and --iteration", arguments.input)};
   require_file_name(arguments.output);
-  LoadedJob loaded = join_ranks(arguments.input, read_rank_profiles(arguments.input));
+  std::vector<RankProfile> profiles = read_rank_profiles(arguments.input);
+  if (!arguments.with.empty()) add_operands(profiles, arguments.with);
+  LoadedJob loaded = join_ranks(arguments.input, std::move(profiles));
   if (arguments.redact)
     for (Trace& trace : loaded.traces) trace = redacted(std::move(trace));
   write_job(arguments.output, loaded);
@@ -82,7 +84,10 @@ const RegisterCommand kRegistered{
               "file for each rank")
            .required();
        app.add_option("--format", arguments->format, formats());
-       app.add_option("--with", arguments->with, "for torch-et: the profile (kineto) of the same run, for durations");
+       app.add_option(
+           "--with", arguments->with,
+           "for torch-et: the profile (kineto) of the same run, for durations; for several ranks: a folder or "
+           "a tar archive with the execution trace of each, for buffers");
        app.add_option("--device", arguments->device, "of a file of several devices, only this one");
        app.add_option("--iteration", arguments->iteration, "of a trace that marks them, only this one, counted from 0");
        app.add_flag("!--no-redact,--redact", arguments->redact,

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -60,10 +61,11 @@ std::vector<std::string> stream_names(const Kineto& file, const std::set<std::in
 
 class KinetoImport {
  public:
-  KinetoImport(const Kineto& file, std::optional<std::int64_t> only)
+  KinetoImport(const Kineto& file, std::optional<std::int64_t> only, const KinetoOperands* operands = nullptr)
       : file_{file},
+        operands_{operands},
         devices_{choose_devices(file, only)},
-        lifetimes_{find_lifetimes(file.memory, only)},
+        lifetimes_{operands == nullptr ? find_lifetimes(file.memory, only) : KinetoLifetimes{}},
         builder_{stream_names(file, devices_)} {}
 
   /// The trace alone. to_rank() asks for more beforehand and reads it afterwards.
@@ -78,6 +80,7 @@ class KinetoImport {
     for (const Happening& happening : happenings_) begin_ = std::min(begin_, happening.time);
     find_surroundings();
     add_existing();
+    if (operands_ != nullptr) find_operand_lives();
     for (const Happening& happening : happenings_) add(happening);
     builder_.losses().dropped_records += lifetimes_.lost;
     describe();
@@ -211,6 +214,57 @@ class KinetoImport {
       if (lifetimes_.lives[i].born_before) buffers_[i] = builder_.existing(spec(lifetimes_.lives[i]));
   }
 
+  /// Finds the launches before which a buffer of the operands begins, and those after which one ends.
+  void find_operand_lives() {
+    const std::vector<KinetoOperands::Life>& lives = operands_->lives;
+    begins_.resize(happenings_.size());
+    ends_.resize(happenings_.size());
+    buffers_.resize(lives.size());
+    called_.resize(operands_->uses.size());
+    for (std::size_t i = 0; i < lives.size(); ++i)
+      if (lives[i].born_before) buffers_[i] = builder_.existing(operand(lives[i]));
+    std::vector<std::size_t> last(lives.size(), kNone);
+    for (std::size_t i = 0; i < happenings_.size(); ++i)
+      for (const KinetoOperands::Use& use : uses_of(happenings_[i])) {
+        if (last[use.life] == kNone && !lives[use.life].born_before) begins_[i].push_back(use.life);
+        last[use.life] = i;
+      }
+    for (std::size_t i = 0; i < lives.size(); ++i)
+      if (last[i] != kNone && !lives[i].outlives) ends_[last[i]].push_back(i);
+  }
+
+  static Buffer operand(const KinetoOperands::Life& life) {
+    Buffer buffer;
+    buffer.size = Bytes{life.bytes};
+    buffer.device = static_cast<std::uint16_t>(life.device);
+    return buffer;
+  }
+
+  std::span<const KinetoOperands::Use> uses_of(const Happening& happening) const {
+    if (operands_ == nullptr || happening.what != What::kLaunch) return {};
+    const std::size_t call = operands_->calls[happening.index];
+    if (call == KinetoOperands::kNone) return {};
+    return operands_->uses[call];
+  }
+
+  /// Runs an activity between the begins and ends of its operands.
+  void launch(const Happening& happening, std::size_t position) {
+    const std::span<const KinetoOperands::Use> uses = uses_of(happening);
+    std::vector<TraceBuilder::Touch> touches;
+    if (!uses.empty()) {
+      for (const std::size_t life : begins_[position]) buffers_[life] = builder_.alloc(operand(operands_->lives[life]));
+      const std::size_t call = operands_->calls[happening.index];
+      for (const KinetoOperands::Use& use : uses)
+        touches.push_back({buffers_[use.life],
+                           called_[call] && use.access == Access::kWrite ? Access::kReadWrite : use.access,
+                           use.evidence});
+      called_[call] = true;
+    }
+    run_activity(happening.index, contexts_[position], touches);
+    if (!uses.empty())
+      for (const std::size_t life : ends_[position]) builder_.free(buffers_[life]);
+  }
+
   void add(const Happening& happening) {
     const auto position = static_cast<std::size_t>(&happening - happenings_.data());
     switch (happening.what) {
@@ -224,7 +278,7 @@ class KinetoImport {
         builder_.mark(MarkKind::kRangeEnd, name_of_range(happening));
         break;
       case What::kLaunch:
-        run_activity(happening.index, contexts_[position]);
+        launch(happening, position);
         break;
       case What::kWait:
         wait(waits_[happening.index]);
@@ -240,7 +294,7 @@ class KinetoImport {
     return file_.texts[file_.ranges[happening.index].name];
   }
 
-  void run_activity(std::size_t index, const KinetoContext& context) {
+  void run_activity(std::size_t index, const KinetoContext& context, const std::vector<TraceBuilder::Touch>& touches) {
     const KinetoActivity& activity = file_.activities[index];
     Op op;
     op.name = builder_.text(file_.texts[activity.name]);
@@ -251,7 +305,7 @@ class KinetoImport {
     op.start = activity.start - begin_;
     op.duration = std::max(activity.duration, Nanos{});
     if (launch_[index] != kNone) op.launch = file_.launches[launch_[index]].time - begin_;
-    builder_.run(op, {});
+    builder_.run(op, touches);
     if (as_rank_) follow(index, context);
   }
 
@@ -318,7 +372,9 @@ class KinetoImport {
     meta["time"] = "measured";
     const auto device = file_.devices.find(*devices_.begin());
     if (device != file_.devices.end()) meta["device"] = device->second;
-    if (file_.memory.empty())
+    if (operands_ != nullptr)
+      meta["lifetimes"] = "from the first to the last kernel that uses the buffer: frees are not recorded";
+    else if (file_.memory.empty())
       meta["lacks"] = "memory events: this is a timeline only; profile with profile_memory=True";
     else
       meta["memory"] = lifetimes_.by_size ? "block sizes of the allocator; frees matched by size, no addresses recorded"
@@ -326,15 +382,18 @@ class KinetoImport {
   }
 
   const Kineto& file_;
+  const KinetoOperands* operands_;
   std::set<std::int64_t> devices_;
   KinetoLifetimes lifetimes_;
   TraceBuilder builder_;
   std::vector<std::size_t> launch_;  // by activity
   std::vector<Happening> happenings_;
   Nanos begin_{std::numeric_limits<std::int64_t>::max()};
-  std::vector<KinetoContext> contexts_;               // by happening
-  std::vector<std::optional<std::int64_t>> streams_;  // by happening
-  std::vector<BufferId> buffers_;                     // by life
+  std::vector<KinetoContext> contexts_;                  // by happening
+  std::vector<std::optional<std::int64_t>> streams_;     // by happening
+  std::vector<BufferId> buffers_;                        // by life, of lifetimes_ or of operands_
+  std::vector<std::vector<std::size_t>> begins_, ends_;  // by happening: lives of operands_
+  std::vector<bool> called_;                             // by call of operands_: an activity of it ran
 
   bool as_rank_ = false;  // see to_rank()
   std::vector<KinetoWait> waits_;
@@ -365,7 +424,9 @@ const RegisterImporter kKineto{
 
 Trace to_trace(const Kineto& kineto, std::optional<std::int64_t> only) { return KinetoImport{kineto, only}.run(); }
 
-KinetoRank to_rank(const Kineto& kineto) { return KinetoImport{kineto, std::nullopt}.run_as_rank(); }
+KinetoRank to_rank(const Kineto& kineto, const KinetoOperands* operands) {
+  return KinetoImport{kineto, std::nullopt, operands}.run_as_rank();
+}
 
 Trace read_kineto(const Input& input) { return read_devices(input, std::nullopt); }
 

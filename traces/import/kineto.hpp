@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -113,6 +114,26 @@ struct KinetoCollective {
   std::string group_ranks = {};   ///< "[0, 1, 2, 3]"; "" = not recorded
 };
 
+/// The buffers that activities use, from another record of the same run.
+struct KinetoOperands {
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+  struct Life {
+    std::int64_t device = 0;
+    std::int64_t bytes = 0;
+    bool born_before = false;
+    bool outlives = false;
+  };
+  struct Use {
+    std::size_t life = 0;
+    Access access = Access::kRead;
+    Evidence evidence = Evidence::kSchema;
+  };
+  std::vector<Life> lives;
+  std::vector<std::vector<Use>> uses;  ///< by call of an operator
+  std::vector<std::size_t> calls;      ///< by activity: the call that launched it; kNone = none
+};
+
 /// One rank of a job, on its own clock.
 struct KinetoRank {
   Trace trace;
@@ -125,6 +146,9 @@ struct KinetoRank {
 /// a wait is not recorded, so it is inferred without contradicting the recorded times: for the host, the stream of the
 /// thread's last launch, or the one whose work ended last before the call did; for a stream, of each other stream the
 /// last op that had ended when its next op started.
-KinetoRank to_rank(const Kineto& kineto);
+/// @param operands  take the place of the file's memory events: a buffer lives from the first to the last activity that
+///                  uses it, unless it was there before or stays. Each activity of a call uses what the call uses, and of
+///                  several, those behind the first one change what it writes.
+KinetoRank to_rank(const Kineto& kineto, const KinetoOperands* operands = nullptr);
 
 }  // namespace tidepool

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "traces/builder.hpp"
 #include "traces/import/importer.hpp"
@@ -13,6 +12,7 @@
 #include "traces/import/random_operators.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/import/streams.hpp"
+#include "traces/import/torch_et_profile.hpp"
 #include "traces/import/torch_et_program.hpp"
 #include "traces/import/torch_schema.hpp"
 #include "traces/refuse.hpp"
@@ -71,54 +71,23 @@ class EtImport {
     if (only_ && !devices.contains(*only_)) refuse("no device {}; the file has {}", *only_, fmt::join(devices, ", "));
   }
 
-  /// The profile and the execution trace number calls alike: an activity belongs to the op around its launch.
   void measure(const Kineto& profile) {
-    std::unordered_map<std::int64_t, std::size_t> nodes;  // by record function
-    for (std::size_t i = 0; i < file_.nodes.size(); ++i)
-      if (file_.nodes[i].record_function > 0) nodes.try_emplace(file_.nodes[i].record_function, i);
-    check_same_run(profile, nodes);
-
-    std::unordered_map<std::int64_t, const KinetoLaunch*> launches;
-    for (const KinetoLaunch& launch : profile.launches) launches.try_emplace(launch.correlation, &launch);
-    std::vector<KinetoMoment> moments;
-    for (const KinetoActivity& activity : profile.activities) {
-      if (!only_ || activity.device == *only_) ++activities_;
-      const auto found = launches.find(activity.correlation);
-      moments.push_back(found == launches.end() ? KinetoMoment{-1, {}}
-                                                : KinetoMoment{found->second->thread, found->second->time});
-    }
-    const std::vector<KinetoContext> contexts = find_contexts(profile, moments);
+    const std::vector<std::size_t> nodes = nodes_of_activities(file_, program_, profile);
     std::set<std::string> streams;
-    for (std::size_t i = 0; i < contexts.size(); ++i) {
-      const auto found = nodes.find(contexts[i].record_function);
-      std::size_t node = found == nodes.end() ? kNone : found->second;
-      while (node != kNone && !program_.runs[node]) node = program_.parents[node];
-      if (node == kNone) continue;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       const KinetoActivity& activity = profile.activities[i];
       if (only_ && activity.device != *only_) continue;
-      measured_[node].duration += std::max(activity.duration, Nanos{});
-      if (!measured_[node].stream) {
-        measured_[node].stream = stream_name(activity.device, activity.stream);
-        streams.insert(*measured_[node].stream);
+      ++activities_;
+      if (nodes[i] == kNone) continue;
+      Measured& measured = measured_[nodes[i]];
+      measured.duration += std::max(activity.duration, Nanos{});
+      if (!measured.stream) {
+        measured.stream = stream_name(activity.device, activity.stream);
+        streams.insert(*measured.stream);
         if (streams.size() > kMostStreams) refuse("the profile has more than {} streams", kMostStreams);
       }
       ++joined_;
     }
-  }
-
-  void check_same_run(const Kineto& profile, const std::unordered_map<std::int64_t, std::size_t>& nodes) const {
-    std::size_t checked = 0, same = 0;
-    for (const KinetoRange& range : profile.ranges) {
-      if (range.kind != KinetoRangeKind::kOperator) continue;
-      ++checked;
-      const auto found = nodes.find(range.record_function);
-      same += found != nodes.end() && profile.texts[range.name] == name(found->second);
-    }
-    if (same == 0 || 2 * same < checked)
-      refuse(
-          "{} of {} operators of the profile have a number and a name of the execution trace; expected a profile of "
-          "the same run",
-          same, checked);
   }
 
   void describe(const Kineto* profile) {

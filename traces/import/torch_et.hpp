@@ -27,9 +27,10 @@ struct EtNode {
   std::int64_t parent = 0;
   std::int64_t record_function = -1;  ///< the number that the profiler gives the call; -1 = not recorded
   std::int64_t sequence = -1;         ///< at least 0: autograd recorded it
-  std::uint32_t name = 0;             ///< into ExecutionTrace::texts
-  std::uint32_t schema = 0;           ///< as in "aten::relu_(Tensor(a!) self) -> Tensor(a!)"; "" = it has none
-  bool generated = false;             ///< a kernel of a compiler, as of Triton
+  std::int64_t thread = 0;
+  std::uint32_t name = 0;    ///< into ExecutionTrace::texts
+  std::uint32_t schema = 0;  ///< as in "aten::relu_(Tensor(a!) self) -> Tensor(a!)"; "" = it has none
+  bool generated = false;    ///< a kernel of a compiler, as of Triton
   std::vector<EtTensor> inputs, outputs;
 };
 

@@ -82,6 +82,7 @@ class EtReader {
   void read_flat(const object& record, EtNode& node) {
     node.record_function = whole(record, "rf_id").value_or(-1);
     node.sequence = whole(record, "seq_id").value_or(-1);
+    node.thread = whole(record, "tid").value_or(0);
     std::string_view schema;
     if (record["op_schema"].get(schema) == simdjson::SUCCESS) node.schema = text(schema);
   }
@@ -95,6 +96,7 @@ class EtReader {
       std::int64_t number = 0;
       if (name == "rf_id" && attribute["value"].get(number) == simdjson::SUCCESS) node.record_function = number;
       if (name == "seq_id" && attribute["value"].get(number) == simdjson::SUCCESS) node.sequence = number;
+      if (name == "tid" && attribute["value"].get(number) == simdjson::SUCCESS) node.thread = number;
       if (attribute["value"].get(value) != simdjson::SUCCESS) continue;
       if (name == "op_schema") node.schema = text(value);
       if (name == "kernel_backend") node.generated = !value.empty();

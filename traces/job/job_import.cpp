@@ -13,6 +13,7 @@
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/tar.hpp"
+#include "traces/import/torch_et_profile.hpp"
 #include "traces/lines.hpp"
 #include "traces/refuse.hpp"
 
@@ -22,16 +23,35 @@ namespace {
 /// The most ranks: no job has more; a number in a file's name may be larger.
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-bool is_kineto(const Input& input) {
+bool is_of(const Input& input, std::string_view format) {
   try {
-    return find_importer(input, "auto").name == "kineto";
+    return find_importer(input, "auto").name == format;
   } catch (const InputError&) {
     return false;  // in no known form
   }
 }
 
-void add_profile(std::vector<RankProfile>& profiles, const Input& input) {
-  if (is_kineto(input)) profiles.push_back({input.path(), parse_kineto(input)});
+/// Calls each(input) for every file of this format in a folder (not in folders in it) or in a tar archive, by name.
+template <class Each>
+void for_each_file(const std::string& path, std::string_view format, const Each& each) {
+  const auto offer = [&](const Input& input) {
+    if (is_of(input, format)) each(input);
+  };
+  if (std::filesystem::is_directory(path)) {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (auto entry = std::filesystem::directory_iterator{path, error};
+         !error && entry != std::filesystem::directory_iterator{}; entry.increment(error))
+      if (std::error_code unknown; entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+    if (error) refuse("{}: cannot be read: {}; expected a folder of profiles", path, error.message());
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) offer(read_input(file));
+    return;
+  }
+  const Input archive = read_input(path);
+  std::vector<TarFile> files = tar_files(archive);
+  std::sort(files.begin(), files.end(), [](const TarFile& a, const TarFile& b) { return a.name < b.name; });
+  for (const TarFile& file : files) offer(decompressed(Input{fmt::format("{}:{}", path, file.name), file.bytes}));
 }
 
 /// The first number in a file's name.
@@ -72,7 +92,7 @@ class Joining {
   explicit Joining(const std::vector<RankProfile>& profiles) : profiles_{profiles} {
     for (const RankProfile& profile : profiles_) {
       try {
-        ranks_.push_back(to_rank(profile.kineto));
+        ranks_.push_back(to_rank(profile.kineto, profile.operands ? &*profile.operands : nullptr));
       } catch (const InputError& error) {
         throw error.at(profile.file);
       }
@@ -201,24 +221,30 @@ bool holds_several_files(const std::string& path) {
 
 std::vector<RankProfile> read_rank_profiles(const std::string& path) {
   std::vector<RankProfile> profiles;
-  if (std::filesystem::is_directory(path)) {
-    std::vector<std::string> files;
-    std::error_code error;
-    for (auto entry = std::filesystem::directory_iterator{path, error};
-         !error && entry != std::filesystem::directory_iterator{}; entry.increment(error))
-      if (std::error_code unknown; entry->is_regular_file(unknown)) files.push_back(entry->path().string());
-    if (error) refuse("{}: cannot be read: {}; expected a folder of profiles", path, error.message());
-    std::sort(files.begin(), files.end());
-    for (const std::string& file : files) add_profile(profiles, read_input(file));
-  } else {
-    const Input archive = read_input(path);
-    std::vector<TarFile> files = tar_files(archive);
-    std::sort(files.begin(), files.end(), [](const TarFile& a, const TarFile& b) { return a.name < b.name; });
-    for (const TarFile& file : files)
-      add_profile(profiles, decompressed(Input{fmt::format("{}:{}", path, file.name), file.bytes}));
-  }
+  for_each_file(path, "kineto", [&](const Input& input) { profiles.push_back({input.path(), parse_kineto(input)}); });
   if (profiles.empty()) refuse("{}: no Kineto file; expected one for each rank", path);
   return profiles;
+}
+
+void add_operands(std::vector<RankProfile>& profiles, const std::string& path) {
+  sort_by_rank(path, profiles);
+  std::size_t found = 0;
+  for_each_file(path, "torch-et", [&](const Input& input) {
+    const std::optional<std::int64_t> rank = number_in(input.path());
+    if (!rank || *rank >= static_cast<std::int64_t>(profiles.size()) ||
+        profiles[static_cast<std::size_t>(*rank)].operands)
+      refuse("{}: an execution trace of {}; expected one of each rank, 0 to {}", input.path(),
+             rank ? fmt::format("rank {}", *rank) : "no rank", profiles.size() - 1);
+    RankProfile& profile = profiles[static_cast<std::size_t>(*rank)];
+    try {
+      profile.operands = find_operands(parse_execution_trace(input), profile.kineto);
+    } catch (const InputError& error) {
+      throw error.at(input.path());
+    }
+    ++found;
+  });
+  if (found != profiles.size())
+    refuse("{}: {} execution traces; expected {}, one for each rank", path, found, profiles.size());
 }
 
 LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles) {

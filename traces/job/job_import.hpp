@@ -1,6 +1,7 @@
 // A job from the profiles of its ranks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace tidepool {
 struct RankProfile {
   std::string file;  ///< for messages
   Kineto kineto;
+  std::optional<KinetoOperands> operands = {};  ///< the buffers that its activities use
 };
 
 /// Whether a path is a folder or a tar archive (compressed or not), which may hold the profiles of several ranks.
@@ -21,6 +23,13 @@ bool holds_several_files(const std::string& path);
 /// Reads every Kineto file of a folder (not of folders in it) or of a tar archive. Files in other forms are left out.
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
+
+/// Adds the buffers of each rank from its execution trace, one for each rank in a folder or a tar archive. The number of
+/// its rank is the first number in the file's name.
+/// @throws InputError  "traces: 7 execution traces; expected 8, one for each rank"
+/// @throws InputError  "traces/et_9.json: an execution trace of rank 9; expected one of each rank, 0 to 7"
+/// @throws InputError  as find_operands()
+void add_operands(std::vector<RankProfile>& profiles, const std::string& path);
 
 /// Joins the profiles of all ranks of a job. The number of a rank is in its profile; if no profile has one, it is the
 /// first number in the file's name. The n-th collective of a group is the same one on all its ranks.

@@ -1,0 +1,90 @@
+// Buffers of a job's ranks from execution traces: which call launched an activity, and how long its buffers live.
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/importing.hpp"
+#include "tests/rank_profiles.hpp"
+#include "tests/refusal.hpp"
+#include "traces/import/torch_et_profile.hpp"
+
+using namespace tidepool;
+using tests::program;
+using tests::rank_profile;
+using tests::refusal;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// An operator of schema 1.0.1 that reads 10 floats of one storage and writes as many of another one.
+std::string node(int id, const std::string& name, int thread, int number, int from, int to) {
+  return fmt::format(
+      R"({{"name": "aten::{}", "id": {}, "rf_id": {}, "tid": {}, "parent": 1, "seq_id": -1, "op_schema":)"
+      R"( "aten::{}(Tensor self) -> Tensor", "inputs": [[1, {}, 0, 10, 4, "cuda:0"]], "outputs":)"
+      R"( [[1, {}, 0, 10, 4, "cuda:0"]]}})",
+      name, id, number, thread, name, from, to);
+}
+
+/// An operator of a profile that launches a kernel.
+std::string call(const std::string& name, int thread, int number, int begin) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "aten::{0}", "tid": {1}, "ts": {3}, "dur": 9, "args": {{"External id":)"
+      R"( {2}}}}}, {{"ph": "X", "cat": "cuda_runtime", "name": "l", "tid": {1}, "ts": {4}, "args": {{"correlation":)"
+      R"( {2}}}}}, {{"ph": "X", "cat": "kernel", "name": "k", "ts": {4}, "dur": 2, "args": {{"stream": 7,)"
+      R"( "correlation": {2}}}}})",
+      name, thread, number, begin, begin + 1);
+}
+
+ExecutionTrace three_calls(int thread_of_abs) {
+  return parse_execution_trace(Input{"et.json", R"({"schema": "1.0.1", "nodes": [)" + node(2, "relu", 1, 5, 7, 8) +
+                                                    "," + node(3, "neg", 1, 6, 8, 9) + "," +
+                                                    node(4, "abs", thread_of_abs, 7, 7, 10) + "]}"});
+}
+
+/// The calls of the profile's three kernels, of which threads 90 and 91 call relu and neg, and abs.
+std::vector<std::size_t> nodes(const ExecutionTrace& file) {
+  const Kineto profile =
+      parse_kineto(Input{"p.json", R"({"traceEvents": [)" + call("abs", 91, 40, 10) + "," + call("relu", 90, 31, 20) +
+                                       "," + call("neg", 90, 33, 40) + "]}"});
+  return nodes_of_activities(file, find_program(file, {}), profile);
+}
+
+/// gemm, all-reduce, the host's wait for it, gemm, with two calls: one launches both gemms, the other the all-reduce.
+Trace rank_of(const std::vector<KinetoOperands::Life>& lives,
+              const std::vector<std::vector<KinetoOperands::Use>>& uses) {
+  const KinetoOperands operands{lives, uses, {0, 1, 0}};
+  return to_rank(parse_kineto(Input{"r.json", rank_profile(0, 200)}), &operands).trace;
+}
+
+}  // namespace
+
+TEST_CASE("calls that profile and execution trace number differently are found by their order on each thread") {
+  CHECK(nodes(three_calls(2)) == std::vector<std::size_t>{2, 0, 1});
+  // All on one thread: no thread of the profile calls these three.
+  CHECK(
+      refusal([] { nodes(three_calls(1)); }) ==
+      "0 of 3 operators of the profile have a number and a name of the execution trace; expected a profile of the same "
+      "run");
+}
+
+TEST_CASE("buffers of a rank live from the first to the last activity of the calls that use them") {
+  const Trace trace = rank_of({{.bytes = 100, .born_before = true, .outlives = true},
+                               {.bytes = 40},
+                               {.bytes = 60, .born_before = true},
+                               {.bytes = 8}},
+                              {{{0, Access::kRead}, {1, Access::kWrite}}, {{1, Access::kRead}, {2, Access::kRead}}});
+  CHECK(program(trace) == Names{"alloc 2", "run gemm", "run ncclKernel_AllReduce", "free 1",
+                                "run cudaStreamSynchronize", "run gemm", "free 2"});
+  REQUIRE(trace.buffers().size() == 3);  // nobody uses the one of 8 B
+  CHECK(trace.buffers()[0].size == 100_B);
+  CHECK(trace.buffers()[1].size == 60_B);
+  CHECK(trace.buffers()[2].size == 40_B);
+}
+
+TEST_CASE("of several kernels of a call, those behind the first one change what it writes") {
+  const Trace trace = rank_of({{.bytes = 40}}, {{{0, Access::kWrite}}, {{0, Access::kRead}}});
+  const auto access = [&](std::size_t op) { return trace.uses(OpId{op})[0].access; };
+  CHECK(access(0) == Access::kWrite);
+  CHECK(access(1) == Access::kRead);
+  CHECK(access(3) == Access::kReadWrite);
+}
