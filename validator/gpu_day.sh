@@ -173,6 +173,14 @@ do_plan() {
 
 do_questions() { "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$work"; }
 
+# The pointers of launches against what operators use: on this machine, since raw files may be too large to be kept.
+do_pointers() {
+  local runs=() run
+  for run in "$work"/*.raw; do compgen -G "$run/*.torch.jsonl" >/dev/null && runs+=("$run"); done
+  [ ${#runs[@]} -gt 0 ] || nothing "there is no capture with operators"
+  "$python" "$root/tracer/gpu_day/pointers.py" "${runs[@]}"
+}
+
 do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
 
 # The first model once more, deterministic: what the losses are to be.
@@ -225,9 +233,22 @@ do_live_needs_plan() {
 
 do_real_events() { "$python" "$(job "$first")" $small --device cuda --iterations 3 --events "$work/events-real.json"; }
 
+# The device of `record --dry` that is most like the one at hand.
+dry_device() {
+  case $("$python" -c 'import torch; print(torch.cuda.get_device_name())' 2>/dev/null) in
+    *H200*) echo h200 ;;
+    *A100*40*) echo a100-40gb ;;
+    *A100*) echo a100-80gb ;;
+    *4090*) echo rtx-4090 ;;
+    *3090*) echo rtx-3090 ;;
+    *T4*) echo t4 ;;
+    *) echo h100-80gb ;;
+  esac
+}
+
 do_dry_events() {
   rm -rf "$work/dry.raw"
-  "$program" record --dry -o "$work/dry.tide" -- "$python" "$(job "$first")" $small --device cuda --iterations 3 \
+  "$program" record --dry --device "$(dry_device)" -o "$work/dry.tide" -- "$python" "$(job "$first")" $small --device cuda --iterations 3 \
     --events "$work/events-dry.json" || return
   "$python" "$root/tracer/gpu_day/tables.py" "$work" events
 }
@@ -241,6 +262,19 @@ do_offload() {
   "$python" "$(job "$first")" $small >"$work/offload-without.txt" || return
   "$python" "$(job "$first")" $small --offload >"$work/offload-with.txt" || return
   tail -n 1 "$work/offload-without.txt" "$work/offload-with.txt"
+}
+
+# Activation offloading by PyTorch's compiler: each way predicted by a dry run first, then run.
+do_published() {
+  local way made
+  for way in '' --offload; do
+    made=$work/published$way
+    "$program" record --dry --device "$(dry_device)" -o "$made.tide" -- "$python" "$(job compiled_offload)" $small $way \
+      --iterations 3 >"$made-dry.txt" || return
+    "$program" simulate "$made.tide" --machine "$(live_machine)" --json >"$made-predicted.json" || return
+    "$python" "$(job compiled_offload)" $small $way >"$made.txt" || return
+  done
+  "$python" "$root/tracer/gpu_day/tables.py" "$work" published
 }
 
 # How it is done ----------------------------------------------------------------------------------------------------------
@@ -361,6 +395,7 @@ case $call in
     for model in ${models//,/ }; do
       step "alone-$model" 100 do_alone "$model"
       step "capture-$model" 200 do_capture "$model"
+      step "pointers" 60 do_pointers
     done
     reserve=2 step "tables" 20 do_tables
     ;;
@@ -378,6 +413,7 @@ case $call in
     step "events-real" 60 do_real_events
     step "events-dry" 100 do_dry_events
     step "offload" 120 do_offload
+    step "published" 300 do_published
     reserve=2 step "tables" 20 do_tables
     ;;
 esac

@@ -64,6 +64,34 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(steps.at("kind_bytes").at("parameter") < info.at("kind_bytes").at("parameter"));
 }
 
+TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak falls by what leaves the device") {
+  const std::string python = torch_python();
+  if (python.empty()) return;
+  const ScratchFolder folder;
+  const auto last_line = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"record",
+                                       "--dry",
+                                       "-o",
+                                       folder.file("run.tide"),
+                                       "--",
+                                       python,
+                                       TIDEPOOL_SOURCE_DIR "/tracer/gpu_day/compiled_offload.py",
+                                       "--small",
+                                       "--iterations",
+                                       "3"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const ProgramResult run = run_program(arguments);
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    const std::size_t begin = run.out.find('{');
+    return Json::parse(run.out.substr(begin, run.out.find('}') + 1 - begin));
+  };
+  const Json without = last_line({}), with = last_line({"--offload"});
+  CHECK(with.at("offloaded_bytes") == 2 * 4096 * 4 * 64 * 4);  // two products: tokens, four times the width, floats
+  CHECK(without.at("allocated_peak_bytes").get<std::int64_t>() - with.at("allocated_peak_bytes").get<std::int64_t>() ==
+        with.at("offloaded_bytes").get<std::int64_t>());
+}
+
 TEST_CASE("a plan for a dry recording is carried out without a GPU, and PyTorch's allocator peaks as planned") {
   const std::string python = torch_python();
   if (python.empty()) return;

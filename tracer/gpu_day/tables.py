@@ -1,6 +1,6 @@
 """Prints tables of the results that the calls of gpu_day.sh left in their work folder.
 
-    tables.py FOLDER [plans | overhead | losses | events | offload]     without a name: all that have data
+    tables.py FOLDER [plans | overhead | losses | events | offload | published]     without a name: all that have data
 
 Exit status 1: losses or events differ that must be the same.
 """
@@ -102,7 +102,19 @@ def offload(folder):
         print("with offloading   ", json.dumps(last_json(with_it)))
 
 
-PARTS = {part.__name__: part for part in (plans, overhead, losses, events, offload)}
+def published(folder):
+    for way, what in (("", "without"), ("--offload", "with")):
+        dry, real = folder / f"published{way}-dry.txt", folder / f"published{way}.txt"
+        predicted = folder / f"published{way}-predicted.json"
+        if not all(path.exists() for path in (dry, real, predicted)) or not last_json(real):
+            continue
+        peak, time = last_json(dry)["allocated_peak_bytes"], last_json(predicted)["makespan_ns"] / 1e6 / 3
+        seen = last_json(real)
+        print(f"compiled, {what} offloading: predicted {peak / 1e6:.0f} MB, {time:.1f} ms; "
+              f"measured {seen['allocated_peak_bytes'] / 1e6:.0f} MB, {seen['median_ms']:.1f} ms")
+
+
+PARTS = {part.__name__: part for part in (plans, overhead, losses, events, offload, published)}
 
 
 def main():
