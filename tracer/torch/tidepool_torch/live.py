@@ -93,13 +93,13 @@ class LiveRecorder(Guest):
             return None, None
         signature = signature_of(func)
         if signature.short_name == "lift_fresh":
-            return OpCall(func, args, kwargs), None
+            return OpCall(func, args, kwargs, signature), None
         if not signature.records:
             return None, None
         if signature.views:
             self._position.now()
             return None, None
-        call = OpCall(func, args, kwargs)
+        call = OpCall(func, args, kwargs, signature)
         self._started = now()
         return call, self._given(call)
 

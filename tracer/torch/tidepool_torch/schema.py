@@ -1,7 +1,6 @@
 """Reads and writes of an op, from its schema, with corrections for schemas that say too much or too little."""
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 # The tensor argument only gives shape, type and device; its content is not read.
 SHAPE_ONLY = frozenset(
@@ -77,6 +76,21 @@ def signature_of(func):
     return signature
 
 
+def _tensors_in(value):
+    """The tensors of an argument or a result: itself, or those of a list, also of lists."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if not isinstance(value, (list, tuple)):
+        return []
+    found = []
+    for each in value:
+        if isinstance(each, torch.Tensor):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            found += _tensors_in(each)
+    return found
+
+
 class OpCall:
     """One call of an aten op.
 
@@ -85,9 +99,9 @@ class OpCall:
 
     __slots__ = ("func", "args", "kwargs", "signature", "name", "short_name", "result", "_tensors", "_outputs")
 
-    def __init__(self, func, args, kwargs):
+    def __init__(self, func, args, kwargs, signature=None):
         self.func, self.args, self.kwargs = func, args, kwargs
-        self.signature = signature_of(func)
+        self.signature = signature or signature_of(func)
         self.name, self.short_name = self.signature.name, self.signature.short_name
         self._tensors = self._outputs = None
 
@@ -99,10 +113,7 @@ class OpCall:
     @property
     def outputs(self):
         if self._outputs is None:
-            if isinstance(self.result, torch.Tensor):
-                self._outputs = [self.result]
-            else:
-                self._outputs = [leaf for leaf in tree_leaves(self.result) if isinstance(leaf, torch.Tensor)]
+            self._outputs = _tensors_in(self.result)
         return self._outputs
 
     def value(self, name, default=None):
@@ -131,7 +142,7 @@ class OpCall:
                 if isinstance(value, torch.Tensor):
                     found.append((argument, value))
                 elif isinstance(value, (list, tuple)):
-                    found += [(argument, leaf) for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+                    found += [(argument, tensor) for tensor in _tensors_in(value)]
         return self._tensors
 
     def is_random(self):

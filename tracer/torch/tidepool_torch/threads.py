@@ -43,7 +43,7 @@ class OtherThreads:
         signature = signature_of(func)
         if not signature.records or signature.views:
             return
-        call = OpCall(func, args, kwargs)
+        call = OpCall(func, args, kwargs, signature)
         call.result = result
         tensors = [tensor for _, tensor in call.tensors()] + call.outputs
         if any(recorder.on_device(tensor) for tensor in tensors):
