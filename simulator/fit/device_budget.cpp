@@ -36,6 +36,12 @@ constexpr std::array kBudgets{unmeasured("h100-80gb", mib(81079), mib(520), kHop
                               a100("a100-40gb", mib(40326)),
                               unmeasured("rtx-3090", mib(24245), mib(300), kWorkspaces),
                               unmeasured("rtx-4090", mib(24210), mib(400), kWorkspaces),
+                              unmeasured("b200", mib(182630), mib(520), kHopperWorkspaces),
+                              unmeasured("rtx-pro-6000", mib(97249), mib(450), kWorkspaces),
+                              unmeasured("rtx-pro-5000", mib(48624), mib(400), kWorkspaces),
+                              unmeasured("rtx-5090", mib(32117), mib(450), kWorkspaces),
+                              unmeasured("l40s", mib(45486), mib(400), kWorkspaces),
+                              unmeasured("l4", mib(22491), mib(300), kWorkspaces),
                               unmeasured("t4", mib(14930), mib(120), kWorkspaces)};
 
 }  // namespace

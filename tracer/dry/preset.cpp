@@ -12,10 +12,11 @@ namespace tidepool::dry {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr double kPcie = 25e9;  // a link of the fourth generation, measured end to end
+constexpr double kPcie = 25e9, kPcie5 = 50e9;  // links of the fourth and fifth generation, measured end to end
 
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
-// Total bytes: what torch.cuda.get_device_properties printed on such devices in public reports.
+// Total bytes: what torch.cuda.get_device_properties or deviceQuery printed on such devices in public reports; of the
+// RTX PRO 5000 none was found, and its share of the 48 GB is that of the RTX PRO 6000.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
                  228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},
@@ -29,6 +30,18 @@ constexpr std::array kPresets{
                  100 * kKiB, 1536, 16, 384, 0.936e12, 71e12, 35.6e12, kPcie},
     DevicePreset{"rtx-4090", "NVIDIA GeForce RTX 4090", 8, 9, 128, 24210 * kMiB, 400 * kMiB, 72 * kMiB, 99 * kKiB,
                  100 * kKiB, 1536, 24, 384, 1.008e12, 165e12, 82.6e12, kPcie},
+    DevicePreset{"b200", "NVIDIA B200", 10, 0, 148, 182630 * kMiB, 520 * kMiB, 126 * kMiB, 227 * kKiB, 228 * kKiB, 2048,
+                 32, 7680, 7.7e12, 2250e12, 75e12, 900e9},
+    DevicePreset{"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 12, 0, 188, 97249 * kMiB,
+                 450 * kMiB, 128 * kMiB, 99 * kKiB, 100 * kKiB, 1536, 32, 512, 1.792e12, 503e12, 125e12, kPcie5},
+    DevicePreset{"rtx-pro-5000", "NVIDIA RTX PRO 5000 Blackwell", 12, 0, 110, 48624 * kMiB, 400 * kMiB, 96 * kMiB,
+                 99 * kKiB, 100 * kKiB, 1536, 32, 384, 1.344e12, 258e12, 65e12, kPcie5},
+    DevicePreset{"rtx-5090", "NVIDIA GeForce RTX 5090", 12, 0, 170, 32117 * kMiB, 450 * kMiB, 96 * kMiB, 99 * kKiB,
+                 100 * kKiB, 1536, 32, 512, 1.792e12, 209e12, 104.8e12, kPcie5},
+    DevicePreset{"l40s", "NVIDIA L40S", 8, 9, 142, 45486 * kMiB, 400 * kMiB, 96 * kMiB, 99 * kKiB, 100 * kKiB, 1536, 24,
+                 384, 0.864e12, 362e12, 91.6e12, kPcie},
+    DevicePreset{"l4", "NVIDIA L4", 8, 9, 58, 22491 * kMiB, 300 * kMiB, 48 * kMiB, 99 * kKiB, 100 * kKiB, 1536, 24, 192,
+                 0.3e12, 121e12, 30.3e12, kPcie},
     DevicePreset{"t4", "Tesla T4", 7, 5, 40, 14930 * kMiB, 120 * kMiB, 4 * kMiB, 64 * kKiB, 64 * kKiB, 1024, 16, 256,
                  0.32e12, 65e12, 8.1e12, kPcie},
 };

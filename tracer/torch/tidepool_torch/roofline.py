@@ -51,6 +51,15 @@ DEVICES = {
                "NVIDIA GA102 white paper, tensor cores with 32-bit accumulation"),
         Device("rtx-4090", 1.29e12, 82.6e12, 165e12, 165e12, 1008e9,
                "NVIDIA Ada white paper, tensor cores with 32-bit accumulation"),
+        Device("b200", 37e12, 75e12, 2250e12, 2250e12, 7700e9, "NVIDIA HGX B200 data sheet, an eighth of it, dense"),
+        Device("rtx-pro-6000", 1.95e12, 125e12, 503e12, 503e12, 1792e9,
+               "NVIDIA RTX Blackwell PRO white paper, tensor cores with 32-bit accumulation"),
+        Device("rtx-pro-5000", 1.02e12, 65e12, 258e12, 258e12, 1344e9,
+               "NVIDIA RTX PRO 5000 Blackwell data sheet; 16 bits: an eighth of its sparse 4-bit rate"),
+        Device("rtx-5090", 1.64e12, 104.8e12, 209e12, 209e12, 1792e9,
+               "NVIDIA RTX Blackwell white paper, tensor cores with 32-bit accumulation"),
+        Device("l40s", 1.43e12, 91.6e12, 362e12, 362e12, 864e9, "NVIDIA L40S data sheet, dense"),
+        Device("l4", 0.47e12, 30.3e12, 121e12, 121e12, 300e9, "NVIDIA L4 data sheet, dense"),
         Device("t4", 0.253e12, 8.1e12, 65e12, 8.1e12, 320e9, "NVIDIA T4 data sheet; no bfloat16 units, as float32"),
     ]
 }
