@@ -42,7 +42,7 @@ Source = collections.namedtuple("Source", "commit torch device cwd paths")
 SOURCES = {
     "kkaitlyn111/cs336-a2-systems": Source("c1272e1", "2.6.0", "h100-80gb", ".", (".", "../cs336-assignment1")),
     "Wedsonlin/assignment2-systems": Source("87b0864", "2.11.0", "a100-80gb", "scripts", ("cs336-basics",)),
-    "Athrun0109/CS336_assignment2": Source("3cbe350", "2.10.0", "a100-80gb", ".", ("cs336-basics",)),
+    "Athrun0109/CS336_assignment2": Source("3cbe350", "2.10.0", "rtx-pro-5000", ".", ("cs336-basics",)),
 }
 # Code that a repository takes from another one.
 OTHERS = {"kkaitlyn111/cs336-a2-systems": ("kkaitlyn111/cs336-assignment1", "b3ac129")}
