@@ -65,6 +65,8 @@ if(Python3_Interpreter_FOUND)
   endif()
   add_test(NAME "public inputs are fetched at fixed commits and checked"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/inputs -p "*_test.py")
+  add_test(NAME "published instances are checked without the program"
+    COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_CURRENT_SOURCE_DIR}/instances -p "*_test.py")
   add_test(NAME "scripts name the rows of sweeps"
     COMMAND ${Python3_EXECUTABLE} -m doctest ${CMAKE_SOURCE_DIR}/notebooks/sweep_rows.py)
   add_test(NAME "the model of GPT iterations does what it says"
