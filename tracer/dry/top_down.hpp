@@ -7,10 +7,10 @@
 
 namespace tidepool::dry {
 
-/// Places memory as two real devices under Linux did. A request gets whole chunks of 32 MiB, the highest free ones; what it
-/// leaves of its last chunk is a hole. A request that fits into a hole gets the lowest such hole. In the histories of
-/// PyTorch's allocator there (an H100, and one that is not named), 712 of 755 segments in new chunks lay right below the new
-/// one before, and 158 of 179 others in the lowest hole. O(holes) per take.
+/// Places memory as two real devices under Linux did. A request gets whole chunks of 32 MiB, the highest free ones; the
+/// rest of its last chunk is a hole. A request that fits into a hole gets the lowest such hole. In the histories of
+/// PyTorch's allocator there (an H100, and one that is not named), most segments in new chunks lay right below the one
+/// before, and most others in the lowest hole. O(holes) per take.
 class TopDown final : public AddressSpace {
  public:
   static constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
