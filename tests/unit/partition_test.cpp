@@ -162,6 +162,27 @@ TEST_CASE("the root gradient, which reads nothing, is not the result of the forw
   CHECK(phases == std::vector{kForward, kForward, kAside, kBackward});
 }
 
+TEST_CASE("a workspace is no value of the graph, and what is freed before backward cannot be kept for it") {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
+                 workspace = build.alloc({.size = 900_B, .kind = BufferKind::kWorkspace});
+  const auto op = [&](const char* name, Phase phase) { return Op{.name = build.text(name), .phase = phase}; };
+  build.run(op("aten::mm", Phase::kForward), {{x}, {y, Access::kWrite}, {workspace, Access::kWrite}});
+  build.free(workspace);
+  const BufferId z = build.alloc({.size = 100_B}), loss = build.alloc({.size = 40_B}), g = build.alloc({.size = 10_B});
+  build.run(op("aten::relu", Phase::kForward), {{y}, {z, Access::kWrite}});
+  build.free(y);
+  build.run(op("aten::sum", Phase::kForward), {{z}, {loss, Access::kWrite}});
+  build.run(op("aten::mm", Phase::kBackward), {{loss}, {z}, {g, Access::kWrite}});
+  const TraceGraph made = joint_graph(build.finish());
+  REQUIRE(made.graph.size() == 5);  // x, y, z, loss, g
+  CHECK(made.graph[1].size == 50_B);
+  CHECK_FALSE(made.graph[1].several);
+  CHECK((made.graph[1].gone && !made.graph[2].gone && !made.graph[3].gone));
+  // Keeping y, half of z, would do: relu is cheap.
+  CHECK(kept(made.graph) == Nodes{2, 3});
+}
+
 TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far as the capacity asks") {
   // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
   const tests::TwoBlocks blocks;

@@ -16,6 +16,7 @@ class GraphMaker {
     for (std::uint32_t op = 0; op < trace_.ops().size(); ++op)
       if (trace_.op(OpId{op}).phase != Phase::kOptimizer) add(OpId{op});
     hand_on();
+    mark_gone();
     for (std::uint32_t node = static_cast<std::uint32_t>(result_.graph.size()); node-- > 0;) {
       JointNode& each = result_.graph[node];
       if (each.phase == JointNode::Phase::kBackward) continue;
@@ -38,6 +39,11 @@ class GraphMaker {
 
   Bytes size_of(VersionId v) const { return trace_.buffer(trace_.version(v).buffer).size; }
 
+  /// Whether a version is only there while a library runs; for an operator of PyTorch, it is no output.
+  bool is_workspace(VersionId v) const {
+    return trace_.buffer(trace_.version(v).buffer).kind == BufferKind::kWorkspace && trace_.readers(v).empty();
+  }
+
   /// The node of a version. If no op of these phases makes the version, it is from before the step.
   std::uint32_t node_of(VersionId v) {
     if (node_of_[v.index()] != kNever) return node_of_[v.index()];
@@ -56,7 +62,8 @@ class GraphMaker {
         const std::uint32_t input = node_of(use.in);
         if (std::find(node.inputs.begin(), node.inputs.end(), input) == node.inputs.end()) node.inputs.push_back(input);
       }
-      if (!use.out.valid() || std::find(made.begin(), made.end(), use.out) != made.end()) continue;
+      if (!use.out.valid() || is_workspace(use.out) || std::find(made.begin(), made.end(), use.out) != made.end())
+        continue;
       made.push_back(use.out);
       node.size += size_of(use.out);
     }
@@ -84,6 +91,13 @@ class GraphMaker {
         result_.graph[node].handed_on = true;
     }
     for (const VersionId v : last_made_) result_.graph[node_of_[v.index()]].handed_on = true;
+  }
+
+  void mark_gone() {
+    const std::vector<std::uint32_t> ends = ends_of_versions(trace_);
+    for (std::size_t node = 0; node < result_.graph.size(); ++node)
+      if (const VersionId v = result_.values[node]; v.valid() && !result_.graph[node].input)
+        result_.graph[node].gone = ends[trace_.root(v).index()] <= backward_;
   }
 
   const Trace& trace_;

@@ -77,7 +77,7 @@ bool Partitioner::is_banned(std::uint32_t n, const Rules& rules) const {
 
 std::int64_t Partitioner::weight(std::uint32_t n) const {
   const JointNode& node = graph_[n];
-  if (node.several) return MaxFlow::kUnlimited;
+  if (node.several || node.gone) return MaxFlow::kUnlimited;
   if (node.parameter) return 0;
   const auto distance = std::clamp<std::uint32_t>(distance_[n], 1, 100);
   const auto bytes = static_cast<std::int64_t>(static_cast<double>(node.size.count()) * std::pow(1.1, distance));

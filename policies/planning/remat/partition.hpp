@@ -25,6 +25,7 @@ struct JointNode {
   bool input = false;      ///< existed before the step
   bool parameter = false;  ///< an input that stays in any case: keeping it costs nothing
   bool handed_on = false;  ///< part of the step's result
+  bool gone = false;       ///< freed before the backward phase, so that it cannot be kept for it
   bool several = false;    ///< an op with several outputs, not a value
   bool part = false;       ///< one of the outputs of such an op
 };
