@@ -15,14 +15,15 @@ namespace tidepool::tests {
 ///   7 makes ga (60): 415, then g and a are freed: 345 | 8 makes gh (100): 445, then ga and h are freed: 285
 ///   9 makes g (10): 295, then gh and y are freed: 185 | 10, 11, 12 the same in the first block: 245, 275, 125
 struct TwoBlocks {
-  TraceBuilder build;
-  BufferId w, x;
-  std::vector<BufferId> h, a, y;
+  std::string names = {};  ///< that the names of ops begin with
+  TraceBuilder build{};
+  BufferId w{}, x{};
+  std::vector<BufferId> h{}, a{}, y{};
   Trace trace = make();
 
  private:
   Op op(const char* name, const std::string& module, Phase phase) {
-    return {.name = build.text(name), .module = build.text(module), .phase = phase, .duration = 10_us};
+    return {.name = build.text(names + name), .module = build.text(module), .phase = phase, .duration = 10_us};
   }
   BufferId made(Bytes size) { return build.alloc({.size = size, .kind = BufferKind::kActivation}); }
   void run(const Op& op, const std::vector<BufferId>& read, const std::vector<BufferId>& written) {

@@ -7,10 +7,14 @@ namespace tidepool {
 
 nlohmann::ordered_json to_json(const Advice& advice) {
   using Json = nlohmann::ordered_json;
-  Json object{{"base_peak_bytes", advice.base_peak.count()}, {"changes", Json::array()}};
+  Json object{{"base_peak_bytes", advice.base_peak.count()},
+              {"base_allocated_bytes", advice.base_allocated.count()},
+              {"changes", Json::array()}};
   for (const Change& change : advice.changes) {
     Json one{{"kind", change.kind}, {"modules", change.modules},         {"code", change.code},
              {"fits", change.fits}, {"peak_bytes", change.peak.count()}, {"overhead_ratio", change.overhead_ratio}};
+    if (change.peak_is_least) one["peak_is_least"] = true;
+    if (change.allocated) one["allocated_bytes"] = change.allocated->count();
     if (!change.operators.empty()) one["operators"] = change.operators;
     if (change.parts > 0) one["parts"] = change.parts;
     if (change.copied > Bytes{}) one["copied_bytes"] = change.copied.count();

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "simulator/advise/allocated_peak.hpp"
 #include "simulator/advise/proposals.hpp"
 #include "simulator/audit/tune.hpp"
 #include "simulator/fit/fit.hpp"
@@ -118,7 +119,7 @@ std::string missing_for_advice(const Trace& step) {
 
 Advice advise(const AdvisedStep& step, const PlanWords& words, const RunSpec& spec, const AdviceOptions& tried) {
   if (const std::string missing = missing_for_advice(step.trace); !missing.empty()) throw InputError{missing};
-  Advice advice{.base_peak = step.trace.ideal_peak(), .changes = {}};
+  Advice advice{.base_peak = step.trace.ideal_peak(), .base_allocated = allocated_peak(step.trace), .changes = {}};
   const auto is_tried = [&](const char* kind) {
     return std::find(tried.kinds.begin(), tried.kinds.end(), kind) != tried.kinds.end();
   };

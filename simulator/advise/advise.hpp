@@ -17,6 +17,8 @@ struct Change {
   std::vector<std::string> operators = {};  ///< for a selective checkpoint: those whose outputs are kept
   std::string code;                         ///< text to paste: Python, or for a plan the commands
   Bytes peak;                               ///< largest sum of bytes alive
+  bool peak_is_least = false;               ///< the mechanism may need more: a compiler orders the ops that run again
+  std::optional<Bytes> allocated = {};      ///< allocated_peak() of the changed step; none for a budget and a plan
   double overhead_ratio = 1;                ///< time of the step over its time without the change and without limit
   Bytes copied = {};                        ///< for an offload: bytes copied out in a step, and as many back
   int parts = 0;                            ///< for a smaller batch: number of micro-batches
@@ -30,10 +32,12 @@ struct Change {
 
 struct Advice {
   Bytes base_peak;
+  Bytes base_allocated;                 ///< allocated_peak() of the step as it is
   std::optional<Bytes> reserved = {};   ///< PyTorch's allocator by default, if only it needs more than the capacity
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
-  std::vector<Change>
-      changes;  ///< those that fit, fastest first; if none fits, the nearest; none if the step fits as it is
+  /// Those that fit, the fastest first, in front those whose peak is certain; if none fits, the nearest; none if the step
+  /// fits as it is.
+  std::vector<Change> changes;
 };
 
 /// The step that the advice is about.

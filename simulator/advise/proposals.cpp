@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/advise/allocated_peak.hpp"
 #include "simulator/advise/checkpoint_choice.hpp"
 #include "simulator/advise/early_updates.hpp"
 #include "simulator/advise/kept_operators.hpp"
@@ -47,7 +48,8 @@ bool has_operators(const Trace& trace) {
 
 bool is_better(const Change& a, const Change& b, Bytes capacity) {
   const auto over = [&](const Change& one) { return std::max(one.peak - capacity, Bytes{}); };
-  return std::tuple{over(a), a.overhead_ratio} < std::tuple{over(b), b.overhead_ratio};
+  return std::tuple{over(a), a.peak_is_least, a.overhead_ratio} <
+         std::tuple{over(b), b.peak_is_least, b.overhead_ratio};
 }
 
 Change judged(Change change, const Question& question, Nanos time, Mechanism mechanism) {
@@ -78,7 +80,8 @@ std::vector<Change> checkpoints(const Question& question) {
     Change change{.kind = "checkpoint",
                   .modules = choice.modules,
                   .code = checkpoint_code(choice.modules),
-                  .peak = changed.ideal_peak()};
+                  .peak = changed.ideal_peak(),
+                  .allocated = allocated_peak(changed)};
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
     changes.push_back(judged(std::move(change), question, time, {.remat = true}));
   }
@@ -102,7 +105,8 @@ std::vector<Change> selective_checkpoints(const Question& question) {
                   .modules = choice->modules,
                   .operators = operators,
                   .code = selective_code(choice->modules, operators),
-                  .peak = changed.ideal_peak()};
+                  .peak = changed.ideal_peak(),
+                  .allocated = allocated_peak(changed)};
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
     changes.push_back(judged(std::move(change), question, time, {.remat = true}));
   }
@@ -125,7 +129,7 @@ std::vector<Change> budgets(const Question& question) {
     spec.policy = fmt::format("min-cut(budget={:.2f})", budget);
     const Result result = simulate(question.step, spec);
     if (result.outcome != Outcome::kOk || result.totals.peak >= question.step.ideal_peak()) return {};
-    Change change{.kind = "budget", .code = budget_code(budget), .peak = result.totals.peak};
+    Change change{.kind = "budget", .code = budget_code(budget), .peak = result.totals.peak, .peak_is_least = true};
     return judged(std::move(change), {question.step, question.spec, result.baseline}, result.totals.makespan,
                   {.remat = true});
   };
@@ -148,6 +152,7 @@ std::vector<Change> offloads(const Question& question) {
                   .modules = choice.modules,
                   .code = offload_code(choice.modules, kLeastCopied),
                   .peak = changed.ideal_peak(),
+                  .allocated = allocated_peak(changed),
                   .copied = step.copied()};
     const Nanos time = baseline_time(changed, question.spec.machine.launch);
     changes.push_back(judged(std::move(change), question, time, {.swap = true}));
@@ -166,6 +171,7 @@ std::vector<Change> batches(const Question& question) {
     best = Change{.kind = "batch",
                   .code = micro_batch_code(parts),
                   .peak = peak,
+                  .allocated = allocated_peak(*changed),
                   .overhead_ratio = ratio(time, question.base),
                   .parts = parts,
                   .fits = peak <= question.spec.capacity};
@@ -176,7 +182,10 @@ std::vector<Change> batches(const Question& question) {
 std::vector<Change> early_updates(const Question& question) {
   const std::optional<EarlyUpdates> changed = update_early(question.step);
   if (!changed || changed->trace.ideal_peak() >= question.step.ideal_peak()) return {};
-  Change change{.kind = "early-updates", .code = early_update_code(), .peak = changed->trace.ideal_peak()};
+  Change change{.kind = "early-updates",
+                .code = early_update_code(),
+                .peak = changed->trace.ideal_peak(),
+                .allocated = allocated_peak(changed->trace)};
   const Nanos time = baseline_time(changed->trace, question.spec.machine.launch);
   return {judged(std::move(change), question, time, {.order = true})};
 }

@@ -22,7 +22,8 @@ struct Mechanism {
 /// Whether the ops are PyTorch's operators; in a dry recording they are kernels.
 bool has_operators(const Trace& trace);
 
-/// Order of changes: those that fit come first, the fastest in front; then those whose peak is nearest.
+/// Order of changes: those that fit come first, in front those whose peak is certain, the fastest first; then those
+/// whose peak is nearest.
 bool is_better(const Change& a, const Change& b, Bytes capacity);
 
 /// The change with its time and its bound, and whether it fits.

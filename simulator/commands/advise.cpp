@@ -77,13 +77,15 @@ void print_text(const Arguments& arguments, const RunSpec& spec, const Advice& a
                                                  : "nothing does it; these come nearest");
   for (std::size_t i = 0; i < advice.changes.size(); ++i) {
     const Change& change = advice.changes[i];
-    fmt::print("\n{}. {}{}{}\n   peak {} ({}), time {}{:+.2f} %", i + 1, change.kind,
+    fmt::print("\n{}. {}{}{}\n   peak {}{} ({}), time {}{:+.2f} %", i + 1, change.kind,
                change.modules.empty()
                    ? ""
                    : fmt::format(" {} module{}", change.modules.size(), change.modules.size() == 1 ? "" : "s"),
-               change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "", to_text(change.peak),
+               change.parts > 0 ? fmt::format(" in {} parts", change.parts) : "",
+               change.peak_is_least ? "at least " : "", to_text(change.peak),
                fraction_text(change.peak, advice.base_peak), change.parts > 0 ? "at least " : "",
                (change.overhead_ratio - 1) * 100);
+    if (change.allocated) fmt::print(", {} in blocks of PyTorch's allocator", to_text(*change.allocated));
     if (change.reserved) fmt::print(", {} reserved", to_text(*change.reserved));
     if (change.copied > Bytes{}) fmt::print(", {} to the host and back", to_text(change.copied));
     if (change.bound)

@@ -43,9 +43,10 @@ std::string text_of(const FitAdvice& advice) {
   if (!advice.missing.empty()) text += fmt::format("  no advice yet: {}\n", advice.missing);
   for (const Change& change : advice.changes) {
     const std::size_t modules = change.modules.size();
-    text += fmt::format("  {:<21}{}{} alive at the peak, time {:+.1f} %{}\n", change.kind,
+    text += fmt::format("  {:<21}{}{}{} alive at the peak, time {:+.1f} %{}\n", change.kind,
                         modules == 0 ? "" : fmt::format("{} module{}: ", modules, modules == 1 ? "" : "s"),
-                        to_text(change.peak), (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
+                        change.peak_is_least ? "at least " : "", to_text(change.peak),
+                        (change.overhead_ratio - 1) * 100, change.fits ? "" : "; not enough");
   }
   text += "  as code, from:\n";
   for (const std::string& command : advice.commands) text += fmt::format("    {}\n", command);

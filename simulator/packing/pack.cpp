@@ -34,13 +34,20 @@ Bytes load_of(const Trace& trace, const std::vector<BufferEvent>& events) {
   return most;
 }
 
+struct Extent {
+  Bytes top;     ///< largest address in use
+  Bytes placed;  ///< largest sum of places that are taken
+};
+
 /// @return  the index of the event that found no place, or the number of events
 std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events, Pool& pool,
-                      std::vector<Block>& places, Bytes& top) {
+                      std::vector<Block>& places, Extent& extent) {
+  Bytes placed;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const BufferEvent event = events[i];
     if (!event.begins) {
       pool.release(places[event.buffer]);
+      placed -= places[event.buffer].size;
       continue;
     }
     const Buffer& buffer = trace.buffers()[event.buffer];
@@ -48,7 +55,8 @@ std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events
     const std::optional<Block> block = pool.place({buffer.size, buffer.stream, version});
     if (!block) return i;
     places[event.buffer] = *block;
-    top = std::max(top, block->offset + block->size);
+    placed += block->size;
+    extent = {std::max(extent.top, block->offset + block->size), std::max(extent.placed, placed)};
   }
   return events.size();
 }
@@ -116,15 +124,16 @@ Packing pack(const Trace& trace, const PoolInfo& info, const Options& options, c
     packing.lower_bound += load;
     RecordedDevice memory{limits.capacity, segments};
     const std::unique_ptr<Pool> pool = info.make(options);
-    Bytes top;
+    Extent extent;
     const auto begin = std::chrono::steady_clock::now();
     pool->start(trace, limits.capacity, memory);
-    const std::size_t done = place_all(trace, events, *pool, places, top);
+    const std::size_t done = place_all(trace, events, *pool, places, extent);
     packing.wall += Nanos{std::chrono::nanoseconds{std::chrono::steady_clock::now() - begin}.count()};
     packing.events += static_cast<std::int64_t>(done);
     packing.counts = pool->counts();
     const bool has_segments = memory.most_reserved() > Bytes{};
-    packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : top;
+    packing.height += !info.has_addresses ? load : has_segments ? memory.most_reserved() : extent.top;
+    packing.placed += extent.placed;
     if (done == events.size() || packing.outcome != Outcome::kOk) continue;
     packing.outcome = Outcome::kOutOfMemory;
     packing.message = refusal(trace, events[done], *pool);

@@ -21,6 +21,7 @@ struct Packing {
   std::int64_t buffers = 0;
   std::int64_t events = 0;  ///< places given and taken back
   Bytes load;               ///< largest sum of live bytes
+  Bytes placed;             ///< of a pool: largest sum of places that are taken, as the pool rounds them
   Bytes height;             ///< largest address in use or most reserved at once, until the end or the failure
   Bytes lower_bound;        ///< no placement is lower: the load, or what a planner proved
   std::string proof;        ///< why no placement is lower than that: "load", ...

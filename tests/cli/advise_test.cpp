@@ -28,6 +28,8 @@ TEST_CASE("tidepool advise names modules to checkpoint that make a step fit, the
     CHECK(change.at("kind") == "checkpoint");
     CHECK(change.at("fits") == true);
     CHECK(change.at("peak_bytes") <= json.at("capacity_bytes"));
+    CHECK(change.at("allocated_bytes") >= change.at("peak_bytes"));
+    CHECK(change.at("allocated_bytes") < json.at("base_allocated_bytes"));
     CHECK(change.at("overhead_ratio") >= last);
     last = change.at("overhead_ratio");
     CHECK(change.at("gap") >= 0);

@@ -179,8 +179,9 @@ def rows_of(arguments, name, folder):
     peak = record(arguments, name, trace)
     for capacity in arguments.capacity.split(","):
         said = advise(arguments, name, trace, capacity)
-        if said["base_peak_bytes"] != peak:
-            print(f"{name}, {capacity}: PyTorch's peak is {peak}, the trace's {said['base_peak_bytes']}", file=sys.stderr)
+        if said["base_allocated_bytes"] != peak:
+            print(f"{name}, {capacity}: PyTorch's peak is {peak}, in the trace {said['base_allocated_bytes']} in blocks, "
+                  f"{said['base_peak_bytes']} in tensors", file=sys.stderr)
         for change in wanted(said["changes"], arguments.all):
             if change["code"] in tried:
                 continue
@@ -188,9 +189,10 @@ def rows_of(arguments, name, folder):
             code = folder / f"{name}-{len(tried)}.py"
             code.write_text(change["code"])
             again = record(arguments, name, code.with_suffix(".tide"), code)
-            difference = change["peak_bytes"] / again - 1
+            advised = change["allocated_bytes"]
+            difference = advised / again - 1
             yield [name, LIBRARIES[name], mib(peak), capacity + ("" if change["fits"] else " (not reached)"),
-                   text_of(change), mib(change["peak_bytes"]), mib(again), f"{difference:+.2%}",
+                   text_of(change), mib(advised), mib(again), f"{difference:+.2%}",
                    f"{change['overhead_ratio'] - 1:+.1%}"], abs(difference)
 
 

@@ -1,0 +1,15 @@
+#include "simulator/advise/allocated_peak.hpp"
+
+#include "simulator/packing/pack.hpp"
+#include "simulator/packing/repeat.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+
+Bytes allocated_peak(const Trace& step) {
+  constexpr int kSteps = 2;  // the second one finds the cache of the first
+  const PoolInfo& pool = find_pool("pytorch");
+  return pack(repeat_lifetimes(step, kSteps), pool, Options{pool.name, pool.options, {}}, {}).placed;
+}
+
+}  // namespace tidepool
