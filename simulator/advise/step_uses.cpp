@@ -26,6 +26,17 @@ std::size_t next_op(const Trace& trace, std::size_t position) {
   return position;
 }
 
+namespace {
+
+/// Whether an op runs in steps [begin, end).
+bool runs_between(const Trace& trace, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (trace.steps()[i].kind == StepKind::kRun) return true;
+  return false;
+}
+
+}  // namespace
+
 StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}) {
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
     const Step& step = trace.steps()[i];
@@ -51,8 +62,10 @@ void StepUses::find_casts(const Trace& trace) {
     const Step& step = trace.steps()[i];
     if (step.kind == StepKind::kFree && is_cast_[step.id]) {
       const std::size_t last = lives_[step.id].uses.back().position;
-      const std::string_view module = trace.text(trace.op(OpId{trace.steps()[last].id}).module);
-      if (behind_call(trace, module, last) < i) end = i;  // autocast held it beyond the module's call
+      const Op& user = trace.op(OpId{trace.steps()[last].id});
+      // Backward frees its casts one by one. Other casts that outlive the module's call were held by autocast.
+      if (user.phase == Phase::kForward && runs_between(trace, behind_call(trace, trace.text(user.module), last), i))
+        end = i;
     }
     if (step.kind != StepKind::kRun) continue;
     const Op& op = trace.op(OpId{step.id});

@@ -51,12 +51,12 @@ using Json = nlohmann::ordered_json;
 /// The job to judge, with facts about it that the trace does not have.
 struct Job {
   std::string name;
+  std::vector<std::string> command = {};  ///< that was recorded; empty: the job is a file
   Trace trace;
   std::optional<RecordedMemory> recorded;  ///< of a snapshot
   std::string conf;                        ///< the allocator's setting, as recorded
-  bool of_command = false;
-  bool stopped = false;       ///< after --seconds
-  std::string failure, said;  ///< of a job that failed: see DryRecording
+  bool stopped = false;                    ///< after --seconds
+  std::string failure, said;               ///< of a job that failed: see DryRecording
 };
 
 double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
@@ -87,10 +87,10 @@ std::optional<Job> job_of_command(const Arguments& arguments, const std::vector<
   std::optional<DryRecording> recording = record_dry(command, arguments.device, arguments.seconds);
   if (!recording) return {};
   return Job{.name = fmt::format("{}", fmt::join(command, " ")),
+             .command = command,
              .trace = std::move(recording->trace),
              .recorded = {},
              .conf = "",
-             .of_command = true,
              .stopped = recording->stopped,
              .failure = std::move(recording->failure),
              .said = std::move(recording->said)};
@@ -141,8 +141,8 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
 /// false.
 bool lacks_training(const Job& job) {
   if (has_training(job.trace)) return false;
-  return job.of_command || std::any_of(job.trace.ops().begin(), job.trace.ops().end(),
-                                       [](const Op& op) { return op.phase != Phase::kUnknown; });
+  return !job.command.empty() || std::any_of(job.trace.ops().begin(), job.trace.ops().end(),
+                                             [](const Op& op) { return op.phase != Phase::kUnknown; });
 }
 
 /// A job that is too large already does not fit, whatever it would do next.
@@ -150,7 +150,7 @@ bool cannot_tell(const Job& job, const Fit& fit) { return fit.fits && lacks_trai
 
 /// "the job ended before a training step".
 std::string untrained(const Arguments& arguments, const Job& job) {
-  if (!job.of_command) return "the trace ends before a training step";
+  if (job.command.empty()) return "the trace ends before a training step";
   if (job.stopped) return fmt::format("the job was stopped after {} s, before a training step", arguments.seconds);
   return "the job ended before a training step";
 }
@@ -383,7 +383,8 @@ class Search {
 
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {
   const Fit fit = fit_of(arguments, job);
-  const std::optional<FitAdvice> advice = advice_for(job.trace, fit, arguments.trace, job.recorded.has_value());
+  const std::optional<FitAdvice> advice = advice_for(
+      job.trace, fit, {.file = arguments.trace, .command = job.command, .snapshot = job.recorded.has_value()});
   if (arguments.json) {
     Json object = to_json(arguments, job, fit, largest);
     if (advice) object["advice"] = to_json(*advice);

@@ -3,17 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 
+#include "simulator/fit/dry_recording.hpp"
 #include "simulator/launch/process.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
 
-std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const std::string& name, bool snapshot) {
+namespace {
+
+bool is_plain(const std::string& word) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_./=:,@%+-", c) != nullptr; };
+  return !word.empty() && std::all_of(word.begin(), word.end(), plain);
+}
+
+/// The command that records the job on a stand-in for the same device that is never out of memory: which kernels and
+/// how many temporary tensors a job has depends on its device.
+std::string recording_of(const FitSource& source, const DeviceBudget& device) {
+  std::string command;
+  for (const std::string& word : source.command)
+    command += (command.empty() ? "" : " ") + (is_plain(word) ? word : shell_word(word));
+  return fmt::format("tidepool record --dry --torch --device {} --capacity {} -o run.tide -- {}", device.name,
+                     kEndlessMemory, command.empty() ? "COMMAND" : command);
+}
+
+}  // namespace
+
+std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const FitSource& source) {
   const Bytes capacity = fit.peak.live - (fit.predicted - fit.device->total);
   if (fit.fits || capacity <= Bytes{}) return {};
   FitAdvice advice{.capacity = capacity, .commands = {}};
-  if (snapshot) {
+  if (source.snapshot) {
     advice.missing = "a snapshot has no operators and modules";
   } else {
     try {
@@ -21,7 +43,8 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const st
       spec.capacity = capacity;
       spec.machine = find_machine("a100-pcie4");
       const AdvisedStep step = step_to_advise(trace);
-      for (const Change& change : advise(step, {name, spec.machine.name}, spec, {kinds_of_changes(), {}}).changes) {
+      for (const Change& change :
+           advise(step, {source.file, spec.machine.name}, spec, {kinds_of_changes(), {}}).changes) {
         const auto same = [&](const Change& other) { return other.kind == change.kind; };
         if (std::none_of(advice.changes.begin(), advice.changes.end(), same)) advice.changes.push_back(change);
       }
@@ -29,10 +52,10 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const st
       advice.missing = error.what();
     }
   }
-  std::string file = shell_word(name);
-  if (name.empty() || !advice.missing.empty()) {
+  std::string file = shell_word(source.file);
+  if (source.file.empty() || !advice.missing.empty()) {
     file = "run.tide";
-    advice.commands.push_back("tidepool record --dry --torch -o run.tide -- COMMAND");
+    advice.commands.push_back(recording_of(source, *fit.device));
   }
   advice.commands.push_back(fmt::format("tidepool advise {} --capacity {}B", file, capacity.count()));
   return advice;

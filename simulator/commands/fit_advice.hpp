@@ -18,10 +18,15 @@ struct FitAdvice {
   std::vector<std::string> commands;  ///< that give advice in full
 };
 
-/// @param name      file of the trace; "" if it is not kept
-/// @param snapshot  whether it is of a memory snapshot, which has no operators
-/// @return          nothing if the job fits, or if it cannot fit whatever becomes of the tensors
-std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const std::string& name, bool snapshot);
+/// Where a trace is from.
+struct FitSource {
+  std::string file = {};                  ///< of the trace; "" if it is not kept
+  std::vector<std::string> command = {};  ///< that was recorded; empty: not known
+  bool snapshot = false;                  ///< of memory, which has no operators
+};
+
+/// @return  nothing if the job fits, or if it cannot fit whatever becomes of the tensors
+std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const FitSource& source);
 
 /// Lines for people, the first one empty.
 std::string text_of(const FitAdvice& advice);

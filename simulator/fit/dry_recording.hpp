@@ -9,6 +9,8 @@
 
 namespace tidepool {
 
+constexpr const char* kEndlessMemory = "4096GiB";  ///< of a stand-in for a device, as `record --capacity` takes it
+
 /// A recorded job, and how its recording ended.
 struct DryRecording {
   Trace trace;

@@ -58,7 +58,8 @@ TEST_CASE("a job that does not fit is a result") {
                              "\nwhat to do: 14.45 GiB are left for the step's tensors\n"
                              "  no advice yet: no forward op has a module, so nothing can be said of modules; expected "
                              "a training step as recorded by `tidepool record --torch` or `record --dry --torch`\n"
-                             "  as code, from:\n    tidepool record --dry --torch -o run.tide -- COMMAND\n"
+                             "  as code, from:\n    tidepool record --dry --torch --device t4 --capacity 4096GiB -o "
+                             "run.tide -- COMMAND\n"
                              "    tidepool advise run.tide --capacity "));
 }
 
