@@ -224,6 +224,14 @@ std::string text_beside(Bytes size, Bytes other) {
   return size != other && text == to_text(other) ? fmt::format("{} ({} B)", text, size.count()) : text;
 }
 
+/// "op 12 (aten::mm in blocks.0.mlp.fc1)".
+std::string op_text(const Trace& trace, OpId id) {
+  const Op& op = trace.op(id);
+  const std::string_view module = trace.text(op.module);
+  return fmt::format("op {} ({}{})", id.value(), trace.text(op.name),
+                     module.empty() ? "" : fmt::format(" in {}", module));
+}
+
 }  // namespace
 
 void Driver::out_of_memory(const Request& request) {
@@ -247,9 +255,8 @@ void Driver::out_of_memory(const Request& request) {
              fmt::format(
                  "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes "
                  "room{}{}",
-                 before_.valid() ? fmt::format("op {} ({})", before_.value(), trace_.text(trace_.op(before_).name))
-                                 : "the end of the step",
-                 text_beside(request.size, hole), trace_.version(request.version).buffer.value(),
+                 before_.valid() ? op_text(trace_, before_) : "the end of the step", text_beside(request.size, hole),
+                 trace_.version(request.version).buffer.value(),
                  buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
                  to_text(timeline_.held()), to_text(spec_.capacity), text_beside(hole, request.size), off_device_text(),
                  refused_text(), never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};

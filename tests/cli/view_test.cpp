@@ -77,3 +77,9 @@ TEST_CASE("tidepool view shows a run that was out of memory up to there, and ref
   CHECK(two.code == 2);
   CHECK(two.err == "tidepool: the lists ask for 2 runs; expected one\n");
 }
+
+TEST_CASE("tidepool view names the modules of the largest buffers") {
+  const std::string sample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2.tide";
+  const ProgramResult result = run_program({"view", sample});
+  CHECK_THAT(result.out, ContainsSubstring(" of lm_head\n"));
+}

@@ -40,3 +40,16 @@ TEST_CASE("an out-of-memory message says which segment the pool could not get") 
         "op 1 () wants 11 MiB for buffer 2; 13 MiB are held of 24 MiB, the largest hole is 10 MiB, and no policy makes "
         "room; the pool could not get a segment of 12 MiB: 14 MiB of 24 MiB are reserved");
 }
+
+TEST_CASE("an out-of-memory message names the module of the op and the parameter, where they are recorded") {
+  TraceBuilder build;
+  const BufferId weight = build.alloc({.size = 60_MiB, .name = build.text("mlp.fc1.weight")});
+  build.run({.name = build.text("aten::empty"), .module = build.text("mlp.fc1"), .duration = 1_us},
+            {{weight, Access::kWrite}});
+  RunSpec spec;
+  spec.capacity = 50_MiB;
+  const Result result = simulate(build.finish(), spec);
+  CHECK(result.outcome == Outcome::kInfeasible);
+  CHECK_THAT(result.message,
+             Catch::Matchers::StartsWith("op 0 (aten::empty in mlp.fc1) wants 60 MiB for buffer 0 (mlp.fc1.weight); "));
+}
