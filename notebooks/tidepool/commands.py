@@ -98,11 +98,11 @@ def explain(trace: Trace | str | os.PathLike, at: int | None = None, **options) 
 def advise(trace: Trace | str | os.PathLike, capacity, **options) -> pandas.DataFrame:
     """Changes of the script with which a step fits a capacity, the best first: one row for each.
 
-    Columns: kind, modules, code, fits, peak_bytes, overhead_ratio, bound_ns, gap, and where a kind has them operators,
-    copied_bytes and reserved_bytes; attrs has capacity_bytes, base_peak_bytes and notes. Options: machine, pool, kinds,
-    plans.
+    Columns: kind, modules, code, fits, peak_bytes, overhead_ratio, bound_ns, gap, and where a kind has them
+    allocated_bytes (peak in blocks of PyTorch's allocator), peak_is_least, operators, copied_bytes and reserved_bytes;
+    attrs has capacity_bytes, base_peak_bytes, base_allocated_bytes and notes. Options: machine, pool, kinds, plans.
     """
     answer, = answers("advise", path_of(trace), capacity=capacity, **options)
     changes = pandas.DataFrame(answer["changes"])
-    changes.attrs = {name: answer[name] for name in ("capacity_bytes", "base_peak_bytes", "notes")}
+    changes.attrs = {name: answer[name] for name in ("capacity_bytes", "base_peak_bytes", "base_allocated_bytes", "notes")}
     return changes

@@ -206,3 +206,17 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
   CHECK(refusal({kSample, "--device", "t4", "--pool", "bfc"}) ==
         "tidepool: --pool: 'bfc' is no allocator of PyTorch; expected pytorch or pytorch-expandable\n");
 }
+
+TEST_CASE("tidepool fit cannot tell of a trace that ends before a training step") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("forward.jsonl");
+  std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"
+                      << "\n{\"alloc\":0,\"size_bytes\":1073741824}\n"
+                      << R"({"run":"aten::mm","uses":[[0,"write","schema"]],"phase":"forward"})"
+                      << "\n";
+  const ProgramResult result = run_program({"fit", path, "--device", "t4"});
+  CHECK(result.code == 1);
+  CHECK_THAT(result.out,
+             StartsWith("cannot tell: the trace ends before a training step; until then 1.13 of 14.58 GiB\n"));
+  CHECK_THAT(result.err, ContainsSubstring(path + ": the trace ends before a training step\n"));
+}

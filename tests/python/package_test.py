@@ -240,6 +240,7 @@ class Package(unittest.TestCase):
         printed, = self.program("advise", str(SAMPLE), "--capacity", "0.9x", "--plans", "none", "--json")
         self.assertEqual(list(changes["kind"]), [change["kind"] for change in printed["changes"]])
         self.assertEqual(changes.attrs["base_peak_bytes"], printed["base_peak_bytes"])
+        self.assertEqual(changes.attrs["base_allocated_bytes"], printed["base_allocated_bytes"])
         offloads = tidepool.advise(self.trace, "0.9x", kinds=["offload", "budget"])
         self.assertLessEqual(set(offloads["kind"]), {"offload", "budget"})
 

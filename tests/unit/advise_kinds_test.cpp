@@ -96,3 +96,12 @@ TEST_CASE("the peak in blocks of the allocator has what it does not divide") {
   CHECK(peak({1536_KiB}) == 1536_KiB);
   CHECK(peak({100_B, 19968_KiB, 1536_KiB}) == 512_B + 20_MiB + 1536_KiB);
 }
+
+TEST_CASE("a step without a backward pass is refused") {
+  TraceBuilder build;
+  const BufferId x = build.alloc({.size = 100_B});
+  build.run({.name = build.text("aten::mm"), .module = build.text("m"), .phase = Phase::kForward},
+            {{x, Access::kWrite}});
+  CHECK_THROWS_WITH(advice_for(build.finish(), 50_B, "checkpoint"),
+                    "no backward op is recorded; expected a whole training step, forward, backward and optimizer");
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Peaks of `min-cut` with a budget against models that torch.compile partitions with the same activation_memory_budget.
+
+    PYTHON tests/recording/budget_table.py [--models vit,...] [--budgets 1,0.5,0.2] [--keep FOLDER]
+
+A step of each model of advise_table.py is recorded dry; `tidepool simulate --policy min-cut(budget=B)` says its peak. Then
+the model is compiled with this budget and trained in a dry run, and PyTorch's own peak is printed
+(torch.cuda.max_memory_allocated). Its graphs have the operators of PyTorch's compiler, inductor, cut by inductor's
+partitioner, but nothing is fused (backend aot_eager_decomp_partition): inductor's own kernels need a GPU, and have fewer
+temporary tensors. PYTHON has PyTorch for CUDA and the models' libraries; no GPU is needed.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from advise_table import MODELS, STEPS, mib
+
+
+def train(name, budget):
+    """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
+    import torch
+    import torch._functorch.config
+
+    with torch.device("cuda"):
+        model, batch, loss = MODELS[name][0](torch)
+    model.train()
+    if budget is not None:
+        torch._functorch.config.activation_memory_budget = budget
+        model.compile(backend="aot_eager_decomp_partition")
+    optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad])
+    for step in range(STEPS):
+        if step == 1:
+            torch.cuda.reset_peak_memory_stats()
+        optimizer.zero_grad()
+        loss(batch).backward()
+        optimizer.step()
+    print("peak", torch.cuda.max_memory_allocated())
+
+
+def record(arguments, trace, name, *options):
+    """PyTorch's own peak. @param options  of `tidepool record`, and behind "--" those of the job"""
+    split = options.index("--")
+    command = [arguments.program, "record", "--dry", *options[:split], "--device", "a100-80gb", "-o", str(trace), "--"]
+    job = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name, *options[split + 1:]]
+    ran = subprocess.run(command + job, capture_output=True, text=True, cwd=trace.parent)
+    peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
+    if ran.returncode != 0 or not peaks:
+        raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
+    return int(peaks[0])
+
+
+def simulated(arguments, trace, budget):
+    """Peak in bytes, and time over that without the policy."""
+    command = [arguments.program, "simulate", str(trace), "--policy", f"min-cut(budget={budget})", "--json"]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return said["peak_bytes"], said["overhead_ratio"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default="build/tidepool")
+    parser.add_argument("--models", default="vit,cnn,encoder,gpt2")
+    parser.add_argument("--budgets", default="1,0.5,0.2")
+    parser.add_argument("--keep", help="empty folder for recordings")
+    parser.add_argument("--train", help=argparse.SUPPRESS)
+    parser.add_argument("--budget", type=float, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.train:
+        return train(arguments.train, arguments.budget)
+    arguments.program = str(pathlib.Path(arguments.program).resolve())
+    print("| model | peak | budget | min-cut's peak | compiled | difference | time |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(arguments.keep or scratch).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in arguments.models.split(","):
+            trace = folder / f"{name}.tide"
+            peak = record(arguments, trace, name, "--torch", "--")
+            for budget in arguments.budgets.split(","):
+                said, time = simulated(arguments, trace, budget)
+                compiled = record(arguments, folder / f"{name}-{budget}.tide", name, "--", "--budget", budget)
+                print(f"| {name} | {mib(peak)} | {budget} | {mib(said)} | {mib(compiled)} | {said / compiled - 1:+.1%} | "
+                      f"{time - 1:+.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
