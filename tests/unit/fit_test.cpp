@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "simulator/commands/fit_advice.hpp"
 #include "simulator/fit/largest_batch.hpp"
 #include "tests/catch.hpp"
 #include "tests/refusal.hpp"
@@ -264,4 +265,21 @@ TEST_CASE("the search for the largest batch ends where a trial says nothing") {
   found = search([](std::int64_t batch) { return BatchTrial{.batch = batch, .fits = true, .predicted = kMiB * 50}; });
   CHECK(found.batch == 2);
   CHECK(found.ended == "batch 16: 50 MiB predicted, which is less than the 101 MiB of batch 1");
+}
+
+TEST_CASE(
+    "a job that died is recorded again on a stand-in for its device without a limit of memory, and judged again") {
+  TraceBuilder build;
+  build.alloc({.size = kMiB * 20000});
+  const Trace trace = build.finish();
+  const Fit fit = predict_fit(trace, t4(), "pytorch");
+  using Commands = std::vector<std::string>;
+  const std::string record = "tidepool record --dry --torch --device t4 --capacity 4096GiB -o run.tide -- ";
+  CHECK(advice_for(trace, fit, {.file = "oom.pickle", .snapshot = true})->commands ==
+        Commands{record + "COMMAND", "tidepool fit run.tide --device t4"});
+  // 14930 MiB, less 120 of context and 16.25 of workspaces, are left.
+  const Bytes left = kMiB * (14930 - 120) - t4().workspace;
+  CHECK(advice_for(trace, fit, {.command = {"python3", "my train.py", "--lr=0.1"}})->commands ==
+        Commands{record + "python3 'my train.py' --lr=0.1",
+                 "tidepool advise run.tide --capacity " + std::to_string(left.count()) + "B"});
 }
