@@ -1,4 +1,4 @@
-// Device addresses that are free, and the order in which a driver hands them out.
+// Interface for handing out the free device addresses of one region.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// A value at `offset`; zero where the bytes end before it.
+/// The value at `offset`; zero if the bytes end before it.
 template <class T>
 T value_at(Bytes bytes, std::size_t offset) {
   T value{};
@@ -23,7 +23,7 @@ T value_at(Bytes bytes, std::size_t offset) {
   return value;
 }
 
-/// A part of `bytes`; empty where it would reach past the end.
+/// `size` bytes from `offset` on; empty if `bytes` ends before them.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
   return offset <= bytes.size() && size <= bytes.size() - offset ? bytes.subspan(offset, size) : Bytes{};
 }
@@ -34,7 +34,7 @@ std::string_view text_at(Bytes table, std::size_t offset) {
   return {first, strnlen(first, table.size() - offset)};
 }
 
-// Attributes in .nv.info sections and how their values are stored, as nvdisasm names them (EIFMT_*, EIATTR_*).
+// Attributes of .nv.info sections, and the forms of their values, named as in nvdisasm (EIFMT_*, EIATTR_*).
 constexpr std::uint8_t kSizedValue = 4;
 constexpr std::uint8_t kMaxThreads = 0x05, kRequiredThreads = 0x10, kParameterInfo = 0x17, kRegisterCount = 0x2f,
                        kParameterInfoV2 = 0x45;
@@ -59,7 +59,7 @@ void read_kernel_attribute(KernelBinary& kernel, std::uint8_t attribute, Bytes v
     const auto packed = value_at<std::uint32_t>(value, 8);
     if (ordinal >= kMostParameters) return;
     if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + std::size_t{1});
-    // The first version packs the size above alignment and space; the second gives it a word of its own.
+    // The first version packs the size into one word with alignment and space; the second has a word for the size.
     kernel.parameters[ordinal] = {value_at<std::uint16_t>(value, 6),
                                   attribute == kParameterInfo ? packed >> 18 : packed, cupti::ParameterType::kUnknown};
   } else if (attribute == kMaxThreads || attribute == kRequiredThreads) {
@@ -92,7 +92,8 @@ std::vector<Section> read_sections(Bytes cubin) {
   return sections;
 }
 
-/// Registers of a thread, said in the common .nv.info by index into the symbol table.
+/// Reads the registers of a thread from the common .nv.info section, which names kernels by index into the symbol
+/// table.
 void read_registers(const std::vector<Section>& sections, std::map<std::string, KernelBinary>& kernels) {
   const Section *symbols = nullptr, *common = nullptr;
   for (const Section& section : sections) {

@@ -14,10 +14,10 @@ namespace tidepool::dry {
 
 struct KernelBinary {
   cupti::KernelLayout parameters;  ///< by ordinal
-  std::uint32_t registers = 0;     ///< of a thread; 0: not said
+  std::uint32_t registers = 0;     ///< of a thread; 0: not stated
   std::uint32_t shared_bytes = 0;  ///< static shared memory of a block
-  std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not said
-  int capability = 0;              ///< that it was compiled for, 86 for 8.6; 0: not said
+  std::uint32_t most_threads = 0;  ///< of a block (__launch_bounds__); 0: not stated
+  int capability = 0;              ///< for which it was compiled, 86 for 8.6; 0: not stated
 };
 
 struct Cubin {
@@ -25,14 +25,15 @@ struct Cubin {
   int capability = 0;
 };
 
-/// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. Reads .nv.info sections as cuobjdump and nvdisasm
-/// print them. Never throws on bad bytes: what cannot be read is left out.
+/// Kernels of a cubin (an ELF file of NVIDIA's), by mangled name. The .nv.info sections are read as cuobjdump and
+/// nvdisasm print them. Bad bytes never throw: an attribute or a kernel that cannot be read is left out.
 std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin);
 
-/// The cubin in a fat binary (what nvcc embeds) that a device of compute capability `major`.`minor` would load: of the
-/// same major, the largest minor not above. Empty: none. Decompresses LZ4 (CUDA before 12.8) and zstd.
+/// The cubin that a device of compute capability `major`.`minor` would load from a fat binary (the container that nvcc
+/// embeds): of the same major version, the one with the largest minor version that is not above `minor`. Empty if there
+/// is none. Decompresses LZ4 (CUDA before 12.8) and zstd.
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
-/// The same for a fat binary of known length, which bytes from outside need.
+/// The same for a fat binary of known length: bytes from outside may claim more than there are.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
 
 }  // namespace tidepool::dry

@@ -13,9 +13,9 @@
 namespace tidepool::dry {
 namespace {
 
-// Far below programs, libraries and stacks: the same in every run unless something else is there already.
+// Far below programs, libraries and stacks, so that the address is the same in every run unless it is taken.
 constexpr std::uint64_t kFirstAddress = 0x2000'0000'0000;
-constexpr std::uint64_t kAlignment = 512;  // of small allocations, which is what programs see of cudaMalloc
+constexpr std::uint64_t kAlignment = 512;  // of small allocations, as programs see it of cudaMalloc
 constexpr std::size_t kHostPage = 4096;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -24,7 +24,7 @@ std::uint64_t reserve_addresses(std::uint64_t bytes) {
   void* const wish = reinterpret_cast<void*>(kFirstAddress);
   void* const got = mmap(wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (got == MAP_FAILED) throw std::system_error{errno, std::generic_category(), "reserving device addresses"};
-  madvise(got, bytes, MADV_NOHUGEPAGE);  // a huge page would cost 2 MiB of the host where one value is written
+  madvise(got, bytes, MADV_NOHUGEPAGE);  // with huge pages, one written value would cost 2 MiB of the host
   madvise(got, bytes, MADV_DONTDUMP);
   return round_up(reinterpret_cast<std::uint64_t>(got), kDevicePage);
 }

@@ -1,4 +1,4 @@
-// The memory of a device that is not there: a device's addresses and capacity over untouched pages of the host.
+// Memory of the stand-in device: its addresses and its capacity, backed by untouched pages of the host.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace tidepool::dry {
 /// Physical memory is handed out in pages of this size, as on every NVIDIA device since Pascal.
 inline constexpr std::uint64_t kDevicePage = std::uint64_t{2} << 20;
 
-/// Where memory of a page or more lies.
+/// The placement of allocations of a page or more.
 enum class Placement : std::uint8_t {
-  kLowestFirst,  ///< side by side: the lowest free address
+  kLowestFirst,  ///< the lowest free address, so that allocations lie side by side
   kTopDown,      ///< in chunks from the top (top_down.hpp)
 };
 
@@ -30,31 +30,31 @@ struct DeviceRange {
 /// Device memory backed by one reservation of host addresses, so that copies from and to it really work; a page costs
 /// host memory only once something is written to it. Thread safe. All sizes in bytes.
 ///
-/// What is accounted for is what a device accounts for: whole pages of 2 MiB. Requests of less than a page share pages,
-/// larger ones get pages of their own. Addresses are the same in every run.
+/// Memory is counted as a device counts it: in whole pages of 2 MiB. Requests of less than a page share pages; larger
+/// requests get pages of their own. Addresses are the same in every run.
 class DeviceMemory {
  public:
-  /// @param capacity  what programs can get, without what the driver's context keeps
+  /// @param capacity  bytes that programs can allocate, without those that the driver's context keeps
   /// @throws std::system_error if the host refuses the address range
   explicit DeviceMemory(std::uint64_t capacity, Placement placement = Placement::kLowestFirst);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// cudaMalloc: none if the device would be out of memory.
+  /// As cudaMalloc. @return  the address; none if the device is out of memory
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
-  /// cudaFree: false if no allocation starts there.
+  /// As cudaFree. @return  false if no allocation begins at the address
   bool free(std::uint64_t address);
 
   /// Addresses without memory, and memory without addresses (cuMemAddressReserve, cuMemCreate, cuMemMap).
   std::optional<std::uint64_t> reserve(std::uint64_t bytes, std::uint64_t alignment);
   bool unreserve(std::uint64_t address);
-  std::optional<std::uint64_t> create(std::uint64_t bytes);  ///< a handle; none if the device would be out of memory
+  std::optional<std::uint64_t> create(std::uint64_t bytes);  ///< a handle; none if the device is out of memory
   bool release(std::uint64_t handle);
   bool map(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle);
   bool unmap(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> handle_at(
-      std::uint64_t address);  ///< of the mapped memory, with one more reference to it
+      std::uint64_t address);  ///< of the mapped memory; its number of references grows by one
 
   /// The live allocation or mapping that holds `address`.
   std::optional<DeviceRange> find(std::uint64_t address) const;
@@ -62,7 +62,7 @@ class DeviceMemory {
   bool owns(std::uint64_t address) const { return address - base_ < kAddressSpace; }
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t in_use() const;
-  /// Other threads' calls wait as long as it is kept.
+  /// Locks the memory: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
  private:
@@ -91,10 +91,10 @@ class DeviceMemory {
   std::unordered_map<std::uint64_t, int> small_pages_;  ///< allocations in each shared page
 };
 
-/// Copies `bytes`; whole pages of zeros are not written but given back, so that copies of memory nobody wrote cost
-/// nothing. `to_device`: the destination lies in a DeviceMemory. The ranges may overlap if they are equal or disjoint.
+/// Copies `bytes`. Whole pages of zeros are given back to the host instead of written, so that copies of memory that
+/// nobody wrote take none. `to_device`: the destination lies in a DeviceMemory. The ranges must be equal or disjoint.
 void copy_bytes(void* to, const void* from, std::size_t bytes, bool to_device);
-/// Fills device memory with one byte; zeros are made by giving whole pages back.
+/// Fills device memory with one byte. For zeros, whole pages are given back to the host.
 void fill_bytes(void* to, unsigned char value, std::size_t bytes);
 
 }  // namespace tidepool::dry

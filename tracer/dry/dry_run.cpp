@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the stand-in libraries are: beside the program, or where they are installed.
+/// The folder of the stand-in libraries: beside the program, or where they are installed.
 std::string standin_folder() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path(), above = here.parent_path();
   for (const fs::path& place :
@@ -59,9 +59,10 @@ std::map<std::string, std::string> dry_environment(const DryRun& run) {
       {"TIDEPOOL_DRY_CAPACITY", run.capacity},
       {"TIDEPOOL_DRY_PLACEMENT", run.placement},
       {"CUDA_VISIBLE_DEVICES", device_list(run.devices)},
-      // PyTorch can ask cuDNN in two ways; the stand-in answers the older one.
+      // PyTorch has two interfaces to cuDNN; the stand-in answers the older one.
       {"TORCH_CUDNN_V8_API_DISABLED", "1"},
-      // Inductor fails for want of Triton's driver; with processes of its own that compile, it would then wait for them.
+      // Inductor fails because Triton finds no driver. If it had compile processes of its own, it would then wait for
+      // them.
       {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
 }
 

@@ -1,4 +1,4 @@
-// Addresses handed out lowest first.
+// First-fit allocation of addresses.
 #pragma once
 
 #include <map>
@@ -7,8 +7,8 @@
 
 namespace tidepool::dry {
 
-/// Free address ranges of one region [first, first + bytes): the lowest that is large enough is taken. O(holes) per take,
-/// O(log holes) per give.
+/// Free address ranges of one region [first, first + bytes). take() uses the lowest range that is large enough.
+/// O(holes) per take, O(log holes) per give.
 class FirstFit final : public AddressSpace {
  public:
   FirstFit(std::uint64_t first, std::uint64_t bytes) : holes_{{first, bytes}} {}

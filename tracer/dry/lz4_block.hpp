@@ -7,8 +7,9 @@
 
 namespace tidepool::dry {
 
-/// What a block holds, `bytes` of it. Empty where the block says something else. Format: lz4_Block_format.md of LZ4 1.9. A
-/// library that is preloaded into other programs brings no other library along, hence not liblz4.
+/// The unpacked content of a block, which must have `bytes` bytes. Empty if the block is malformed or has another
+/// length. Format: lz4_Block_format.md of LZ4 1.9. liblz4 is not used, because a library that is preloaded into other
+/// programs should load no other library.
 std::vector<std::byte> unpack_lz4_block(std::span<const std::byte> block, std::size_t bytes);
 
 }  // namespace tidepool::dry

@@ -15,8 +15,9 @@ constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr double kPcie = 25e9, kPcie5 = 50e9;  // links of the fourth and fifth generation, measured end to end
 
 // Capability limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: data sheets.
-// Total bytes: what torch.cuda.get_device_properties or deviceQuery printed on such devices in public reports; of the
-// RTX PRO 5000 none was found, and its share of the 48 GB is that of the RTX PRO 6000.
+// Total bytes: as torch.cuda.get_device_properties or deviceQuery printed them on such devices in public reports. No
+// report was found for the RTX PRO 5000; it is assumed to have the same share of its 48 GB as the RTX PRO 6000 of its
+// memory.
 constexpr std::array kPresets{
     DevicePreset{"h100-80gb", "NVIDIA H100 80GB HBM3", 9, 0, 132, 81079 * kMiB, 520 * kMiB, 50 * kMiB, 227 * kKiB,
                  228 * kKiB, 2048, 32, 5120, 3.35e12, 989e12, 67e12, 450e9},

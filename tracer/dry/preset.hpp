@@ -1,4 +1,4 @@
-// The devices that a dry run can stand in for.
+// Devices that a dry run can stand in for.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace tidepool::dry {
 
-/// What programs ask a device about itself. Sizes in bytes; rates are the maker's peak figures, used for estimates
-/// only.
+/// Properties of a device that programs ask for. Sizes in bytes. Rates are the maker's peak figures; only estimates use
+/// them.
 struct DevicePreset {
   std::string_view name;         ///< as `--device` takes it: h100-80gb
-  std::string_view device_name;  ///< as the driver says it
+  std::string_view device_name;  ///< as the driver reports it
   int major = 0, minor = 0;      ///< compute capability
   int multiprocessors = 0;
-  std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo says it
-  std::uint64_t context_bytes = 0;  ///< what driver and context keep of it, roughly: it differs between driver versions
+  std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo reports it
+  std::uint64_t context_bytes = 0;  ///< that driver and context keep, roughly: driver versions differ
   std::uint64_t l2_bytes = 0;
   std::uint64_t shared_per_block_optin = 0, shared_per_multiprocessor = 0;
   int threads_per_multiprocessor = 0, blocks_per_multiprocessor = 0;

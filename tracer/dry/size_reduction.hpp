@@ -9,10 +9,11 @@
 
 namespace tidepool::dry {
 
-/// The largest, the least or the sum of some sizes. Programs that exchange objects find the room for them so.
+/// The largest, the least or the sum of some sizes. Programs that exchange objects compute the sizes of their messages
+/// so.
 struct SizeReduction {
   enum class Operator : std::uint8_t { kMax, kMin, kSum } what = Operator::kMax;
-  std::uint64_t from = 0, to = 0;  ///< addresses of the numbers, one behind the other, and of the result
+  std::uint64_t from = 0, to = 0;  ///< addresses of the first number, which the others follow, and of the result
   std::uint32_t count = 0;
 
   static constexpr std::uint32_t kBytes = 8;  ///< of a number

@@ -11,7 +11,7 @@ using Ranges = std::map<std::uint64_t, std::uint64_t>;
 constexpr std::uint64_t chunk_of(std::uint64_t address) { return address / TopDown::kChunk * TopDown::kChunk; }
 constexpr std::uint64_t whole_chunks(std::uint64_t bytes) { return chunk_of(bytes + TopDown::kChunk - 1); }
 
-/// Adds a range and joins it with its neighbours, where these are in [first, last).
+/// Adds a range and joins it with its neighbours, if they are in [first, last).
 void add(Ranges& ranges, std::uint64_t address, std::uint64_t bytes, std::uint64_t first, std::uint64_t last) {
   auto next = ranges.lower_bound(address);
   if (next != ranges.end() && next->first == address + bytes && next->first < last) {

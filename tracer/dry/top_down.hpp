@@ -1,4 +1,4 @@
-// Addresses handed out in chunks from the top down.
+// Allocation of addresses in chunks from the top down.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class TopDown final : public AddressSpace {
  public:
   static constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
 
-  /// Of the region [first, first + bytes), its whole chunks.
+  /// Hands out the whole chunks of the region [first, first + bytes).
   TopDown(std::uint64_t first, std::uint64_t bytes);
 
   std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment) override;

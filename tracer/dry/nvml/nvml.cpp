@@ -1,5 +1,5 @@
-// NVIDIA's management library without a device: what PyTorch asks it for. A library of its own, since it is opened by
-// name.
+// Stand-in for NVIDIA's management library: the functions that PyTorch calls. It is a library of its own because
+// programs open it by name.
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +10,7 @@ namespace {
 
 using Result = int;
 constexpr Result kSuccess = 0, kNotSupported = 3;
-int device;  // what handles point to
+int device;  // handles point to it
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Result nvmlSystemGetCudaDriverVersion_v2(int* version) {
   return kSuccess;
 }
 Result nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = tidepool::dry::kMostDevices;  // of the machine, of which CUDA_VISIBLE_DEVICES names some
+  *count = tidepool::dry::kMostDevices;  // of the machine; CUDA_VISIBLE_DEVICES selects from them
   return kSuccess;
 }
 Result nvmlDeviceGetHandleByIndex_v2(unsigned, void** handle) {
@@ -46,7 +46,7 @@ Result nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
 }
 Result nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) { return kNotSupported; }
 Result nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) { return kNotSupported; }
-/// No fabric: cluster, status, clique and state, which lie behind the version that the caller set, are all zero.
+/// Reports no fabric. Cluster, status, clique and state, which follow the version that the caller set, become zero.
 Result nvmlDeviceGetGpuFabricInfoV(void*, void* info) {
   constexpr std::size_t kVersion = 4, kBytes = 16 + 4 + 4 + 1;
   std::memset(static_cast<char*>(info) + kVersion, 0, kBytes);

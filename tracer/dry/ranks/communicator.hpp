@@ -17,7 +17,7 @@
 
 namespace tidepool::dry {
 
-/// What all ranks of a communicator know of it before it is made: random, passed on by the program.
+/// Identity of a communicator: random bytes, which the program passes to all ranks before the communicator is made.
 struct UniqueId {
   std::array<char, 128> bytes{};
   std::uint64_t number() const;  ///< the same for equal ids
@@ -40,9 +40,9 @@ class Communicator {
   std::uint64_t next_sent(std::uint32_t to);
   std::uint64_t next_received(std::uint32_t from);
 
-  /// This rank's part of collective `number`, for everybody.
+  /// Posts this rank's contribution to collective `number` for all ranks.
   void contribute(std::uint64_t number, std::span<const std::byte> content);
-  /// The contributions of the ranks, in their order. Waits. @throws MailboxError
+  /// Waits for the contributions of the ranks `from`, and returns them in this order. @throws MailboxError
   std::vector<std::vector<std::byte>> contributions(std::uint64_t number, const std::vector<std::uint32_t>& from);
   void send(std::uint32_t to, std::uint64_t number, std::span<const std::byte> content);
   std::vector<std::byte> receive(std::uint32_t from, std::uint64_t number);
@@ -54,7 +54,7 @@ class Communicator {
     std::uint32_t rank = 0, ranks = 0;
   };
   std::optional<Part> split(int colour, int key);
-  /// The same with the ranks that are not excluded, of which this is one.
+  /// The same for the ranks that are not excluded. This rank must be one of them.
   Part without(std::span<const int> excluded);
 
  private:
@@ -66,7 +66,7 @@ class Communicator {
   std::map<std::uint32_t, std::uint64_t> sent_, received_;
 };
 
-/// 0 to ranks - 1.
+/// The ranks 0 to ranks - 1.
 std::vector<std::uint32_t> all_ranks(std::uint32_t ranks);
 
 }  // namespace tidepool::dry

@@ -33,7 +33,7 @@ void make_folders(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail(path);
 }
 
-/// The state of a process in /proc: 'Z' for one that has ended and that nobody has waited for; 0: there is none.
+/// The state of a process in /proc: 'Z' if it has ended and no process has waited for it; 0 if there is none.
 char state_of(pid_t process) {
   const int file = open(fmt::format("/proc/{}/stat", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -84,14 +84,14 @@ void Mailbox::post(const MessageTag& tag, std::span<const std::byte> content) {
 
 void Mailbox::read(std::uint32_t from, Sender& sender) const {
   if (sender.file < 0) sender.file = open(path(from).c_str(), O_RDONLY | O_CLOEXEC);
-  if (sender.file < 0) return;  // it has not come yet
+  if (sender.file < 0) return;  // the sender has not made its file yet
   for (;;) {
     Envelope envelope;
     if (pread(sender.file, &envelope, sizeof envelope, sender.read) != static_cast<ssize_t>(sizeof envelope)) return;
     std::vector<std::byte> content(envelope.bytes);
     const off_t begin = sender.read + static_cast<off_t>(sizeof envelope);
     const ssize_t got = pread(sender.file, content.data(), content.size(), begin);
-    if (got != static_cast<ssize_t>(content.size())) return;  // it is being written
+    if (got != static_cast<ssize_t>(content.size())) return;  // the sender is writing this message
     const bool first = sender.read == 0;
     sender.read = begin + got;
     sender.process = static_cast<pid_t>(envelope.process);
@@ -107,7 +107,7 @@ std::vector<std::byte> Mailbox::take(std::uint32_t from, const MessageTag& tag) 
     {
       const std::lock_guard lock{mutex_};
       Sender& sender = senders_[from];
-      const bool ended = sender.process != 0 && has_ended(sender.process);  // before what it wrote is read
+      const bool ended = sender.process != 0 && has_ended(sender.process);  // before read(): no message is missed
       read(from, sender);
       if (const auto found = sender.unread.find(tag); found != sender.unread.end()) {
         std::vector<std::byte> content = std::move(found->second);

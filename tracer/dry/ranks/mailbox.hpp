@@ -18,9 +18,9 @@ namespace tidepool::dry {
 
 /// Identity of a message among those of its sender.
 struct MessageTag {
-  std::uint32_t kind = 0;      ///< numbers of one kind do not meet those of another
-  std::uint32_t to = 0;        ///< the rank it is for; kEverybody: all
-  std::uint64_t sequence = 0;  ///< of its kind and receiver, from 0 on
+  std::uint32_t kind = 0;      ///< each kind has sequence numbers of its own
+  std::uint32_t to = 0;        ///< the receiving rank; kEverybody: all ranks
+  std::uint64_t sequence = 0;  ///< counts from 0 for each kind and receiver
   auto operator<=>(const MessageTag&) const = default;
 };
 inline constexpr std::uint32_t kEverybody = 0xffffffff;
@@ -35,7 +35,7 @@ struct MailboxError : std::runtime_error {
 class Mailbox {
  public:
   /// Makes the folder, and this rank's file in it.
-  /// @param patience  how long a message of a process that lives is waited for
+  /// @param patience  the longest wait for a message of a process that still runs
   /// @throws std::system_error
   Mailbox(std::string folder, std::uint32_t rank, std::chrono::milliseconds patience = std::chrono::minutes{10});
   ~Mailbox();
@@ -57,7 +57,7 @@ class Mailbox {
   };
 
   std::string path(std::uint32_t rank) const;
-  /// Reads what the sender's file has by now.
+  /// Reads the messages that the sender's file has now.
   void read(std::uint32_t from, Sender& sender) const;
 
   std::string folder_;

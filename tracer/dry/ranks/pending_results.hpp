@@ -1,4 +1,4 @@
-// Results of messages that have been asked for and are not there yet.
+// Results of messages that the program has requested and that have not been fetched yet.
 #pragma once
 
 #include <atomic>
@@ -11,30 +11,30 @@
 
 namespace tidepool::dry {
 
-/// Numbers of results, as a stream or an event depends on them.
+/// Numbers of the results that a stream or an event depends on.
 using ResultNumbers = std::vector<std::uint64_t>;
 
-/// On a device a stream waits for other ranks, and the host only where it waits for the stream. So a result is fetched
-/// when the host waits for it, or when a copy reads or overwrites the bytes where it belongs. Thread safe; fetching
-/// results is done by one thread at a time.
+/// On a device, streams wait for other ranks; the host waits only when it waits for a stream. So a result is fetched
+/// when the host waits for it, or when a copy reads or overwrites the destination of the result. Thread safe; one
+/// thread at a time fetches results.
 class PendingResults {
  public:
   /// @param fetch  waits for the result and writes it to [address, address + bytes)
   std::uint64_t add(std::uint64_t address, std::uint64_t bytes, std::function<void()> fetch);
 
-  /// `dependent` depends on what `on` depends on, too.
+  /// Adds the results that `on` depends on to those that `dependent` depends on.
   void depend(ResultNumbers& dependent, const ResultNumbers& on);
   void depend(ResultNumbers& dependent, std::uint64_t on) { depend(dependent, ResultNumbers{on}); }
 
-  /// Whether a result belongs to a byte of the range.
+  /// Whether a result has a byte of the range as its destination.
   bool belong(std::uint64_t address, std::uint64_t bytes);
 
-  /// A result may fetch others while it is fetched.
+  /// Fetches results. Fetching one may fetch others.
   void fetch_all();
   void fetch(const ResultNumbers& numbers);
-  /// Fetches what belongs to a byte of the range.
+  /// Fetches the results with a destination in the range.
   void fetch(std::uint64_t address, std::uint64_t bytes);
-  /// Forgets what belongs to a byte of the range: there is something else now.
+  /// Forgets the results with a destination in the range, which has other content now.
   void drop(std::uint64_t address, std::uint64_t bytes);
 
  private:
@@ -46,12 +46,12 @@ class PendingResults {
     }
   };
 
-  /// Fetches the results of which `wanted` is true, in the order in which they were asked for.
+  /// Fetches the results for which `wanted` is true, in the order of their requests.
   template <class Wanted>
   void fetch_if(const Wanted& wanted);
 
   std::mutex mutex_;               ///< of the list
-  std::recursive_mutex fetching_;  ///< held while results are fetched; taken before the other one
+  std::recursive_mutex fetching_;  ///< held while results are fetched; locked before mutex_
   std::atomic<std::size_t> count_{0};
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Result> results_;

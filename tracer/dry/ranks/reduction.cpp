@@ -91,7 +91,7 @@ std::vector<std::byte> reduce(std::span<const std::vector<std::byte>> contributi
   return result;
 }
 
-/// Calls f.template operator()<T>() for the type of the elements, and `otherwise` for one without arithmetic here.
+/// Calls f.template operator()<T>() for the type of the elements, and `otherwise` for types that are not computed here.
 template <class F, class G>
 auto with_type(Element type, F&& f, G&& otherwise) {
   switch (type) {

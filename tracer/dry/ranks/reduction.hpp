@@ -24,9 +24,9 @@ enum class Element : int {
   kFloat8E5M2,
 };
 
-/// Bytes of one element; nothing for a number that is no type.
+/// Bytes of one element; nothing for an unknown type.
 std::optional<std::size_t> element_bytes(int type);
-/// Whether elements count something: sizes, indices, bytes of objects.
+/// Whether the elements are whole numbers: sizes, indices, bytes of objects.
 bool is_whole(Element type);
 
 /// Numbers of ncclRedOp_t.

@@ -14,7 +14,7 @@
 namespace tidepool::dry {
 namespace {
 
-/// A process that waits for one that is gone can only end, as a job does whose NCCL aborts.
+/// Ends the process when a rank that it waits for has ended, as a job ends when NCCL aborts.
 [[noreturn]] void give_up(const CollectiveCall& call, std::uint64_t sequence, const char* reason) {
   std::fputs(fmt::format("tidepool dry run: rank {} of {} waits in {} ({} {}): {}\n", call.communicator->rank(),
                          call.communicator->ranks(), call.function, call.name, sequence, reason)

@@ -18,7 +18,7 @@ struct CollectiveCall {
   using Contents = std::vector<std::vector<std::byte>>;
 
   const char* function = nullptr;  ///< of NCCL
-  std::string_view name;           ///< all_reduce, send, ...: as the collectives of jobs are called
+  std::string_view name;           ///< all_reduce, send, ...: the name of the collective in job files
   std::shared_ptr<Communicator> communicator;
   const void* input = nullptr;
   void* output = nullptr;
@@ -28,15 +28,15 @@ struct CollectiveCall {
 
   /// Whether values move; if not, the output keeps what it holds.
   bool exchanges = false;
-  bool contributes = true;               ///< this rank's input is for others
-  std::vector<std::uint32_t> from = {};  ///< ranks whose contributions the output is made of
+  bool contributes = true;                                              ///< other ranks need this rank's input
+  std::vector<std::uint32_t> from = {};                                 ///< ranks whose contributions make the output
   std::function<std::vector<std::byte>(const Contents&)> combine = {};  ///< contributions of `from`, in their order
 };
 
-/// The number of the call among those of its kind (raw::Collective::sequence).
+/// The number of the call among the calls of its kind (raw::Collective::sequence).
 std::uint64_t next_sequence(const CollectiveCall& call);
 
-/// Gives this rank's input to the others, if values move. The output is there when the result is fetched.
+/// Posts this rank's input for the other ranks, if values move. The output is written when the result is fetched.
 /// @return  the result, in pending_results()
 std::optional<std::uint64_t> exchange(const CollectiveCall& call, std::uint64_t sequence);
 

@@ -1,4 +1,4 @@
-// cuBLAS without a device: handles are answered for, products are recorded with their operands and computed by nobody.
+// Stand-in for cuBLAS. It answers for handles and records matrix products with their operands; nothing is computed.
 #include <cstring>
 
 #include "tracer/dry/standin/library_call.hpp"
@@ -16,7 +16,7 @@ Handle& of(void* handle) { return *static_cast<Handle*>(handle); }
 
 constexpr double kPair = 2;  // a multiplication and an addition
 
-/// C = alpha A B + beta C. Whether C is read hangs on beta, which is of many types, but zero is zero in each of them.
+/// C = alpha A B + beta C. C is read unless beta is zero. beta has one of many types; all bytes of zero are 0 in each.
 Status multiply(void* handle, std::string_view name, double m, double n, double k, double batch, const void* a,
                 const void* b, const void* beta, std::size_t scalar_bytes, void* c, bool tensor_cores = false) {
   static constexpr char kZeros[16] = {};
@@ -42,8 +42,8 @@ Status solve(void* handle, std::string_view name, double m, double n, const void
 
 constexpr std::size_t kFloat = 4, kDouble = 8, kComplex = 8, kDoubleComplex = 16;
 
-/// Bytes of alpha and beta for a cublasComputeType_t: 16-bit ones for CUBLAS_COMPUTE_16F, doubles for 64F, floats or
-/// ints else.
+/// Bytes of alpha and beta for a cublasComputeType_t: of a 16-bit number for CUBLAS_COMPUTE_16F, of a double for 64F,
+/// else of a float or an int.
 std::size_t scalar_bytes(int compute_type) {
   if (compute_type == 64 || compute_type == 65) return 2;
   return compute_type == 70 || compute_type == 71 ? kDouble : kFloat;

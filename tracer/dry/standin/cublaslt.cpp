@@ -1,4 +1,4 @@
-// cuBLASLt without a device. Descriptors are the real library's, which makes them without one; products are answered
+// Stand-in for cuBLASLt. The real library makes the descriptors, for which it needs no device; products are answered
 // here.
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace {
 
 using GetAttribute = Status (*)(const void*, int, void*, std::size_t, std::size_t*);
 
-/// An attribute of a descriptor of the real library; `otherwise` if it cannot be asked.
+/// An attribute of a descriptor of the real library; `otherwise` if it cannot be read.
 template <class T>
 T attribute(const char* function, const void* descriptor, int which, T otherwise) {
   T value{};

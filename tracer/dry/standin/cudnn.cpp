@@ -55,8 +55,7 @@ Status cudnnGetStream(void* handle, void** stream) {
   return kSuccess;
 }
 
-// Random states of dropout inside RNNs: the descriptor stays as it was made, which the real library takes as "no
-// dropout".
+// Random states of dropout inside RNNs. The descriptor is not changed, so the real library takes it as "no dropout".
 Status cudnnDropoutGetStatesSize(void*, std::size_t* bytes) {
   constexpr std::size_t kStateBytes = 48;  // of a cuRAND XORWOW generator
   const DevicePreset& device = Standin::get().preset();

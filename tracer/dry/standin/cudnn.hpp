@@ -1,4 +1,4 @@
-// Common part of the cuDNN entry points. Descriptors are the real library's, which keeps them without a device; every
+// Common part of the cuDNN entry points. The real library keeps the descriptors, for which it needs no device; every
 // function that takes a handle is answered here.
 #pragma once
 
@@ -22,7 +22,7 @@ Function* real_cudnn(const char* name) {
   return reinterpret_cast<Function*>(real_function("libcudnn.so", name));
 }
 
-/// Sizes of a tensor or filter; no dimensions if the descriptor cannot be asked.
+/// Sizes of a tensor or filter; no dimensions if the descriptor cannot be read.
 struct Extents {
   static constexpr int kMost = 8;
   std::array<int, kMost> sizes{};
@@ -39,7 +39,8 @@ struct Extents {
 Extents tensor_extents(const void* descriptor);
 Extents filter_extents(const void* descriptor);
 
-/// How cuDNN blends a result with what is there: beta, on the host a double for tensors of doubles, else a float.
+/// The access to a result that cuDNN adds to beta times its old content. beta is on the host: a double for tensors of
+/// doubles, else a float.
 Access blended(const void* beta, const Extents& result);
 
 }  // namespace tidepool::dry

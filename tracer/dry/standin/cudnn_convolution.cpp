@@ -1,5 +1,5 @@
-// cuDNN's convolutions without a device. Workspaces are taken as empty: how much memory an algorithm wants, and which
-// one is chosen, cuDNN decides from tables of the device that it keeps to itself.
+// cuDNN's convolutions without a device. Workspaces are taken as empty: cuDNN chooses an algorithm, and its workspace,
+// by tables of the device that are not public.
 #include <cstring>
 
 #include "tracer/dry/standin/cudnn.hpp"
@@ -17,7 +17,7 @@ struct AlgorithmPerformance {  // cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPer
   int reserved[3] = {};
 };
 
-/// One result for each math type: PyTorch passes over those whose type its descriptor does not have.
+/// One result for each math type: PyTorch skips results whose type is not that of its descriptor.
 Status algorithms(int wanted, int* returned, void* results) {
   constexpr int kMathTypes = 4;
   *returned = wanted < kMathTypes ? wanted : kMathTypes;

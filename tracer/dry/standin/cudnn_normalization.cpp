@@ -24,7 +24,7 @@ Status cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int, int, const 
                                                          std::size_t* bytes) {
   return nothing_needed(bytes);
 }
-/// What forward keeps for backward beside mean and deviation: nothing without a fused activation.
+/// Bytes that forward keeps for backward besides mean and deviation: none without a fused activation.
 Status cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void*, int, int, const void*, const void*,
                                                             std::size_t* bytes) {
   return nothing_needed(bytes);

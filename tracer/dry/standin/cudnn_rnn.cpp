@@ -8,14 +8,14 @@ using namespace tidepool::dry;
 
 namespace {
 
-/// What cudnnSetRNNDescriptor_v8 was told.
+/// Arguments of cudnnSetRNNDescriptor_v8.
 struct Layers {
   int algorithm = 0, cell = 0, bias = 0, direction = 0, input_mode = 0, type = 0, precision = 0, math = 0;
   std::int32_t input = 0, hidden = 0, projected = 0, layers = 0;
 
   std::size_t directions() const { return direction == 1 ? 2 : 1; }
   std::size_t pseudo_layers() const { return static_cast<std::size_t>(layers) * directions(); }
-  /// Matrices that one pseudo layer has for its input; as many more for its own output. RNN 1, LSTM 4, GRU 3.
+  /// Matrices of a pseudo layer for its input; it has as many for its own last output. RNN 1, LSTM 4, GRU 3.
   std::size_t gates() const { return cell == 2 ? 4 : cell == 3 ? 3 : 1; }
   std::size_t bytes_of_value() const {
     return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4;
@@ -26,7 +26,7 @@ struct Layers {
     return pseudo_layer < directions() ? static_cast<std::size_t>(input) : output() * directions();
   }
   bool projects() const { return projected > 0 && projected != hidden; }
-  /// Bias vectors of a gate: none, one for the input, two, one for the recurrent part (cudnnRNNBiasMode_t).
+  /// Bias vectors of a gate by cudnnRNNBiasMode_t: none, one for the input, two, one for the recurrent part.
   std::size_t biases_of_gate() const { return bias == 0 ? 0 : bias == 2 ? 2 : 1; }
 
   std::size_t matrix_values(std::size_t pseudo_layer) const {
@@ -100,8 +100,8 @@ Status cudnnGetRNNWeightSpaceSize(void*, const void* descriptor, std::size_t* by
   return kSuccess;
 }
 
-/// Matrices of all pseudo layers first, then biases. Linear layers 0 .. gates - 1 are a gate's input, the next ones its
-/// recurrent part, one more the projection.
+/// The matrices of all pseudo layers come first, then the biases. Linear layers 0 to gates - 1 belong to the gates'
+/// input, the next `gates` layers to their recurrent part, and one more to the projection.
 Status cudnnGetRNNWeightParams(void*, const void* descriptor, std::int32_t pseudo_layer, std::size_t, const void* space,
                                std::int32_t linear, void* matrix_descriptor, void** matrix, void* bias_descriptor,
                                void** bias) {
@@ -133,8 +133,8 @@ Status cudnnGetRNNWeightParams(void*, const void* descriptor, std::int32_t pseud
   return kSuccess;
 }
 
-/// cuDNN does not say how it lays its reserve out. Taken here: the gates and the cell state of every step, layer and
-/// direction, which backpropagation through time needs; no workspace.
+/// cuDNN does not document the content of its reserve. Assumed here: the gates and the cell state of every step, layer
+/// and direction, which backpropagation through time needs; no workspace.
 Status cudnnGetRNNTempSpaceSizes(void*, const void* descriptor, int mode, const void* data, std::size_t* workspace,
                                  std::size_t* reserve) {
   constexpr int kTraining = 1;

@@ -1,4 +1,4 @@
-// cuFFT without a device. Workspaces are taken as empty: their size is cuFFT's secret.
+// cuFFT without a device. Workspaces are taken as empty: cuFFT does not document their size.
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -14,7 +14,7 @@ struct Plan {
   double flops = 0;
 };
 
-/// By handle. Nodes of a map stay where they are.
+/// Plans by handle. A map does not move its nodes.
 struct Plans {
   std::mutex mutex;
   std::map<int, Plan> all;
@@ -52,7 +52,7 @@ Status cufftSetStream(int handle, void* stream) {
 }
 Status cufftSetAutoAllocation(int, int) { return kSuccess; }
 Status cufftSetWorkArea(int, void*) { return kSuccess; }
-/// 5 n log2 n operations for each transform of n points, as transforms are usually compared.
+/// 5 n log2 n operations for each transform of n points, the usual count in comparisons of transforms.
 Status cufftXtMakePlanMany(int handle, int rank, long long* sizes, long long*, long long, long long, int, long long*,
                            long long, long long, int, long long batch, std::size_t* workspace, int) {
   double points = 1;

@@ -1,4 +1,4 @@
-// The devices that programs see.
+// Number of devices that programs see.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tidepool::dry {
 
-inline constexpr int kMostDevices = 64;  // of one machine; PyTorch knows no more
+inline constexpr int kMostDevices = 64;  // of one machine; PyTorch supports no more
 
 /// "0,1,2" for 3.
 inline std::string device_list(int count) {

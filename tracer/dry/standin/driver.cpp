@@ -21,7 +21,7 @@ void* own_library() {
   return library;
 }
 
-// One function for each name that has no answer, so that a call can say which it was.
+// One function for each name without an answer, so that a call of it can say its name.
 constexpr std::size_t kMostUnanswered = 64;
 std::array<std::string, kMostUnanswered> unanswered_names;
 
@@ -79,7 +79,7 @@ Status cuGetProcAddress_v2(const char* name, void** function, int version, std::
   if (found != nullptr) *found = 0;
   return cuGetProcAddress(name, function, version, flags);
 }
-/// The undocumented tables by which NVIDIA's own libraries talk to their driver: there is nothing behind them here.
+/// Refuses the undocumented tables by which NVIDIA's own libraries call their driver.
 Status cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
   return kInvalidValue;
@@ -190,8 +190,8 @@ Status cuMemGetAllocationPropertiesFromHandle(void* properties, std::uint64_t) {
   return kSuccess;
 }
 
-// Memory shared between processes or devices: PyTorch 2.6 looks these up at its first error of memory, and calls them only for
-// symmetric memory.
+// Memory shared between processes or devices. PyTorch 2.6 looks these functions up at its first out-of-memory error,
+// and calls them only for symmetric memory.
 Status cuMemExportToShareableHandle(void*, std::uint64_t, int, unsigned long long) { return kNotSupported; }
 Status cuMemImportFromShareableHandle(std::uint64_t*, void*, int) { return kNotSupported; }
 Status cuMemsetD32Async(std::uint64_t, unsigned, std::size_t, void*) { return kNotSupported; }

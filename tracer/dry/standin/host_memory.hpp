@@ -8,7 +8,7 @@
 
 namespace tidepool::dry {
 
-/// Thread safe. "Pinned" memory is ordinary memory here: only who owns it is kept.
+/// Thread safe. "Pinned" memory is ordinary memory here; only its ranges are remembered.
 class PinnedMemory {
  public:
   void* allocate(std::size_t bytes);
@@ -16,7 +16,7 @@ class PinnedMemory {
   void add(void* pointer, std::size_t bytes);
   bool remove(void* pointer);
   bool holds(const void* pointer) const;
-  /// Other threads' calls wait as long as it is kept.
+  /// Locks the object: calls of other threads wait until the lock is released.
   std::unique_lock<std::mutex> hold() { return std::unique_lock{mutex_}; }
 
  private:

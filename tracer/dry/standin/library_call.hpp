@@ -1,5 +1,4 @@
-// Work that a library of NVIDIA's would do with kernels of its own: the stand-in knows what it reads, writes and
-// multiplies.
+// A call of an NVIDIA library, with the operands and operations of the kernels that the library would launch.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +11,15 @@ namespace tidepool::dry {
 
 enum class Access : unsigned char { kTouch, kRead, kWrite, kReadWrite };
 
-/// A pointer into device memory that a call uses; pointers elsewhere are passed over.
+/// A pointer into device memory that a call uses; other pointers are ignored.
 struct Operand {
   const void* pointer = nullptr;
   Access access = Access::kTouch;
 };
 
-/// One call of a library function, which the stand-in takes for one kernel.
+/// One call of a library function, which is recorded as one kernel.
 struct LibraryCall {
-  std::string_view name;  ///< of the function, or what says more: cudnnConvolutionForward
+  std::string_view name;  ///< of the function, or a name that says more: cudnnConvolutionForward
   std::vector<Operand> operands;
   double flops = 0;           ///< a multiplication and an addition counted as two; 0: not known
   bool tensor_cores = false;  ///< the products are of 16-bit numbers

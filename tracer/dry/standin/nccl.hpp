@@ -1,4 +1,4 @@
-// Types and helpers of the stand-in's entry points of NCCL: nccl.h as far as programs see it.
+// Types and helpers of the stand-in for NCCL: the part of nccl.h that programs use.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Handle {
   std::shared_ptr<Communicator> communicator;
 };
 
-/// A call of a message between two ranks. Those of a group are issued when it ends.
+/// A send or a receive between two ranks. The messages of a group are issued when the group ends.
 struct Message {
   CollectiveCall call;
   void* stream = nullptr;
@@ -31,7 +31,7 @@ void post(Message message);
 Result begin_group();
 Result end_group();
 
-/// What a reduction does: one of NCCL's own, or one that the program made.
+/// A reduction: one of NCCL's own, or one that the program made.
 struct ReductionOperator {
   Reduction reduction = Reduction::kSum;
   double factor = 1;
@@ -42,7 +42,8 @@ int add_operator(const ReductionOperator& made);
 std::optional<ReductionOperator> reduction_operator(int number);
 
 /// Whether a message's values move: sizes, indices and bytes of objects up to 1 MiB, and floats up to 4 KiB (flags,
-/// norms). What is larger is data, of which a dry run computes nothing. The size must be the same on all its ranks.
+/// norms). Larger messages are data, which a dry run does not compute. The size must be the same on all ranks of the
+/// message.
 bool values_matter(Element type, std::size_t bytes);
 
 /// Remembers the reason of an error for ncclGetLastError. @return  `result`

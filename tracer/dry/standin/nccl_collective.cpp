@@ -14,7 +14,7 @@ namespace {
 
 using Contents = CollectiveCall::Contents;
 
-/// The arguments that all collectives have.
+/// Arguments of every collective.
 struct Arguments {
   const void* input;
   void* output;
@@ -38,7 +38,7 @@ std::vector<std::byte> joined(const Contents& parts) {
   return all;
 }
 
-/// Part `index` of contents of `bytes` each.
+/// Part `index` of content whose parts have `bytes` each.
 std::vector<std::byte> part(const std::vector<std::byte>& all, std::size_t index, std::size_t bytes) {
   const auto begin = std::min(all.size(), index * bytes), end = std::min(all.size(), begin + bytes);
   return {all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end)};
@@ -46,7 +46,7 @@ std::vector<std::byte> part(const std::vector<std::byte>& all, std::size_t index
 
 std::vector<std::byte> first(const Contents& parts) { return parts.front(); }
 
-/// A call with nothing but what all collectives have.
+/// A call with the members that all collectives have.
 /// @param whole  bytes of the largest message, the same on all ranks
 CollectiveCall base(const Arguments& of, const char* function, std::string_view name, std::size_t whole) {
   CollectiveCall call;

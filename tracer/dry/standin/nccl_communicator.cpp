@@ -69,7 +69,7 @@ Result ncclCommInitRankConfig(Handle** made, int ranks, UniqueId id, int rank, c
 Result ncclCommInitRankScalable(Handle** made, int ranks, int rank, int, const UniqueId* ids, const void*) {
   return join(made, ids[0].number(), rank, ranks);
 }
-/// One process with several devices.
+/// Refused: one process with several devices.
 Result ncclCommInitAll(Handle**, int, const int*) { return unanswered("ncclCommInitAll"); }
 
 Result ncclCommSplit(Handle* handle, int colour, int key, Handle** made, const void*) {
@@ -110,7 +110,7 @@ Result ncclCommCuDevice(const Handle*, int* device) {
   return nccl::kSuccess;
 }
 
-/// A rank that cannot go on ends its process, so that none has an error to tell.
+/// Always success: a rank that cannot go on ends its process.
 Result ncclCommGetAsyncError(Handle*, Result* error) {
   *error = nccl::kSuccess;
   return nccl::kSuccess;

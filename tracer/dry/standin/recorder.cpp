@@ -77,7 +77,7 @@ void Recorder::open(const std::string& folder) {
   header.clock = raw::Clock::kMonotonicRaw;
   header.time = now();
   int error = mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST ? EEXIST : errno;
-  for (int again = 1; error == EEXIST && again < 1000; ++again) {  // a process may become another program
+  for (int again = 1; error == EEXIST && again < 1000; ++again) {  // exec keeps the id of a process
     const std::string part = again == 1 ? "" : fmt::format(".{}", again);
     error = writer_.open(fmt::format("{}/{}{}.dry.raw", folder, getpid(), part).c_str(), header);
   }
@@ -214,7 +214,7 @@ void Recorder::tensor_record(raw::Action action, std::uint64_t address, std::uin
 
 void Recorder::tensor_allocated(std::uint64_t address, std::uint64_t bytes) {
   const std::lock_guard lock{mutex_};
-  buffers_.add(address, bytes);  // what it overlaps is the segment around it, which is no buffer any more
+  buffers_.add(address, bytes);  // the segment around it is removed: it is no buffer any more
   tensor_record(raw::Action::kAlloc, address, bytes);
 }
 
@@ -265,7 +265,7 @@ Work Recorder::work_of(const Launch& launch, const void* const* arguments) {
     if (roles[i] == cupti::Role::kNone) continue;
     if (found.live)
       work.uses.push_back(cupti::use_of(found, roles[i]));
-    else  // only what lies in the stand-in's own device memory is known to be a device address
+    else  // only addresses in the stand-in's own device memory are known to be device addresses
       work.unknown_pointers += Standin::get().memory().owns(found.address) ? 1 : 0;
   }
   work.estimate_ns = estimate(work.uses, 0, 0);
@@ -287,7 +287,7 @@ Work Recorder::work_of(const LibraryCall& call) {
 }
 
 Work Recorder::work_of(const CollectiveCall& call) {
-  constexpr std::uint64_t kBlock = 512;  // of PyTorch's allocator: what is left of the last one is nobody's
+  constexpr std::uint64_t kBlock = 512;  // of PyTorch's allocator; no tensor uses the rest of the last one
   Work work;
   work.issued = now();
   work.name = call.function;
@@ -427,7 +427,7 @@ void Recorder::ran(Stream& stream, const Work& work) {
 
 void Recorder::event_recorded(Stream& stream, Event& event) {
   const std::lock_guard lock{mutex_};
-  stream.end_ns = std::max(stream.end_ns, static_cast<std::uint64_t>(now()));  // an idle stream gets to it at once
+  stream.end_ns = std::max(stream.end_ns, static_cast<std::uint64_t>(now()));  // an idle stream reaches it at once
   event.time_ns = stream.end_ns;
   if (writer() == nullptr) return;
   raw::EventRecord record;

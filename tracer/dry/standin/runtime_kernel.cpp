@@ -9,7 +9,7 @@ using namespace tidepool::dry;
 
 namespace {
 
-/// What nvcc's host code hands to __cudaRegisterFatBinary (fatbinary_section.h).
+/// The argument of __cudaRegisterFatBinary in nvcc's host code (fatbinary_section.h).
 struct FatBinaryWrapper {
   int magic, version;
   const std::byte* data;
@@ -40,7 +40,7 @@ Status launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std
   return done(kSuccess);
 }
 
-struct FunctionAttributes {  // cudaFuncAttributes up to what the stand-in knows
+struct FunctionAttributes {  // the first members of cudaFuncAttributes
   std::size_t shared_bytes = 0, constant_bytes = 0, local_bytes = 0;
   int most_threads = 0, registers = 0, ptx_version = 0, binary_version = 0, cache_mode = 0, most_dynamic_shared = 0,
       carveout = -1;

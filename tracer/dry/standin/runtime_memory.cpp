@@ -122,7 +122,7 @@ Status cudaGetSymbolAddress(void** pointer, const void* symbol) {
 Status cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
 Status cudaMemsetAsync(void* to, int value, std::size_t bytes, void* stream) { return fill(to, value, bytes, stream); }
 
-// The device's one memory pool. It keeps nothing back: what it has reserved is what is used.
+// The device's one memory pool. It caches nothing: reserved and used bytes are equal.
 Status cudaDeviceGetDefaultMemPool(void** pool, int) {
   *pool = &Standin::get();
   return done(kSuccess);
@@ -145,7 +145,7 @@ Status cudaDeviceGetGraphMemAttribute(int, int, void* value) {
 }
 Status cudaDeviceSetGraphMemAttribute(int, int, void*) { return done(kSuccess); }
 
-// Memory of other processes: there is no device to share.
+// Memory of other processes is refused: there is no device to share.
 Status cudaIpcGetMemHandle(void*, void*) {
   not_answered("cudaIpcGetMemHandle");
   return done(kNotSupported);

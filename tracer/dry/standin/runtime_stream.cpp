@@ -145,7 +145,7 @@ Status cudaStreamEndCapture(void* stream, void** graph) {
   return done(kSuccess);
 }
 
-// A graph holds work in issue order; nodes are not told apart.
+// A graph holds work in issue order; it has no separate nodes.
 Status cudaGraphCreate(void** graph, unsigned) {
   *graph = new Graph;
   return done(kSuccess);
@@ -170,7 +170,7 @@ Status cudaGraphDestroy(void* graph) {
   return done(kSuccess);
 }
 Status cudaGraphExecDestroy(void* executable) { return cudaGraphDestroy(executable); }
-/// Only their number: a node is no thing of its own here.
+/// Gives only the number of nodes: the stand-in has no handles of nodes.
 Status cudaGraphGetNodes(void* graph, void** nodes, std::size_t* count) {
   if (nodes != nullptr) std::fill_n(nodes, *count, nullptr);
   *count = static_cast<Graph*>(graph)->work.size();

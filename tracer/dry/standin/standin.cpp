@@ -26,7 +26,7 @@ namespace {
 
 thread_local Status last_status = kSuccess;
 thread_local int current_device = 0;
-bool in_use = false;  // the device was asked for
+bool in_use = false;  // the program has used the device
 
 std::uint64_t capacity_of(const DevicePreset& preset) {
   const char* const wanted = std::getenv("TIDEPOOL_DRY_CAPACITY");
@@ -45,7 +45,7 @@ Placement wanted_placement() {
   return name != nullptr && std::string_view{name} == "top-down" ? Placement::kTopDown : Placement::kLowestFirst;
 }
 
-/// The reduction of sizes that a launch is, between known places.
+/// The reduction of sizes that a launch performs, if all its addresses are known.
 std::optional<SizeReduction> sizes_of(const Launch& launch, const void* const* arguments) {
   if (!launch.kernel->sizes) return {};
   const auto sizes = size_reduction(*launch.kernel->sizes, launch.kernel->binary.parameters, arguments);
@@ -117,7 +117,7 @@ bool Standin::free(std::uint64_t address) {
   const auto range = memory_.find(address);
   if (!range || range->address != address) return false;
   pending_results().drop(address, range->bytes);
-  recorder_.freed(address, range->bytes);  // before another thread can be given the same address
+  recorder_.freed(address, range->bytes);  // before another thread can allocate the same address
   return memory_.free(address);
 }
 
@@ -342,8 +342,8 @@ void* real_function(const char* library, const char* name) {
 
 namespace {
 
-/// A process that torchrun starts beside others sees a device for each of them, unless CUDA_VISIBLE_DEVICES was changed
-/// since `tidepool record` set it.
+/// A process that torchrun starts sees a device for each local process, unless CUDA_VISIBLE_DEVICES was changed since
+/// `tidepool record` set it.
 [[gnu::constructor]] void show_devices() {
   const char* const processes = std::getenv("LOCAL_WORLD_SIZE");
   const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -358,7 +358,7 @@ namespace {
   if (in_use) Standin::get().recorder().close();
 }
 
-/// A program that ends at once runs no destructors.
+/// Ends the recording of a program that ends at once, and so runs no destructors.
 [[noreturn]] void exit_at_once(int status) {
   if (in_use) Standin::get().recorder().close_at_exit();
   for (;;) syscall(SYS_exit_group, status);
@@ -369,7 +369,7 @@ namespace {
 
 #pragma GCC visibility push(default)
 extern "C" {
-/// For who is told when an iteration ends: what a program that is killed leaves goes as far as the last one.
+/// Called at the end of an iteration, so that the file of a killed program is complete up to its last iteration.
 void tidepool_flush() {
   if (tidepool::dry::in_use) tidepool::dry::Standin::get().recorder().flush();
 }

@@ -34,14 +34,14 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// Work in the order it was issued. Everything is done when it is issued: what a stream keeps is its clock.
+/// A stream of the program. Its work is done when it is issued; the stream only keeps the clock of estimated times.
 struct Stream {
   std::uint64_t id = 0;
   int priority = 0;
   unsigned flags = 0;
-  std::uint64_t end_ns = 0;         ///< when what was issued so far would be done, by estimate
+  std::uint64_t end_ns = 0;         ///< estimated end of the work issued so far
   struct Graph* capture = nullptr;  ///< records into it instead of running
-  bool replaying = false;           ///< a graph: what runs was issued when it was launched
+  bool replaying = false;           ///< a graph is replayed: its work counts as issued when the graph was launched
   ResultNumbers results;            ///< of other ranks, that the stream waits for
 };
 
@@ -81,7 +81,7 @@ class Standin {
   DeviceMemory& memory() { return memory_; }
   Recorder& recorder() { return recorder_; }
 
-  /// The number of devices, of which each process has memory on one; that of the calling thread.
+  /// The number of devices, and the device of the calling thread. Each process has memory on one device.
   int devices() const { return devices_; }
   static int device();
   bool set_device(int device);  ///< false: there is no such one
@@ -94,7 +94,7 @@ class Standin {
   Stream& stream(void* handle);  ///< 0, 1 and 2 are the default streams
   Stream* make_stream(unsigned flags, int priority);
 
-  /// Does work on a stream, or adds it to the graph that captures the stream.
+  /// submit() does work on a stream, or adds it to the graph that captures the stream.
   Event* make_event();
   void submit(Stream& stream, std::function<void(Stream&)> work);
   void launch(Stream& stream, const Launch& launch, const void* const* arguments);
@@ -108,8 +108,7 @@ class Standin {
 
   void register_function(const void* host, const char* name, const std::byte* fat_binary);
   void register_variable(const void* host, std::size_t bytes);
-  /// What is known of the kernel behind a host function or a kernel handle (they are the same here); null: never
-  /// registered.
+  /// The kernel behind a host function or a kernel handle, which are the same here; null if it was never registered.
   const Kernel* kernel(const void* host);
   void* variable(const void* host);
 
@@ -149,8 +148,8 @@ const char* status_text(Status status);
 /// Says once per process, on stderr, that the program asked for something that the dry run does not answer.
 void not_answered(const char* what);
 
-/// A function of a library that is loaded already, looked for in libraries whose file name starts with `library`
-/// ("libcudnn"); null if there is none. For what the real library can answer without a device.
+/// A function of a loaded library whose file name begins with `library` ("libcudnn"); null if there is none. For
+/// questions that the real library answers without a device.
 void* real_function(const char* library, const char* name);
 
 }  // namespace tidepool::dry

@@ -1,13 +1,13 @@
 // PyTorch's own report of every tensor that its device allocator hands out or takes back. The allocator calls
-// c10::reportMemoryUsageToProfiler for the sake of PyTorch's profiler; being preloaded, this library is called in its
-// place.
+// c10::reportMemoryUsageToProfiler for PyTorch's profiler. This library is preloaded, so its function is called
+// instead.
 #include <cstdint>
 
 #include "tracer/dry/standin/standin.hpp"
 
 namespace c10 {
 
-/// As PyTorch's: passed by value in one register.
+/// c10::Device, which is passed by value in one register.
 struct Device {
   std::int8_t type;
   std::int8_t index;
@@ -26,8 +26,8 @@ void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes, std::size_t 
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (!standin.memory().owns(address)) return;
   if (bytes > 0) {
-    // What an earlier tensor left there would be read where a kernel should have written: sizes, say. Zeros do less
-    // harm.
+    // No kernel writes the tensor, so the program would read the bytes of an earlier tensor, as a size for example.
+    // Zeros do less harm.
     tidepool::dry::pending_results().drop(address, static_cast<std::uint64_t>(bytes));
     tidepool::dry::fill_bytes(pointer, 0, static_cast<std::size_t>(bytes));
     standin.recorder().tensor_allocated(address, static_cast<std::uint64_t>(bytes));

@@ -1,5 +1,6 @@
-// Which attention PyTorch takes. cuDNN makes its plans for attention with the device, which is not there, so PyTorch is told
-// that the user has switched cuDNN's attention off: it takes its own kernels. Being preloaded, this library is asked first.
+// PyTorch's choice of an attention. cuDNN plans its attention on the device, which a dry run lacks. So the stand-in
+// answers that the user has switched cuDNN's attention off, and PyTorch takes its own kernels. This library is
+// preloaded, so its answer counts.
 
 #pragma GCC visibility push(default)
 
