@@ -17,7 +17,8 @@ class IterationWindow {
     if (skip == 0 && iterations == 0) first_ = kAlways;
   }
 
-  /// An iteration begins; later calls have ids after `last`. @return whether the iteration is inside the window
+  /// Called when an iteration begins; later calls have ids after `last`. @return whether the iteration is inside the
+  /// window
   bool boundary(std::uint32_t last) {
     const std::uint64_t number = seen_.fetch_add(1);
     if (first_ != kAlways && number == skip_) first_ = kSet | (last + 1U);
@@ -25,7 +26,7 @@ class IterationWindow {
     return number >= skip_ && (iterations_ == 0 || number < skip_ + iterations_);
   }
 
-  /// The last iteration has ended: closes an open window after the call `last`.
+  /// Called when the last iteration has ended: closes an open window after the call `last`.
   void close(std::uint32_t last) {
     if (begun() && !ended()) end_ = kSet | (last + 1U);
   }

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestName = 1U << 16;  // PyTorch's longest are a few t
 bool opens(char c) { return c == '(' || c == '<' || c == '[' || c == '{'; }
 bool closes(char c) { return c == ')' || c == '>' || c == ']' || c == '}'; }
 
-/// The '>' of "->", and of operator names in template arguments, is no bracket.
+/// The '>' of "->", and of operator names in template arguments, closes no bracket.
 bool is_arrow(std::string_view text, std::size_t at) { return text[at] == '>' && at > 0 && text[at - 1] == '-'; }
 
 std::string_view trimmed(std::string_view text) {
@@ -55,7 +55,7 @@ std::vector<ParameterType> declared_parameter_types(std::string_view demangled) 
     const char c = (*list)[i];
     if (opens(c)) ++depth;
     if (closes(c) && !is_arrow(*list, i)) {
-      if (depth == 0) return {};  // a closing bracket without an opening one: a part of an operator's name
+      if (depth == 0) return {};  // a closing bracket without an opening one belongs to an operator's name
       --depth;
     }
     if (c == ',' && depth == 0) {

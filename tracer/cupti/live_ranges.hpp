@@ -11,7 +11,7 @@ namespace tidepool::cupti {
 /// Device addresses [begin, end) that one allocation or mapping owns.
 struct LiveRange {
   std::uint64_t begin = 0, end = 0;
-  bool before_trace = false;  ///< it was found through a pointer; its allocation was not seen
+  bool before_trace = false;  ///< found through a pointer; its allocation was not seen
 
   bool operator==(const LiveRange&) const = default;
 };
@@ -21,8 +21,8 @@ struct LiveRange {
 /// thread-safe: callers must lock.
 class LiveRanges {
  public:
-  /// Makes [begin, begin + bytes) live. Removes ranges that overlap it, whose frees were not seen (in another context,
-  /// by another process, before a late start). Empty ranges are ignored. @return the number of removed ranges
+  /// Makes [begin, begin + bytes) live. Removes overlapping ranges: they were freed unseen (in another context, by
+  /// another process, before a late start). Empty ranges are ignored. @return the number of removed ranges
   std::size_t add(std::uint64_t begin, std::uint64_t bytes, bool before_trace = false);
   /// Ends the range that begins at `begin`. @return the range; none if no range begins there
   std::optional<LiveRange> remove(std::uint64_t begin);

@@ -21,7 +21,7 @@ inline constexpr const char* kResolve = "TIDEPOOL_RESOLVE";
 inline constexpr const char* kDetach = "TIDEPOOL_DETACH";
 inline constexpr const char* kFlushLimit = "TIDEPOOL_FLUSH_LIMIT_MS";
 inline constexpr const char* kTimes = "TIDEPOOL_TIMES";         ///< a device: PyTorch's hook prices operators for it
-inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch's hook, which records beside this one
+inline constexpr const char* kTorch = "TIDEPOOL_RECORD_TORCH";  ///< for PyTorch's hook, if it records too
 }  // namespace variable
 
 struct RecorderOptions {
@@ -29,7 +29,7 @@ struct RecorderOptions {
   std::string cupti;                          ///< path of libcupti; empty: the mapped one, else found by name
   std::uint64_t skip = 0, iterations = 0;     ///< see IterationWindow
   std::string iteration_range = "iteration";  ///< an NVTX range with this prefix begins an iteration
-  std::string iteration_kernel;               ///< a launch of a kernel whose name contains this does so too
+  std::string iteration_kernel;               ///< so does a launch of a kernel whose name contains this
   bool torch = false;                         ///< only PyTorch's hook marks the begins of iterations
   int signal = 0;                             ///< starts and stops the recording; 0 = none
   bool wait = false;                          ///< nothing is recorded before the first signal

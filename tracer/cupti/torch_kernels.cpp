@@ -26,7 +26,7 @@ std::string_view behind(std::string_view text, std::string_view word) {
 }
 
 constexpr std::uint32_t kMostDepth = 5;
-/// The most tensors by depth, and the most blocks: with 4 KiB of parameters, and with 32 KiB (CUDA 13).
+/// The most tensors by depth, and the most blocks, of a launch: with 4 KiB of parameters, and with 32 KiB (CUDA 13).
 struct Layout {
   std::array<std::uint32_t, kMostDepth> plain, with_scalars;
   std::uint32_t blocks, index_bytes;
@@ -37,7 +37,7 @@ constexpr std::uint32_t kPointerBytes = 8;
 
 constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Bytes of a scalar by the letter of its mangled type; 0: not one of these.
+/// Bytes of a scalar by the letter of its mangled type; 0 for other types.
 std::uint32_t scalar_bytes(char letter) {
   switch (letter) {
     case 'f':

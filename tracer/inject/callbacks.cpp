@@ -21,7 +21,8 @@ struct Threads {
 }  // namespace
 
 Thread& this_thread() {
-  // Never destroyed: destructors of the job may free and launch after those of this library.
+  // Never destroyed: destructors of the job may free memory and launch kernels after this library's destructors have
+  // run.
   static Threads& threads = *new Threads;
   thread_local Thread* thread = nullptr;
   if (thread == nullptr) {
@@ -76,7 +77,7 @@ void Recorder::entered(Thread& thread, std::uint32_t correlation) {
 bool Recorder::left(Thread& thread) {
   if (thread.depth == 0) return false;  // the call began before the recording
   if (--thread.depth != 0) return false;
-  // cuptiFinalize is possible at the end of a call while no thread is in another one.
+  // cuptiFinalize is possible at the end of a call while no other thread is in a call.
   const bool alone = --threads_inside_ == 0;
   if (!alone || !detach_wanted_ || !detach_wanted_.exchange(false)) return false;
   cupti_.unsubscribe(subscriber_);
@@ -105,7 +106,7 @@ void Recorder::on_driver(DriverCall call, const CUpti_CallbackData& data) {
     entered(thread, data.correlationId);
     thread.created_nodes.clear();
     if (data.correlationData != nullptr) *data.correlationData = static_cast<std::uint64_t>(now());
-    // Before the driver can allocate the same addresses again.
+    // The range is removed before the driver can allocate the same addresses again.
     if (call == DriverCall::kFree) memory_.remove(as<cuMemFree_v2_params>(data).dptr);
     if (call == DriverCall::kUnmap)
       memory_.remove_within(as<cuMemUnmap_params>(data).ptr, as<cuMemUnmap_params>(data).size);
@@ -217,7 +218,7 @@ void Recorder::on_tensor_map(DriverCall call, const void* parameters) {
   if (call == DriverCall::kTensorMapReplaceAddress) {
     const auto& p = *static_cast<const cuTensorMapReplaceAddress_params*>(parameters);
     memory_.add_tensor_map(p.tensorMap, reinterpret_cast<std::uint64_t>(p.globalAddress));
-  } else {  // the parameters of all kinds of encoding begin with the same fields
+  } else {  // parameters of all kinds of encoding begin with the same fields
     const auto& p = *static_cast<const cuTensorMapEncodeTiled_params*>(parameters);
     memory_.add_tensor_map(p.tensorMap, reinterpret_cast<std::uint64_t>(p.globalAddress));
   }

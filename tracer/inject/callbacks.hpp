@@ -11,17 +11,17 @@
 namespace tidepool::inject {
 
 struct Thread {
-  std::uint32_t session = 0;  ///< the recording in which the next three were set; they are invalid in any other
-  std::uint32_t outer_correlation = 0;     ///< of the runtime call that the thread is in; 0 = none
-  std::uint32_t inner_correlation = 0;     ///< of a runtime call inside that one; 0 = none
+  std::uint32_t session = 0;               ///< the recording that set the next three members; invalid in any other
+  std::uint32_t outer_correlation = 0;     ///< of the runtime call that contains the current call; 0 = none
+  std::uint32_t inner_correlation = 0;     ///< of a runtime call inside the outer one; 0 = none
   std::uint32_t depth = 0;                 ///< calls with callbacks that the thread is in
-  std::vector<CUgraphNode> created_nodes;  ///< by the driver call that the thread is in, if a graph captures the call
+  std::vector<CUgraphNode> created_nodes;  ///< by the current driver call, if a graph captures the call
   cupti::ParameterScan scan;               ///< a member, so that its memory is reused
 };
 
 Thread& this_thread();
 
-/// The correlation id of the call's records: that of the runtime's call around it, if there is one.
+/// The correlation id of the call's records: that of the runtime call around it, if there is one.
 std::uint32_t correlation_of(const CUpti_CallbackData& data);
 
 }  // namespace tidepool::inject

@@ -25,10 +25,10 @@ class KnownMemory {
             std::size_t packed_bytes) const;
 
   /// Asks the driver about the memory of an unknown address. A page without memory is asked about once, until an
-  /// allocation there is seen. May be called inside a callback: the driver's call has no callback itself.
+  /// allocation is seen in it. May be called inside a callback: the driver's call has no callback itself.
   /// @return whether the address is in memory, which is known from now on
   struct Answer {
-    bool found = false, first = false;  ///< first: the memory was not known before
+    bool found = false, first = false;  ///< first: the memory was unknown before
     cupti::LiveRange range = {};
     CUmemorytype type = {};      ///< of the memory, if `first`
     std::uint32_t device = ~0U;  ///< its ordinal; ~0: not known

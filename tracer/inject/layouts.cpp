@@ -9,9 +9,9 @@ constexpr std::size_t kMostParameters = 4096;  // the parameter buffer has at mo
 
 struct Layout {
   cupti::KernelLayout parameters;
-  CUresult end = CUDA_ERROR_NOT_FOUND;  ///< the answer for the first parameter that there is not
+  CUresult end = CUDA_ERROR_NOT_FOUND;  ///< the answer for the parameter after the last one
 
-  /// The driver answers so behind the last parameter, but for some handles of the other kind, too.
+  /// The driver gives this answer after the last parameter, but also for some handles of the other kind.
   bool known() const { return end == CUDA_ERROR_INVALID_VALUE; }
 };
 

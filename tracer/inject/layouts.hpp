@@ -17,7 +17,7 @@
 
 namespace tidepool::inject {
 
-/// What the driver knows the handle of a launch as.
+/// The kind of object that the driver takes a launch handle for.
 enum class HandleKind : std::uint8_t { kFunction, kKernel, kNeither };
 
 struct KernelInfo {
@@ -32,14 +32,14 @@ struct KernelInfo {
 /// Kernels by function, valid until their module is unloaded. Shared by the job's threads.
 class Layouts {
  public:
-  /// @param marker  a kernel whose name contains this begins an iteration; "" for none
+  /// @param marker  a kernel whose name contains this text begins an iteration; "" for none
   explicit Layouts(std::string marker) : marker_{std::move(marker)} {}
   /// @param function  a CUfunction, or a CUkernel cast to one, as launches take both
   std::shared_ptr<const KernelInfo> of(const DriverLibrary& driver, CUfunction function);
   /// A module was unloaded: the driver may use its handles for other functions.
   void forget();
-  /// "12 by cuFuncGetParamInfo, 3 by cuKernelGetParamInfo, 1 by neither (400, 1)": of all kernels so far, with the last
-  /// answers of both calls about a kernel that neither knew.
+  /// "12 by cuFuncGetParamInfo, 3 by cuKernelGetParamInfo, 1 by neither (400, 1)": the counts of all kernels so far.
+  /// The numbers in parentheses are the last answers of both calls about a kernel that neither call described.
   std::string summary() const;
 
  private:

@@ -45,8 +45,8 @@ struct Symbols {
   }
 };
 
-/// Paths where libcupti may be, for jobs that have not loaded it. Only PyTorch loads it by itself, and the loader does
-/// not search the folders of toolkits.
+/// Paths where libcupti may be, for jobs that have not loaded it. Of the frameworks, only PyTorch loads it by itself,
+/// and the dynamic loader does not search the folders of toolkits.
 std::vector<std::string> candidates() {
   std::vector<std::string> found;
   const auto add_toolkit = [&](const std::string& folder) {

@@ -52,7 +52,7 @@ struct CuptiLibrary {
   /// the toolkit in /usr/local/cuda.
   /// @return "", or the reason of a failure for a message
   std::string load(const char* named);
-  /// Sets `version`; 0 if CUPTI does not tell it.
+  /// Sets `version`; 0 if CUPTI does not report it.
   void ask_version();
 };
 

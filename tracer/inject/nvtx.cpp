@@ -81,7 +81,7 @@ void record(Action action, const EventAttributes* event, const void* domain, std
     record(action, event->message_type == kAscii ? narrow(static_cast<const char*>(event->message)) : "", domain, id);
 }
 
-/// The functions of the default domain and of others differ in the domain only.
+/// Functions of the default domain and of other domains differ in the domain only.
 template <class Event>
 int push(Event event, const void* domain) {
   record(Action::kPush, event, domain, 0);

@@ -40,10 +40,10 @@ class Recorder {
   void end();
   /// Called in the child of a fork, in which neither CUPTI nor the control thread runs.
   void forked();
-  /// An iteration begins; later calls have correlation ids after `last`.
+  /// Called when an iteration begins; later calls have correlation ids after `last`.
   void iteration(std::string_view name, std::uint32_t last);
-  /// Called by PyTorch's hook, which records too and writes the marks itself: its next iteration begins or, if `last`,
-  /// its recording has ended.
+  /// Called by PyTorch's hook, which records too and writes the marks of iterations itself. The hook's next iteration
+  /// begins or, if `last`, its recording has ended.
   void hook_iteration(bool last);
   /// A range of NVTX; `action` as in raw::Range.
   void range(raw::RangeAction action, std::string_view name, std::string_view domain, std::uint64_t id);
@@ -54,7 +54,7 @@ class Recorder {
 
   // session.cpp: starting and stopping CUPTI.
   bool load();
-  /// Finds the numbers of calls by their names.
+  /// Looks up the numbers of calls by their names.
   void learn_calls();
   bool subscribe();
   bool start();
@@ -75,7 +75,8 @@ class Recorder {
   // callbacks.cpp.
   static void CUPTIAPI on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   void entered(Thread& thread, std::uint32_t correlation);
-  /// Detaches if that is wanted and this was the last thread in a call. @return whether CUPTI is detached now
+  /// Called when a thread leaves a call. Detaches if that is wanted and no other thread is in a call. @return whether
+  /// CUPTI is detached now
   bool left(Thread& thread);
   void on_runtime(const CUpti_CallbackData& data);
   void on_driver(cupti::DriverCall call, const CUpti_CallbackData& data);
@@ -131,12 +132,12 @@ class Recorder {
   struct Node {
     Uses uses;
     std::vector<std::pair<CUgraphExec, CUgraphNode>> clones;  ///< in executable graphs of its graph
-    CUgraphNode original = nullptr;                           ///< that this node is a clone of; none: it is no clone
+    CUgraphNode original = nullptr;  ///< the node that this node is a clone of; none: it is no clone
   };
   std::unordered_map<CUgraphNode, Node> nodes_;
 
   std::atomic<std::uint32_t> last_correlation_{0};
-  std::atomic<std::uint32_t> session_{0};        ///< counts starts
+  std::atomic<std::uint32_t> session_{0};        ///< number of starts
   std::atomic<std::int32_t> threads_inside_{0};  ///< threads in calls with callbacks, since the last start
   std::atomic<bool> started_{false}, dead_{false}, detach_wanted_{false};
 

@@ -49,7 +49,7 @@ std::string reason(const CuptiLibrary& cupti, CUptiResult result) {
 
 bool records_torch() { return std::getenv(cupti::variable::kTorch) != nullptr; }
 
-/// The recording that remains if CUPTI cannot be used, as a sentence.
+/// A sentence about the recording that is possible without CUPTI.
 std::string what_remains() {
   return records_torch() ? "only PyTorch's operators and tensors are recorded" : "the job runs unrecorded";
 }
@@ -145,7 +145,7 @@ bool Recorder::subscribe() {
 }
 
 void Recorder::set_attributes() {
-  // Before anything is enabled. By default CUPTI keeps its buffers in device memory, tens of megabytes per context.
+  // Called before anything is enabled. By default CUPTI keeps its buffers in device memory, tens of MB per context.
   std::size_t size = sizeof(std::uint8_t);
   std::uint8_t on = 1;
   cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &on);
@@ -195,7 +195,7 @@ bool Recorder::start() {
     if (kind != kKinds.front() && cupti_.enable(kind) != CUPTI_SUCCESS)
       output_.info("setting.not_recorded", "activity kind " + std::to_string(static_cast<int>(kind)));
   if (cupti_.flush_period != nullptr) cupti_.flush_period(kFlushPeriodMs);
-  // Some versions answer 999 to everything before the driver has been initialised.
+  // Some versions return 999 from every function before the driver has been initialised.
   if (cupti_.version == 0) cupti_.ask_version();
   if (outer_calls_.empty()) learn_calls();
   output_.info("cupti", cupti_.version == 0 ? "unknown" : std::to_string(cupti_.version));
@@ -209,8 +209,8 @@ bool Recorder::start() {
 
 void Recorder::stop() {
   if (!started_.exchange(false)) return;
-  // A forced flush would deliver records of running work without times, so the work is left to end. At the end of the
-  // process, work that the job waited for has ended.
+  // A forced flush would deliver records of running work without times, so this waits for the work. At the end of the
+  // process, all work that the job waited for has ended.
   if (!ending_) std::this_thread::sleep_for(std::chrono::milliseconds{std::min(options_.flush_limit_ms / 5, 1000U)});
   cupti_.flush_all(0);
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
@@ -238,7 +238,7 @@ bool Recorder::finalize() {
   detach_wanted_ = true;
   control_changed_.wait_for(lock, std::chrono::seconds{2}, [this] { return detached_ || ending_; });
   if (detached_) return true;
-  if (detach_wanted_.exchange(false)) return false;           // the job made no call, or was in one all the time
+  if (detach_wanted_.exchange(false)) return false;           // the job made no call, or was always in one
   control_changed_.wait(lock, [this] { return detached_; });  // a callback is detaching now
   return true;
 }
