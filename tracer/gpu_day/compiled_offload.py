@@ -1,9 +1,9 @@
 """Activation offloading by PyTorch's compiler (torch._functorch, github.com/pytorch/pytorch/pull/167880 and 168316), on a stack
-of blocks whose sizes are like those published there: 9160 MB and 157.4 ms without it, 7534 MB and 160.9 ms with it.
+of blocks with sizes like those published there: 9160 MB and 157.4 ms without offloading, 7534 MB and 160.9 ms with it.
 
     compiled_offload.py [--offload] [--device cuda] [--small]
 
-Half of the blocks have the input of their activation marked to be offloaded. The last line printed is JSON: the marked
+In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON: the marked
 bytes, the median time of the iterations in ms, and the peaks of PyTorch's allocator in bytes.
 """
 
@@ -67,7 +67,7 @@ def main():
     compiled = torch.compile(model, backend=aot_autograd(fw_compiler=compiler, partition_fn=partition))
     times = []
     for number in range(options.iterations):
-        if number == 2:  # compiled, and the gradients are there
+        if number == 2:  # compiled, and the gradients exist
             torch.cuda.reset_peak_memory_stats()
         torch.cuda.synchronize()
         start = time.perf_counter()

@@ -1,10 +1,10 @@
-"""Scores the pointers among launch parameters against what PyTorch's operators use by their schemas.
+"""Compares the pointers among launch parameters with the storages that PyTorch's operators use by their schemas.
 
     pointers.py RUN.raw...      captures with --torch and --keep-raw
 
-An operator's storages are those that its schema reads and writes. The recorder's are those that hold a pointer among the
-parameters of what the operator launched. Precision is the share of the recorder's that the schema has; recall the share
-of the schema's that the recorder has. Pointers to memory of no tensor (workspaces, tables) are counted apart.
+The schema's storages are those that the operator reads and writes by its schema. The recorder's storages are those to which a
+parameter of the operator's launches points. Precision is the share of the recorder's storages that are the schema's; recall is the
+share of the schema's storages that are the recorder's. Pointers to memory of no tensor (workspaces, tables) are counted apart.
 """
 
 import bisect
@@ -20,7 +20,7 @@ TOLERANCE_NS = 20_000  # between the clocks of the recorders
 
 
 class Clock:
-    """Times of a file on CLOCK_MONOTONIC_RAW: straight lines through its readings."""
+    """Conversion of a file's times to CLOCK_MONOTONIC_RAW, by straight lines between the file's readings of both clocks."""
 
     def __init__(self, readings):
         self._readings = sorted((r.time, r.monotonic_raw) for r in readings)
@@ -34,7 +34,7 @@ class Clock:
 
 
 class Operators:
-    """Operators by thread; of(thread, time) is the innermost one then."""
+    """Operators by thread; of(thread, time) is the innermost operator of the thread at that time."""
 
     def __init__(self, records):
         self._threads = collections.defaultdict(list)
@@ -59,7 +59,7 @@ class Operators:
 
 
 class Tensors:
-    """What holds an address at a time, of PyTorch's allocations."""
+    """PyTorch's allocations, found by an address and a time."""
 
     def __init__(self, records):
         self._at = collections.defaultdict(list)  # address: [begin, end, size], by begin
@@ -73,7 +73,7 @@ class Tensors:
 
     def holds(self, address, time):
         at = bisect.bisect(self._addresses, address)
-        for begin in reversed(self._addresses[max(0, at - 64):at]):  # tensors that have been there lie in between
+        for begin in reversed(self._addresses[max(0, at - 64):at]):  # ended tensors may lie in between
             for start, end, size in self._at[begin]:
                 if address < begin + size and start - TOLERANCE_NS <= time and (end is None or time <= end + TOLERANCE_NS):
                     return True
@@ -91,7 +91,7 @@ def framework_records(folder):
 
 
 def score(folder):
-    """{operator: [storages of both, of the recorder alone, of the schema alone]}, and the pointers to no tensor."""
+    """{operator: [storages of both, of the recorder alone, of the schema alone]}, and the number of pointers to no tensor."""
     framework = framework_records(folder)
     operators = Operators(framework["framework_op"])
     tensors = Tensors(r for r in framework["framework_memory"] if r["action"] in BEGINS + ENDS)

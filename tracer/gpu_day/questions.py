@@ -1,6 +1,6 @@
-"""Asks a machine with a GPU what the recorder's design leaves open, and prints a table of answers.
+"""Answers the open questions of the recorder's design on a machine with a GPU, and prints a table of the answers.
 
-    questions.py PROGRAM FOLDER     tidepool, and where recordings may go
+    questions.py PROGRAM FOLDER     the path of tidepool, and a folder for recordings
 """
 
 import collections
@@ -20,7 +20,7 @@ LIMIT_S = 100
 
 
 def run(command, **environment):
-    """Of a probe: what it printed, its exit status, stderr, and the seconds from its last line to its end."""
+    """Runs a probe. Returns its output, its exit status, its stderr, and the seconds from its last line to its end."""
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT_S)
     ended = time.time()
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
@@ -38,7 +38,7 @@ class Machine:
         return run([sys.executable, HERE / "probe.py", probe], **environment)
 
     def recorded(self, name, probe, options=(), **environment):
-        """The same, and the raw files."""
+        """As run(), with a recorder; returns the raw files too."""
         output = self.folder / f"{name}.tide"
         command = [self.program, "record", "--keep-raw", "-o", output, *options, "--", sys.executable, HERE / "probe.py", probe]
         answer = run(command, **environment)

@@ -1,4 +1,4 @@
-"""Reads binary raw captures (tracer/raw/FORMAT.md) as far as the questions of the GPU day need it."""
+"""Reads binary raw captures (tracer/raw/FORMAT.md) as far as the questions of the GPU day need them."""
 
 import pathlib
 import struct
@@ -46,7 +46,7 @@ def _read_chunk(data, at, end, found):
             found["info"][found["text"].get(key)] = found["text"].get(value)
         elif kind in _FORMS:
             name, _, form = _FORMS[kind]
-            record = data[at + 8:at + 8 + fixed].ljust(struct.calcsize(form), b"\0")  # older ones have fewer fields
+            record = data[at + 8:at + 8 + fixed].ljust(struct.calcsize(form), b"\0")  # older records have fewer fields
             found[name].append(_TYPES[kind]._make(struct.unpack_from(form, record)))
             if name == "launch":
                 tail = data[at + 8 + fixed:at + 8 + fixed + 24 * found[name][-1].uses]
