@@ -7,15 +7,15 @@
 
 namespace tidepool {
 
-/// Operands of kernels begin at multiples of it (CUDA C++ Programming Guide, "Device Memory Accesses": memory from the
+/// Kernels' operands begin at multiples of this (CUDA C++ Programming Guide, "Device Memory Accesses": memory from the
 /// runtime is aligned to at least 256 bytes).
 inline constexpr Bytes kDeviceAlignment{256};
 
-/// The offsets of the pool that a plan was made with are multiples of it: its option "alignment" if it has one,
-/// PoolInfo::granule if not. Never more than kDeviceAlignment.
+/// The number of bytes of which all offsets of the plan's pool are multiples: the pool's option "alignment" if it has
+/// one, else PoolInfo::granule. Never more than kDeviceAlignment.
 Bytes granule_of(const RunSpec& spec);
 
-/// Every place of the plan begins at a multiple of `granule`.
+/// Checks that every place of the plan begins at a multiple of `granule`.
 /// @throws PlanError  "alloc 7 before op 12: it begins at 513 B; expected a multiple of 256 B"
 void check_alignment(const PlanFile& file, Bytes granule);
 

@@ -1,7 +1,7 @@
-# The bundle: a folder that records, simulates, validates and runs live jobs on a machine that has the C library, Python and
-# PyTorch but none of the libraries that Tidepool is linked with.
+# The bundle: a folder that records, simulates, validates and runs live jobs on a machine that has the C library, Python
+# and PyTorch, but none of the libraries that Tidepool is linked with.
 #   cmake --build build --target bundle && cmake --install build --component bundle --prefix FOLDER
-# Old tags in place of RUNPATH: the loader then finds the needs of those libraries, too, in the bundle.
+# Uses RPATH, not RUNPATH: with it, the loader finds the dependencies of those libraries in the bundle, too.
 set(bundled_targets tidepool tidepool_allocator tidepool_dry tidepool_dry_nvml)
 if(TARGET tidepool_inject)
   list(APPEND bundled_targets tidepool_inject)

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# All that is to be found out on a machine with a GPU, in four calls of less than ten minutes, each useful by itself and on a
-# machine that knows nothing of the others. Steps come in the order of their value; the call ends before its time is up.
+# All measurements that need a machine with a GPU, in four calls of less than ten minutes. Each call is useful by itself
+# and needs no result of another call. The most valuable steps come first; the call ends before its time is up.
 #
 #   validator/gpu_day.sh a|b|c|d RESULTS [options]
-#   validator/gpu_day.sh unpack RESULTS FOLDER      what is in RESULTS, to FOLDER/a, FOLDER/b, ...
+#   validator/gpu_day.sh unpack RESULTS FOLDER      unpacks RESULTS to FOLDER/a, FOLDER/b, ...
 #     a   smoke: versions, calibration, a capture of the first model, three plans, the tracer's open questions
-#     b   captures of all models, and what recording costs
+#     b   captures of all models, and the overhead of recording
 #     c   forty plans, predicted against measured; every other one as a CUDA graph
-#     d   the first model under a plan, its losses bit for bit; a dry run against the real one; activation offloading
-#   RESULTS           folder for results-CALL-NNN.tar.*, in pieces, and summary-CALL.txt; brought up to date after every step
+#     d   the first model under a plan, its losses bit for bit; a dry run against a real run; activation offloading
+#   RESULTS           folder for results-CALL-NNN.tar.*, in pieces, and summary-CALL.txt; updated after every step
 #     --program FILE    tidepool (default build/tidepool, or bin/tidepool of the bundle that this script is in)
 #     --python FILE     a python with torch, torchvision and transformers (default python3)
-#     --plans FOLDER    what gpu_plans.sh made (default: plans beside validator/)
-#     --work FOLDER     where work is done (default /tmp/tidepool-gpu-day); what an earlier call left there is used
-#     --seconds N       the call ends after so long (default 520)
+#     --plans FOLDER    the plans of gpu_plans.sh (default: plans beside validator/)
+#     --work FOLDER     work folder (default /tmp/tidepool-gpu-day); files of an earlier call are used
+#     --seconds N       time limit of the call (default 520)
 #     --models A,B      scripts of tracer/gpu_day (default gpt2,resnet50,bert_large,llama)
 #     --record OPTIONS  of tidepool record (default "--torch --kernels --keep-raw")
 #     --small           models that a CPU trains in seconds, and small copies
-#     --most MiB        results are packed into so much at most (default 30); what is largest is left out, and named
+#     --most MiB        most MiB of packed results (default 30); the largest files are left out, and named
 #     --dry-run         print the steps and end
 #
-# A step that fails or runs out of time ends nothing else: what it printed is in NAME.log, what became of it in summary.txt.
-# Exit code 0: every step did what it should or had nothing to do; 1: some did not; 2: bad usage.
+# A step that fails or runs out of time ends no other step: its output is in NAME.log, its outcome in summary.txt.
+# Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
 # shellcheck disable=SC2086,SC2317  # $small is one word or none, $record several; steps are called by name
 set -uo pipefail
 
@@ -35,7 +35,7 @@ usage() {
   exit 2
 }
 
-# The newest set of each call whose pieces are all there: a call that was killed may have left a part of the next one.
+# The newest complete set of each call: a killed call may have left a part of the next set.
 unpack() {
   local results=$1 folder=$2 call first name count pieces found=1
   for call in a b c d; do
@@ -100,7 +100,7 @@ nothing() {
   exit 77
 }
 
-# What is to be done ------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------------------------------
 
 do_kernels() {
   local source=$root/share/tidepool/kernels made=$root/lib/tidepool/kernels.fatbin
@@ -131,7 +131,8 @@ do_calibrate() {
   "$program" calibrate "${more[@]}" --name this-gpu -o "$work/machine.new" && mv "$work/machine.new" "$work/machine.json"
 }
 
-# The machine for live jobs: as calibrated, but for the pinning of host memory, which a job does in its first steps only.
+# The machine for live jobs: as calibrated, without the pinning of host memory, which a job does in its first steps
+# only.
 live_machine() {
   [ -s "$work/machine.json" ] || { echo h100-pcie5; return; }
   "$python" -c 'import json, sys
@@ -173,7 +174,8 @@ do_plan() {
 
 do_questions() { "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$work"; }
 
-# The pointers of launches against what operators use: on this machine, since raw files may be too large to be kept.
+# Compares the pointers of launches with the tensors of operators. It runs here, since raw files may be too large to
+# keep.
 do_pointers() {
   local runs=() run
   for run in "$work"/*.raw; do compgen -G "$run/*.torch.jsonl" >/dev/null && runs+=("$run"); done
@@ -183,7 +185,7 @@ do_pointers() {
 
 do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
 
-# The first model once more, deterministic: what the losses are to be.
+# The first model once more, deterministic: its losses are the expected ones.
 do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-alone.txt" && cat "$work/losses-alone.txt"; }
 
 # Its operators, each with the time of its kernels, and a plan for them.
@@ -201,7 +203,7 @@ do_live_plan() {
 # The capacity of the plan, in bytes.
 plan_limit() { head -c 4000 "$work/live.plan" | grep -o '"capacity_bytes":[0-9]*' | head -n 1 | cut -d : -f 2; }
 
-# The job under its plan, where PyTorch may take no more than the plan's capacity and what it rounds up: 1/8 and 256 MiB.
+# The job under its plan. PyTorch may take the plan's capacity and its own rounding: 1/8 and 256 MiB more.
 do_live() {
   local limit code
   [ -s "$work/live.plan" ] || nothing "there is no plan"
@@ -215,7 +217,7 @@ do_live() {
   return $code
 }
 
-# Without the plan, the same memory must not be enough.
+# Without the plan, the same memory must be too small.
 do_live_needs_plan() {
   local limit
   [ -s "$work/live.plan" ] || nothing "there is no plan"
@@ -233,7 +235,7 @@ do_live_needs_plan() {
 
 do_real_events() { "$python" "$(job "$first")" $small --device cuda --iterations 3 --events "$work/events-real.json"; }
 
-# The device of `record --dry` that is most like the one at hand.
+# The device of `record --dry` that resembles this machine's device most.
 dry_device() {
   case $("$python" -c 'import torch; print(torch.cuda.get_device_name())' 2>/dev/null) in
     *H200*) echo h200 ;;
@@ -264,7 +266,7 @@ do_offload() {
   tail -n 1 "$work/offload-without.txt" "$work/offload-with.txt"
 }
 
-# Activation offloading by PyTorch's compiler: each way predicted by a dry run first, then run.
+# Activation offloading by PyTorch's compiler: a dry run first predicts each way, then the way is run.
 do_published() {
   local way made
   for way in '' --offload; do
@@ -277,15 +279,15 @@ do_published() {
   "$python" "$root/tracer/gpu_day/tables.py" "$work" published
 }
 
-# How it is done ----------------------------------------------------------------------------------------------------------
+# How steps are run ------------------------------------------------------------------------------------------------------
 
 if [ ${#inner[@]} -gt 0 ]; then
   "${inner[@]}"
   exit
 fi
 
-# Everything in the work folder, packed anew beside the pieces of before, which go only then: whenever this script is ended,
-# one whole set of pieces is there, and the names tell which. What is largest is left out until the rest is small enough.
+# Packs the work folder into new pieces and then removes the old pieces. So one complete set of pieces exists at every
+# moment, and the names tell which. The largest files are left out until the rest is small enough.
 packs=0
 pack() {
   local form=gz packer=(gzip -c) name old largest next=0 piece_file pieces
@@ -317,7 +319,7 @@ no_time() {
   failed=1
 }
 
-# step NAME MOST COMMAND...: takes MOST seconds at most, and no more than what is left. Exit code 77: there is nothing to do.
+# step NAME MOST COMMAND...: takes at most MOST seconds, and at most the time that is left. Exit code 77: nothing to do.
 step() {
   local name=$1 limit=$2 start=$SECONDS code result left
   shift 2

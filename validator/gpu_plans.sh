@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The plans that gpu_day.sh executes, made beforehand: time on a machine with a GPU is for what needs one.
+# Makes the plans that gpu_day.sh executes. They are made beforehand, because planning needs no GPU.
 #
 #   validator/gpu_plans.sh [--program FILE] [--machine NAME] [--samples A,B] [-o FOLDER]
 #     --program FILE    tidepool (default build/tidepool, or bin/tidepool of the bundle that this script is in)
-#     --machine NAME    machine that the plans are for (default h100-pcie5); validate predicts them again for the one at hand
+#     --machine NAME    machine of the plans (default h100-pcie5); validate predicts them again for its own machine
 #     --samples A,B     bundled samples to plan (default: all but the largest)
-#     -o FOLDER         where they go (default: plans beside validator/)
+#     -o FOLDER         output (default: plans beside validator/)
 #
-# FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz, in the order in which they are executed: policies take turns, so that a day that
-# is cut short has seen all of them. A policy that finds no plan is named and left out. Exit code 1: there is no plan at all.
+# FOLDER/NN-SAMPLE-POLICY-CAPACITY.plan.gz, in the order of execution. Policies take turns, so that a day that is cut
+# short has results of all policies. A policy that finds no plan is named and left out. Exit code 1: there is no plan at
+# all.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -24,9 +24,9 @@ class Validator::Backend {
   virtual ~Backend() = default;
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
-  /// The machine whose times a timed run takes, for a plan that was made for another one.
+  /// The machine whose times a timed run takes, for a plan that was made for another machine.
   virtual Machine timed_machine(const Machine& machine) const { return machine; }
-  /// State is kept between runs of the same plan only.
+  /// Called before each plan: state is kept between runs of the same plan only.
   virtual void begin_plan() {}
   /// @param timed  whether to measure time; if not, bytes are compared
   virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) = 0;
@@ -74,7 +74,7 @@ class Validator::Cuda final : public Backend {
 
   ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) override {
     DeviceProgramOptions options{.copy_on_write = file.spec.assume.copy_on_write, .content = !timed};
-    if (options_.arena && !timed) options.aim = *options_.arena;  // copies that are timed move all their bytes
+    if (options_.arena && !timed) options.aim = *options_.arena;  // timed copies move all their bytes
     const DeviceProgram program = program_of(trace, file.plan, options);
     const PlannedStep step{trace, file.plan};
     return cuda::run_program(gpu_, step.trace(), file.plan, program,
@@ -93,7 +93,7 @@ class Validator::Cuda final : public Backend {
   const ValidationOptions& options_;
   const cuda::Driver driver_;
   const cuda::Gpu gpu_;
-  std::optional<cuda::RunMemory> memory_;  ///< of one plan's runs, of which the first compares bytes
+  std::optional<cuda::RunMemory> memory_;  ///< of the runs of one plan; the first of them compares bytes
 };
 
 Validator::Validator(const ValidationOptions& options) : options_{options} {

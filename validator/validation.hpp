@@ -17,7 +17,7 @@ namespace tidepool {
 struct ValidationOptions {
   std::string backend = "host";     ///< host or cuda
   bool content = true;              ///< compare bytes
-  bool threads = true;              ///< host: one per lane; without, everything in issue order
+  bool threads = true;              ///< host: one per lane; without them, all tasks run in issue order
   double time_scale = 0;            ///< host: > 0: measure time, see HostTimingOptions
   bool move = false;                ///< host: copies move real bytes, see HostTimingOptions
   std::optional<Bytes> arena = {};  ///< most memory for content; larger plans are scaled down
@@ -31,7 +31,7 @@ struct ValidationOptions {
 struct Validation {
   std::string outcome = "ok", message;
   std::string device;                      ///< the device that executed it, if it has a name
-  Totals predicted;                        ///< of all its iterations, on the machine of the plan
+  Totals predicted;                        ///< of all iterations, on the machine of the plan
   std::optional<ExecutionReport> checked;  ///< absent if it could not be executed, or bytes were not compared
   std::vector<ExecutionReport> timed;      ///< empty if no time was measured
   std::optional<TimeComparison> comparison;
@@ -40,7 +40,7 @@ struct Validation {
 /// The entries of a result database: one for each measured time, or one with the outcome if none was measured.
 std::vector<MeasuredRun> measured_runs(const Validation& validation, const std::string& backend);
 
-/// Executes plans one after the other. A device is looked for once.
+/// Executes plans one after the other. The device is opened once.
 class Validator {
  public:
   /// @throws InputError  "--backend: cuda: libcuda.so.1: cannot open ...; no NVIDIA driver is installed here"

@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kSubmission = 1'000'000;  ///< ns, longer than the host takes to launch a graph
-/// A stream blocks its host when about 1,024 launches wait in it, and a host that is blocked cannot see that time is
-/// up. A command is up to four launches, and twice as many commands may be under way.
+/// A stream blocks its host when about 1,024 launches wait in it, and a blocked host cannot see that the time is up. A
+/// command is up to four launches, and twice this number of commands may wait.
 constexpr std::size_t kMostUnseen = 120;
 
 template <class T>
@@ -80,7 +80,7 @@ class Run {
       GraphExec exec = nullptr;
       driver_(driver_.graph_instantiate, &exec, graph, 0ULL);
       graph_.emplace(gpu_, driver_.graph_exec_destroy, exec);
-      // Neither what happens once for each graph nor the host's launch is part of the time.
+      // The time leaves out the graph's upload and the host's launch of it.
       driver_(driver_.graph_upload, exec, first);
       driver_(driver_.event_record, end_.get(), first);
       if (!wait_for(gpu_, end_.get(), patience_)) return false;

@@ -1,4 +1,4 @@
-// Executes a program on a GPU: one piece of device memory, one of pinned host memory, a stream for each lane.
+// Execution of a program on a GPU: one piece of device memory, one of pinned host memory, a stream for each lane.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct RunOptions {
   Nanos patience{60'000'000'000};  ///< the run is stuck if it exceeds a generous estimate by this
 };
 
-/// Every op is kernels that together take the recorded duration. In a program with content, an op also compares every
-/// word that it reads, and writes words that depend on those, exactly as on the host backend. In a program without
-/// content, that work does not disturb the timing.
+/// Each op becomes kernels that together take the recorded duration. In a program with content, an op also compares
+/// every word that it reads, and writes words that depend on these, exactly as on the host backend. In a program
+/// without content, that work does not disturb the timing.
 /// A refusal or failure of the device is an outcome with the failed call, not an exception, and every wait ends.
 /// After kStuck, and after kDeviceError, the device cannot be used any more.
 /// @param trace    PlannedStep::trace() of the plan

@@ -24,7 +24,7 @@ Nanos since(Clock::time_point start) {
   return Nanos{std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()};
 }
 
-/// Pages of memory that are mapped at addresses and unmapped again, as by pools that map memory page by page.
+/// Pages of memory that are mapped at addresses and unmapped again, as in pools that map memory page by page.
 class Pages {
  public:
   static constexpr std::size_t kCount = 16;
@@ -32,7 +32,7 @@ class Pages {
   explicit Pages(const Gpu& gpu) : driver_{gpu.driver()}, here_{.id = gpu.device()} {
     driver_(driver_.address_reserve, &first_, kCount * kSize, kSize, Address{}, 0ULL);
   }
-  /// Unmaps the pages that are mapped; after a failure, these are only some.
+  /// Unmaps the mapped pages; after a failure, these are only a part.
   ~Pages() {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (memory_[i] == PhysicalMemory{}) continue;
@@ -80,7 +80,7 @@ class Bench {
         span_{allocate(gpu, Bytes{sizeof(Span)}, "a kernel's arguments")},
         stamp_{allocate(gpu, Bytes{sizeof(Stamp)}, "times")},
         pinned_{allocate_pinned(gpu, options.largest * 2)} {
-    // The last third of the memory is what kernels write; copies move the first two.
+    // Kernels write the last third of the memory; copies move the first two thirds.
     const auto words = static_cast<std::uint64_t>(options.largest.count() / 8);
     const Span span{device_.get() + 2 * size(options.largest), words, words, 0};
     driver_(driver_.copy_in_now, span_.get(), static_cast<const void*>(&span), sizeof(span));
@@ -229,7 +229,7 @@ class Bench {
     }
   }
 
-  /// What the host takes for one command of many; few enough that none blocks it.
+  /// The host's time for one of many commands; so few that none blocks the host.
   template <class Submit>
   double host_time(Submit give) {
     constexpr int kCount = 200;
@@ -283,8 +283,8 @@ class Bench {
     machine.host.pin_latency = Nanos{std::llround(small)};
   }
 
-  /// @return  false if the device cannot map memory page by page, or fails to, as where no memory is left for it; then
-  ///          nothing of `calibration` has changed
+  /// @return  false if the device cannot map memory page by page or if mapping fails, for example for lack of memory.
+  ///          Then `calibration` is unchanged
   bool measure_pages(Calibration& calibration) {
     try {
       int able = 0;
@@ -314,7 +314,7 @@ class Bench {
   const Gpu& gpu_;
   const Driver& driver_;
   const CalibrationOptions options_;
-  const Bytes free_ = gpu_.free_memory();  ///< before anything is taken here
+  const Bytes free_ = gpu_.free_memory();  ///< before this object takes any
   const Owned<Address> device_, span_, stamp_;
   const Owned<void*> pinned_;
   const Function clear_ = gpu_.kernel("tidepool_clear"), spin_ = gpu_.kernel("tidepool_spin"),

@@ -31,7 +31,7 @@ class Gpu {
   /// "NVIDIA H100 80GB HBM3, driver for CUDA 13.0"
   std::string description() const;
 
-  /// From now on, nothing is released: on a device that hangs, a release would wait for ever.
+  /// From now on, nothing is released: on a device that hangs, a release would never return.
   void abandon() const { abandoned_ = true; }
   bool abandoned() const { return abandoned_; }
 
@@ -68,11 +68,11 @@ class Owned {
 };
 
 Owned<Stream> make_stream(const Gpu& gpu);
-/// @param timed  whether the time at which it happened is kept
+/// @param timed  whether the event records its time
 Owned<Event> make_event(const Gpu& gpu, bool timed);
 /// @throws Error  "the device has no 12 GiB for the arena; 8 GiB of 80 GiB are free: cuMemAlloc_v2: ..."
 Owned<Address> allocate(const Gpu& gpu, Bytes size, const char* what);
-/// Pinned memory of the host, which kernels can reach at the same address.
+/// Pinned memory of the host, which has the same address in kernels.
 /// @throws Error  "the host has no 12 GiB of pinned memory for copies: cuMemHostAlloc: ..."
 Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size);
 
@@ -84,7 +84,7 @@ void launch(const Gpu& gpu, Function kernel, unsigned blocks, unsigned threads, 
                static_cast<void**>(nullptr));
 }
 
-/// Polls an event. @return  whether it has happened; false if it has not after `patience` of wall time
+/// Polls an event. @return  whether it has happened within `patience` of wall time
 /// @throws Error  if the device has failed
 bool wait_for(const Gpu& gpu, Event event, Nanos patience);
 

@@ -1,4 +1,4 @@
-// The part of NVIDIA's driver that is used here. It is loaded when it is needed, so that the program runs without it.
+// The part of NVIDIA's driver that Tidepool uses. It is loaded when it is needed, so that the program runs without it.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace tidepool::cuda {
 
-// Declarations with the same numbers and sizes as in cuda.h; validator/cuda/header_check.cpp compares them, if cuda.h
-// is installed.
+// Declarations with the same numbers and sizes as in cuda.h; validator/cuda/header_check.cpp compares them if cuda.h is
+// installed.
 using Status = int;
 using Device = int;
 struct ContextTag;
 struct ModuleTag;
 struct FunctionTag;
-struct StreamTag;  // the trace's streams have a tag of this name in the enclosing namespace
+struct StreamTag;  // the enclosing namespace has a tag of this name, for streams of a trace
 struct EventTag;
 struct GraphTag;
 struct GraphExecTag;
@@ -93,7 +93,8 @@ class Call {
   Status (*function_)(Args...);
 };
 
-/// All functions that are used here. One context for the process; any thread that has made it current may call.
+/// All functions of the driver that Tidepool uses. One context for the process; any thread that has made it current may
+/// call.
 class Driver {
  private:
   Library library_;

@@ -31,7 +31,7 @@ std::span<const unsigned char> kernel_image() {
     std::ifstream file{program.parent_path().parent_path() / "lib/tidepool/kernels.fatbin", std::ios::binary};
     return std::vector<unsigned char>{std::istreambuf_iterator<char>{file}, {}};
   }();
-  static constexpr std::array<unsigned char, 16> kNothing{};  // drivers read the head of a module, also of an empty one
+  static constexpr std::array<unsigned char, 16> kNothing{};  // drivers read the head of a module, even of an empty one
   return image.empty() ? std::span{kNothing.data(), 0} : std::span{image};
 }
 #endif

@@ -6,7 +6,7 @@
 
 namespace tidepool::cuda {
 
-/// Whether the build had nvcc, or the installation has the file.
+/// Whether the program or the installation has the compiled kernels.
 bool has_kernels();
 
 /// The module for the driver to load; empty without kernels.

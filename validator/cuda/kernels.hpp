@@ -10,7 +10,7 @@ struct Span {
   std::uint64_t words;    ///< address of the first word
   std::uint64_t count;    ///< words of the content
   std::uint64_t covered;  ///< words over which it is repeated
-  std::uint64_t number;   ///< for a read the expected content, for a write of an op the version, for a fill the content
+  std::uint64_t number;   ///< expected content of a read, version of an op's write, content of a fill
 };
 
 /// The result of a read. All zero before the kernel, and `first` all ones.
@@ -22,11 +22,11 @@ struct Found {
 };
 
 struct Work {
-  std::uint32_t first;  ///< in the array of spans and of what was found: reads, then writes
+  std::uint32_t first;  ///< index in the arrays of spans and results: reads, then writes
   std::uint32_t reads, writes;
-  std::uint32_t is_fill;   ///< the content is the number of the span, not made from what was read
+  std::uint32_t is_fill;   ///< the content is the number of the span, and does not depend on the reads
   std::uint64_t seed;      ///< op_seed()
-  std::uint64_t duration;  ///< in ns, from when the first kernel of the step began
+  std::uint64_t duration;  ///< in ns, from the begin of the step's first kernel
 };
 
 /// Begin and end of a step on the device, in ns of its global timer.

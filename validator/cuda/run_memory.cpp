@@ -4,7 +4,7 @@ namespace tidepool::cuda {
 
 Address RunMemory::arena(Bytes size) {
   if (!arena_ || arena_size_ < size) {
-    arena_.reset();  // or both would be there at once
+    arena_.reset();  // otherwise, old and new memory would exist at once
     arena_.emplace(allocate(gpu_, size, "the arena"));
     arena_size_ = size;
   }

@@ -7,9 +7,9 @@
 
 namespace tidepool::cuda {
 
-/// One piece of device memory and one of pinned host memory. A run that needs no more than the run before uses the same
-/// memory, since to pin gigabytes takes longer than many steps. Content stays: a run that must find memory that nobody
-/// has written needs a new object.
+/// One piece of device memory and one of pinned host memory. A run that needs no more than the previous run uses the
+/// same memory, since pinning gigabytes takes longer than many steps. Content stays: a run that needs memory that was
+/// never written needs a new object.
 class RunMemory {
  public:
   explicit RunMemory(const Gpu& gpu) : gpu_{gpu} {}

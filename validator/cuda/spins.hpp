@@ -1,4 +1,4 @@
-// Kernels that only take time, as the ops of a timed run.
+// Kernels that keep a stream busy for a time: the ops of a timed run.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace tidepool::cuda {
 
-/// A spin counts its duration from the latest end of the steps that it follows, also where it waits for other streams:
-/// the time from that end to the begin of the kernel is no part of it. The ends of copies are stamped by kernels on
-/// other streams, so that no copy waits for such a kernel.
+/// A spin counts its duration from the latest end of its predecessors, including steps on other streams: the time from
+/// that end to the begin of the kernel is not added. Kernels on other streams stamp the ends of copies, so that no copy
+/// waits for such a kernel.
 class Spins {
  public:
   /// @param stamps  one Stamp for each step of the program, and one for its begin
   Spins(const Gpu& gpu, const DeviceProgram& program, Address stamps);
 
-  /// Begin and end of a stamp are the time when the stream comes to it.
+  /// Sets begin and end of a stamp to the time at which the stream reaches this call.
   void stamp(Stream stream, std::uint32_t number) { spin(stream, number, 0, 0, 0); }
   /// Keeps the stream busy for `duration` ns from now on. The number is that of the stamp.
   void spin(Stream stream, std::uint32_t number, std::uint64_t duration) { spin(stream, number, 0, 0, duration); }
-  /// The same for an op, whose time counts from the ends of its predecessors, or from the begin of the program.
+  /// The same for an op. Its time counts from the ends of its predecessors, or from the begin of the program.
   void spin_op(Stream stream, std::uint32_t step, std::uint64_t duration);
-  /// A copy was given to the stream: its end is stamped if ops count from it.
+  /// Called after a copy was submitted to the stream: its end is stamped if ops count from it.
   void after_copy(Stream stream, const DeviceStep& step, std::uint32_t number);
   /// `stream` waits for all stamps of copies.
   void join(Stream stream);
@@ -38,8 +38,8 @@ class Spins {
   const Owned<Address> before_;  ///< predecessors_.all(), and the number of the begin
   const Function spin_;
   const Owned<Event> copied_;
-  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step: a copy that ops count from
-  std::vector<std::optional<Owned<Stream>>> stampers_;  ///< by lane: of such copies
+  std::vector<std::optional<Owned<Event>>> stamped_;    ///< by step: the stamp of a copy that ops count from
+  std::vector<std::optional<Owned<Stream>>> stampers_;  ///< by lane: the stream that stamps its copies
 };
 
 }  // namespace tidepool::cuda

@@ -122,10 +122,10 @@ class Builder final : public Backend {
   };
   struct Submitted {
     Wait self;
-    std::size_t first_wait = 0, last_wait = 0;  ///< in waits_
+    std::size_t first_wait = 0, last_wait = 0;  ///< indices in waits_
     bool has_step = false;
   };
-  /// Added to words of places without addresses until it is known where the addressed ones end.
+  /// Offset of words without addresses, until the end of the addressed words is known.
   static constexpr std::size_t kUnaddressed = std::size_t{1} << 62;
 
   Packed& packed(const Memory& memory) { return memory.on_host ? host_ : unaddressed_; }
@@ -143,7 +143,7 @@ class Builder final : public Backend {
       if (memory.offset == kNoAddress) visit(packed(memory).touched(), memory.own.place);
     }
   }
-  /// Adds the tasks that must end before memory is used that another place had before.
+  /// Adds the tasks that must end before memory is used that belonged to another place.
   void need_of_packed(const Task& task) {
     for_packed(task.writes, [&](Places& touched, std::uint32_t place) { touched.before_writing(place, need_); });
   }
@@ -185,8 +185,8 @@ class Builder final : public Backend {
     return made;
   }
 
-  /// A task that another one waits for is followed by a record of an event. An event is used again after the last wait
-  /// for it, since a wait means the latest record issued before it.
+  /// A task is followed by a record of an event if another task waits for it. An event is used again after the last
+  /// wait for it, since a wait means the latest record issued before it.
   void write_commands() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> last_waiter;
     for (std::size_t i = 0; i < tasks_.size(); ++i)

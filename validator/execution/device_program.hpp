@@ -14,7 +14,7 @@
 namespace tidepool {
 
 enum class DeviceCommandKind : std::uint8_t {
-  kWait,    ///< the stream goes on when the event, as recorded last before this command, has happened
+  kWait,    ///< the stream continues when the last record of the event before this command has happened
   kRecord,  ///< the event happens when all earlier commands of the stream have ended
   kStep,    ///< the stream executes a step
 };
@@ -55,8 +55,8 @@ struct DeviceProgram {
   std::vector<WordRange> stretches = {};
   std::vector<std::shared_ptr<const Expected>> expected = {};  ///< by iteration
   std::uint32_t events = 0;
-  std::size_t device_words = 0;  ///< memory of the device, all of it one piece
-  std::size_t host_words = 0;    ///< pinned memory of the host, likewise
+  std::size_t device_words = 0;  ///< memory of the device, in one piece
+  std::size_t host_words = 0;    ///< pinned memory of the host, in one piece
   Bytes unit = {};               ///< bytes that one word stands for, at most
   Bytes peak = {};               ///< as execute() returns it
 };
@@ -68,15 +68,14 @@ struct DeviceProgramOptions {
   Bytes aim = Bytes{std::int64_t{1} << 62};  ///< larger plans are scaled down to this much memory, see Scale
 };
 
-/// Places of the device lie where the plan puts them, but for addresses that no place covers, which take no memory.
+/// Places of the device have the plan's addresses, without the addresses that no place covers: these take no memory.
 /// Host copies, and places without an address, are packed: memory is reused as soon as its place has ended in issue
 /// order, and the new owner waits for all tasks that used it.
 /// @throws PlanError   for a plan that no memory could execute, naming the action
 /// @throws InputError  for a plan that has more pieces than `aim` has words
 DeviceProgram make_program(const Trace& trace, const Plan& plan, const DeviceProgramOptions& options);
 
-/// Refuses a program with a word range beyond its memory, or with the number of a stream, event or step that is
-/// unknown.
+/// Refuses a program with a word range beyond its memory, or with an unknown number of a stream, an event or a step.
 /// @throws PlanError  "step 12 touches words [64, 128) of 100 on the device"
 void require_sound(const DeviceProgram& program);
 

@@ -52,8 +52,8 @@ class Walk {
     std::uint32_t place = kNone;  ///< on the device
     std::uint32_t host = kNone;   ///< copy on the host
     bool filled = false;          ///< an op or copy has written it
-    bool met = false;             ///< has had a place in this iteration
-    bool checked = false;         ///< was left behind as it should be
+    bool met = false;             ///< had a place in this iteration
+    bool checked = false;         ///< its content at the end was checked
   };
   struct Scratch {
     VersionId version;
@@ -119,7 +119,7 @@ class Walk {
   bool initial(VersionId v) const { return trace_.version(v).kind == VersionKind::kInitial; }
   bool from_before(VersionId v) const { return initial(v) && trace_.buffer(trace_.version(v).buffer).born_before; }
 
-  /// Whether the version was on the host at the begin of the run, and no action has used it.
+  /// Whether the version was on the host at the begin of the run and no action has used it since.
   bool untouched(VersionId v) const { return from_before(v) && !versions_[v.index()].met; }
 
   std::uint32_t open(const Action& action, VersionId v) {
@@ -140,8 +140,8 @@ class Walk {
     return place;
   }
 
-  /// Finds the memory behind a place. Backends give every mapping addresses of its own, so a place there cannot
-  /// overwrite another place with the same memory; therefore this checks that no other place has that memory.
+  /// Finds the memory behind a place. Backends give every mapping its own addresses, so a place there cannot overwrite
+  /// another place with the same memory. Therefore this function checks that no other place has that memory.
   void find_memory(const Action& action) {
     map_.for_each_piece(action.offset, action.size, [&](Bytes first, Bytes size) {
       if (!segments_.contain(first, size))
@@ -202,7 +202,7 @@ class Walk {
     State& s = state(v);
     if (s.place != kNone) refuse(action, "it has a place already");
     s.place = open(action, v);
-    // Content from before the trace is filled in once; memory that nobody has written stays undefined.
+    // Content from before the trace is filled in once; memory that was never written stays undefined.
     if (initial(v) && !(from_before(v) && s.met)) {
       submit(TaskKind::kFill, lanes_.upkeep(), {}, {{v, s.place}});
       s.filled = true;
@@ -431,11 +431,11 @@ class Walk {
   std::vector<State> versions_;
   std::vector<Scratch> scratch_;      ///< for the next run
   std::size_t index_ = 0;             ///< of the action being applied
-  LaneNumbers issued_;                ///< tasks of each lane so far
+  LaneNumbers issued_;                ///< number of tasks of each lane so far
   std::vector<LaneNumbers> waited_;   ///< [lane][other]: tasks of the other lane known to end before its next one
-  LaneNumbers need_;                  ///< of the task being made
-  std::vector<LaneNumbers> awaited_;  ///< by stream: what its next task must wait for besides its own needs
-  LaneNumbers last_run_;              ///< by op: its latest run; only where the trace has orders
+  LaneNumbers need_;                  ///< of the current task
+  std::vector<LaneNumbers> awaited_;  ///< by stream: waits of its next task besides those for its operands
+  LaneNumbers last_run_;              ///< by op: its latest run; only if the trace has orders
   std::vector<bool> is_output_;       ///< by version
   std::vector<Operand> reads_, writes_;
   std::vector<VersionId> replaced_;

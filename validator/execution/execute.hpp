@@ -12,8 +12,8 @@
 
 namespace tidepool {
 
-/// Lanes by number: the compute streams of the trace, then one copy engine each way, then the lane "upkeep" for work
-/// that the program does not do: filling in initial content, clearing places that ended, checking outputs.
+/// Lanes by number: the compute streams of the trace, one copy engine for each direction, and the lane "upkeep" for
+/// work that is not part of the program: filling in initial content, clearing places that ended, checking outputs.
 struct LaneTable {
   std::uint32_t streams = 1;
   std::uint32_t d2h() const { return streams; }
@@ -46,7 +46,7 @@ struct Task {
   TaskKind kind = TaskKind::kRun;
   std::uint32_t lane = 0;
   std::uint32_t number = 0;     ///< counts from 1 in its lane
-  std::size_t action = 0;       ///< index in the plan; the number of actions for checks at the end
+  std::size_t action = 0;       ///< index in the plan; for checks at the end, the number of actions
   OpId op = {};                 ///< kRun: the op
   std::span<const Wait> waits;  ///< for other lanes; none that earlier waits of the lane imply
   std::span<const Operand> reads;
@@ -59,7 +59,8 @@ class Backend {
   virtual ~Backend() = default;
   /// A place begins: [offset, offset + size) of the device, memory of its own if offset is kNoAddress, or host memory.
   virtual void open(std::uint32_t place, Bytes offset, Bytes size, bool on_host) = 0;
-  /// All tasks that use the place have been submitted (but may not have ended). open() may use the number again.
+  /// Called when all tasks that use the place have been submitted (but may not have ended). open() may reuse the
+  /// number.
   virtual void close(std::uint32_t place) = 0;
   virtual void submit(const Task& task) = 0;
   /// The step begins again: from now on, versions have the expected contents of the next iteration.
@@ -71,11 +72,11 @@ struct ExecuteOptions {
   bool clear = true;           ///< clear places when they end, so that a late reader finds nothing
 };
 
-/// Walks `plan` in issue order and submits every task with its waits: for the tasks that wrote its inputs, for the
-/// tasks that used the memory that it writes (for any version), for the orders of the trace, and, of a copy, for the op
-/// before which it was planned. A task waits only for tasks submitted before it, so the execution cannot deadlock.
-/// O(uses + lanes) per action and O(log n) per place.
-/// @return  largest sum of bytes of versions that had places at once, in issue order
+/// Walks `plan` in issue order and submits every task with its waits. A task waits for the tasks that wrote its inputs,
+/// for the tasks that used the memory that it writes (for any version), for the orders of the trace and, if it is a
+/// copy, for the op before which it was planned. A task waits only for tasks submitted before it, so the execution
+/// cannot deadlock. O(uses + lanes) per action and O(log n) per place.
+/// @return  largest sum of bytes of the versions that have places at one time, in issue order
 /// @throws PlanError  naming the action, for a plan that no memory could execute, as in
 ///                    "run op 5 before op 5: version 3 has no place to be read from"
 Bytes execute(const Trace& trace, const Plan& plan, const ExecuteOptions& options, Backend& backend);

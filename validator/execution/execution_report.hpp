@@ -15,10 +15,10 @@
 
 namespace tidepool {
 
-/// The first read, in issue order, that did not find what the program without any policy would have found there.
+/// The first read, in issue order, whose content differs from the program's without any policy.
 struct Corruption {
-  std::size_t action = 0;  ///< index in the plan; the number of actions if it is an output, found wrong at the end
-  OpId op = {};            ///< that read it; none for outputs
+  std::size_t action = 0;  ///< index in the plan; for an output that is wrong at the end, the number of actions
+  OpId op = {};            ///< the reading op; none for outputs
   BufferId buffer = {};
   VersionId version = {};
   Bytes offset = {};  ///< first wrong byte within the buffer, rounded down to the scale
@@ -27,7 +27,7 @@ struct Corruption {
   std::string found_is;  ///< "the content of version 5", "cleared memory" or "unknown content"
 };
 
-/// The owner of the content that was found, for Corruption::found_is.
+/// A text about the content that was found, for Corruption::found_is.
 /// @param unit  bytes that one word stands for
 std::string identify(const Trace& trace, const Corruption& corruption, const Expected& expected, Bytes unit);
 
@@ -41,7 +41,7 @@ std::string describe_task(const Trace& trace, const Plan& plan, const LaneTable&
 /// "A waits for B, and nothing has ended for 60 s"
 std::string describe_stuck(const std::string& waiting, const std::string& awaited, Nanos patience);
 
-/// Adds to a count, which stays at the largest number instead of overflowing.
+/// Adds to a count; the sum stops at the largest number instead of overflowing.
 void add_capped(Bytes& sum, Bytes more);
 
 /// The work of one lane.
@@ -66,7 +66,7 @@ enum class ExecutionOutcome : std::uint8_t {
   kOk,
   kCorrupt,
   kStuck,        ///< no task ended for too long
-  kOutOfMemory,  ///< the device or the host did not give the memory that was asked for
+  kOutOfMemory,  ///< the device or the host refused memory
   kDeviceError,  ///< the device or its driver failed
 };
 std::string_view to_text(ExecutionOutcome outcome);
@@ -74,13 +74,13 @@ std::string_view to_text(ExecutionOutcome outcome);
 struct ExecutionReport {
   ExecutionOutcome outcome = ExecutionOutcome::kOk;
   std::string message;  ///< why, unless ok
-  Bytes corrupt = {};   ///< bytes read that differed from what the program would have read
+  Bytes corrupt = {};   ///< bytes read that differed from the expected ones
   std::optional<Corruption> first;
-  Bytes peak = {};  ///< largest sum of bytes of versions that had places at once
+  Bytes peak = {};  ///< largest sum of bytes of the versions that had places at one time
   Bytes read = {};  ///< bytes compared
   Bytes unit = {};  ///< bytes that one word stood for, at most
   Nanos wall = {};
-  std::optional<Nanos> measured;  ///< time of the run as the program would have seen it, if time was measured
+  std::optional<Nanos> measured;  ///< time of the run as the program would see it, if time was measured
   std::vector<LaneReport> lanes;  ///< one for each stream, then d2h, h2d, upkeep
   std::vector<TaskTime> times;    ///< of ops and copies, by lane and then by begin, if time was measured
 };

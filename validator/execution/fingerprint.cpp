@@ -4,7 +4,7 @@ namespace tidepool {
 namespace {
 
 constexpr std::uint64_t kBroughtAlong = 0x62726f75676874;  ///< content of a buffer from before the trace
-constexpr std::uint64_t kUndefined = 0x756e646566696e;     ///< content of memory that nobody has written
+constexpr std::uint64_t kUndefined = 0x756e646566696e;     ///< content of memory that was never written
 
 }  // namespace
 

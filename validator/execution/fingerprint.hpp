@@ -16,7 +16,7 @@ namespace tidepool {
 /// @param inputs  contents as read, one for each use with a version read that is not a view, in use order
 std::uint64_t op_content(std::uint64_t seed, std::span<const std::uint64_t> inputs);
 
-/// Inputs of ops that are not in memory (random numbers, batches of data), for first runs and reruns.
+/// Inputs of ops that do not come from memory (random numbers, batches of data), for first runs and reruns.
 class Launches {
  public:
   explicit Launches(const Trace& trace) : trace_{trace}, saved_draw_(trace.ops().size()), runs_(trace.ops().size()) {}
@@ -42,15 +42,16 @@ struct Expected {
 
   /// The first iteration. O(uses).
   static Expected first(const Trace& trace);
-  /// The one after: buffers from before the trace that outlive it carry over, the others from before bring new content.
+  /// The next iteration. Buffers from before the trace keep their content if they outlive it; the other ones get new
+  /// content.
   Expected next(const Trace& trace) const;
 
  private:
   void run_program(const Trace& trace);
 };
 
-/// The program whose bytes a plan must compute: the recorded one, also for a plan in another order. Ops and versions of
-/// the plan's step make the content of those of the recorded step that they are.
+/// The program whose bytes a plan must compute: the recorded program, even if the plan has another order. Ops and
+/// versions of the plan's step have the content of the corresponding ones of the recorded step.
 class Reference {
  public:
   explicit Reference(const PlannedStep& step)

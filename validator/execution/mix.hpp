@@ -1,4 +1,4 @@
-// The arithmetic of contents: the same on the host and in GPU kernels, so it needs nothing but integers.
+// Arithmetic of contents. It is the same on the host and in GPU kernels, so it needs only integers.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 32);
 }
 
-/// Word `i` of a content: no two words of it and no two contents are equal but by chance of 2^-64.
+/// Word `i` of a content. Two words of a content, or two contents, are equal only by chance, with probability 2^-64.
 constexpr std::uint64_t word_of(std::uint64_t content, std::size_t i) {
   std::uint64_t z = content + (i + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93;

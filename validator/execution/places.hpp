@@ -14,7 +14,7 @@
 
 namespace tidepool {
 
-/// Tasks of a lane are numbered from 1 and run in order; waiting for number n waits for all up to n.
+/// Tasks of a lane are numbered from 1 and run in order. A wait for number n is a wait for all tasks up to n.
 struct Wait {
   std::uint32_t lane = 0;
   std::uint32_t number = 0;
@@ -24,17 +24,17 @@ struct Wait {
 /// The latest task to wait for, by lane; 0 for none.
 using LaneNumbers = std::vector<std::uint32_t>;
 
-/// Every place of a plan, with the tasks that read and wrote it. A place may share addresses with earlier ones: all
-/// tasks that used those, also copies under way, must end before the new place is used.
-/// open() is O(log n) and the number of lanes for each earlier place it overlaps; the rest O(lanes).
+/// Every place of a plan, with the tasks that read and wrote it. A place may share addresses with earlier places: all
+/// tasks that used those addresses, including copies under way, must end before the new place is used. open() is O(log
+/// n), plus O(lanes) for each earlier place that it overlaps; the other functions are O(lanes).
 class Places {
  public:
   explicit Places(std::size_t lanes) : lanes_{lanes} {}
 
-  /// A place of its own memory (kNoAddress), or at [offset, offset + size) of the device.
-  /// @return  its number; numbers of places that are no longer needed are used again
+  /// A place in its own memory (kNoAddress), or at [offset, offset + size) of the device.
+  /// @return  its number; numbers of closed places are used again
   std::uint32_t open(Bytes offset, Bytes size);
-  /// The same for a place whose addresses are mapped to other memory: (first, size) of every part of that.
+  /// The same for a place whose addresses are mapped to other memory: (first, size) of every part of that memory.
   std::uint32_t open(Bytes offset, Bytes size, std::span<const std::pair<Bytes, Bytes>> memory);
   /// The place ends; its accesses are kept until its addresses are reused.
   void close(std::uint32_t place);
@@ -47,7 +47,7 @@ class Places {
   /// Adds the tasks that must end before the place may be written.
   void before_writing(std::uint32_t place, LaneNumbers& need) const;
   void was_read(std::uint32_t place, Wait by);
-  /// `by` has waited for before_writing().
+  /// Records that task `by`, which has waited for before_writing(), wrote the place.
   void was_written(std::uint32_t place, Wait by);
 
   /// An open place with an address in [offset, offset + size).
@@ -56,7 +56,7 @@ class Places {
  private:
   struct State {
     Bytes offset, size;
-    std::uint32_t pieces = 0;  ///< ranges of the map that still belong to it
+    std::uint32_t pieces = 0;  ///< address ranges of the map that still belong to it
     bool open = false;
   };
   struct Piece {
@@ -71,7 +71,7 @@ class Places {
 
   std::size_t lanes_;
   std::vector<State> states_;
-  std::vector<std::uint32_t> touches_;  ///< for each place, by lane: latest to write, then latest to read
+  std::vector<std::uint32_t> touches_;  ///< for each place, by lane: latest writer, then latest reader
   std::vector<std::uint32_t> unused_;
   std::map<Bytes, Piece> pieces_;  ///< by first address; disjoint; the latest place at each address
 };

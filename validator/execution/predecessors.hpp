@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// By step: the step before it on its stream, and what the stream has waited for since then, at most one step of each
-/// lane. When all of them have ended, the step may begin.
+/// By step: the step before it on its stream, and the steps that the stream has waited for since then, at most one of
+/// each lane. When all of them have ended, the step may begin.
 class Predecessors {
  public:
   /// O(commands * lanes).
@@ -19,7 +19,7 @@ class Predecessors {
   std::span<const std::uint32_t> of(std::uint32_t step) const {
     return std::span{steps_}.subspan(first_[step], first_[step + 1] - first_[step]);
   }
-  /// Those of all steps, one step after the other, and the index of the first one of a step.
+  /// Predecessors of all steps, one step after the other, and the index of the first predecessor of a step.
   const std::vector<std::uint32_t>& all() const { return steps_; }
   std::uint32_t first(std::uint32_t step) const { return first_[step]; }
 

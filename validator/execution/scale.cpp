@@ -14,8 +14,8 @@ bool gives_place(Verb verb) { return verb == Verb::kAlloc || verb == Verb::kScra
 
 /// Memory outside the arena: places without an address and host copies.
 struct Unaddressed {
-  Int128 bytes = 0;   ///< largest sum at once
-  Int128 places = 0;  ///< most of them at once
+  Int128 bytes = 0;   ///< largest sum at any time
+  Int128 places = 0;  ///< largest number at any time
 };
 
 Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
@@ -80,7 +80,7 @@ Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
 Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least) : unit_{least} {
   struct End {
     Bytes at;
-    int places = 0;  ///< begin here, less those that end
+    int places = 0;  ///< places that begin here, less those that end here
   };
   std::vector<End> ends;
   for (const Action& action : plan.actions) {

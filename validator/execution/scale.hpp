@@ -1,4 +1,4 @@
-// Scale from the bytes of a device to the memory of a host: one word stands for many.
+// Scale from the bytes of a device to the memory of a host: one word stands for many bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace tidepool {
 
 /// Maps the addresses of a plan to words of an arena so that places overlap there exactly if they overlap on the
 /// device. The ends of all places, and of the contents in them, divide the addresses into pieces. A piece that no place
-/// ever covers takes no memory; every other takes a word for each `unit()` bytes, the last of which may be fewer. So a
-/// place takes at least as many words as its content has, and no plan needs more than a word for each piece.
-/// Places in mapped address ranges have words of their own.
+/// ever covers takes no memory. Every other piece takes one word for each `unit()` bytes; its last word may stand for
+/// fewer. So a place takes at least as many words as its content has, and no plan needs more than one word for each
+/// piece. Places in mapped address ranges have their own words.
 class Scale {
  public:
   /// Takes the least unit, from `least` on, with which arena and host copies fit into `aim`. O(n log n) for n actions.

@@ -12,7 +12,7 @@
 
 namespace tidepool {
 
-/// The predicted time of an op or a copy without disturbance by others.
+/// The predicted time of an op or a copy that nothing else slows down.
 Nanos predicted_time(const Trace& trace, const Machine& machine, const TaskTime& time);
 
 struct TaskComparison {
@@ -32,7 +32,7 @@ struct TimeComparison {
   Nanos predicted_stall, measured_stall;  ///< compute lanes waited, in total
   std::vector<LaneComparison> lanes;
   std::vector<TaskComparison> tasks;
-  std::optional<std::size_t> worst;  ///< of `tasks`: most time beside its prediction
+  std::optional<std::size_t> worst;  ///< index in `tasks`: the largest difference from the prediction
   /// Median of |measured / predicted - 1| over the copies; nothing without copies.
   std::optional<double> copy_error;
 };

@@ -1,5 +1,5 @@
-// Words of memory that several lanes may touch at once when a plan or a backend is wrong: every access is atomic, so
-// that a race corrupts content, which is found, and nothing else.
+// Words of memory that several lanes may touch at once if a plan or a backend is wrong. Every access is atomic, so that
+// a race corrupts content only, which is found.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ inline void store(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref{word}.store(value, std::memory_order_relaxed);
 }
 
-/// A content of `count` words, repeated over the words that stand for its bytes in one place: at least as many.
+/// A content of `count` words, repeated over the words (at least as many) that stand for its bytes in one place.
 struct Content {
   std::uint64_t* words = nullptr;
   std::size_t count = 0;

@@ -21,7 +21,7 @@ struct Bound {
   VersionId version;
   Content content;
   std::size_t held = 0;                  ///< words of the place
-  std::shared_ptr<std::uint64_t[]> own;  ///< keeps memory outside the arena until the last task has ended
+  std::shared_ptr<std::uint64_t[]> own;  ///< keeps separate memory alive until the last task has ended
 };
 
 struct Job {

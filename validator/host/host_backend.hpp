@@ -1,4 +1,4 @@
-// Executes a plan on the memory of this machine: real bytes, one thread per lane, every read compared.
+// Execution of a plan on the memory of this machine: real bytes, one thread per lane, every read compared.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace tidepool {
 struct HostOptions {
   bool copy_on_write = false;  ///< see Assumptions::copy_on_write
   bool threads = true;         ///< one per lane; without them, all tasks run in issue order
-  Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down, a word for many bytes
-  Nanos patience = Nanos{60'000'000'000};  ///< nothing ends for so long while a lane waits: the run is stuck
+  Bytes arena = 256_MiB;       ///< most memory for content; larger plans are scaled down: one word for many bytes
+  Nanos patience = Nanos{60'000'000'000};  ///< the run is stuck if a lane waits and no task ends for so long
   bool detail = false;                     ///< record the times of every op and copy
 
   /// Faults of a backend, for tests that the checks find them.

@@ -11,7 +11,7 @@
 
 namespace tidepool {
 
-/// One direction. Each copy starts at the address where the last one ended, so that caches hold little of its memory.
+/// One direction. Each copy starts at the address where the last copy ended, so that caches hold little of its memory.
 class HostLink {
  public:
   HostLink() : from_{new char[kWindow]}, to_{new char[kWindow]} {
@@ -39,10 +39,10 @@ class HostLink {
 struct HostLinks {
   HostLink out, in;
 
-  /// Puts the calling thread, which is to copy, on the first core that it may use, or on the last one for the other
-  /// direction, because schedulers may put both on one core. Linux numbers cores so that the first and the last are not
-  /// two threads of one physical core, if there are others and the thread may use all of them. If the system refuses,
-  /// the thread stays where it is.
+  /// Puts the calling thread, which is about to copy, on the first core that it may use; for the other direction, on
+  /// the last one. Without this, schedulers may put both threads on one core. Linux numbers cores so that the first and
+  /// the last are not two threads of one physical core, if there are other cores and the thread may use all of them. If
+  /// the system refuses, the thread stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

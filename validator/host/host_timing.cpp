@@ -91,7 +91,7 @@ class TimedHost final : public Backend {
     std::this_thread::sleep_until(start_ + std::chrono::nanoseconds{time.count()});
   }
 
-  /// The end of the last task that this one had to wait for.
+  /// The latest end of the tasks that this task had to wait for.
   Nanos allowed(const TimedTask& task, std::uint32_t number) const {
     Nanos time = number > 1 ? tasks_[task.time.lane][number - 2].time.end : Nanos{};
     for (const Wait wait : task.waits) time = std::max(time, tasks_[wait.lane][wait.number - 1].time.end);

@@ -1,5 +1,4 @@
-// Measures the time of a plan on a machine that has no device: its copies move real bytes, its ops only take their
-// time.
+// Measurement of a plan's time on a machine without a device: copies move real bytes, ops only take their time.
 #pragma once
 
 #include "simulator/machine/machine.hpp"
@@ -15,15 +14,15 @@ struct HostTimingOptions {
   HostLinks* links = nullptr;  ///< copies move their bytes on them; null: copies only wait for their time
   double time_scale = 1;       ///< 1e-6 to 1e6: ops, and copies that move nothing, take this multiple of their time
   Machine machine = {};        ///< its links time the copies that move nothing
-  Nanos patience = Nanos{60'000'000'000};  ///< beyond the longest task; nothing ends for so long: the run is stuck
+  Nanos patience = Nanos{60'000'000'000};  ///< the run is stuck if no task ends for this time beyond the longest task's
 };
 
-/// Executes `plan` with one thread per lane and without content: nothing is filled, compared or cleared, and all tasks
-/// are made before the first one begins, so that what checking costs is not in what is measured.
+/// Executes `plan` with one thread per lane and without content. Nothing is filled, compared or cleared, and all tasks
+/// are made before the first one begins, so that the measured time contains no checks.
 ///
-/// An op stands for a kernel, which the host's scheduler cannot delay: it ends its duration after the end of the task
-/// that it waited for, even if its thread learnt of that later. So its thread may sleep, which leaves the cores to the
-/// copies, and late wake-ups do not add up. A copy has the real begin and end of its thread's work.
+/// An op stands for a kernel, which the host's scheduler cannot delay. It ends its duration after the end of the task
+/// that it waited for, even if its thread learnt of that end later. So its thread may sleep, which leaves the cores to
+/// the copies, and late wake-ups do not add up. A copy has the real begin and end of its thread's work.
 /// @return  with `measured`, the time from begin to end of the run, and `times`, both divided by the time scale
 /// @throws PlanError  for a plan that no memory could execute, naming the action
 ExecutionReport time_on_host(const Trace& trace, const Plan& plan, const HostTimingOptions& options);

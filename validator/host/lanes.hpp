@@ -1,4 +1,4 @@
-// Threads that execute jobs in order and wait for each other: they stand for streams and copy engines.
+// Threads that execute jobs in order and wait for each other. They stand for streams and copy engines.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace tidepool {
 
-/// One thread per lane. A lane does its jobs in order; each first waits for given jobs of other lanes.
+/// One thread per lane. A lane does its jobs in order; each job first waits for given jobs of other lanes.
 class Lanes {
  public:
   /// A job of one lane waited for another lane, and no job ended on any lane for the allowed time.
@@ -30,14 +30,14 @@ class Lanes {
     kWhenAsked,  ///< no job begins before finish()
   };
 
-  /// @param patience  how long a lane may wait without any job ending anywhere
+  /// @param patience  the longest time in which a lane may wait while no job ends on any lane
   Lanes(std::size_t count, Nanos patience, Begin begin = Begin::kAtOnce);
   /// Ends the threads; jobs that have not begun are not done.
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// Adds the next job of a lane. With Begin::kAtOnce, blocks while the lane is far behind, so that little memory is in
+  /// Adds the next job of a lane. With Begin::kAtOnce, blocks while the lane is far behind, which limits the memory in
   /// use.
   /// @param waits  only for jobs submitted before
   void submit(std::uint32_t lane, std::vector<Wait> waits, std::function<void()> work);
@@ -52,8 +52,8 @@ class Lanes {
   struct Lane {
     std::deque<Job> queue;
     std::uint32_t added = 0, done = 0;
-    std::optional<Wait> awaits;       ///< what its next job is not allowed to begin before
-    std::condition_variable changed;  ///< for its thread: it may go on
+    std::optional<Wait> awaits;       ///< the job that its next job must wait for
+    std::condition_variable changed;  ///< tells its thread to continue
   };
   void run(std::uint32_t lane);
   bool wait_for(std::unique_lock<std::mutex>& lock, std::uint32_t lane, Wait wait);

@@ -57,7 +57,7 @@ class Lowering {
 
   std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
 
-  /// Whether a live job cannot see the use: of a workspace that PyTorch gives to a library within the op.
+  /// Whether a live job cannot see the use: a workspace that PyTorch gives to a library within the op.
   bool is_hidden(const Use& use) const {
     const VersionId version = use.in.valid() ? use.in : use.out;
     return use.evidence == Evidence::kInferred &&
@@ -98,7 +98,7 @@ class Lowering {
     return json;
   }
 
-  /// An op is kept as a recipe if a version that is dropped comes from it, directly or through other such ops.
+  /// Keeps an op as a recipe if a dropped version comes from it, directly or through other such ops.
   void keep_recipe(OpId last) {
     std::vector<OpId> open{last};
     while (!open.empty()) {

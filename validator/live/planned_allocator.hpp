@@ -27,7 +27,7 @@ class MemorySource {
   virtual void order(LiveStream before, LiveStream after) = 0;
 };
 
-/// Host memory. Streams are those of the caller's threads, which have ended their work when they free.
+/// Host memory. Streams belong to the caller's threads, which have ended their work when they free.
 class HeapMemory final : public MemorySource {
  public:
   void* take(Bytes size) override;
@@ -35,21 +35,21 @@ class HeapMemory final : public MemorySource {
   void order(LiveStream, LiveStream) override {}
 };
 
-/// One arena of height + fallback, in which LayoutPlaces chooses the place of each request. Requests without a place,
-/// and those of other streams than the first one that made a request, get memory of their own. Thread-safe.
+/// One arena of height + fallback, in which LayoutPlaces chooses the place of each request. The first request decides
+/// the arena's stream. Requests without a place, and requests of other streams, get separate memory. Thread-safe.
 ///
-/// Places change hands in the order of the arena's stream. A block that other streams have used (record_use) is handed
-/// on only after the arena's stream waits for them.
+/// Places are reused in the order of the arena's stream. A block that other streams have used (record_use) is reused
+/// only after the arena's stream waits for them.
 class PlannedAllocator {
  public:
   struct Report {
-    LayoutPlaces::Counts places;  ///< beyond: always 0; those have memory of their own
+    LayoutPlaces::Counts places;  ///< beyond: always 0, since such requests get separate memory
     std::int64_t resynchronised = 0;
-    std::int64_t outside = 0;        ///< requests with memory of their own ...
-    Bytes outside_peak;              ///< ... and the most of it at once
+    std::int64_t outside = 0;        ///< requests with separate memory
+    Bytes outside_peak;              ///< largest sum of separate memory at one time
     std::int64_t failed = 0;         ///< requests that the source had no memory for
-    std::int64_t unknown_frees = 0;  ///< of addresses that nobody has
-    Bytes arena;                     ///< 0 until the first request, or if the source does not have it
+    std::int64_t unknown_frees = 0;  ///< frees of unknown addresses
+    Bytes arena;                     ///< 0 before the first request, or if the source refused it
     bool operator==(const Report&) const = default;
   };
 
@@ -68,10 +68,10 @@ class PlannedAllocator {
 
  private:
   struct Held {
-    Block block;  ///< in the arena; of memory of its own, only the size
+    Block block;  ///< in the arena; for separate memory, only the size
     bool in_arena = false;
     LiveStream stream = nullptr;
-    std::vector<LiveStream> users;  ///< other streams
+    std::vector<LiveStream> users;  ///< streams other than the arena's
   };
 
   void* place(Bytes size);
@@ -80,7 +80,7 @@ class PlannedAllocator {
   MemorySource& source_;
   LayoutPlaces places_;
   std::byte* arena_ = nullptr;
-  bool asked_ = false;  ///< for the arena
+  bool asked_ = false;  ///< whether the arena was requested
   LiveStream stream_ = nullptr;
   std::unordered_map<void*, Held> held_;
   Bytes outside_;
