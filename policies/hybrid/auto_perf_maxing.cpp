@@ -17,20 +17,21 @@ namespace {
 constexpr Bytes kLeastCopied{4096};
 
 /// torchtitan's automatic choice between keeping, recomputing and offloading (memory policy auto_perf_maxing, solver
-/// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of the
-/// peak fits the capacity (see share_out); then each op of a block gets a fate (see follow_shares). If the step fits as
-/// it is, nothing is done.
-///   offload    copied to the host as soon as it is made; freed, after a wait, `defer` blocks behind the last block that
-///              reads it; copied back when the backward phase begins the block `prefetch` before its own
+/// greedy). A linear program divides the activations of each transformer block into three shares, so that a model of
+/// the peak fits the capacity (see share_out). Then each op of a block gets a fate (see follow_shares). If the step
+/// fits without changes, the plan is empty.
+///   offload    copied to the host as soon as it is made; freed, after a wait, `defer` blocks behind the last block
+///              that reads it; copied back when the backward phase begins the block `prefetch` before its own
 ///   recompute  dropped after its last use in the forward phase
-///   keep       random ops, what a later block reads, and all ops behind the last block (the head and the loss) in any
-///              case. What is saved in front of the first block is recomputed
-/// A block is what one numbered module holds (see find_blocks). Parameters, gradients and optimizer states from before the step are subtracted from the capacity.
+///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
+///              head and the loss)
+/// Tensors that are saved in front of the first block are recomputed. A block contains the ops of one numbered module
+/// (see find_blocks). Parameters, gradients and optimizer states from before the step are subtracted from the capacity.
 ///
-/// Differences from torchtitan: operations of several ranks are not modelled, the link is idle and as fast as the
-/// machine says, tensors are not tested for being contiguous, dropped ones come back op by op, the order of choices
-/// among equals is by op, and the integer program in place of the greedy rule is left out. Where torchtitan ends with an
-/// error (no shares fit), nothing is planned: add an online policy ("auto-perf-maxing+dtr").
+/// Differences from torchtitan: operations of several ranks are not modelled; the link is idle and as fast as the
+/// machine states; tensors are not tested for being contiguous; dropped tensors are recomputed op by op; ties are
+/// broken by the order of ops; the integer program, an alternative to the greedy rule, is left out. If no shares fit,
+/// torchtitan ends with an error; here, the plan is empty: add an online policy ("auto-perf-maxing+dtr").
 /// Source: pytorch/torchtitan, pull request 4636 (163bdff), experiments/graph_trainer/auto_sac_offload_solver.py and
 /// cpu_offload.py.
 class AutoPerfMaxing final : public DraftPolicy {
@@ -66,7 +67,7 @@ class AutoPerfMaxing final : public DraftPolicy {
   }
 
  private:
-  /// What a block's ops leave for backward.
+  /// The tensors that a block's ops save for backward, and their sizes.
   struct Load {
     std::vector<BlockOp> candidates;
     std::vector<std::vector<const Kept*>> saved;  ///< by candidate
@@ -81,7 +82,7 @@ class AutoPerfMaxing final : public DraftPolicy {
     return loads;
   }
 
-  /// Ops make candidates; those with several outputs stay on the device.
+  /// Adds an op as a candidate. Ops with several outputs are no candidates: they stay on the device.
   void add_candidate(const Trace& trace, const Kept& kept, Load& block) const {
     const Saved& saved = kept.saved;
     const Bytes size = trace.size(saved.version);

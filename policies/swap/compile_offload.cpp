@@ -12,21 +12,23 @@
 namespace tidepool {
 namespace {
 
-/// Activation offloading of torch.compile (enable_activation_offloading, activation_offload_separate_stream). What the
-/// forward phase makes and the backward phase reads is copied to the host after its last use in the forward phase, and
-/// freed when the copy has ended, whatever the capacity. PyTorch leaves it to the user to mark what shall go; here
-/// everything of at least `least` bytes is marked. Inputs, parameters, views and the step's outputs stay.
+/// Activation offloading of torch.compile (enable_activation_offloading, activation_offload_separate_stream). A tensor
+/// that the forward phase makes and the backward phase reads is copied to the host after its last use in the forward
+/// phase, and freed when the copy has ended, whatever the capacity. In PyTorch, the user marks the tensors to offload;
+/// here all tensors of at least `least` bytes are marked. Inputs, parameters, views and the step's outputs stay.
 ///
-/// The compute stream waits for each copy at once or, with sink-wait, for all of them at the end of the forward phase.
-/// A copy back begins before the first op that reads it. With prefetch, the backward phase is walked from its end: a
-/// copy back joins a queue where it is needed, each op shortens the wait of the queue's head by its time, and a head
-/// that need not wait any more is put before that op. A copy lasts its bytes over `bandwidth`. Only products of
-/// matrices, convolutions and attention count; if the step names none, all ops do. What is still in the queue at the
-/// begin of the backward phase starts behind its first op, the last one first.
+/// The compute stream waits for each copy at once or, with sink-wait, for all copies at the end of the forward phase. A
+/// copy back begins before the first op that reads the tensor. With prefetch, copies back begin earlier. The backward
+/// phase is walked from its end: a copy back joins a queue at the op that needs it; each op shortens the remaining time
+/// of the queue's head by its own time; when no time remains, the copy is placed before that op. A copy takes its bytes
+/// over `bandwidth`. Only the times of matrix products, convolutions and attention count; if the step names none of
+/// these, all ops count. Copies that are still in the queue at the begin of the backward phase start behind its first
+/// op, the last one first.
 ///
-/// In PyTorch, copies in each direction share one stream, as here, and only contiguous tensors go. The forward graph
-/// ends before the loss if that is not compiled; here it ends where the backward phase begins. What the first backward op
-/// reads has left when that begins, but is taken from the place where it was.
+/// In PyTorch as here, copies in each direction share one stream. In PyTorch, only contiguous tensors are offloaded.
+/// There, the forward graph ends before the loss if the loss is not compiled; here it ends where the backward phase
+/// begins. A tensor that the first backward op reads has left the device when this op begins; its content is taken from
+/// its former place.
 /// O(uses) to plan. Source: PyTorch 2.11 to 2.15, torch/_functorch/_activation_offloading/activation_offloading.py
 /// (pull requests 167880 and 168316).
 class CompileOffload final : public Policy {
@@ -50,7 +52,7 @@ class CompileOffload final : public Policy {
   }
 
  private:
-  /// In the order of their producers.
+  /// The tensors to offload, in the order of their producers.
   std::vector<Saved> chosen(const Trace& trace, std::uint32_t backward) const {
     std::vector<Saved> chosen = saved_versions(trace, backward);
     std::erase_if(chosen, [&](const Saved& each) {

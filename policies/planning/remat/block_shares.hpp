@@ -1,4 +1,4 @@
-// Shares of each block's activations to keep, to recompute and to offload, and the ops that follow them.
+// Shares of each block's activations to keep, to recompute and to offload, and the fates of ops that follow from them.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,31 @@
 
 namespace tidepool {
 
-/// A block of a network (a transformer layer), as the program over all blocks sees it.
+/// A block of a network (a transformer layer) in the linear program over all blocks.
 struct BlockLoad {
   Bytes activations;         ///< of forward, read by backward
-  Bytes fixed;               ///< part of them that must not run again: it is kept or offloaded
-  Bytes backward_temporary;  ///< most bytes that backward has made and that live during the block's backward ops
+  Bytes fixed;               ///< part of them whose ops must not run again: it is kept
+  Bytes backward_temporary;  ///< most bytes that backward has made and that are alive during the block's backward ops
 };
 
 struct BlockLimits {
-  Bytes budget;     ///< for everything but what exists before the step
-  Bytes head;       ///< most bytes live at once of ops outside of all blocks
-  Bytes to_host;    ///< that one block may copy: what the link carries during the mean block's forward ops
-  Bytes to_device;  ///< the same for backward ops and copies back
-  Bytes host;       ///< that all blocks together may have on the host
+  Bytes budget;   ///< for all memory except that from before the step
+  Bytes head;     ///< most bytes alive at once during ops outside of all blocks
+  Bytes to_host;  ///< limit of one block's copies: the bytes that the link carries during the mean block's forward ops
+  Bytes to_device;  ///< the same for copies back during backward ops
+  Bytes host;       ///< limit of all blocks' bytes on the host together
 };
 
 struct BlockShares {
   double keep = 1, recompute = 0, offload = 0;  ///< of the block's activations; the sum is 1
 };
 
-/// Shares with the least recomputation, where recomputing a share of any block costs the same, so that
-///   - during each block's backward, its activations, what blocks before it keep, what the one before it offloads and
-///     the temporary bytes fit the budget; and during the head, what all blocks keep and the head's bytes,
-///   - a block keeps at least its fixed part, the last one offloads nothing, and copies keep to their limits.
-/// Several choices may be equally good. None if there is none. A linear program of 3 variables for each block.
+/// Shares with the least recomputation, if recomputing a share of any block costs the same. They satisfy:
+///   - During each block's backward, the budget holds the block's activations, the kept activations of the blocks
+///     before it, the offloaded activations of the one block before it, and the temporary bytes.
+///   - During the head, the budget holds the kept activations of all blocks, and the head's bytes.
+///   - A block keeps at least its fixed part, the last block offloads nothing, and copies keep to their limits.
+/// Several choices may be equally good. None if no shares satisfy this. A linear program of 3 variables for each block.
 /// Source: torchtitan, experiments/graph_trainer/auto_sac_offload_solver.py, plan_outer (with one rank and
 /// OFFLOAD_TIME_PRICE 0).
 std::optional<std::vector<BlockShares>> share_out(const std::vector<BlockLoad>& blocks, const BlockLimits& limits);
@@ -43,14 +44,14 @@ enum class Fate : std::uint8_t { kKeep, kRecompute, kOffload };
 struct BlockOp {
   Bytes saved;
   Nanos duration;
-  bool fixed = false;       ///< must not run again: it stays
+  bool fixed = false;       ///< must not run again: it is kept
   bool offloadable = true;  ///< may be copied to the host
 };
 
-/// Gives each op of a block a fate. Ranked by time per byte, the dearest ops are offloaded as far as they fit their
-/// share, then the cheapest are recomputed as far as they fit theirs, and further ones as far as more is kept than
-/// shared out; the last of these may be larger than what is left. Everything else is kept. O(n log n).
-/// Source: the same file, build_inner_greedy.
+/// Gives each op of a block a fate. Ops are ranked by time per byte. The most expensive ops are offloaded while they
+/// fit the share to offload. Then the cheapest ops are recomputed while they fit the share to recompute, and further
+/// ops while more than the share to keep is kept; the last of these may be larger than the rest. All other ops are
+/// kept. O(n log n). Source: the same file, build_inner_greedy.
 std::vector<Fate> follow_shares(const std::vector<BlockOp>& ops, const BlockShares& shares);
 
 }  // namespace tidepool

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// Ranges of ops hold all ops of the block, and perhaps others between them; kNever where there are none.
+/// Each range of ops holds all ops of the block, and perhaps other ops between them; kNever if the block has none.
 struct NetworkBlock {
   std::uint32_t first = kNever, behind = 0;              ///< forward
   std::uint32_t backward = kNever, backward_behind = 0;  ///< backward
@@ -20,13 +20,14 @@ struct NetworkBlocks {
   static constexpr std::size_t kOutside = static_cast<std::size_t>(-1);
 
   std::vector<NetworkBlock> blocks;  ///< in forward order of their first ops
-  std::vector<std::size_t> of_op;    ///< by op of the step: its block, or kOutside
+  std::vector<std::size_t> of_op;    ///< by op of the step: index of its block, or kOutside
 
   std::size_t size() const { return blocks.size(); }
 };
 
-/// A block is what one numbered module holds: ops of layers.7.up and layers.7.down belong to layers.7. If no module of
-/// forward ops has a number, every layer is a block. Ops of backward belong to the block of their layer. O(ops).
+/// A block contains the ops of one numbered module: ops of layers.7.up and layers.7.down belong to layers.7. If no
+/// forward op belongs to a numbered module, every layer is a block. A backward op belongs to the block of its layer.
+/// O(ops).
 NetworkBlocks find_blocks(const Trace& trace, const Layers& layers);
 
 }  // namespace tidepool

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-/// STAlloc; rules, sources and differences from it: StallocPlanner, StallocPool.
+/// STAlloc. Its rules, sources and differences are documented at StallocPlanner and StallocPool.
 const RegisterPool kRegister{
     {.name = "stalloc",
      .summary = "STAlloc: memory layers planned by size, idle ranges for what the plan does not know",

@@ -17,16 +17,16 @@
 namespace tidepool {
 namespace {
 
-/// A block of the step, from its birth to its end.
+/// A block of the step and its life.
 struct LiveBlock {
   std::uint32_t item = 0;
   Interval life;
 };
 
-/// The height in use over time, as steps: each holds from its position to the next one.
+/// The height in use over time, as steps: each step lasts from its position to the next step.
 class Skyline {
  public:
-  /// The largest height in [from, to); nothing if it is above `limit`.
+  /// The largest height in [from, to); none if it is above `limit`.
   std::optional<Bytes> below(Bytes limit, std::int64_t from, std::int64_t to) const {
     Bytes most;
     for (auto step = at(from); step != steps_.end() && step->from < to; ++step) {
@@ -60,7 +60,7 @@ class Skyline {
   std::vector<Step> steps_{{std::numeric_limits<std::int64_t>::min(), {}}};
 };
 
-/// Blocks of one size, each begun after the one before it ended.
+/// Blocks of one size; each begins after the previous one has ended.
 using Row = std::vector<LiveBlock>;
 
 /// @param blocks  by birth
@@ -84,12 +84,12 @@ std::vector<Row> rows_of(const std::vector<LiveBlock>& blocks) {
   return rows;
 }
 
-/// A row with the memory that is reserved for it, and what smaller blocks use of that memory.
+/// A row with its reserved memory, and the smaller blocks that use the same memory.
 struct MemoryLayer {
   Bytes offset, size;
   Skyline used;
 
-  /// Where a block fits, if it does.
+  /// The offset at which a block fits into the layer; none if it does not fit.
   std::optional<Bytes> place_for(const Item& item, const Skyline& now, Interval life) const {
     if (size < item.size) return {};
     const std::optional<Bytes> height = now.below(size - item.size, life.lower, life.upper + 1);
@@ -134,7 +134,7 @@ class SplitAndFuse {
  private:
   const Item& item_of(const LiveBlock& block) const { return instance_.items[block.item]; }
 
-  /// A layer with room for some of the blocks, and which of them: what has no room now has none later.
+  /// A layer with room for some of the blocks, and these blocks. A block without room now has none later.
   struct Taker {
     std::size_t layer = 0;
     std::vector<bool> may;  ///< by block
@@ -168,7 +168,7 @@ class SplitAndFuse {
       std::vector<bool> moved(order.size());
       for (const std::size_t at : next) moved[at] = true;
       std::copy_if(order.begin(), order.end(), std::back_inserter(next), [&](std::size_t at) { return !moved[at]; });
-      if (next == order) break;  // and so would all further ones
+      if (next == order) break;  // all further rehearsals would give the same order
       order = std::move(next);
     }
     return order;

@@ -5,24 +5,25 @@
 
 namespace tidepool {
 
-/// STAlloc's planner, `split-and-fuse`, which its authors' synthesizer runs unless asked for another.
+/// STAlloc's planner `split-and-fuse`, the default of its authors' synthesizer.
 ///
-/// What lives from the first position to the last (weights, optimizer states) is stacked first. The others are taken by
-/// size, largest first, all of one size together. Blocks of one size form memory layers: each block joins the layer
-/// whose last block ended latest before it begins, else it opens a layer. First, every memory layer of larger sizes
-/// takes those that fit: above everything that lives there during the block's life, up to the layer's size (there are
-/// no holes). What no layer took forms new layers on top of all others.
+/// Blocks that live from the first position to the last (weights, optimizer states) are stacked first. The other blocks
+/// are placed by size, the largest size first, all blocks of one size together. Blocks of one size form memory layers:
+/// a block joins the layer whose last block ended latest before the block begins; if there is none, it opens a layer.
+/// Before that, every memory layer of a larger size takes the blocks that fit: above all blocks that live there during
+/// the block's life, up to the layer's size (holes are not used). Blocks that no layer took form new layers on top of
+/// all others.
 ///
-/// Faithful to the code (github.com/infinigence/STAlloc 3a9f97f, Synthesizer/allocator.py, allocate_group), also where
-/// it looks unintended:
-///   - Before the blocks of a size are placed, six rehearsals change their order. A rehearsal lets each layer take
-///     blocks that other layers took already, and then moves the positions in the order that no layer took to the
-///     front, as if they were numbers of blocks.
-///   - A block of a new layer counts as living one position before its birth, and not at its last one, so that a
-///     block that ends there does not fit below it.
-/// Here the recorded step stands for its iterations 0 and 1; its other algorithm, `group`, needs micro-batches and is
-/// left out. Blocks with gaps live through them. Fixed ones lie below all layers. Alignments are those of the instance
-/// (STAlloc: 512 B). The time to plan is O(layers * blocks) intersections.
+/// Faithful to the code (github.com/infinigence/STAlloc 3a9f97f, Synthesizer/allocator.py, allocate_group), even where
+/// the code looks unintended:
+///   - Before the blocks of a size are placed, six rehearsals change their order. In a rehearsal, a layer may take
+///     blocks that other layers have taken. Then the positions (in the order) of blocks that no layer took move to the
+///     front, as if these positions were numbers of blocks.
+///   - A block of a new layer counts as alive one position before its birth, and as ended at its last position, so that
+///     a block that ends there does not fit below it.
+/// Here the recorded step stands for STAlloc's iterations 0 and 1. STAlloc's other algorithm, `group`, needs
+/// micro-batches and is left out. Blocks with idle intervals keep their memory during these. Fixed blocks lie below all
+/// layers. Alignments are those of the instance (STAlloc: 512 B). Planning takes O(layers * blocks) intersections.
 ///
 /// Source: Huang et al., "STAlloc: Enhancing Memory Efficiency in Large-Scale Model Training with Spatio-Temporal
 /// Planning", EuroSys 2026 (arXiv 2507.16274).

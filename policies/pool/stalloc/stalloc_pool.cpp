@@ -61,7 +61,7 @@ std::optional<Bytes> StallocPool::place_idle(const Request& request, Bytes size)
     if (from + size <= to && (!best || to - from < best->first)) best = {to - from, from};
   };
   auto next = busy.begin();
-  Bytes idle;  // the plan has use for what is below
+  Bytes idle;  // the plan uses the addresses below it
   holes_->for_each([&](Bytes address, Bytes length) {
     const Bytes end = address + length;
     idle = std::max(idle, address);

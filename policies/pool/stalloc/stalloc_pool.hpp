@@ -16,16 +16,17 @@
 
 namespace tidepool {
 
-/// One segment holds the planned places (see StallocPlanner), reserved when the run begins. A buffer gets its planned
-/// place. A request for which that is taken, or that the plan does not know, is dynamic: it goes to the smallest range
-/// that is free now and that the plan leaves idle until the end of the buffer's life (for content recomputed after
-/// that: for a moment), else to PyTorch's caching allocator. A planned place that a dynamic block occupies goes there
-/// too. STAlloc does so for layers of experts, whose sizes differ between iterations; in a recorded step all sizes are
-/// known, so what a policy brings back or runs again stands for them. If the device refuses the segment, STAlloc stops;
-/// here the caching allocator serves all requests.
+/// One segment holds the planned places (see StallocPlanner); it is reserved when the run begins. A buffer gets its
+/// planned place. A request is dynamic if its place is taken, or if the plan does not know it. A dynamic request gets
+/// the smallest range that is free now and that the plan leaves idle until the end of the buffer's life (for content
+/// that is recomputed after this end: for a moment). If there is no such range, PyTorch's caching allocator serves the
+/// request. The caching allocator also serves a buffer whose planned place is occupied by a dynamic block. In STAlloc,
+/// dynamic requests come from layers of experts, whose sizes differ between iterations. In a recorded step all sizes
+/// are known, so here dynamic requests come from versions that a policy swaps in or recomputes. If the device refuses
+/// the segment, STAlloc stops; here the caching allocator serves all requests.
 ///
-/// Left out: blocks of up to 512 B are planned like all others; STAlloc keeps a table for them, of twice the bytes
-/// that they need. STAlloc ignores streams; here the next user of a place waits as with every pool.
+/// Left out: STAlloc keeps a table for blocks of up to 512 B, with twice the bytes that they need; here they are
+/// planned like all other blocks. STAlloc ignores streams; here the next user of a place waits, as with every pool.
 /// Source: github.com/infinigence/STAlloc 3a9f97f, Allocator/main.cpp, StaticAllocator.hpp, OnlineDynamicManager.hpp.
 class StallocPool final : public Pool {
  public:
@@ -52,7 +53,7 @@ class StallocPool final : public Pool {
   StallocPlanner planner_;
   const Trace* trace_ = nullptr;
   std::shared_ptr<const PlannedPlaces> planned_;
-  std::optional<Bytes> at_;       // address of the segment; none: refused
+  std::optional<Bytes> at_;       // address of the segment; none if it was refused
   std::optional<HoleMap> holes_;  // of the segment, from 0
   std::optional<CachingPool> rest_;
   std::vector<Interval> lives_;  // by buffer, in steps of the trace
