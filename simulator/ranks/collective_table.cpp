@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 50;
 
-/// Places of the columns that are read.
+/// Indices of the columns that are read.
 struct Columns {
   std::size_t gpu, devices, size, time;
 };

@@ -12,13 +12,13 @@
 
 namespace tidepool {
 
-/// Times of all-reduces within one node. Between two sizes of the table, time is interpolated linearly; below its first
-/// size it is the first time; beyond its last size, it grows at the rate of the last one.
+/// Times of all-reduces within one node. Between two sizes of the table, time is interpolated linearly. Below the first
+/// size, it is the time of the first size. Beyond the last size, it grows at the rate of the last size.
 class CollectiveTable {
  public:
   /// Reads a CSV file with a header. Columns, in any order: gpu, n_gpus, size_bytes, time_in_place_ns (or, if the file
-  /// has no such column, time_out_of_place_ns); others are ignored. nccl-tests measures such times.
-  /// @param gpu  rows of this device only; "" = the file has one device
+  /// has no such column, time_out_of_place_ns); other columns are ignored. nccl-tests measures such times.
+  /// @param gpu  only rows of this device are read; "" = the file has one device
   /// @throws InputError  "t.csv:7: n_gpus is '2.5'; expected a whole number of at least 2"
   /// @throws InputError  "t.csv: no device 'h100'; the file has a100, v100"
   /// @throws InputError  "t.csv: has a100, v100; expected one of them to be named, as in t.csv:a100"

@@ -14,7 +14,7 @@ class Walk {
   JobPath run() {
     path_.of_rank.resize(programs_.size());
     find_last();
-    bool ended = true;  // at the end of the op; false: where the host launched it
+    bool ended = true;  // at the end of the op; false: at its launch by the host
     while (op_ != RankOp::kNone) ended = ended ? back_to_ready() : back_on_host();
     part_.shares.before += part_.end - part_.shares.total() - part_.begin;
     close();
@@ -44,7 +44,7 @@ class Walk {
         }
   }
 
-  /// Goes from the op's end to the event that it waited for. @return  whether that is the end of another op
+  /// Goes from the op's end to the event that it waited for. @return  whether this event is the end of another op
   bool back_to_ready() {
     if (op().collective != RankOp::kNone) meet();
     const OpTimes& found = times();
@@ -56,7 +56,7 @@ class Walk {
     return true;
   }
 
-  /// Goes on at the rank that arrived last.
+  /// Continues at the rank that arrived last.
   void meet() {
     const std::uint32_t number = op().collective;
     const CollectiveTimes& collective = times_.collectives[number];

@@ -15,7 +15,7 @@
 namespace tidepool {
 namespace {
 
-/// The actions of one rank's step, executed with collectives that end when the job says.
+/// Execution of one rank's planned step, with collectives that end when the job says.
 class Follower {
  public:
   /// @param start  of the rank's trace in the job
@@ -32,7 +32,7 @@ class Follower {
     held_.assign(held_.size(), {});
   }
 
-  /// @param ends  of the job's collectives, as far as they are known: lower bounds
+  /// @param ends  of the job's collectives, as far as known: lower bounds
   void run(const std::vector<Nanos>& ends) {
     for (const RankTrace::Meeting& meeting : step_.meetings())
       held_[meeting.op.index()].until = ends[meeting.collective] - start_;
@@ -43,9 +43,9 @@ class Follower {
       ends[meeting.collective] = std::max(ends[meeting.collective], start_ + ends_[meeting.op.index()]);
   }
 
-  /// The step whose collectives take no time but their own.
+  /// The step whose collectives take only their own time, without waits.
   const Trace& alone() const { return alone_; }
-  /// The step in which the waits of the last run are part of its collectives.
+  /// The step whose collectives contain the waits of the last run.
   Trace with_waits() const {
     std::vector<Nanos> moving = costs_;
     for (std::size_t i = 0; i < moving.size(); ++i) moving[i] += wait(i);
@@ -80,7 +80,7 @@ class Follower {
   std::vector<Nanos> ends_;           // by op, of the last run
 };
 
-/// Calls work(rank) for all ranks on some threads. @throws what a call has thrown
+/// Calls work(rank) for all ranks on several threads. @throws the exception of a call
 template <class Work>
 void for_each_rank(std::size_t ranks, std::size_t threads, const Work& work) {
   std::atomic<std::size_t> next = 0;
@@ -102,8 +102,9 @@ void for_each_rank(std::size_t ranks, std::size_t threads, const Work& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Runs all ranks until every collective ends for all of them together. The ends grow from round to round. A round settles
-/// at least the first collective that was not settled, so there are at most as many rounds as collectives, and one.
+/// Runs all ranks again and again, until every collective ends at the same time on all of them. The ends grow from
+/// round to round. Each round settles at least the first unsettled collective, so there is at most one round more than
+/// there are collectives.
 void meet(std::vector<Follower>& ranks, std::size_t collectives, std::size_t threads) {
   std::vector<Nanos> ends(collectives), before;
   do {
@@ -119,7 +120,7 @@ Nanos end_of(const std::vector<Follower>& ranks) {
   return end;
 }
 
-/// The bound on the rank's step with its waits taken for free time; none if no plan exists.
+/// The bound on the rank's step whose waits are free time; none if no plan exists.
 std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   const std::optional<Bound> bound = best_bound(query_of(rank.alone(), spec));
   if (bound && !bound->feasible) return {};

@@ -1,5 +1,5 @@
-// A job whose ranks follow plans: each rank runs its policy in its own memory, and may copy and compute again while it
-// waits for others.
+// A job whose ranks follow plans. Each rank runs its policy in its own memory; while it waits for other ranks, it may
+// copy and recompute.
 #pragma once
 
 #include <functional>
@@ -18,28 +18,29 @@ namespace tidepool {
 struct RankPlan {
   RunSpec spec;
   Bytes ideal_peak;
-  Result result;  ///< of its step with the waits of the job without limits; `totals` are of that step
+  Result result;  ///< of its step with the waits of the job without limits; `totals` belong to this step
   Nanos waited;   ///< in collectives, of the job without limits
-  Nanos waits;    ///< of the job with plans, where all ranks have one
-  Nanos ends;     ///< the rank's last op, of the job with plans
+  Nanos waits;    ///< of the job with plans, if all ranks have one
+  Nanos ends;     ///< end of the rank's last op in the job with plans
 };
 
 struct JobPlans {
   std::vector<RankPlan> ranks;
   Nanos baseline;                      ///< makespan of the job without limits
-  std::optional<Nanos> makespan = {};  ///< of the job with plans; none: a rank has none
-  /// No plans of this kind let the job end earlier: its makespan without limits, and of each rank the bound on its own
-  /// step with all waits taken for free time. None: no plan exists for some rank.
+  std::optional<Nanos> makespan = {};  ///< of the job with plans; none if a rank has no plan
+  /// No plans of this kind let the job end earlier. It is the largest of the makespan without limits and, for each
+  /// rank, the bound on its own step with all waits taken for free time. None: no plan exists for some rank.
   std::optional<Nanos> bound;
 };
 
-/// The setting of a rank's run. Launches are left out of its machine: the recorded time of the host is in the trace.
+/// The options of a rank's run. Launches are left out of its machine: the recorded time of the host is in the trace.
 using SpecOfRank = std::function<RunSpec(const Trace&)>;
 
-/// Simulates the job without limits, makes a plan for each rank in which the waits are time for copies and for running
-/// ops again, and then runs all plans together: a rank that is late in a collective lets the others wait. Each rank has
-/// the machine's links to the host for itself. One step alone, which begins with all state on the device unless a policy
-/// puts it on the host. Results are the same for any number of threads.
+/// Simulates the job without limits, makes a plan for each rank, and then runs all plans together. When a plan is made,
+/// the rank's waits are time for copies and recomputation. When the plans run, a rank that is late for a collective
+/// makes the other ranks wait. Each rank has the machine's links to the host for itself. One step alone is simulated;
+/// it begins with all state on the device, unless a policy puts state on the host. Results are the same for any number
+/// of threads.
 /// @throws InputError  as changed_job() and simulate_job(), and "job.json: rank 2: the trace has no buffers; ..."
 JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
                   std::size_t threads);

@@ -12,7 +12,7 @@
 namespace tidepool {
 namespace {
 
-/// Sets the costs of all-reduces with recorded sizes to the times of the table; other collectives keep recorded costs.
+/// Sets the costs of all-reduces with recorded sizes to the table's times; other collectives keep their recorded costs.
 void price(const Job& job, const CollectiveTable& table, const std::string& name, std::vector<Nanos>& costs) {
   bool any = false;
   for (std::size_t i = 0; i < job.collectives.size(); ++i) {
@@ -35,7 +35,7 @@ void change_programs(const JobChange& change, std::vector<RankProgram>& programs
       programs[rank] = scaled(std::move(programs[rank]), change.factor, change.what);
 }
 
-/// Refuses times whose sum over all ranks, which no path exceeds, may not fit into 64 bits.
+/// Refuses times whose sum over all ranks may exceed 64 bits. No path is longer than this sum.
 void check_times(const std::string& path, const std::vector<RankProgram>& programs, const std::vector<Nanos>& costs,
                  double factor) {
   const auto number = [](Nanos time) { return std::abs(static_cast<double>(time.count())); };
@@ -50,7 +50,7 @@ void check_times(const std::string& path, const std::vector<RankProgram>& progra
     refuse("{}: all times add up to more than 73 years; expected a step", path);
 }
 
-/// The largest difference of a simulated end of a collective from the recorded one, over all ranks.
+/// The largest difference between the simulated and the recorded end of a collective, over all ranks.
 Nanos largest_difference(const LoadedJob& loaded, const JobTimes& times) {
   Nanos largest;
   for (std::size_t i = 0; i < loaded.job.collectives.size(); ++i) {

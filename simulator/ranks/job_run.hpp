@@ -12,27 +12,26 @@ namespace tidepool {
 /// Changes of a job against its recording.
 struct JobChange {
   std::vector<std::size_t> ranks = {};  ///< ranks whose own time changes; empty: all
-  double factor = 1;                    ///< that their own time is multiplied by
+  double factor = 1;                    ///< their own time is multiplied by it
   OwnTime what = OwnTime::kAll;
-  std::string table = {};  ///< the table with the times of all-reduces; "": as recorded
+  std::string table = {};  ///< name of the table with the times of all-reduces; "": as recorded
 };
 
-/// What is simulated.
+/// The job to simulate.
 struct ChangedJob {
   std::vector<RankProgram> programs;
   std::vector<Nanos> costs;  ///< by collective
 };
 
-/// @throws InputError  as rank_programs(), "--rank: 9; expected ranks of the job, 0 to 7", and where a table has no such
-/// time
+/// @throws InputError  as rank_programs(), "--rank: 9; expected ranks of the job, 0 to 7", and if a table lacks a time
 ChangedJob changed_job(const LoadedJob& job, const std::string& path, const JobChange& change);
 
 struct JobResult : ChangedJob {
   JobTimes times;
   JobPath path;
   JobWaits waits;
-  std::optional<Nanos> off;  ///< of a job without changes: largest error of the end of a collective
-  Nanos recorded;            ///< end of the recording's last op
+  std::optional<Nanos> off;  ///< of a job without changes: largest error of a collective's end
+  Nanos recorded;            ///< end of the last recorded op
 };
 
 /// @throws InputError  as changed_job() and simulate_job()

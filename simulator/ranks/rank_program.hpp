@@ -1,4 +1,4 @@
-// A rank's step as recorded: the dependencies of every op, and its own time.
+// A rank's recorded step: the dependencies of every op, and its own time.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,25 @@
 
 namespace tidepool {
 
-/// Times of an op that do not depend on other ops and ranks. An op starts `lag` after the last of: its launch, the op
-/// before it on its stream, the ops that it is ordered after. It is launched `gap` after the host was done with the op
-/// before it in the trace; of a host wait, the host is done when it ends, of any other op when it is launched.
+/// Times of an op that do not depend on other ops and ranks. An op starts `lag` after the last of these: its launch,
+/// the previous op on its stream, and the ops that it is ordered after. The host launches the op `gap` after it was
+/// done with the previous op of the trace. The host is done with a host wait when the wait ends, and with any other op
+/// when it has launched it.
 struct RankOp {
   StreamId stream = {};
-  Nanos gap = {};       ///< negative if another thread launched it earlier
+  Nanos gap = {};       ///< negative if another thread launched the op earlier
   Nanos lag = {};       ///< at least 0; includes delays that the recording does not explain
   Nanos duration = {};  ///< 0 for a collective
   bool host_wait = false;
   std::uint32_t collective = kNone;  ///< index into the job's collectives
-  std::uint32_t first_before = 0;    ///< ops that it is ordered after: [first_before, last_before) of `before`
+  std::uint32_t first_before = 0;    ///< the ops that this op is ordered after: [first_before, last_before) of `before`
   std::uint32_t last_before = 0;
 
   static constexpr std::uint32_t kNone = 0xffff'ffff;
 };
 
 struct RankProgram {
-  std::vector<RankOp> ops;  ///< by op of the trace, which is the order in which the host issued them
+  std::vector<RankOp> ops;  ///< by op of the trace; the host issued them in this order
   std::vector<std::uint32_t> before;
   std::size_t streams = 0;
   Nanos start;         ///< when the rank's trace begins, since the start of the job
@@ -38,7 +39,7 @@ struct RankProgram {
   }
 };
 
-/// The programs of all ranks. Ops without recorded times start as soon as they can.
+/// The programs of all ranks. Ops without recorded times start as early as their dependencies allow.
 /// @throws InputError  "job.json: rank 2: op 31, 'ncclKernel', is a collective of no group; expected all to be joined"
 std::vector<RankProgram> rank_programs(const LoadedJob& job, const std::string& path);
 

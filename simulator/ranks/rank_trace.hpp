@@ -1,4 +1,4 @@
-// The trace of one rank with the host's time and the waits for other ranks in the durations of its ops.
+// Trace of one rank whose ops' durations contain the host's time and the waits for other ranks.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace tidepool {
 
-/// A rank of a simulated job as a step that can be run by itself. An op takes from when the op before it on its stream,
-/// those that it is ordered after, and the last wait of the host before its launch have ended, until its own end; of a
-/// collective, until the rank has arrived; with() says how long it takes from then on. Times count from the begin of the
-/// rank's trace.
+/// A rank of a simulated job as a step that can be run by itself. The duration of an op begins when all of these have
+/// ended: the previous op on its stream, the ops that it is ordered after, and the host's last wait before its launch.
+/// It ends with the op or, for a collective, at the arrival of the rank; with() adds the time from then on. Times count
+/// from the begin of the rank's trace.
 class RankTrace {
  public:
-  /// @param times  of the rank in the job without policies and limits
+  /// @param times  times of the rank in the job without policies and limits
   RankTrace(const Trace& trace, const RankProgram& program, const std::vector<OpTimes>& times);
 
   /// The step in which the n-th collective of the rank takes moving[n] after the rank's arrival.
@@ -23,7 +23,7 @@ class RankTrace {
     OpId op;
     std::uint32_t collective;  ///< of the job
   };
-  /// The rank's collectives in the order of its ops.
+  /// Collectives of the rank, in the order of its ops.
   const std::vector<Meeting>& meetings() const { return meetings_; }
 
  private:

@@ -30,7 +30,7 @@ class RankRun {
     }
   }
 
-  /// The ops of collectives that the rank has reached and whose end is not known, lowest stream first.
+  /// The ops of collectives that the rank has reached and whose end is unknown, lowest stream first.
   std::vector<std::uint32_t> waiting() const {
     std::vector<std::uint32_t> ops;
     for (const Queue& queue : queues_)
@@ -45,7 +45,7 @@ class RankRun {
  private:
   struct Queue {
     std::vector<std::uint32_t> ops;  // issued
-    std::size_t next = 0;            // the first that has not ended
+    std::size_t next = 0;            // the first op that has not ended
   };
 
   bool issue() {

@@ -1,4 +1,4 @@
-// Simulation of a job: every rank by itself, collectives as rendezvous.
+// Simulation of a job: each rank runs by itself between collectives, which are rendezvous of ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ enum class Awaited : std::uint8_t { kHost, kStream, kOrder };
 struct OpTimes {
   Nanos launch, start, end;  ///< the start of a collective is the arrival of its rank
   Awaited awaited = Awaited::kHost;
-  std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op
+  std::uint32_t after = RankOp::kNone;  ///< kStream, kOrder: the op that it waited for
 };
 
 struct CollectiveTimes {
   Nanos begin;           ///< arrival of the last rank
   Nanos end;             ///< the same for all ranks
-  std::size_t last = 0;  ///< the rank that arrived last; of several, the lowest
+  std::size_t last = 0;  ///< the rank that arrived last; the lowest of several
 };
 
 struct JobTimes {
@@ -31,14 +31,13 @@ struct JobTimes {
   Nanos makespan;                            ///< end of the last op of all ranks
 };
 
-/// Runs all ranks. An op starts as RankOp says; a collective begins when the last rank of its group has arrived, in the
-/// order of each rank's stream, takes its cost, and ends for all ranks together. The times are those of the longest
+/// Runs all ranks. An op starts as RankOp says. A collective begins when the last rank of its group has arrived, in the
+/// order of each rank's stream; it takes its cost, and ends for all ranks together. The times are those of the longest
 /// path, so they do not depend on the number of threads. O(ops).
-/// @param costs    by collective
+/// @param costs    of the collectives
 /// @param threads  at least 1
-/// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1; rank
-/// 1
-///                     is in all_to_all (collective 0) and waits for rank 0; expected one order on all ranks"
+/// @throws InputError  "job.json: no rank can go on: rank 0 is in all_reduce (collective 1) and waits for rank 1;
+///                     rank 1 is in all_to_all (collective 0) and waits for rank 0; expected one order on all ranks"
 JobTimes simulate_job(const LoadedJob& job, const std::string& path, const std::vector<RankProgram>& programs,
                       const std::vector<Nanos>& costs, std::size_t threads);
 
