@@ -18,17 +18,17 @@ namespace {
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 
-/// Work whose record is in a buffer without its times until it has ended.
+/// Work whose record is in a buffer without times, until the work has ended.
 struct Unfinished {
-  std::size_t times;  ///< where in the buffer they go: begin, then end
+  std::size_t times;  ///< place of the times in the buffer: begin, then end
   std::uint64_t begin, end;
 };
 
-/// Each thread fills a buffer of its own.
+/// A buffer; each thread fills its own.
 struct Buffer {
   std::uint8_t* bytes = nullptr;
   std::size_t capacity = 0, used = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> records = {};  ///< kind and place of each
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> records = {};  ///< kind and place of each record
   std::vector<Unfinished> unfinished = {};
 };
 std::map<std::thread::id, Buffer>& buffers() {
@@ -36,13 +36,13 @@ std::map<std::thread::id, Buffer>& buffers() {
   return all;
 }
 
-/// Full, with work that has not ended.
+/// Full buffers with work that has not ended.
 std::vector<Buffer>& waiting() {
   static auto& all = *new std::vector<Buffer>;
   return all;
 }
 
-/// Where a record's begin is, which its end follows; 0: its times are known when it is made.
+/// The place of a record's begin, which its end follows; 0 if its times are known when it is made.
 std::size_t times_of(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -56,7 +56,7 @@ std::size_t times_of(CUpti_ActivityKind kind) {
   }
 }
 
-/// Writes the times of what has ended. @return whether all has
+/// Writes the times of ended work. @return whether all work has ended
 bool finish(Buffer& buffer) {
   const std::uint64_t time = now();
   const auto ended = [&](const Unfinished& work) {
@@ -102,7 +102,7 @@ std::size_t record_size(CUpti_ActivityKind kind) {
     std::uint32_t version;
     std::size_t bytes;
   };
-  // Never destroyed: the job ends while buffers are still read.
+  // Never destroyed: buffers are still read while the job ends.
   static const auto& sizes = *new std::map<CUpti_ActivityKind, std::vector<Since>>{
       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, {{0, 208}, {130001, 216}, {130202, 224}, {130500, 248}}},
       {CUPTI_ACTIVITY_KIND_MEMCPY, {{0, 88}, {26, 96}, {130500, 112}}},
@@ -132,7 +132,7 @@ bool add_to_buffer(CUpti_ActivityKind kind, const void* record, std::size_t byte
   if (buffer.bytes != nullptr && buffer.used + size > buffer.capacity) {
     Buffer full = std::exchange(buffer, {});
     if (finish(full)) {
-      lock.unlock();  // as the real one does meanwhile
+      lock.unlock();  // the real CUPTI calls back without a lock, too
       hand_out(full);
       lock.lock();
     } else {

@@ -1,4 +1,4 @@
-// Version of the stand-in for a driver, and the texts of its failures.
+// Version of the stand-in for a driver, and the texts of its errors.
 #include "tests/standin/world.hpp"
 
 namespace tidepool::cuda {

@@ -1,4 +1,4 @@
-// libcuda.so.1, the stand-in: see standin.hpp.
+// Stand-in for libcuda.so.1: see standin.hpp.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -304,7 +304,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
               cuTensorMapEncodeTiled_params{map, type, rank, address, extents, strides, box, steps, interleave, swizzle,
                                             promotion, fill},
               [&] {
-                // Opaque: the address is in it, but not as a word that a scan would find.
+                // The map is opaque: it contains the address, but not as a word that a scan would find.
                 std::memset(map, 0x5a, sizeof *map);
                 const auto hidden = ~reinterpret_cast<std::uint64_t>(address);
                 std::memcpy(reinterpret_cast<char*>(map) + 3, &hidden, sizeof hidden);

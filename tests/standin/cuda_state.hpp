@@ -1,4 +1,4 @@
-// State of the stand-in for libcuda.so.1 (standin.hpp), its callbacks, and the records that it hands to CUPTI's stand-in.
+// State of the stand-in for libcuda.so.1 (standin.hpp), its callbacks, and its records for the stand-in for CUPTI.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline CUstream_st* const known_default_stream = Handles<CUstream_st>::add(&defa
 inline std::map<CUdeviceptr, std::size_t> memory;
 inline CUgraph capture;  // of the one stream that may capture
 inline std::atomic<bool> stream_is_capturing{false};
-inline CUgraphExec destroyed_exec;    // whose address the next one gets
+inline CUgraphExec destroyed_exec;    // its address is used again for the next one
 inline CUfunction unloaded_function;  // the same
 inline std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
 inline std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0}, work_ends{0};
@@ -65,7 +65,7 @@ struct RuntimeCall {
   std::uint32_t correlation;
   std::uint64_t storage;
 };
-inline thread_local std::vector<RuntimeCall> runtime_calls;  // that the thread is in
+inline thread_local std::vector<RuntimeCall> runtime_calls;  // runtime calls that the thread is in
 
 inline CUstream_st& stream_of(CUstream stream) { return stream == nullptr ? default_stream : *stream; }
 inline std::uint32_t correlation() {
@@ -74,7 +74,7 @@ inline std::uint32_t correlation() {
   return (which == "inner" ? runtime_calls.back() : runtime_calls.front()).correlation;
 }
 
-/// Handles of launches are kernels in place of functions, which calls about functions refuse in one of two ways.
+/// Handles of launches are kernels, not functions. Calls about functions refuse them in one of two ways.
 inline CUresult refusal_of_kernels() {
   static const std::string fault = standin::fault("kernel-handles");
   if (fault.empty()) return CUDA_SUCCESS;
@@ -140,7 +140,7 @@ inline CUgraphNode add_node(CUgraph graph, CUfunction function) {
   return node;
 }
 
-/// Begin and end, in ns, of work that a stream is given now: behind what it was given before.
+/// Begin and end, in ns, of work that a stream gets now: it follows all earlier work of the stream.
 inline std::pair<std::uint64_t, std::uint64_t> times_of(CUstream stream, std::uint64_t duration) {
   std::atomic<std::uint64_t>& busy = stream_of(stream).busy_until;
   std::uint64_t before = busy, begin = 0;
@@ -151,7 +151,7 @@ inline std::pair<std::uint64_t, std::uint64_t> times_of(CUstream stream, std::ui
   return {begin, begin + duration};
 }
 
-/// Whether memory of the device that is allocated has all these bytes.
+/// Whether these bytes are all in allocated memory of the device.
 inline bool is_allocated(CUdeviceptr address, std::size_t bytes) {
   const std::lock_guard lock{mutex};
   const auto behind = memory.upper_bound(address);
@@ -160,7 +160,7 @@ inline bool is_allocated(CUdeviceptr address, std::size_t bytes) {
   return address - begin <= size && bytes <= size - (address - begin);
 }
 
-/// Addresses are given out first-fit, so that they come again as a real allocator's do.
+/// Addresses are given out first-fit, so that they are used again, as with a real allocator.
 inline CUdeviceptr place(std::size_t bytes) {
   const std::size_t size = (bytes + 511) / 512 * 512;
   CUdeviceptr at = 0x7f4000000000;
@@ -189,7 +189,7 @@ inline void emit_memory(CUpti_ActivityMemoryOperationType operation, CUdeviceptr
   record.source = "/opt/somewhere/libjob.so";
   emit(record);
   if (!duplicate) return;
-  record.base.contextId = kContext + 1;  // the other context of the device tells it too
+  record.base.contextId = kContext + 1;  // the other context of the device reports it too
   emit(record);
 }
 
@@ -236,7 +236,7 @@ Record transfer(CUpti_ActivityKind kind, std::size_t bytes, CUstream stream) {
   return record;
 }
 
-/// @param spans  of device memory that it reads and writes, of this many bytes each
+/// @param spans  begins of the device memory that the copy reads and writes, `bytes` each
 inline CUresult copy(std::initializer_list<CUdeviceptr> spans, std::size_t bytes, CUstream stream,
                      CUpti_ActivityMemcpyKind kind) {
   if (const CUresult result = ready(&stream_of(stream)); result != CUDA_SUCCESS) return result;

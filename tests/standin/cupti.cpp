@@ -1,5 +1,5 @@
-// libcupti.so, the stand-in: see standin.hpp. One subscriber, activity records in buffers, and the faults of a real
-// CUPTI.
+// Stand-in for libcupti.so: see standin.hpp. It has one subscriber, activity records in buffers, and the faults of a
+// real CUPTI.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::set<int> enabled_kinds;
 std::size_t dropped = 0, records = 0;
 std::atomic<bool> subscribed{false}, finalized{false};
 
-/// Threads in calls with callbacks, how deep, and since when.
+/// Threads in calls with callbacks: the depth of their calls, and the begin.
 struct Inside {
   unsigned depth = 0;
   std::chrono::steady_clock::time_point since;
@@ -45,7 +45,7 @@ std::map<std::thread::id, Inside>& inside() {
   return all;
 }
 
-/// Some versions answer so to everything before they are used.
+/// Whether to refuse every call, as some versions do before the first use.
 bool too_early() {
   static const bool late = !standin::fault("late-answers").empty();
   return late && !subscribed;
@@ -106,7 +106,7 @@ void on_record(const void* record, std::size_t bytes) {
   if (!add_to_buffer(activity.kind, record, bytes, lock)) ++dropped;
 }
 
-/// The number of bytes of an attribute's value; 0: there is no such attribute.
+/// Number of bytes of an attribute's value; 0 if there is no such attribute.
 std::size_t size_of(CUpti_ActivityAttribute attribute) {
   switch (attribute) {
     case CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER:
@@ -122,7 +122,7 @@ std::size_t size_of(CUpti_ActivityAttribute attribute) {
   }
 }
 
-/// How an attribute is refused.
+/// The error for a refused attribute.
 CUptiResult refusal(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value, bool larger) {
   if (size == nullptr || value == nullptr || size_of(attribute) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   return *size == size_of(attribute) || (larger && *size > size_of(attribute))
@@ -160,7 +160,7 @@ struct StandinSubscriberParams {
   char* other;
   std::size_t other_size;
 };
-/// Under another name, since headers before CUDA 13 do not declare it and later ones do.
+/// It has another name, since headers before CUDA 13 do not declare it and later headers do.
 CUptiResult subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function, void* data,
                          StandinSubscriberParams* params) __asm__("cuptiSubscribe_v2");
 CUptiResult subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function, void* data,
@@ -179,7 +179,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   return CUPTI_SUCCESS;
 }
 
-/// At the end of a call, when no thread is in another one. A call that has just begun may not have been seen.
+/// Called at the end of a call, when no other thread is in a call. A call that has just begun may have been missed.
 CUptiResult cuptiFinalize() {
   if (const CUptiResult result = refused("cuptiFinalize"); result != CUPTI_SUCCESS) return result;
   {
@@ -287,7 +287,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   return CUPTI_SUCCESS;
 }
 
-/// Records of work that has not ended stay, unless that is forced; then they have no times.
+/// Records of running work stay, unless the flush is forced; then they have no times.
 CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   if (const CUptiResult result = refused("cuptiActivityFlushAll"); result != CUPTI_SUCCESS) return result;
   if (!standin::fault("hang-flush").empty()) pause();
@@ -296,7 +296,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
   overhead.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
   overhead.objectId.pt.processId = static_cast<std::uint32_t>(getpid());
-  overhead.objectId.pt.threadId = static_cast<std::uint32_t>(pthread_self());  // not what the kernel calls the thread
+  overhead.objectId.pt.threadId = static_cast<std::uint32_t>(pthread_self());  // not the thread id of the kernel
   cuptiGetTimestamp(&overhead.start);
   overhead.end = overhead.start + 1000;
   on_record(&overhead, sizeof overhead);

@@ -1,17 +1,18 @@
-// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 where there is no GPU. Device memory is memory that only the
-// stand-in can reach, kernels are those of kernels.cu, and streams are queues that only advance when the program waits
-// for or queries them, in the most unfavourable order that events allow. So work that the program does not wait for
-// really happens too late or too early. It refuses the same calls as NVIDIA's: with unknown or released handles, on
-// threads without a context, for ranges beyond an allocation, and those that a capture does not allow.
+// A stand-in for NVIDIA's driver, loaded as libcuda.so.1 on machines without a GPU. Its device memory can be reached by
+// the stand-in only, and its kernels are those of kernels.cu. Its streams are queues that advance only when the program
+// waits for them or queries them, in the most unfavourable order that events allow. So work that the program does not
+// wait for really happens too late or too early. The stand-in refuses the same calls as NVIDIA's driver: calls with
+// unknown or released handles, on threads without a context, for ranges beyond an allocation, and calls that a capture
+// does not allow.
 //
-// TIDEPOOL_STANDIN, read by cuInit, says what it is like, as in "seed=3,memory=1048576":
-//   seed     which stream goes on: each seed has one that is always first, or always last
+// TIDEPOOL_STANDIN, read by cuInit, has its settings, as in "seed=3,memory=1048576":
+//   seed     decides which stream advances; each seed has a stream that is always first, or always last
 //   memory   bytes of the device; pinned: bytes of pinned memory
-//   devices  how many there are
+//   devices  number of devices
 //   lose     the n-th wait for an event does nothing, from 1
-//   hang     nothing of the n-th stream ever goes on, from 1
-//   die      the n-th command given fails, and all that follow, from 1
-//   large    how many allocations of 1 MiB or more are possible, of the device and pinned together
+//   hang     the n-th stream never advances, from 1
+//   die      the n-th command of the program fails, and all later commands fail, from 1
+//   large    number of possible allocations of 1 MiB or more, of the device and pinned together
 //   maps     0: memory cannot be mapped page by page
 //   submit   ns that the host takes for a command; upload: ns of the first launch of a graph that was not uploaded
 //   launch   ns that the host takes to launch a graph
@@ -33,7 +34,7 @@
 namespace tidepool::cuda {
 namespace {
 
-constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, whichever way
+constexpr double kLatency = 10'000, kBytesPerNanosecond = 12;  // of a copy, in both directions
 
 ContextTag the_context;
 thread_local Context current = nullptr;
@@ -53,7 +54,7 @@ Status move(StreamTag* stream, void* to, const void* from, std::size_t size) {
               }});
 }
 
-/// A copy between memory that a stream reaches by itself: of the device, or pinned.
+/// A copy between memory that a stream can reach by itself: device memory, or pinned memory.
 Status move_async(StreamTag* stream, std::uint64_t to, bool to_device, std::uint64_t from, bool from_device,
                   std::size_t size) {
   if (const Status status = ready(stream); status != kSuccess) return status;
@@ -202,7 +203,7 @@ Status cuLaunchKernel(Function function, unsigned blocks, unsigned more_blocks, 
     return kInvalid;
   const Settings& settings = world().settings;
   const auto gap = static_cast<double>(settings.gap);
-  // The blocks that multiply all do the same.
+  // All blocks of the multiplying kernel do the same, so one is enough.
   const LaunchSize size{function->name == "tidepool_multiply" ? 1U : blocks, threads, settings.tick};
   const double work = memory_time(function->name, arguments);
   return give(stream, Item{.work = [gap, work, size, kernel = function->binder(arguments),
@@ -225,7 +226,7 @@ Status cuStreamCreate(Stream* stream, unsigned flags) {
   world().streams.push_back(*stream);
   return kSuccess;
 }
-/// What the stream has been given is still done.
+/// The remaining work of the stream is still done.
 Status cuStreamDestroy_v2(Stream stream) {
   if (const Status status = ready(stream); status != kSuccess) return status;
   if (is_captured(stream)) return kCaptureUnsupported;
@@ -253,9 +254,9 @@ Status cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
     w.capture->streams.insert(stream);
     if (stream == w.capture->first) w.capture->unjoined.erase(forked->second);
   } else if (is_captured(stream)) {
-    return kCaptureIsolation;  // what happened outside of the capture is no part of the graph
+    return kCaptureIsolation;  // records outside of the capture are no part of the graph
   } else if (event->captured) {
-    return kInvalid;  // the capture that it was part of is over
+    return kInvalid;  // the capture of this record has ended
   }
   return give(stream, Item{.wait = event->latest});
 }

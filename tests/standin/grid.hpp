@@ -1,6 +1,6 @@
-// The words of CUDA that kernels.cu uses, for a compiler that makes code for the host. The threads of a launch run one after
-// the other; those of a warp from the last to the first, so that a thread that shuffles down finds the values of later
-// ones.
+// The part of the CUDA language that kernels.cu uses, for a compiler of host code. The threads of a launch run one
+// after the other. The threads of a warp run from the last to the first, so that a thread that shuffles down finds the
+// values of later threads.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
 
-/// The launch that is under way.
+/// The current launch.
 struct Grid {
   static constexpr unsigned kWarp = 32;
   static constexpr double kReadTime = 100;  ///< ns that a thread takes to read the timer
 
   double now = 0;                                          ///< ns
   std::uint64_t tick = 1;                                  ///< ns between two values of the global timer
-  std::array<std::vector<std::uint64_t>, kWarp> shuffled;  ///< by thread of the warp: what it gave to each shuffle
+  std::array<std::vector<std::uint64_t>, kWarp> shuffled;  ///< by thread of the warp: its values of each shuffle
 
   static Grid& current() {
     static Grid& only = *new Grid;

@@ -1,4 +1,4 @@
-// Registry of the handles of the stand-in for libcuda.so.1, and what a call of the driver needs before it does anything.
+// Registry of the handles of the stand-in for libcuda.so.1, and the checks at the begin of each call.
 #pragma once
 
 #include <cuda.h>
@@ -10,8 +10,8 @@
 
 namespace standin {
 
-/// Handles of one type that somebody may use. What they point to lives as long as the process, so that a handle that
-/// was given back is never one of something new.
+/// Valid handles of one type. Their objects live as long as the process, so that a released handle is never reused for
+/// a new object.
 template <class Handle>
 class Handles {
  public:
@@ -20,7 +20,7 @@ class Handles {
     all().insert(handle);
     return handle;
   }
-  /// @return  whether somebody could use it
+  /// @return  whether the handle was valid
   static bool remove(Handle* handle) {
     const std::lock_guard lock{mutex()};
     return all().erase(handle) == 1;
@@ -42,7 +42,7 @@ class Handles {
   }
 };
 
-inline std::atomic<pid_t> initialized{0};  // the process that called cuInit; none of its children may use the device
+inline std::atomic<pid_t> initialized{0};  // the process that called cuInit; its children may not use the device
 inline thread_local CUcontext current_context = nullptr;
 inline std::atomic<unsigned> retained{0};
 
@@ -52,14 +52,14 @@ inline CUresult ready() {
   return current_context == nullptr || retained == 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-/// The same, and these handles are of their types and have not been given back. No stream is the default one.
+/// As ready(), and these handles are valid. No stream means the default stream.
 template <class... Each>
 CUresult ready(Each*... handles) {
   if (const CUresult result = ready(); result != CUDA_SUCCESS) return result;
   return (Handles<Each>::know(handles) && ...) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/// What the body answers, if this thread may make the call with these handles.
+/// The answer of the body, if this thread may make the call with these handles.
 template <class Body, class... Each>
 CUresult checked(Body body, Each*... handles) {
   const CUresult result = ready(handles...);

@@ -5,16 +5,16 @@
 //   stream s1 | event e | record e s1 | wait e s1 | destroy-stream s1 | destroy-event e | unload add | synchronize
 //   launch add a b+512 7 [on s1]               values: memory with an offset, numbers, {a,0,b} words by value, @t a map
 //   launch-packed add ... | launch-ex add ... | runtime-launch add ... | nested-launch add ...
-//   delay 50                                   ms that the thread's next call takes
+//   delay 50                                   the thread's next call takes so many ms
 //   tensor-map t a
 //   copy to from 64 | copy-in to 64 | copy-out from 64 | set to 16
 //   capture s1 ... end-capture g | instantiate x g | graph x | destroy-exec x
 //   add-node n g add a b 7 | set-node x n add a b 7
 //   push NAME | pop | mark NAME                NVTX
-//   hook-iteration | hook-end                  as PyTorch's hook says them to the recorder
-//   attribute 5 8                              of CUPTI's activities, set with a value of so many bytes
-//   refused 400 record e s1                    the line, and what the driver (or CUPTI) must answer to it
-//   no-context | context                       the thread gives its context up, and has it again
+//   hook-iteration | hook-end                  calls of PyTorch's hook to the recorder
+//   attribute 5 8                              sets an attribute of CUPTI's activities, with a value of so many bytes
+//   refused 400 record e s1                    the status with which the driver (or CUPTI) must refuse the line
+//   no-context | context                       the thread gives up its context, and gets it back
 //   repeat 3 ... again | threads 4 ... join    blocks; not nested
 //   fork SCRIPT | exec SCRIPT | await FILE | raise 10 | _exit 3 | exit 3 | hang
 #include <dlfcn.h>
@@ -93,7 +93,7 @@ std::vector<unsigned char> bytes_of(const std::string& text, std::size_t size) {
   return bytes;
 }
 
-/// The stream behind "on", which goes; the default stream without it.
+/// Takes the stream after "on" from the words; the default stream without "on".
 CUstream take_stream(Words& words) {
   if (words.size() < 3 || words[words.size() - 2] != "on") return nullptr;
   CUstream stream = streams.at(words.back());
@@ -214,7 +214,7 @@ CUresult allocations(const Words& words) {
   return cuMemAddressFree(address, std::stoull(words.at(2)));
 }
 
-/// What CUPTI answers, as a number.
+/// The status of CUPTI, as a number.
 CUresult set_attribute(int attribute, std::size_t bytes) {
   void* const cupti = dlopen(std::getenv("TIDEPOOL_CUPTI"), RTLD_NOW | RTLD_NOLOAD);
   void* const call = cupti == nullptr ? nullptr : dlsym(cupti, "cuptiActivitySetAttribute");
@@ -235,7 +235,8 @@ CUresult encode(CUtensorMap& map, std::uint64_t address) {
                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/// Until the file is there. Meanwhile the job calls the driver, which leaves no record: CUPTI is taken down in a call.
+/// Waits until the file exists. Meanwhile the job makes driver calls without records, since CUPTI is detached in a
+/// call.
 void await(const std::string& path) {
   for (int waited_ms = 0; access(path.c_str(), F_OK) != 0; waited_ms += 5) {
     if (waited_ms > 120'000) fail("nobody made " + path);

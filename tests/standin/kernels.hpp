@@ -12,13 +12,13 @@ struct LaunchSize {
   std::uint64_t tick = 1;  ///< ns between two values of the global timer
 };
 
-/// A launch with its arguments. `now`, in ns, is when it begins, and then when it has ended.
+/// A launch with its arguments. `now`, in ns, is the begin of the launch, and its end after the call.
 /// @throws std::runtime_error  if the threads of a warp do not shuffle together
 using BoundKernel = std::function<void(const LaunchSize& size, double& now)>;
-/// Reads the arguments, as cuLaunchKernel is given them.
+/// Reads the arguments of a launch, as cuLaunchKernel gets them.
 using Binder = std::function<BoundKernel(void** arguments)>;
 
-/// Nothing if the program has no kernel of that name.
+/// The binder of a kernel; nothing if the program has no kernel of that name.
 Binder find_kernel(const std::string& name);
 
 }  // namespace tidepool::cuda

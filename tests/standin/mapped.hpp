@@ -9,7 +9,7 @@
 
 namespace standin {
 
-/// Reserved addresses, memory without addresses, and what is mapped where.
+/// Reserved addresses, memory without addresses, and the mappings between them.
 class Mapped {
  public:
   CUresult reserve(CUdeviceptr& address, std::size_t bytes) {
@@ -31,7 +31,7 @@ class Mapped {
     created_[handle = ++last_] = bytes;
     return CUDA_SUCCESS;
   }
-  /// The memory stays where it is mapped.
+  /// Mapped memory stays mapped.
   CUresult release(CUmemGenericAllocationHandle handle) {
     const std::lock_guard lock{mutex};
     return created_.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -44,7 +44,7 @@ class Mapped {
     memory[address] = mapped_[address] = bytes;
     return CUDA_SUCCESS;
   }
-  /// All that is mapped in the range, and nothing that reaches out of it.
+  /// Unmaps all mappings in the range. Refused if a mapping reaches beyond it.
   CUresult unmap(CUdeviceptr address, std::size_t bytes) {
     const std::lock_guard lock{mutex};
     const auto inside = [&](const auto& each) {

@@ -1,5 +1,5 @@
-// The stand-in's memory that is mapped page by page. It counts as device memory, but the addresses have no bytes behind
-// them. It refuses the same calls as the driver.
+// The stand-in's memory that is mapped page by page. It counts as device memory, but its addresses have no bytes. It
+// refuses the same calls as the driver.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -38,7 +38,7 @@ Space& space() {
 
 bool whole_pages(std::size_t size) { return size > 0 && size % kGranularity == 0; }
 
-/// Whether any of [first, first + size) shows memory.
+/// Whether memory is mapped anywhere in [first, first + size).
 bool shows(Address first, std::size_t size) {
   return std::any_of(space().mapped.begin(), space().mapped.end(), [&](const auto& each) {
     return each.first < first + size && first < each.first + each.second.size;
@@ -50,7 +50,7 @@ bool is_reserved(Address first, std::size_t size) {
                      [&](const auto& each) { return each.first <= first && first + size <= each.first + each.second; });
 }
 
-/// Frees memory that has been released and is shown nowhere.
+/// Frees memory that has been released and is mapped nowhere.
 Status free_if_unused(PhysicalMemory memory) {
   const bool shown = std::any_of(space().mapped.begin(), space().mapped.end(),
                                  [&](const auto& each) { return each.second.memory == memory; });

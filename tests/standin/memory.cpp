@@ -14,16 +14,16 @@ namespace tidepool::cuda {
 namespace {
 
 constexpr std::uint64_t kAddresses = std::uint64_t{1} << 36, kAlignment = 512;
-constexpr int kFresh = 0xa5;                                    // what nobody has written is not zero
+constexpr int kFresh = 0xa5;                                    // unwritten memory is not zero
 constexpr std::uint64_t kMostFresh = std::uint64_t{1} << 20;    // larger memory would take time
-constexpr std::uint64_t kMostGuarded = std::uint64_t{1} << 26;  // to protect more pages takes time, too
+constexpr std::uint64_t kMostGuarded = std::uint64_t{1} << 26;  // protecting more pages takes time, too
 
 using Ranges = std::map<std::uint64_t, std::uint64_t>;  ///< first address to size
 
 struct Space {
   std::uint64_t base = 0;
-  std::uint64_t end = 0;        ///< behind the last allocation that there has been
-  std::uint64_t unguarded = 0;  ///< bytes that a host can reach after all
+  std::uint64_t end = 0;        ///< end of the last allocation ever made
+  std::uint64_t unguarded = 0;  ///< bytes that a host can reach nevertheless
   Ranges device, pinned;
   std::uint64_t used = 0, used_pinned = 0;
   int open = 0;
@@ -105,7 +105,7 @@ Status cuMemAlloc_v2(Address* address, std::size_t size) {
   return kSuccess;
 }
 
-/// Waits for all work, as NVIDIA's does.
+/// Waits for all work, as NVIDIA's function does.
 Status cuMemFree_v2(Address address) {
   if (const Status status = ready(); status != kSuccess) return status;
   const auto found = space().device.find(address);

@@ -1,4 +1,4 @@
-// Memory of the stand-in's device and pinned memory of the host.
+// The stand-in's device memory, and pinned memory of the host.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace tidepool::cuda {
 
-/// While one lives, device memory can be read and written; otherwise only its addresses exist, as for a host, unless it
-/// is more than 64 MiB.
+/// While an object lives, device memory can be read and written. Otherwise only its addresses exist, as for a host,
+/// unless the memory is larger than 64 MiB.
 class DeviceAccess {
  public:
   DeviceAccess();
@@ -20,9 +20,9 @@ class DeviceAccess {
 
 /// Whether [address, address + size) is within one allocation of the device that has not been freed.
 bool is_device_memory(std::uint64_t address, std::uint64_t size);
-/// The same of the host's pinned memory.
+/// The same for the host's pinned memory.
 bool is_pinned_memory(std::uint64_t address, std::uint64_t size);
-/// Whether it is in the device's addresses, allocated or not.
+/// Whether the address is one of the device's, allocated or not.
 bool is_device_address(std::uint64_t address);
 
 }  // namespace tidepool::cuda

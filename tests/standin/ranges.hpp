@@ -1,4 +1,4 @@
-// The memory that a launch of a kernel of the program touches.
+// The memory that a kernel launch of the program touches.
 #pragma once
 
 #include <functional>
@@ -6,10 +6,11 @@
 
 namespace tidepool::cuda {
 
-/// Tells, once the launch is about to run, whether all memory that it touches is allocated. The arguments are read now.
+/// Returns a check, for the moment before the launch runs, that all memory it touches is allocated. Reads the arguments
+/// now.
 std::function<bool()> range_check(const std::string& kernel, void** arguments);
 
-/// ns that a launch takes for its memory, beside what its code takes.
+/// ns that a launch takes for its memory accesses, besides the time of its code.
 double memory_time(const std::string& kernel, void** arguments);
 
 }  // namespace tidepool::cuda

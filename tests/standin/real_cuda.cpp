@@ -1,6 +1,7 @@
-// Loads a real libcuda, and says whether it has what is used of it. A driver loads the recorder also where there is no GPU.
-//   real_cuda LIBCUDA     prints the version, which optional functions of the recorder it lacks, and what cuInit answers
-// Ends with 1 and the reason if it lacks a function that is not optional.
+// Loads a real libcuda, and checks the functions that the recorder uses. A driver loads the recorder also without a
+// GPU.
+//   real_cuda LIBCUDA     prints the version, the missing optional functions, and the answer of cuInit
+// Ends with 1 and the reason if a required function is missing.
 #include <cstdio>
 #include <string>
 #include <utility>

@@ -1,9 +1,9 @@
-// What a real libcupti says without a GPU: the names of its calls, the sizes of its records, and where it finds the records
-// in buffers of the stand-in.
+// Checks of a real libcupti without a GPU: the names of its calls, the sizes of its records, and where it finds the
+// records in buffers of the stand-in.
 //   real_cupti version LIBCUPTI [LIBCUDA]           prints the version
-//   real_cupti check LIBCUPTI [LIBCUDA]             prints what differs from what the recorder takes for granted
-//   real_cupti walk LIBCUPTI LIBCUDA|"" BUFFERS     the same of the buffers that the stand-in kept (STANDIN_BUFFERS)
-// Ends with 1 if anything differs, and with 77 and the reason if the library says nothing here.
+//   real_cupti check LIBCUPTI [LIBCUDA]             prints differences from the recorder's assumptions
+//   real_cupti walk LIBCUPTI LIBCUDA|"" BUFFERS     the same for the buffers that the stand-in kept (STANDIN_BUFFERS)
+// Ends with 1 if anything differs, and with 77 and the reason if the library does not work here.
 #include <cupti.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ void expect(bool holds, const std::string& what) {
   std::exit(77);
 }
 
-/// Loads the library. Some versions say nothing without NVIDIA's driver, and some end the process: so a child asks first.
+/// Loads the library. A child tries first: some versions do not work without NVIDIA's driver, and some end the process.
 CuptiLibrary load(const char* path, const char* driver) {
   if (driver != nullptr && *driver != '\0' && dlopen(driver, RTLD_NOW | RTLD_GLOBAL) == nullptr) give_up(dlerror());
   const pid_t child = fork();
@@ -68,7 +68,7 @@ std::vector<std::string> names(decltype(&cuptiGetCallbackName) ask, CUpti_Callba
   return found;
 }
 
-/// In a buffer full of the kind's number, the next record begins behind the first one.
+/// In a buffer full of the kind's number, the next record begins after the first one.
 std::size_t record_size(decltype(&cuptiActivityGetNextRecord) next, CUpti_ActivityKind kind) {
   alignas(8) static std::uint8_t buffer[8192];
   for (std::size_t at = 0; at + sizeof kind <= sizeof buffer; at += sizeof kind)

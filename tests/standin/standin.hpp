@@ -1,5 +1,5 @@
 // A stand-in for NVIDIA's driver and CUPTI, to run the recorder without a GPU. libcuda.so.1 keeps records of
-// allocations, launches and graphs, and tells libcupti.so about calls and the work that "ran". Nothing is computed.
+// allocations, launches and graphs, and reports calls and the work that "ran" to libcupti.so. Nothing is computed.
 #pragma once
 
 #include <cuda.h>
@@ -13,7 +13,7 @@
 
 namespace standin {
 
-/// What the driver's stand-in tells CUPTI's.
+/// Functions through which the driver's stand-in reports to CUPTI's.
 struct Tool {
   void (*call)(CUpti_CallbackDomain domain, const char* name, CUpti_CallbackData* data);
   void (*resource)(CUpti_CallbackId id, CUpti_ResourceData* data);
@@ -21,8 +21,8 @@ struct Tool {
   void (*record)(const void* record, std::size_t bytes);
 };
 
-/// The calls that have callbacks. Their numbers are the places in this list, and not NVIDIA's: the recorder goes by
-/// name.
+/// The calls that have callbacks. Their numbers are indices of this list, not NVIDIA's numbers: the recorder finds
+/// calls by name.
 inline constexpr const char* kDriverCalls[] = {
     "invalid",
     "cuMemAlloc_v2",
@@ -77,7 +77,7 @@ inline std::uint64_t now() {
 }
 
 /// The value of a fault in STANDIN_FAULTS ("drop=3,duplicate,subscriber=Kineto"): its text, "1" if it has none, "" if
-/// it is not asked for.
+/// the fault is not requested.
 inline std::string fault(std::string_view name) {
   const char* const variable = getenv("STANDIN_FAULTS");
   std::string_view rest = variable == nullptr ? "" : variable;
@@ -90,7 +90,7 @@ inline std::string fault(std::string_view name) {
   return "";
 }
 
-/// The number that a fault has; 0 = not asked for.
+/// The number of a fault; 0 if it is not requested.
 inline unsigned fault_every(std::string_view name) {
   const std::string text = fault(name);
   return text.empty() ? 0 : static_cast<unsigned>(std::stoul(text));
@@ -103,16 +103,17 @@ extern "C" {
 void standin_attach(const standin::Tool* tool);
 /// A kernel with parameters at these offsets. The handle is for launches.
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count);
-/// Memory that no callback and no record tells of: allocated before the recorder came.
+/// Memory without callbacks and records: it was allocated before the recorder came.
 CUdeviceptr standin_hidden_alloc(std::size_t bytes);
-/// The thread is inside a call of the runtime, or leaves it; calls may be nested. What driver calls between launch has
-/// the id of the outermost one, or as the fault "correlation" says: inner, of the nested one; driver, of their own.
+/// The thread enters or leaves a call of the runtime; calls may be nested. Work that driver calls launch in between has
+/// the id of the outermost call, or the id that the fault "correlation" asks for: inner, of the nested call; driver,
+/// their own.
 void standin_runtime(const char* name, bool enter);
-/// The next call of the driver by this thread takes so long.
+/// The thread's next driver call takes so long.
 void standin_delay(unsigned milliseconds);
-/// A function of a module that is unloaded. The next function gets its handle.
+/// Unloads the module of a function. The next function gets its handle.
 void standin_unload(CUfunction function);
-/// @return  whether there is such a stream or node
+/// @return  whether the stream or node exists
 bool standin_stream_id(CUstream stream, std::uint32_t* id);
 bool standin_graph_node_id(CUgraphNode node, std::uint64_t* id);
 }

@@ -60,8 +60,8 @@ Status give(StreamTag* stream, Item item) {
   return kSuccess;
 }
 
-/// Half of the seeds have a stream that goes on whenever it can, half one that goes on only when no other can; among
-/// the others chance decides.
+/// Half of the seeds have a stream that advances whenever it can; the other half have a stream that advances only when
+/// no other can. The choice among the remaining streams is random.
 bool go_on() {
   World& w = world();
   if (w.failure != kSuccess) return false;

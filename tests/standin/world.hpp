@@ -1,4 +1,4 @@
-// State of the stand-in for a driver: its settings, and every handle that somebody has.
+// State of the stand-in for a driver: its settings, and every valid handle.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ inline constexpr Status kInvalid = 1, kNotInitialized = 3, kInvalidDevice = 101,
 struct ContextTag {};
 struct ModuleTag {};
 
-/// One record of an event. What waits for it does not care whether the event is recorded again.
+/// One record of an event. A wait for it does not depend on later records of the event.
 struct Record {
   bool happened = false;
   double when = 0;  ///< ns
 };
 struct EventTag {
   bool timed = false;
-  bool captured = false;  ///< the latest record is a dependency within a graph, and no point in time
+  bool captured = false;  ///< the latest record is a dependency within a graph, not a point in time
   std::shared_ptr<Record> latest = {};
 };
 struct FunctionTag {
@@ -42,13 +42,13 @@ struct FunctionTag {
 
 struct Item {
   std::shared_ptr<Record> record = {}, wait = {};
-  bool external = false;  ///< the record of an event that a graph records whenever it runs
+  bool external = false;  ///< a record of an event that a graph makes whenever it runs
   std::function<Status(double& now)> work = {};
-  double given = 0;  ///< ns at which the host had given it
+  double given = 0;  ///< ns at which the host submitted it
 };
 struct StreamTag {
   std::deque<Item> items;
-  double now = 0;  ///< ns at which all that has been done was done
+  double now = 0;  ///< ns at which all finished work was done
   std::size_t number = 0;
 };
 struct GraphTag {
@@ -56,7 +56,7 @@ struct GraphTag {
 };
 struct GraphExecTag {
   GraphTag graph;
-  EventTag before;  ///< what its stream had been given when it was launched
+  EventTag before;  ///< earlier work of its stream when it was launched
   bool uploaded = false;
 };
 
@@ -66,22 +66,22 @@ struct Settings {
   std::uint64_t large = ~std::uint64_t{0};
 };
 
-/// The capture that is under way.
+/// The current capture.
 struct Capture {
   StreamTag* first = nullptr;
   std::unique_ptr<GraphTag> graph;
-  std::set<StreamTag*> streams;          ///< that take part
-  std::set<StreamTag*> unjoined;         ///< ... that have done something that the first has not waited for
-  std::map<Record*, StreamTag*> forked;  ///< by whom
+  std::set<StreamTag*> streams;          ///< streams that take part
+  std::set<StreamTag*> unjoined;         ///< streams with work that the first stream has not waited for
+  std::map<Record*, StreamTag*> forked;  ///< streams that made the records
 };
 
 struct World {
   Settings settings;
   bool initialized = false, launching = false;
-  std::size_t retained = 0;         ///< times that somebody holds the context
-  Status failure = kSuccess;        ///< of the device: all later calls answer it
+  std::size_t retained = 0;         ///< number of holders of the context
+  Status failure = kSuccess;        ///< failure of the device, which is the answer of all later calls
   std::vector<StreamTag*> streams;  ///< in the order in which they were made
-  std::vector<StreamTag*> lost;     ///< of devices before, which nobody has given back
+  std::vector<StreamTag*> lost;     ///< of earlier devices, never released
   std::set<EventTag*> events;
   std::set<GraphTag*> graphs;
   std::set<GraphExecTag*> execs;
@@ -90,15 +90,15 @@ struct World {
   std::mt19937_64 random;
   std::uint64_t waits = 0, given = 0;
   std::unique_ptr<Capture> capture;
-  double host = 0;  ///< ns, where submission takes time
+  double host = 0;  ///< ns of the host, if submission takes time
 };
 
-/// Never ends, so that what a device that hangs has not given back is still known at exit.
+/// Never destroyed, so that the unreleased handles of a device that hangs are still known at exit.
 World& world();
 
 /// Success if this thread may call the driver: it is initialised, a context is current, and the device has not failed.
 Status ready();
-/// The same, and the handles are those of something that has not been given back.
+/// As ready(), and the handles are valid.
 template <class... Handles>
 Status ready(Handles... handles);
 
@@ -116,9 +116,9 @@ Status ready(Handles... handles) {
 
 /// A command for a stream, or for the capture that it takes part in.
 Status give(StreamTag* stream, Item item);
-/// Lets one stream that can go on do so. @return false if none can
+/// Lets one stream that can advance do so. @return false if none can
 bool go_on();
-/// Until none can.
+/// Lets streams advance until none can.
 void go_on_to_the_end();
 
 }  // namespace tidepool::cuda
