@@ -7,16 +7,17 @@
 //
 // "do" is a verb of plan.hpp: reserve or release (with the number of "pages" where it is not a segment), map (with the
 // "page" shown), unmap, alloc, scratch, free, run, copy, swap_out, swap_in, drop, await or next (with the number
-// of the "iteration"). An action without "before" comes after the last op. "offset_bytes" and
-// "size_bytes" are 0 if absent; an offset of -1 means a pool without addresses. Without "capacity_bytes" there is no limit.
+// of the "iteration"). An action without "before" comes after the last op. "offset_bytes" and "size_bytes" are 0 if
+// absent; an offset of -1 means a pool without addresses. Without "capacity_bytes" there is no limit.
 //
 // Format 2 is that of a plan with an order of its own. Its first line also has
 //
 //   "order":{"rule":"eager","lists_apart":true,"ops":[[0,120],[340,1],[120,2]]}
 //
-// with the ops of the trace in the order in which they run, as runs of successive ones: the first op and their number.
-// With "lists_apart", these are the ops after each op on lists of tensors has been divided (split_foreach). The ids in
-// actions are those of the step in this order, which 'tidepool order' writes as well; "trace_hash" is the recorded step's.
+// with the ops of the trace in the order in which they run, as ranges of successive ops: the first op and the number of
+// ops. With "lists_apart", these are the ops after each op on lists of tensors has been divided (split_foreach). The
+// ids in actions are those of the step in this order, which 'tidepool order' also writes; "trace_hash" is the recorded
+// step's.
 #pragma once
 
 #include <string>
@@ -47,8 +48,8 @@ std::string plan_text(const PlanFile& file);
 void write_plan(const std::string& path, const PlanFile& file);
 
 /// Reads a plan file. The result equals the plan that was written.
-/// @param trace  if given, a plan for another trace is refused, and so are an order that is none of it, and versions and
-///               ops that are not in it
+/// @param trace  if given, these are refused: a plan for another trace, an order of other ops than the trace's, and
+///               versions and ops that the trace does not have
 /// @throws InputError  "run.plan:9: 'version' is 12; expected 0 to 8",
 ///                     "run.plan:1: made for trace 1b60f7d2a3c4e5f6; expected the trace given, e5f61b60f7d2a3c4",
 ///                     "run.plan:1: order: 91 ops; expected each of the step's 92 once",

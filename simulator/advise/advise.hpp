@@ -35,8 +35,8 @@ struct Advice {
   Bytes base_allocated;                 ///< allocated_peak() of the step as it is
   std::optional<Bytes> reserved = {};   ///< PyTorch's allocator by default, if only it needs more than the capacity
   std::vector<std::string> notes = {};  ///< why some kinds were not tried, a sentence each
-  /// Those that fit, the fastest first, in front those whose peak is certain; if none fits, the nearest; none if the step
-  /// fits as it is.
+  /// The changes that fit: first those with a certain peak, the fastest first. If none fits, the nearest changes. Empty
+  /// if the step fits as it is.
   std::vector<Change> changes;
 };
 

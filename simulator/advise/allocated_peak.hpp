@@ -5,9 +5,9 @@
 
 namespace tidepool {
 
-/// The largest sum of the blocks that PyTorch's allocator, with its default settings, gives to the buffers of a step that
-/// is repeated: what torch.cuda.max_memory_allocated() returns. A block has a multiple of 512 bytes, and is not divided
-/// if less than 1 MiB would be left of a large one.
+/// The largest sum of blocks that PyTorch's allocator, with its default settings, gives to the buffers of a repeated
+/// step, as torch.cuda.max_memory_allocated() returns it. A block has a multiple of 512 bytes; a large block is not
+/// divided if less than 1 MiB would be left.
 Bytes allocated_peak(const Trace& step);
 
 }  // namespace tidepool

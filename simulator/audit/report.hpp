@@ -18,10 +18,10 @@ struct AmbiguousBlock {
   bool operator==(const AmbiguousBlock&) const = default;
 };
 
-/// The most memory of a device during a log: what torch.cuda.max_memory_allocated() and max_memory_reserved() say, but that
-/// a block which waits for other streams counts as in use.
+/// The most memory of a device during a log, as from torch.cuda.max_memory_allocated() and max_memory_reserved(),
+/// except that a block which waits for other streams counts as in use.
 struct MemoryPeaks {
-  Bytes allocated;  ///< by the blocks in use, with what was not worth splitting off
+  Bytes allocated;  ///< of the blocks in use, with the parts too small to be split off
   Bytes reserved;
 };
 

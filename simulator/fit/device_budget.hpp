@@ -9,8 +9,8 @@
 
 namespace tidepool {
 
-/// Bytes of a process besides its allocator's: the CUDA context with the kernels of the libraries. They are `low` where
-/// kernels are loaded when they are first launched (the default since CUDA 12.2), and `high` where they all are at once.
+/// Bytes of a process besides its allocator's: the CUDA context with the kernels of the libraries. `low` holds if
+/// kernels are loaded at their first launch (the default since CUDA 12.2), `high` if all kernels are loaded at once.
 struct ContextRange {
   Bytes low, expected, high;
 };

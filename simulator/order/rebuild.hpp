@@ -18,7 +18,7 @@ class Rebuild {
   /// Outputs of the new trace: all of the old one, or those whose buffers have not been freed.
   enum class Outputs : std::uint8_t { kAll, kAlive };
 
-  /// @param left_out  by buffer: it existed before the step, nothing uses it, and the new trace is without it; empty: none
+  /// @param left_out  by buffer: unused ones from before the step, which the new trace is without; empty: none
   explicit Rebuild(const Trace& trace, const std::vector<bool>& left_out = {});
 
   void alloc(BufferId buffer);

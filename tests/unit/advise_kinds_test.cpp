@@ -82,8 +82,8 @@ TEST_CASE("the advised setting of the allocator reserves least where the tensors
 }
 
 TEST_CASE("the peak in blocks of the allocator has what it does not divide") {
-  // 100 B take a block of 512 B. 19.5 MiB take a segment of 20 MiB, of which less than 1 MiB would be left. 1.5 MiB take
-  // just that of a segment of 20 MiB.
+  // 100 B take a block of 512 B. 19.5 MiB take a whole segment of 20 MiB, since less than 1 MiB would be left. 1.5 MiB
+  // take only their own bytes of a segment of 20 MiB.
   const auto peak = [](std::initializer_list<Bytes> sizes) {
     TraceBuilder build;
     std::vector<BufferId> buffers;

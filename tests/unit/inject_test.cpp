@@ -189,7 +189,7 @@ TEST_CASE("the pointers among launch parameters are scored by what operators use
                                        "alloc a 4096\nalloc b 4096\nalloc c 4096\nalloc d 4096\nalloc e 4096\n"
                                        "launch add a d 1\nlaunch add a e+64 1\n");
   const raw::Log& log = job.log();
-  // The operator reads a and writes b and c. Its kernels were given a, d, which is another tensor, and e, which is none.
+  // The operator reads a and writes b and c. Its kernels got a, d (another tensor) and e (no tensor).
   std::string lines = R"({"tidepool_raw": 1, "process": 1, "source": "torch", "clock": "monotonic_raw"})"
                       "\n";
   for (const int tensor : {0, 1, 2, 3})

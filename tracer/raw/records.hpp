@@ -279,8 +279,8 @@ struct Launch {
   std::uint32_t unknown_pointers = 0;  ///< words that may be device addresses, but are in no known buffer
   std::uint32_t flags = 0;
   std::uint32_t uses = 0;
-  /// Ids of calls inside the one whose id is `correlation`, which some versions of CUPTI give to what was launched: of a
-  /// nested call of the runtime, and of the driver's call. 0 = there is none.
+  /// Ids of calls inside the call whose id is `correlation`: of a nested runtime call, and of the driver's call. Some
+  /// versions of CUPTI give these ids to the launched work. 0 = there is none.
   std::uint32_t inner_correlation = 0;
   std::uint32_t driver_correlation = 0;
 };

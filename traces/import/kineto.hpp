@@ -146,9 +146,9 @@ struct KinetoRank {
 /// a wait is not recorded, so it is inferred without contradicting the recorded times: for the host, the stream of the
 /// thread's last launch, or the one whose work ended last before the call did; for a stream, of each other stream the
 /// last op that had ended when its next op started.
-/// @param operands  take the place of the file's memory events: a buffer lives from the first to the last activity that
-///                  uses it, unless it was there before or stays. Each activity of a call uses what the call uses, and of
-///                  several, those behind the first one change what it writes.
+/// @param operands  replace the file's memory events. A buffer lives from the first to the last activity that uses it,
+///                  unless it existed before or outlives the step. Each activity of a call uses the call's buffers;
+///                  of several activities, the ones after the first modify the buffers that the call writes
 KinetoRank to_rank(const Kineto& kineto, const KinetoOperands* operands = nullptr);
 
 }  // namespace tidepool

@@ -11,9 +11,9 @@
 
 namespace tidepool {
 
-/// Of each activity the op that launched it, as an index into ExecutionTrace::nodes; EtProgram::kNone = none.
-/// Profile and execution trace number the calls alike. If not, each thread of the profile is the thread of the execution
-/// trace that calls operators of the same names in the same order.
+/// For each activity, the op that launched it, as an index into ExecutionTrace::nodes; EtProgram::kNone = none. Profile
+/// and execution trace usually have the same number for a call. If not, a thread of the profile is matched with the
+/// thread of the execution trace that calls operators of the same names in the same order.
 /// @throws InputError  "79 of 1633 operators of the profile have a number and a name of the execution trace; expected a
 ///                     profile of the same run"
 std::vector<std::size_t> nodes_of_activities(const ExecutionTrace& file, const EtProgram& program,

@@ -24,8 +24,8 @@ bool holds_several_files(const std::string& path);
 /// @throws InputError  "runs: no Kineto file; expected one for each rank"
 std::vector<RankProfile> read_rank_profiles(const std::string& path);
 
-/// Adds the buffers of each rank from its execution trace, one for each rank in a folder or a tar archive. The number of
-/// its rank is the first number in the file's name.
+/// Adds the buffers of each rank from its execution trace, one for each rank in a folder or a tar archive. The first
+/// number in the file's name is the number of the rank.
 /// @throws InputError  "traces: 7 execution traces; expected 8, one for each rank"
 /// @throws InputError  "traces/et_9.json: an execution trace of rank 9; expected one of each rank, 0 to 7"
 /// @throws InputError  as find_operands()
