@@ -44,7 +44,7 @@ class Walk {
         }
   }
 
-  /// Goes from the op's end to the event that it waited for. @return  whether this event is the end of another op
+  /// Goes from the op's end back to the event that it waited for. @return  whether this event is the end of another op
   bool back_to_ready() {
     if (op().collective != RankOp::kNone) meet();
     const OpTimes& found = times();

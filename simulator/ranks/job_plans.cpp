@@ -15,7 +15,7 @@
 namespace tidepool {
 namespace {
 
-/// Execution of one rank's planned step, with collectives that end when the job says.
+/// Execution of one rank's planned step, whose collectives end at the times of the job.
 class Follower {
  public:
   /// @param start  of the rank's trace in the job

@@ -55,7 +55,7 @@ inline std::map<CUdeviceptr, std::size_t> memory;
 inline CUgraph capture;  // of the one stream that may capture
 inline std::atomic<bool> stream_is_capturing{false};
 inline CUgraphExec destroyed_exec;    // its address is used again for the next one
-inline CUfunction unloaded_function;  // the same
+inline CUfunction unloaded_function;  // its handle is used again for the next one
 inline std::atomic<std::uint32_t> correlations{0}, streams{kDefaultStream}, events{0};
 inline std::atomic<std::uint64_t> nodes{100}, sync_ids{0}, kernels{0}, work_ends{0};
 inline thread_local std::uint32_t current = 0;

@@ -246,7 +246,7 @@ void await(const std::string& path) {
   }
 }
 
-/// What ends, waits or multiplies. @return whether the line was one of these
+/// Lines that end, wait or multiply processes or threads. @return whether the line was one of these
 bool processes(const Words& words) {
   const std::string& verb = words[0];
   if (verb == "await") {

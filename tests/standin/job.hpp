@@ -44,7 +44,7 @@ struct RecordedJob {
   const raw::Log& log() const { return logs.at(0); }
 };
 
-/// All that was recorded in a folder up to now.
+/// All records in a folder so far.
 inline std::vector<raw::Log> recorded(const ScratchFolder& folder) {
   std::vector<std::string> paths;
   if (std::filesystem::exists(folder.file("raw")))
@@ -56,14 +56,14 @@ inline std::vector<raw::Log> recorded(const ScratchFolder& folder) {
   return logs;
 }
 
-/// A place in a script at which the job waits for what happens beside it.
+/// A point of a script at which the job waits for an event outside of it.
 struct Gate {
   std::string path;
   std::function<bool()> opens;
   std::string line() const { return "await " + path + "\n"; }
 };
 
-/// Opens when kernels and launches are on the disk.
+/// Opens when kernels and launches are in the files.
 inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels, std::size_t launches) {
   return {folder.file("written"), [&folder, kernels, launches] {
             try {
@@ -75,7 +75,7 @@ inline Gate gate_until_written(const ScratchFolder& folder, std::size_t kernels,
           }};
 }
 
-/// Opens when something has been said on stderr for the n-th time.
+/// Opens when a text has appeared on stderr for the n-th time.
 inline Gate gate_until_said(const ScratchFolder& folder, const std::string& text, std::size_t times = 1) {
   return {folder.file(text + std::to_string(times)), [&folder, text, times] {
             const std::string said = content_of(folder.file("err"));
@@ -111,7 +111,7 @@ inline RecordedJob run_job(const ScratchFolder& folder, const std::string& scrip
   return job;
 }
 
-/// The uses of the launch of the same correlation as a kernel or copy; empty if there is none.
+/// The uses of the launch with the correlation of a kernel or copy; empty if there is none.
 inline std::vector<raw::BufferUse> uses_of(const raw::Log& log, std::uint32_t correlation) {
   for (const auto& [launch, first] : log.launches)
     if (launch.correlation == correlation)
@@ -120,7 +120,7 @@ inline std::vector<raw::BufferUse> uses_of(const raw::Log& log, std::uint32_t co
   return {};
 }
 
-/// Of the last node record of a graph.
+/// The uses of the last node record of a graph.
 inline std::vector<raw::BufferUse> uses_of_node(const raw::Log& log, std::uint64_t node) {
   std::vector<raw::BufferUse> found;
   for (const auto& [launch, first] : log.launches)

@@ -20,7 +20,7 @@ class DeviceAccess {
 
 /// Whether [address, address + size) is within one allocation of the device that has not been freed.
 bool is_device_memory(std::uint64_t address, std::uint64_t size);
-/// The same for the host's pinned memory.
+/// Whether the range is within one pinned allocation of the host that has not been freed.
 bool is_pinned_memory(std::uint64_t address, std::uint64_t size);
 /// Whether the address is one of the device's, allocated or not.
 bool is_device_address(std::uint64_t address);

@@ -94,7 +94,7 @@ void check(const CuptiLibrary& cupti) {
        {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync", "cudaGraphLaunch"})
     expect(outer.count(name) != 0, std::string{"no call "} + name);
 
-  // The recorder reads the fields of 12.4, and those that later versions append; see activities.cpp.
+  // The recorder reads the fields of 12.4, and fields that later versions append; see activities.cpp.
   const std::uint32_t version = cupti.version;
   const auto least = [&](CUpti_ActivityKind kind, std::size_t bytes) {
     const std::size_t size = record_size(cupti.next_record, kind);

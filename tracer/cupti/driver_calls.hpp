@@ -14,7 +14,7 @@ enum class DriverCall : std::uint8_t {
   kLaunchCooperative,
   kLaunchKernelEx,
   kGraphLaunch,
-  // Begin and end of memory. Sizes and kinds come from CUPTI's memory records.
+  // Allocation and release of memory. Sizes and kinds come from CUPTI's memory records.
   kAlloc,
   kAllocPitch,
   kAllocHost,

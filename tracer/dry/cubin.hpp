@@ -33,7 +33,7 @@ std::map<std::string, KernelBinary> read_cubin(std::span<const std::byte> cubin)
 /// embeds): of the same major version, the one with the largest minor version that is not above `minor`. Empty if there
 /// is none. Decompresses LZ4 (CUDA before 12.8) and zstd.
 Cubin cubin_for_device(const std::byte* fat_binary, int major, int minor);
-/// The same for a fat binary of known length: bytes from outside may claim more than there are.
+/// The same for a fat binary of known length, as bytes from a file need: no read goes beyond the end.
 Cubin cubin_for_device(std::span<const std::byte> fat_binary, int major, int minor);
 
 }  // namespace tidepool::dry

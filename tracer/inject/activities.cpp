@@ -236,7 +236,7 @@ void Recorder::on_activity(const CUpti_Activity& record) {
       const auto from = copy_of<CUpti_ActivityDevice5>(record);
       raw::DeviceInfo device;
       device.memory = from.globalMemorySize;
-      device.bandwidth = from.globalMemoryBandwidth * 1000;  // CUPTI says kB/s
+      device.bandwidth = from.globalMemoryBandwidth * 1000;  // CUPTI reports kB/s
       device.name = output_.text(from.name == nullptr ? "" : from.name);
       device.device = from.id;
       device.multiprocessors = from.numMultiprocessors;

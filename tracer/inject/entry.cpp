@@ -20,7 +20,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   } catch (...) {
     tidepool::inject::say("out of memory; the job runs unrecorded");
   }
-  return 1;  // the job goes on in any case
+  return 1;  // the job continues in any case
 }
 
 extern "C" __attribute__((visibility("default"))) void tidepool_iteration(int last) {

@@ -39,7 +39,7 @@ class KnownMemory {
   mutable std::shared_mutex mutex_;
   cupti::LiveRanges ranges_;
   cupti::TensorMaps maps_;
-  std::unordered_set<std::uint64_t> nothing_;  ///< pages at which the driver knows no memory
+  std::unordered_set<std::uint64_t> nothing_;  ///< pages without memory, by the driver's answer
 };
 
 }  // namespace tidepool::inject

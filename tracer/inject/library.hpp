@@ -18,7 +18,7 @@ struct SubscriberParams {
   std::size_t other_size = 0;
 };
 
-/// Functions of libcupti. Optional ones may be nullptr; the others are set if load() succeeds.
+/// Functions of libcupti. Optional functions may be nullptr; all others are set if load() succeeds.
 struct CuptiLibrary {
   std::string path;           ///< of the library
   std::uint32_t version = 0;  ///< 0 = not known

@@ -6,10 +6,10 @@
 
 namespace tidepool::cuda {
 
-/// Measures copies by size and direction and both ways at once; the times of launching, submitting, cudaMalloc,
-/// cudaFree, pinning and mapping pages; the slowdown of a kernel that needs all of the memory's rate by copies; and
-/// rates of memory and arithmetic. Takes under two minutes. If pages cannot be mapped, the machine's source says which
-/// time is assumed.
+/// Measures copies by size and direction, and both ways at once; the times of launching, submitting, cudaMalloc,
+/// cudaFree, pinning and mapping pages; the slowdown by copies of a kernel that needs all of the memory's rate; and
+/// rates of memory and arithmetic. Takes under two minutes. If pages cannot be mapped, the machine's source states the
+/// assumed time.
 /// @throws Error  if the device fails, or does not answer for a minute
 Calibration calibrate(const Gpu& gpu, const CalibrationOptions& options);
 

@@ -72,7 +72,7 @@ Owned<Stream> make_stream(const Gpu& gpu);
 Owned<Event> make_event(const Gpu& gpu, bool timed);
 /// @throws Error  "the device has no 12 GiB for the arena; 8 GiB of 80 GiB are free: cuMemAlloc_v2: ..."
 Owned<Address> allocate(const Gpu& gpu, Bytes size, const char* what);
-/// Pinned memory of the host, which has the same address in kernels.
+/// Pinned memory of the host, which kernels reach at the same address.
 /// @throws Error  "the host has no 12 GiB of pinned memory for copies: cuMemHostAlloc: ..."
 Owned<void*> allocate_pinned(const Gpu& gpu, Bytes size);
 

@@ -16,7 +16,7 @@ class RunMemory {
 
   /// At least `size` bytes; smaller memory from an earlier call is released. @throws Error  as allocate()
   Address arena(Bytes size);
-  /// The same on the host. @throws Error  as allocate_pinned()
+  /// As arena(), on the host. @throws Error  as allocate_pinned()
   void* pinned(Bytes size);
 
  private:

@@ -37,7 +37,7 @@ struct TimeComparison {
   std::optional<double> copy_error;
 };
 
-/// @param measurement  of a run that was timed
+/// @param measurement  of a timed run
 TimeComparison compare_times(const Trace& trace, const Machine& machine, const Totals& predicted,
                              const ExecutionReport& measurement);
 

@@ -42,7 +42,7 @@ void measure_direction(const LinkProbe& probe, const CalibrationOptions& options
 }
 
 /// Measures the part of the rate that is left while data moves the other way. The direction that ends first was
-/// disturbed all the time; of the other one, only the data that it moved until then counts.
+/// disturbed all the time. Of the other direction, only the data that it moved until then counts.
 void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, Calibration& calibration) {
   constexpr int kCount = 4;
   Link &out = calibration.machine.d2h, &in = calibration.machine.h2d;
@@ -54,7 +54,7 @@ void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, C
     const auto [took_out, took_in] = probe.both(size, kCount);
     const double first = static_cast<double>(std::min(took_out, took_in).count());
     const auto share = [&](double alone, Nanos took) {
-      const double left = std::max(0.0, static_cast<double>(took.count()) - first);  // alone, at its full rate
+      const double left = std::max(0.0, static_cast<double>(took.count()) - first);  // the rest, alone at the full rate
       return std::clamp((alone - left) / first, 0.01, 1.0) * 100;
     };
     shares_out.push_back(share(alone_out, took_out));

@@ -10,7 +10,7 @@
 
 namespace tidepool {
 
-/// A number that was measured several times. `unit` is "ns", "bytes/s", "flop/s" or "%".
+/// A number with its measurements. `unit` is "ns", "bytes/s", "flop/s" or "%".
 struct Figure {
   std::string name, unit;
   double median = 0, least = 0, most = 0;
@@ -27,16 +27,17 @@ struct CalibrationOptions {
   int samples = 15;         ///< of each number
 };
 
-/// The operations of a backend on a link that is measured.
+/// Operations of a backend on the measured link.
 struct LinkProbe {
-  /// Whether other programs disturb the copies: then the least of several times counts, else the median.
+  /// Whether other programs disturb the copies: then the least of several measurements counts, else the median.
   bool shared = false;
-  std::function<Nanos(bool out, Bytes size)> copy;  ///< one copy that has the link to itself
-  /// `count` copies of `size` each way at once: time that each way took, out and in.
+  std::function<Nanos(bool out, Bytes size)> copy;  ///< time of one copy that has the link to itself
+  /// `count` copies of `size` each way at once: the time of each direction, out and in.
   std::function<std::pair<Nanos, Nanos>(Bytes size, int count)> both;
 };
 
-/// Times of copies by size, latency, rate and duplex coupling of both directions, into the machine and the figures.
+/// Measures times of copies by size, and latency, rate and duplex coupling of both directions, into machine and
+/// figures.
 void measure_links(const LinkProbe& probe, const CalibrationOptions& options, Calibration& calibration);
 
 /// @param values  not empty

@@ -1,4 +1,4 @@
-// A group of ranks that exchange messages: what NCCL calls a communicator.
+// A group of ranks that exchange messages: a communicator in NCCL's terms.
 #pragma once
 
 #include <array>

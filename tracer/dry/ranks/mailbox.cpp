@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// In front of each message's content in a file. The first message of a file has no content: it names the process.
+/// The header of each message in a file. The first message of a file has no content: it names the process.
 struct Envelope {
   MessageTag tag;
   std::int64_t process = 0;

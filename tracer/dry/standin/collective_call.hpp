@@ -26,7 +26,7 @@ struct CollectiveCall {
   double moved_bytes = 0;  ///< over this rank's link in one direction, by an algorithm that uses all links
   std::optional<std::uint32_t> peer = {};  ///< of a message: the other rank
 
-  /// Whether values move; if not, the output keeps what it holds.
+  /// Whether values move; if not, the output keeps its content.
   bool exchanges = false;
   bool contributes = true;                                              ///< other ranks need this rank's input
   std::vector<std::uint32_t> from = {};                                 ///< ranks whose contributions make the output

@@ -21,7 +21,7 @@ void* own_library() {
   return library;
 }
 
-// One function for each name without an answer, so that a call of it can say its name.
+// One function for each name without an answer, so that a call of the function can report the name.
 constexpr std::size_t kMostUnanswered = 64;
 std::array<std::string, kMostUnanswered> unanswered_names;
 

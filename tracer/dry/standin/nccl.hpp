@@ -15,7 +15,7 @@ namespace tidepool::dry::nccl {
 /// ncclResult_t.
 enum Result : int { kSuccess = 0, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6 };
 
-/// What ncclComm_t points to.
+/// The object behind an ncclComm_t.
 struct Handle {
   std::shared_ptr<Communicator> communicator;
 };

@@ -1,4 +1,4 @@
-// The CUDA runtime's entry points about kernels: what a program registers when it is loaded, and what it launches.
+// The CUDA runtime's entry points for registering, describing and launching kernels.
 #include <algorithm>
 #include <cstring>
 

@@ -58,7 +58,7 @@ struct Graph {
   std::unordered_set<Stream*> streams;
 };
 
-/// A kernel that was launched, with what its binary says about it.
+/// A kernel of the program, with the facts from its binary.
 struct Kernel {
   std::string name;  ///< mangled
   KernelBinary binary;
@@ -85,7 +85,7 @@ class Standin {
   int devices() const { return devices_; }
   static int device();
   bool set_device(int device);  ///< false: there is no such one
-  /// Whether the calling thread's device is the one of the process. Says so on stderr if not.
+  /// Whether the calling thread's device is the process's device. Prints a message on stderr if not.
   bool owns_device();
 
   std::optional<std::uint64_t> allocate(std::size_t bytes);  ///< cudaMalloc; none: out of memory
@@ -145,7 +145,7 @@ Status take_last_error();
 const char* status_name(Status status);
 const char* status_text(Status status);
 
-/// Says once per process, on stderr, that the program asked for something that the dry run does not answer.
+/// Reports once per process, on stderr, that the program made a call that the dry run does not answer.
 void not_answered(const char* what);
 
 /// A function of a loaded library whose file name begins with `library` ("libcudnn"); null if there is none. For
