@@ -17,7 +17,7 @@ __device__ Word now() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
   return time;
 #else
-  return global_timer();  // of the stand-in in tests/standin
+  return global_timer();  // defined by the stand-in in tests/standin
 #endif
 }
 
@@ -46,8 +46,9 @@ __device__ void spin_until(Word end) {
 
 }  // namespace
 
-/// Compares every word that a step reads. Counts wrong words, and sums over all words: the sum is used only if some are
-/// wrong, but summing always is cheaper than deciding. A right word costs one comparison and one multiplication.
+/// Compares every word that a step reads. Counts wrong words, and sums over all words. The sum is used only if some
+/// words are wrong, but summing always is cheaper than deciding. A right word costs one comparison and one
+/// multiplication.
 extern "C" __global__ void tidepool_read(const Work* works, const Span* spans, Found* found, Stamp* stamps,
                                          unsigned step) {
   const Work& work = works[step];
@@ -96,7 +97,7 @@ extern "C" __global__ void tidepool_write(const Work* works, const Span* spans, 
   if (thread_number() == 0) stamps[step].end = now();
 }
 
-/// Clears a content, so that a late reader finds none.
+/// Clears a content, so that a late reader finds no valid one.
 extern "C" __global__ void tidepool_clear(const Span* spans, unsigned index) {
   const Span span = spans[index];
   for (Word at = thread_number(); at < span.covered; at += thread_count()) words_of(span)[at] = tidepool::kCleared;
@@ -123,9 +124,10 @@ extern "C" __global__ void tidepool_repeat(const Span* spans, unsigned index) {
     words[at] = words[at % span.count];
 }
 
-/// Takes time and does nothing else, in runs without content. Its time counts from the latest end of `count` steps, whose
-/// numbers are in `before`, or from now if there are none: the pause before a kernel is no part of its duration. It ends
-/// at the next tick of the timer; what follows counts from when it was to end, so that these differences do not add up.
+/// Takes time without other work, in runs without content. Its time counts from the latest end of `count` steps, whose
+/// numbers are in `before`, or from now if there are none: the pause before a kernel is no part of its duration. The
+/// kernel ends at the next tick of the timer. Later steps count from its planned end, so that these differences do not
+/// add up.
 extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, const unsigned* before, unsigned count,
                                          Word duration) {
   Word begin = count == 0 ? now() : 0;
@@ -138,7 +140,7 @@ extern "C" __global__ void tidepool_spin(Stamp* stamps, unsigned step, const uns
   spin_until(end);
 }
 
-/// The least time between two values of the global timer that follow each other, of 64: the end of the stamp.
+/// The least of 64 differences between successive values of the global timer: the end of the stamp.
 extern "C" __global__ void tidepool_tick(Stamp* stamp) {
   Word last = now(), least = ~Word{0};
   for (int ticks = 0; ticks < 64;) {

@@ -5,7 +5,7 @@
 namespace tidepool {
 namespace {
 
-// The part of the driver's interface that is used here; every function returns 0 for success.
+// The part of the driver's interface that this file uses; every function returns 0 for success.
 using Status = int;
 using Event = void*;
 constexpr unsigned kNoTiming = 2;
@@ -23,7 +23,7 @@ struct Driver {
   Status (*destroy_event)(Event) = nullptr;
   Status (*synchronise)(LiveStream) = nullptr;
 
-  /// The name of the first function that the library does not have; null if it has all.
+  /// The name of the first function that the library lacks; null if it lacks none.
   const char* load(void* library) {
     const char* missing = nullptr;
     const auto find = [&](auto& function, const char* name) {
@@ -55,7 +55,7 @@ class DeviceMemory final : public MemorySource {
     return reinterpret_cast<void*>(address);
   }
 
-  void give(void* memory, Bytes) override {  // the driver waits for what is under way
+  void give(void* memory, Bytes) override {  // the driver waits for running work
     if (enter()) driver_.free(reinterpret_cast<unsigned long long>(memory));
   }
 
@@ -69,7 +69,7 @@ class DeviceMemory final : public MemorySource {
   }
 
  private:
-  /// A thread without a context gets the one that the process shares.
+  /// Gives a thread without a context the context that the process shares.
   bool enter() {
     void* context = nullptr;
     if (driver_.current(&context) == 0 && context) return true;

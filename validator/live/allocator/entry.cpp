@@ -1,8 +1,8 @@
 // The shared library that PyTorch's CUDAPluggableAllocator loads. Settings come from the environment:
 //   TIDEPOOL_LAYOUT           the layout (tidepool pack --layout-out)
-//   TIDEPOOL_LAYOUT_FALLBACK  size of the fallback region, 64MiB unless said
+//   TIDEPOOL_LAYOUT_FALLBACK  size of the fallback region, 64MiB by default
 //   TIDEPOOL_LAYOUT_MEMORY    device (default) or host, for tests without a GPU
-//   TIDEPOOL_LAYOUT_DEVICE    the GPU that the layout is for, 0 unless said; others get memory of their own
+//   TIDEPOOL_LAYOUT_DEVICE    the GPU of the layout, 0 by default; other GPUs get separate memory
 #include <sys/types.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ std::string setting(const char* name, const char* otherwise) {
 }
 
 /// One allocator for the planned device. The library cannot throw into PyTorch: wrong settings are reported once, and
-/// every request gets memory of its own then. Without a driver, requests fail.
+/// then every request gets separate memory. Without a driver, requests fail.
 class Service {
  public:
   static Service& instance() {
@@ -79,8 +79,8 @@ class Service {
 
 #define TIDEPOOL_EXPORT extern "C" __attribute__((visibility("default")))
 
-/// The functions that CUDAPluggableAllocator requires; streams are CUDA's handles. PyTorch makes tensors at the address
-/// that it is given, also at 0, and gives what is thrown here to the script as a RuntimeError.
+/// The functions that CUDAPluggableAllocator requires; streams are CUDA's handles. PyTorch makes tensors at any
+/// returned address, even at 0. It passes exceptions from here to the script as a RuntimeError.
 /// @throws std::runtime_error  "CUDA out of memory: ..."
 TIDEPOOL_EXPORT void* tidepool_alloc(ssize_t size, int device, void* stream) {
   void* const memory = Service::instance().allocate(Bytes{size}, device, stream);

@@ -1,4 +1,4 @@
-"""Carries out Tidepool plans on live PyTorch training jobs: see README.md. `tidepool run` sets it going."""
+"""Executes Tidepool plans on live PyTorch training jobs: see README.md. `tidepool run` starts it."""
 
 from .follower import Follower
 from .program import LiveProgram, ProgramError

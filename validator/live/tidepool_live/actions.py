@@ -14,7 +14,7 @@ class Actions:
 
     def __init__(self, plan, device, contents, report):
         self._plan, self._copies, self._contents, self._report = plan, device, contents, report
-        self.recipes = {}  # op of this iteration -> how to run it again
+        self.recipes = {}  # op of this iteration -> its Recipe
         self._bringing = set()  # versions that require() is recomputing: a cycle is an error
 
     def do(self, verb, subject):
@@ -87,7 +87,7 @@ class Actions:
             if use not in there:
                 self._contents.become(use.before, use.after)
             elif not self._contents.take_copy(use.after):
-                self._contents.forget(use.before)  # written a second time over its predecessor
+                self._contents.forget(use.before)  # a second run wrote it over its predecessor
         return True
 
     def _place_of(self, use):

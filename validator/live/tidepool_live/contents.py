@@ -114,7 +114,7 @@ class Contents:
     def drop(self, version, buffer):
         storage = self.storage(version, buffer)
         if storage is None:
-            return version in self._contents  # it has left the device already
+            return version in self._contents  # it is no longer on the device
         if not storage.resizable():
             return False
         content = self._manage(version, storage)
@@ -186,7 +186,7 @@ class Contents:
         content = self._contents.pop(before, None)
         if content is None:
             return
-        there = self._contents.setdefault(after, Content())  # it may have a copy on the host from its first run
+        there = self._contents.setdefault(after, Content())  # its first run may have left a copy on the host
         there.place, there.owned = content.place, content.owned
 
     def restore_home(self, version, buffer):

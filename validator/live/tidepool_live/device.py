@@ -91,13 +91,13 @@ class CudaDevice:
         torch.cuda.set_rng_state(state, self.where)
 
     def limit(self, size):
-        torch.cuda.empty_cache()  # what was reserved before may be more than the limit
+        torch.cuda.empty_cache()  # memory reserved before may be more than the limit
         total = torch.cuda.get_device_properties(self.where).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), self.where)
         return True
 
     def start_peaks(self):
-        torch.cuda.empty_cache()  # what iterations without the plan reserved is no part of its peak
+        torch.cuda.empty_cache()  # memory reserved by iterations without the plan is no part of its peak
         try:
             torch.cuda.reset_peak_memory_stats(self.where)
         except RuntimeError:  # a pluggable allocator has no statistics

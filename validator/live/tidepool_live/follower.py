@@ -306,7 +306,7 @@ class Follower(Guest):
     def _record(self, call, given, duration_ns):
         self._call = call
         super()._record(call, given, duration_ns)
-        self._call = None  # autograd only takes over a gradient that nobody else holds
+        self._call = None  # autograd takes over a gradient only if nothing else refers to it
 
     def _resized(self, call, tensor, buffer, size):
         raise RecordingError(f"{call.name} finds a buffer of {size} bytes that had {buffer.size}")
@@ -382,14 +382,14 @@ class Follower(Guest):
 
     def _lose(self, index, name, other_op):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
-        other_op: the op itself is another one; False: only its buffers are."""
+        other_op: the op itself is another one; False: only its buffers are other ones."""
         if self._whole:
             self._actions.settle()
             self.report.lost(index, self._plan.ops[index].name, name)
             self._strange += 1
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
-        if not other_op:  # other tensors outlive the step than assumed
+        if not other_op:  # the set of tensors that outlive the step is another one
             self._lasting, self._before, self._became = {}, {}, {}
             self.report.unlearn()
         self._whole = False
