@@ -243,26 +243,37 @@ def against(real, dry):
     return "equal" if dry == real else f"{dry:,} ({dry / real - 1:+.3%})"
 
 
-def row(name, real, dry, moved):
+def memory_row(name, real, dry):
     operations = real.operations()
+    return (f"| {name} | {len(operations):,} / {differing(operations, dry.operations()):,} | {real.allocated:,} | "
+            f"{against(real.allocated, dry.allocated)} | {real.reserved:,} | {against(real.reserved, dry.reserved)} |")
+
+
+def segments_row(name, real, dry, moved):
     segments = [sorted(snapshot.segments.values()) for snapshot in (real, dry)]
     places = list(zip(real.places(), dry.places()))
     same = sum(a == b for a, b in places) / len(places)
-    return (f"| {name} | {real.allocated:,} | {against(real.allocated, dry.allocated)} | {real.reserved:,} | "
-            f"{against(real.reserved, dry.reserved)} | {len(operations):,} / {differing(operations, dry.operations()):,} | "
-            f"{len(segments[0])} {'equal' if segments[0] == segments[1] else f'against {len(segments[1])}'} | {same:.0%} | "
-            f"{against(real.reserved, moved.reserved)} |")
+    return (f"| {name} | {len(segments[0])} {'equal' if segments[0] == segments[1] else f'against {len(segments[1])}'} | "
+            f"{same:.0%} | {against(real.reserved, moved.reserved)} |")
+
+
+def errors(rows, key, which):
+    found = [abs(getattr(row[which], key) / getattr(row[0], key) - 1) for row in rows]
+    return f"exact in {sum(error == 0 for error in found)}; mean {sum(found) / len(found):.4%}, worst {max(found):.3%}"
 
 
 def print_summary(rows):
-    def errors(key, which):
-        found = [abs(getattr(row[which], key) / getattr(row[0], key) - 1) for row in rows]
-        return f"exact in {sum(error == 0 for error in found)}; mean {sum(found) / len(found):.4%}, worst {max(found):.3%}"
-
     identical = sum(real.operations() == dry.operations() for real, dry, _ in rows)
     events = sum(len(real.operations()) for real, _, _ in rows)
-    print(f"| *all {len(rows)}* | | {errors('allocated', 1)} | | {errors('reserved', 1)} | {events:,}; {identical} of {len(rows)} "
-          f"identical | | | {errors('reserved', 2)} |")
+    print(f"| *all {len(rows)}* | {events:,}; {identical} of {len(rows)} identical | | {errors(rows, 'allocated', 1)} | | "
+          f"{errors(rows, 'reserved', 1)} |")
+
+
+def print_segments(names, rows):
+    print("\n| run | segments | same place | reserved, placed top-down |\n|---|---|---|---|")
+    for name, snapshots in zip(names, rows):
+        print(segments_row(name, *snapshots))
+    print(f"| *all {len(rows)}* | | | {errors(rows, 'reserved', 2)} |")
 
 
 def main():
@@ -278,10 +289,8 @@ def main():
     asked.code = asked.code and asked.code.resolve()
     if unknown := [name for name in asked.jobs if name not in known]:
         parser.error(f"{', '.join(unknown)}: expected some of {', '.join(known)}")
-    print("| run | allocated real | dry | reserved real | dry | events / differing | segments | same place | reserved, "
-          "placed top-down |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    rows, missing = [], []
+    print("| run | events / differing | allocated, real | dry | reserved, real | dry |\n|---|---|---|---|---|---|")
+    names, rows, missing = [], [], []
     with tempfile.TemporaryDirectory() as temporary:
         scratch = pathlib.Path(temporary)
         kept = asked.keep or scratch
@@ -296,9 +305,11 @@ def main():
                 missing.append(f"{name}: {error}")
                 continue
             rows.append([Snapshot(asked.program, path) for path in (real, *dry)])
-            print(row(name, *rows[-1]), flush=True)
+            names.append(name)
+            print(memory_row(name, *rows[-1][:2]), flush=True)
     if rows:
         print_summary(rows)
+        print_segments(names, rows)
     for line in missing:
         print(f"not compared: {line}", file=sys.stderr)
     return 0 if rows else 1
