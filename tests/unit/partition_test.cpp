@@ -183,6 +183,20 @@ TEST_CASE("a workspace is no value of the graph, and what is freed before backwa
   CHECK(kept(made.graph) == Nodes{2, 3});
 }
 
+TEST_CASE("what the first backward op replaces in place can be kept for it") {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
+                 loss = build.alloc({.size = 4_B});
+  const auto op = [&](const char* name, Phase phase) { return Op{.name = build.text(name), .phase = phase}; };
+  build.run(op("aten::mm", Phase::kForward), {{x}, {y, Access::kWrite}});
+  build.run(op("aten::sum", Phase::kForward), {{y}, {loss, Access::kWrite}});
+  build.run(op("aten::mul_", Phase::kBackward), {{loss}, {y, Access::kReadWrite}});
+  const TraceGraph made = joint_graph(build.finish());
+  REQUIRE(made.graph.size() == 4);  // x, y, the loss, y in backward
+  CHECK_FALSE(made.graph[1].gone);
+  CHECK(kept(made.graph) == Nodes{1, 2});  // the product is dear
+}
+
 TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far as the capacity asks") {
   // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
   const tests::TwoBlocks blocks;

@@ -93,11 +93,18 @@ class GraphMaker {
     for (const VersionId v : last_made_) result_.graph[node_of_[v.index()]].handed_on = true;
   }
 
+  /// A version that the first backward op replaces in place is there for this op.
   void mark_gone() {
     const std::vector<std::uint32_t> ends = ends_of_versions(trace_);
+    const auto in_backward = [&](OpId op) { return op.value() >= backward_; };
     for (std::size_t node = 0; node < result_.graph.size(); ++node)
-      if (const VersionId v = result_.values[node]; v.valid() && !result_.graph[node].input)
-        result_.graph[node].gone = ends[trace_.root(v).index()] <= backward_;
+      if (const VersionId v = result_.values[node]; v.valid() && !result_.graph[node].input) {
+        const VersionId root = trace_.root(v);
+        const auto readers = trace_.readers(root), viewers = trace_.viewers(root);
+        result_.graph[node].gone = ends[root.index()] <= backward_ &&
+                                   std::none_of(readers.begin(), readers.end(), in_backward) &&
+                                   std::none_of(viewers.begin(), viewers.end(), in_backward);
+      }
   }
 
   const Trace& trace_;
