@@ -63,11 +63,12 @@ double gib(Bytes size) { return static_cast<double>(size.count()) / (1 << 30); }
 
 Job job_of_file(const std::string& path) {
   const auto job_of = [&](Trace trace, std::optional<RecordedMemory> recorded, std::string conf) {
+    std::string failure = failure_of(trace);
     return Job{.name = path,
                .trace = std::move(trace),
                .recorded = std::move(recorded),
                .conf = std::move(conf),
-               .failure = "",
+               .failure = std::move(failure),
                .said = ""};
   };
   if (std::filesystem::is_directory(path)) return job_of(load_trace(path), {}, "");
@@ -137,16 +138,10 @@ Fit fit_of(const Arguments& arguments, const Job& job) {
   }
 }
 
-/// Whether a training step is missing, so that the recorded memory says little. A trace without phases cannot tell:
-/// false.
-bool lacks_training(const Job& job) {
-  if (has_training(job.trace)) return false;
-  return !job.command.empty() || std::any_of(job.trace.ops().begin(), job.trace.ops().end(),
-                                             [](const Op& op) { return op.phase != Phase::kUnknown; });
-}
-
 /// A job that is too large already does not fit, whatever it would do next.
-bool cannot_tell(const Job& job, const Fit& fit) { return fit.fits && lacks_training(job); }
+bool cannot_tell(const Job& job, const Fit& fit) {
+  return fit.fits && (job.command.empty() ? lacks_training(job.trace) : !has_training(job.trace));
+}
 
 /// "the job ended before a training step".
 std::string untrained(const Arguments& arguments, const Job& job) {

@@ -75,12 +75,19 @@ std::size_t first_rank(const std::vector<RankFit>& fits) {
   return static_cast<std::size_t>(first - fits.begin());
 }
 
+/// All ranks fit as far as they are recorded, but of some there is no training step.
+bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
+  return fits[first_rank(fits)].fit.fits && std::any_of(job.traces.begin(), job.traces.end(), lacks_training);
+}
+
 void print(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
   const std::size_t first = first_rank(fits);
   const Fit& fit = fits[first].fit;
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
-  if (fit.fits)
+  if (cannot_tell(job, fits))
+    fmt::print("cannot tell: the traces end before a training step; until then rank {} takes most: {}\n", first, sizes);
+  else if (fit.fits)
     fmt::print("all ranks fit; rank {} takes most: {}, margin {}\n", first, sizes, to_text(total - fit.predicted));
   else
     fmt::print("does not fit: rank {} runs out first, {} after the job's start: {}, {} too much\n", first,
@@ -98,7 +105,7 @@ void print(const LoadedJob& job, const std::string& path, const std::vector<Rank
   }
 }
 
-Json to_json(const std::string& path, const std::vector<RankFit>& fits) {
+Json to_json(const LoadedJob& job, const std::string& path, const std::vector<RankFit>& fits) {
   Json ranks = Json::array();
   for (const RankFit& each : fits)
     ranks.push_back({{"fits", each.fit.fits},
@@ -112,7 +119,7 @@ Json to_json(const std::string& path, const std::vector<RankFit>& fits) {
   const std::size_t first = first_rank(fits);
   return {{"job", path},
           {"device", fits.front().fit.device->name},
-          {"fits", fits[first].fit.fits},
+          {"fits", cannot_tell(job, fits) ? Json(nullptr) : Json(fits[first].fit.fits)},
           {"capacity_bytes", fits.front().fit.device->total.count()},
           {"first_rank", first},
           {"ranks", std::move(ranks)}};
@@ -124,13 +131,16 @@ int judge_ranks(const std::string& path, const std::string& device, const std::s
   const LoadedJob job = load_job(path);
   const std::vector<RankFit> fits = fits_of(job, path, device_budget(device), pool);
   if (json)
-    fmt::print("{}\n", json_text(to_json(path, fits)));
+    fmt::print("{}\n", json_text(to_json(job, path, fits)));
   else
     print(job, path, fits);
   std::set<std::string> notes;
   for (const RankFit& each : fits) notes.insert(each.fit.notes.begin(), each.fit.notes.end());
+  for (const Trace& trace : job.traces)
+    if (const std::string failure = failure_of(trace); !failure.empty())
+      notes.insert(fmt::format("the job failed: {}; what it did until then is judged", failure));
   for (const std::string& note : notes) fmt::print(stderr, "{}: {}\n", path, note);
-  return 0;
+  return cannot_tell(job, fits) ? 1 : 0;
 }
 
 }  // namespace tidepool

@@ -130,6 +130,14 @@ bool has_training(const Trace& trace) {
                      [](const Op& op) { return op.phase == Phase::kBackward || op.phase == Phase::kOptimizer; });
 }
 
+std::string failure_of(const Trace& trace) { return std::string{meta(trace, "failure")}; }
+
+bool lacks_training(const Trace& trace) {
+  if (has_training(trace)) return false;
+  return !failure_of(trace).empty() ||
+         std::any_of(trace.ops().begin(), trace.ops().end(), [](const Op& op) { return op.phase != Phase::kUnknown; });
+}
+
 Fit predict_fit(const Trace& trace, const DeviceBudget& device, const std::string& pool, Bytes recorded) {
   require_one_device(trace, "`fit` judges one");
   Fit fit;

@@ -38,6 +38,13 @@ struct Fit {
   std::vector<std::string> notes;  ///< what the prediction leaves out, a sentence each
 };
 
+/// Why the recorded job failed, as `record` says it in the trace: "ValueError: no data"; "" of a job that did not fail.
+std::string failure_of(const Trace& trace);
+
+/// Whether a training step is missing in a recording, so that its memory says little: the trace has phases, or its job
+/// failed, but it has no backward op and no optimizer's op.
+bool lacks_training(const Trace& trace);
+
 /// Whether a backward op or an optimizer's op is recorded.
 bool has_training(const Trace& trace);
 

@@ -12,8 +12,10 @@ namespace {
 using Json = nlohmann::json;
 
 /// Two ops, of which the second one, at `late`, needs `size` bytes.
-Trace rank(Bytes size, Nanos late) {
+/// @param failure  why the job failed; "" if it did not
+Trace rank(Bytes size, Nanos late, const std::string& failure = "") {
   TraceBuilder build;
+  if (!failure.empty()) build.meta()["failure"] = failure;
   const BufferId small = build.alloc({.size = 2_MiB});
   build.run({.name = build.text("first"), .start = 0_us, .launch = 0_us, .duration = 1_us}, {{small, Access::kWrite}});
   const BufferId large = build.alloc({.size = size});
@@ -54,6 +56,21 @@ TEST_CASE("of ranks that all fit, fit names the one that takes most") {
   CHECK(run.code == 0);
   CHECK_THAT(run.out, Catch::Matchers::StartsWith("all ranks fit; rank 1 takes most: "));
   CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
+}
+
+TEST_CASE("of ranks that fit until the job failed, fit cannot tell") {
+  const ScratchFolder folder;
+  const std::string killed = "was killed by SIGKILL";
+  std::string job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(4_GiB, 1_us, killed)});
+  const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
+  CHECK(run.code == 1);
+  CHECK_THAT(run.out, Catch::Matchers::StartsWith("cannot tell: the traces end before a training step; until then rank "
+                                                  "1 takes most: "));
+  CHECK_THAT(run.err,
+             ContainsSubstring("job.json: the job failed: was killed by SIGKILL; what it did until then is judged\n"));
+  CHECK(Json::parse(run_program({"fit", job, "--device", "h100-80gb", "--json"}).out).at("fits").is_null());
+  job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(100_GiB, 1_us, killed)});
+  CHECK(run_program({"fit", job, "--device", "h100-80gb"}).code == 0);  // too large already
 }
 
 }  // namespace

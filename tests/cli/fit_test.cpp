@@ -207,6 +207,28 @@ TEST_CASE("tidepool fit refuses commands and traces that it cannot judge") {
         "tidepool: --pool: 'bfc' is no allocator of PyTorch; expected pytorch or pytorch-expandable\n");
 }
 
+TEST_CASE("tidepool fit cannot tell of a recorded job that failed before a training step") {
+  const ScratchFolder folder;
+  const auto write = [&](const std::string& name, const std::string& phase) {
+    std::ofstream{folder.file(name)} << R"({"tidepool":1,"meta":{"failure":"OutOfMemoryError: CUDA out of memory."}})"
+                                     << "\n{\"alloc\":0,\"size_bytes\":1073741824}\n"
+                                     << R"({"run":"gemm","uses":[[0,"write","schema"]],"phase":")" << phase << "\"}\n";
+    return run_program({"fit", folder.file(name), "--device", "t4"});
+  };
+  const ProgramResult early = write("early.jsonl", "unknown");
+  CHECK(early.code == 1);
+  CHECK_THAT(early.out,
+             StartsWith("cannot tell: the trace ends before a training step; until then 1.13 of 14.58 GiB\n"));
+  CHECK_THAT(early.err, ContainsSubstring("early.jsonl: the trace ends before a training step: OutOfMemoryError: CUDA "
+                                          "out of memory.\n"));
+  const ProgramResult late = write("late.jsonl", "backward");
+  CHECK(late.code == 0);
+  CHECK_THAT(late.out, StartsWith("fits: 1.13 of 14.58 GiB"));
+  CHECK_THAT(late.err,
+             ContainsSubstring("late.jsonl: the job failed: OutOfMemoryError: CUDA out of memory.; what it did "
+                               "until then is judged\n"));
+}
+
 TEST_CASE("tidepool fit cannot tell of a trace that ends before a training step") {
   const ScratchFolder folder;
   const std::string path = folder.file("forward.jsonl");

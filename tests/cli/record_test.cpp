@@ -142,7 +142,22 @@ TEST_CASE("the message about a job's end has its last output") {
       hooked_job(folder, {}, kAlloc + step(1, true), "echo 'ValueError: bad data' > $TIDEPOOL_RAW/1.said; exit 1"));
   CHECK(result.code == 1);
   CHECK(result.err.starts_with("tidepool: the job ended with exit status 1 (ValueError: bad data)\n"));
-  CHECK(summarize(load_trace(folder.file("a.tide"))).iterations == 1);
+  const Trace trace = load_trace(folder.file("a.tide"));
+  CHECK(summarize(trace).iterations == 1);
+  CHECK(trace.data().meta.at("failure") == "ValueError: bad data");
+}
+
+TEST_CASE("a trace says why its job failed, and nothing of one that did not") {
+  const ScratchFolder folder;
+  const auto failure = [&](const std::string& end) {
+    run_program(hooked_job(folder, {}, kAlloc + step(1, true), end));
+    const auto meta = load_trace(folder.file("a.tide")).data().meta;
+    const auto found = meta.find("failure");
+    return found == meta.end() ? "none" : found->second;
+  };
+  CHECK(failure("exit 3") == "ended with exit status 3");
+  CHECK(failure("kill -KILL $$") == "was killed by SIGKILL");
+  CHECK(failure("echo 'ValueError: of a worker' > $TIDEPOOL_RAW/1.said; exit 0") == "none");
 }
 
 TEST_CASE("a file that was begun on a full disk is no reason to keep the raw files") {

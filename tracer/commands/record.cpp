@@ -202,22 +202,33 @@ std::size_t print_recorded(const std::string& output, const Trace& trace) {
   return sum.iterations;
 }
 
+/// The trace with the reason why its job failed; unchanged if it did not.
+/// @param failure  "ValueError: bad data", or "" of a job that did not fail
+Trace with_failure(Trace trace, const std::string& failure) {
+  if (failure.empty()) return trace;
+  TraceData data = trace.data();
+  data.meta["failure"] = failure;
+  return Trace{std::move(data)};
+}
+
 /// @return  the trace's iterations
-std::size_t save_trace(const Arguments& arguments, const std::string& raw) {
+std::size_t save_trace(const Arguments& arguments, const std::string& raw, const std::string& failure) {
   Trace trace = load_trace(raw, arguments.kernels ? "raw-kernels" : "raw");
   if (const auto asked = iterations_asked_for(trace, arguments)) trace = iterations(trace, asked->first, asked->second);
+  trace = with_failure(std::move(trace), failure);
   write_file(arguments.output, to_trace_file(trace));
   return print_recorded(arguments.output, trace);
 }
 
 /// Writes the job file, and the trace of each rank beside it. @return  the least iterations of a rank
-std::size_t save_job(const Arguments& arguments, const std::string& raw) {
+std::size_t save_job(const Arguments& arguments, const std::string& raw, const std::string& failure) {
   const auto shorten = [&](LoweredRank rank) {
     const auto asked = iterations_asked_for(rank.trace, arguments);
     return asked ? iterations(std::move(rank), asked->first, asked->second) : rank;
   };
   auto [job, unmatched] = join_recorded(raw, by_rank(raw, read_captures(raw)),
                                         arguments.kernels ? LoweredOps::kKernels : LoweredOps::kIterations, shorten);
+  for (Trace& trace : job.traces) trace = with_failure(std::move(trace), failure);
   write_job(arguments.output, job);
   std::size_t least = SIZE_MAX;
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank)
@@ -269,8 +280,9 @@ int record(const Arguments& arguments) {
       if (!arguments.keep_raw) fs::remove_all(raw, ignored);
       return status != 0 ? status : 1;
     }
-    const std::size_t iterations =
-        recorded.several_ranks ? save_job(arguments, raw.string()) : save_trace(arguments, raw.string());
+    const std::string failure = status == 0 ? "" : recorded.said.empty() ? how_it_ended(status) : recorded.said;
+    const std::size_t iterations = recorded.several_ranks ? save_job(arguments, raw.string(), failure)
+                                                          : save_trace(arguments, raw.string(), failure);
     if (const std::string broken = broken_promise(recorded, iterations, arguments); !broken.empty()) {
       fmt::print(stderr, "tidepool: {}\n", broken);
       if (result == 0) result = 1;
