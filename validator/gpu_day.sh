@@ -243,8 +243,15 @@ dry_device() {
     *A100*) echo a100-80gb ;;
     *4090*) echo rtx-4090 ;;
     *3090*) echo rtx-3090 ;;
+    *5090*) echo rtx-5090 ;;
+    *"RTX PRO 6000"*) echo rtx-pro-6000 ;;
+    *"RTX PRO 5000"*) echo rtx-pro-5000 ;;
+    *B200*) echo b200 ;;
+    *H100*) echo h100-80gb ;;
+    *L40*) echo l40s ;;
+    *L4*) echo l4 ;;
     *T4*) echo t4 ;;
-    *) echo h100-80gb ;;
+    *) echo "no preset for this device; h100-80gb stands in" >&2; echo h100-80gb ;;
   esac
 }
 

@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/program.hpp"
 #include "tests/standin.hpp"
+#include "tracer/dry/preset.hpp"
 #include "traces/input.hpp"
 
 using namespace tidepool;
@@ -85,6 +86,22 @@ TEST_CASE("a call goes on after a step that fails, and packs the files of every 
   CHECK_THAT(packed(folder, "system.log"), ContainsSubstring("version 7\n"));
   CHECK(packed(folder, "summary-a.txt") == content_of(folder.file("results/summary-a.txt")));
   CHECK(results_in(folder.file("results")).size() == 2);
+}
+
+TEST_CASE("the dry run of a day with a GPU stands in for the device that is there, as far as there is a preset") {
+  const ScratchFolder folder;
+  const auto preset_of = [&](std::string_view device) {
+    write_program(folder, fmt::format("echo '{}'\n", device));
+    const std::string line = "cd '" + folder.file("") +
+                             "' && GPU_DAY_PROGRAM= GPU_DAY_PYTHON=./program GPU_DAY_PLANS= GPU_DAY_WORK= "
+                             "GPU_DAY_MODELS= GPU_DAY_RECORD= GPU_DAY_SMALL= '" TIDEPOOL_SOURCE_DIR
+                             "/validator/gpu_day.sh' --step dry_device >out 2>err </dev/null";
+    CHECK(std::system(line.c_str()) == 0);
+    return content_of(folder.file("out")) + content_of(folder.file("err"));
+  };
+  for (const dry::DevicePreset& preset : dry::device_presets())
+    CHECK(preset_of(preset.device_name) == std::string{preset.name} + "\n");
+  CHECK(preset_of("NVIDIA TITAN V") == "h100-80gb\nno preset for this device; h100-80gb stands in\n");
 }
 
 TEST_CASE("captures of a call have tensors and raw files, and its live plan is for operators") {
