@@ -174,13 +174,12 @@ do_plan() {
 
 do_questions() { "$root/tracer/gpu_day/questions.sh" "$program" "$python" "$work"; }
 
-# Compares the pointers of launches with the tensors of operators. It runs here, since raw files may be too large to
-# keep.
+# Compares the pointers of a model's launches with the tensors of its operators. It runs here, since raw files may be too
+# large to keep.
 do_pointers() {
-  local runs=() run
-  for run in "$work"/*.raw; do compgen -G "$run/*.torch.jsonl" >/dev/null && runs+=("$run"); done
-  [ ${#runs[@]} -gt 0 ] || nothing "there is no capture with operators"
-  "$python" "$root/tracer/gpu_day/pointers.py" "${runs[@]}"
+  local run=$work/$1.raw
+  compgen -G "$run/*.torch.jsonl" >/dev/null || nothing "there is no capture with operators"
+  "$python" "$root/tracer/gpu_day/pointers.py" "$run"
 }
 
 do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
@@ -404,7 +403,7 @@ case $call in
     for model in ${models//,/ }; do
       step "alone-$model" 100 do_alone "$model"
       step "capture-$model" 200 do_capture "$model"
-      step "pointers" 60 do_pointers
+      step "pointers-$model" 60 do_pointers "$model"
     done
     reserve=2 step "tables" 20 do_tables
     ;;

@@ -60,7 +60,7 @@ has unpacked/a/summary-a.txt '^questions  .* s  (failed with 1|not done)'
 has unpacked/a/questions.log '^Which versions meet\?$'
 call b 0
 has unpacked/b/tables.log '^unet: .* ms alone; recorded, iteration by iteration: '
-has unpacked/b/summary-b.txt '^pointers  .*  ok$'
+has unpacked/b/summary-b.txt '^pointers-unet  .*  ok$'
 [ -n "$(find unpacked/b/unet.raw -type f)" ] || fail "call b keeps no raw capture"
 call d 1  # the real run needs a GPU
 has unpacked/d/live.log '^8 losses under the plan are those without, to the bit'
