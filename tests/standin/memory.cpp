@@ -59,7 +59,8 @@ bool within(const Ranges& ranges, std::uint64_t address, std::uint64_t size) {
 /// Counts large allocations.
 bool may_be_large(std::size_t size) {
   constexpr std::size_t kLarge = std::size_t{1} << 20;
-  return size < kLarge || world().settings.large-- > 0;
+  if (size < kLarge) return true;
+  return world().settings.large > 0 && world().settings.large-- > 0;
 }
 
 }  // namespace
