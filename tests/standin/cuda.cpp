@@ -19,7 +19,11 @@ extern "C" {
 void standin_attach(const standin::Tool* attached) { tool = attached; }
 
 CUfunction standin_function(const char* name, const std::size_t* offsets, const std::size_t* sizes, std::size_t count) {
-  CUfunction function = std::exchange(unloaded_function, nullptr);
+  CUfunction function = nullptr;
+  {
+    const std::lock_guard lock{mutex};
+    function = std::exchange(unloaded_function, nullptr);
+  }
   if (function == nullptr) function = new CUfunc_st;
   *function = {name, {}};
   for (std::size_t i = 0; i < count; ++i) function->parameters.emplace_back(offsets[i], sizes[i]);
@@ -28,7 +32,9 @@ CUfunction standin_function(const char* name, const std::size_t* offsets, const 
 
 void standin_unload(CUfunction function) {
   resource(CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, nullptr, nullptr);
-  if (Handles<CUfunc_st>::remove(function)) unloaded_function = function;
+  if (!Handles<CUfunc_st>::remove(function)) return;
+  const std::lock_guard lock{mutex};
+  unloaded_function = function;
 }
 
 bool standin_stream_id(CUstream stream, std::uint32_t* id) {

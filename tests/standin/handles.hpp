@@ -11,7 +11,7 @@
 namespace standin {
 
 /// Valid handles of one type. Their objects live as long as the process, so that a released handle is never reused for
-/// a new object.
+/// a new object; but those of functions and executable graphs are, on purpose (see cuda_state.hpp).
 template <class Handle>
 class Handles {
  public:
