@@ -273,7 +273,11 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
 
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* bytes, std::size_t valid, CUpti_Activity** record) {
   std::uint8_t* next = bytes;
-  if (*record != nullptr) next = reinterpret_cast<std::uint8_t*>(*record) + record_size((*record)->kind);
+  if (*record != nullptr) {
+    const std::size_t size = record_size((*record)->kind);
+    if (size == 0) return CUPTI_ERROR_INVALID_KIND;
+    next = reinterpret_cast<std::uint8_t*>(*record) + size;
+  }
   if (next >= bytes + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
