@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ std::string installed() {
 /// Every libcupti of that folder, and the toolkit's.
 std::vector<std::string> cuptis() {
   std::vector<std::string> found;
-  if (fs::exists(installed()))
+  if (fs::is_directory(installed()))
     for (const auto& entry : fs::directory_iterator{installed()})
       if (entry.path().filename().string().starts_with("libcupti-")) found.push_back(entry.path().string());
   std::sort(found.begin(), found.end());
@@ -47,7 +48,7 @@ struct Said {
 
 Said ask(const std::string& program, const std::string& arguments, const std::string& variables = "") {
   const ScratchFolder folder;
-  const std::string line = variables + " " + program + " " + arguments + " >" + folder.file("said") + " 2>&1";
+  const std::string line = fmt::format("{} '{}' {} >'{}' 2>&1", variables, program, arguments, folder.file("said"));
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(folder.file("said"))};
 }
@@ -105,11 +106,11 @@ TEST_CASE("a real libcupti finds the records of the stand-in's buffers where the
 TEST_CASE("a real libcuda has the functions that are called, and loads the recorder where there is no GPU") {
   if (real_driver().empty()) return tests::skip("no libcuda.so.1 in " + installed() + kInstall);
   const ScratchFolder folder;
-  const Said said = ask(TIDEPOOL_REAL_CUDA, real_driver(),
-                        "CUDA_INJECTION64_PATH=" TIDEPOOL_INJECT
-                        " TIDEPOOL_CUPTI=/nonexistent/libcupti.so "
-                        "TIDEPOOL_RAW=" +
-                            folder.file("raw"));
+  const Said said = ask(TIDEPOOL_REAL_CUDA, "'" + real_driver() + "'",
+                        "CUDA_INJECTION64_PATH='" TIDEPOOL_INJECT
+                        "' TIDEPOOL_CUPTI=/nonexistent/libcupti.so "
+                        "TIDEPOOL_RAW='" +
+                            folder.file("raw") + "'");
   INFO(said.text);
   CHECK(said.code == 0);
   CHECK_THAT(said.text, ContainsSubstring("version 1"));
