@@ -65,6 +65,15 @@ TEST_CASE("placed from the top down, memory lies in chunks of 32 MiB and in the 
   CHECK(space.take(64 * kMiB, 128 * kMiB) == 0);  // the highest free multiple of 128 MiB with so much behind it
 }
 
+TEST_CASE("from the top down, there is no place for nothing, nor for more than all addresses in whole chunks") {
+  TopDown space{0, 8 * TopDown::kChunk};
+  REQUIRE(space.take(1, kDevicePage) == 7 * TopDown::kChunk);  // leaves a hole
+  CHECK(space.take(0, kDevicePage) == std::nullopt);
+  for (const std::uint64_t less : {std::uint64_t{1}, kDevicePage, TopDown::kChunk - 1, TopDown::kChunk})
+    CHECK(space.take(0 - less, kDevicePage) == std::nullopt);
+  CHECK(space.take(7 * TopDown::kChunk, kDevicePage) == 0);  // nothing was lost
+}
+
 TEST_CASE("device memory is placed as asked, and counts the same") {
   DeviceMemory memory{kPages * kDevicePage, Placement::kTopDown};
   const auto first = memory.allocate(2 * kDevicePage), second = memory.allocate(14 * kDevicePage);
