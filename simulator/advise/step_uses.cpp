@@ -7,6 +7,16 @@
 #include "simulator/advise/module_calls.hpp"
 
 namespace tidepool {
+namespace {
+
+/// Whether an op runs in steps [begin, end).
+bool runs_between(const Trace& trace, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (trace.steps()[i].kind == StepKind::kRun) return true;
+  return false;
+}
+
+}  // namespace
 
 bool counts(std::span<const Use> uses, const Use& use) {
   return use.evidence != Evidence::kParameter ||
@@ -25,17 +35,6 @@ std::size_t next_op(const Trace& trace, std::size_t position) {
   while (trace.steps()[position].kind != StepKind::kRun) ++position;
   return position;
 }
-
-namespace {
-
-/// Whether an op runs in steps [begin, end).
-bool runs_between(const Trace& trace, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i)
-    if (trace.steps()[i].kind == StepKind::kRun) return true;
-  return false;
-}
-
-}  // namespace
 
 StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNowhere, kNowhere, {}}) {
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
