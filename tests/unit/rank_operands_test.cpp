@@ -1,6 +1,8 @@
 // Buffers of a job's ranks from execution traces: which call launched an activity, and how long its buffers live.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/rank_profiles.hpp"
@@ -42,10 +44,11 @@ ExecutionTrace three_calls(int thread_of_abs) {
 }
 
 /// The calls of the profile's three kernels, of which threads 90 and 91 call relu and neg, and abs.
-std::vector<std::size_t> nodes(const ExecutionTrace& file) {
-  const Kineto profile =
-      parse_kineto(Input{"p.json", R"({"traceEvents": [)" + call("abs", 91, 40, 10) + "," + call("relu", 90, 31, 20) +
-                                       "," + call("neg", 90, 33, 40) + "]}"});
+/// @param numbers  of abs, relu and neg
+std::vector<std::size_t> nodes(const ExecutionTrace& file, const std::array<int, 3>& numbers = {40, 31, 33}) {
+  const Kineto profile = parse_kineto(Input{"p.json", R"({"traceEvents": [)" + call("abs", 91, numbers[0], 10) + "," +
+                                                          call("relu", 90, numbers[1], 20) + "," +
+                                                          call("neg", 90, numbers[2], 40) + "]}"});
   return nodes_of_activities(file, find_program(file, {}), profile);
 }
 
@@ -65,6 +68,15 @@ TEST_CASE("calls that profile and execution trace number differently are found b
       refusal([] { nodes(three_calls(1)); }) ==
       "0 of 3 operators of the profile have a number and a name of the execution trace; expected a profile of the same "
       "run");
+}
+
+TEST_CASE("calls are not found by their order in a profile that does not tell them apart by numbers") {
+  for (const std::array<int, 3>& numbers : {std::array{0, 0, 0}, {-1, -1, -1}, {40, 31, 31}, {40, 0, 33}}) {
+    INFO(numbers[0] << ", " << numbers[1] << ", " << numbers[2]);
+    CHECK(refusal([&] { nodes(three_calls(2), numbers); }) ==
+          "0 of 3 operators of the profile have a number and a name of the execution trace; expected a profile of the "
+          "same run");
+  }
 }
 
 TEST_CASE("buffers of a rank live from the first to the last activity of the calls that use them") {

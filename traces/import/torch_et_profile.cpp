@@ -45,7 +45,7 @@ class Numbers {
   std::string_view name(std::size_t node) const { return file_.texts[file_.nodes[node].name]; }
 
   /// The nodes by the order of calls on each thread; empty if some thread's calls are those of no other thread, or of
-  /// several.
+  /// several, or if the profile gives a call no number, or that of another call.
   NodesByNumber find_by_order() const {
     std::map<std::int64_t, std::vector<const KinetoRange*>> recorded;
     std::set<std::string_view> names;
@@ -76,7 +76,10 @@ class Numbers {
       const auto found = threads.find(calls);
       if (found == threads.end() || found->second.size() > 1) return {};
       const std::vector<std::size_t>& nodes = traced.at(found->second.front());
-      for (std::size_t i = 0; i < nodes.size(); ++i) out.try_emplace(ranges[i]->record_function, nodes[i]);
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::int64_t number = ranges[i]->record_function;
+        if (number <= 0 || !out.try_emplace(number, nodes[i]).second) return {};
+      }
     }
     return out;
   }
