@@ -108,4 +108,8 @@ TEST_CASE("tidepool import refuses a folder without profiles, and options of one
   write_file(runs + "/et_4.json", R"({"schema": "1.0.1", "nodes": []})");
   CHECK(complaint({"--with", runs}) ==
         "tidepool: " + runs + "/et_4.json: an execution trace of rank 4; expected one of each rank, 0 to 0\n");
+  write_file(runs + "/r2.json", rank_profile(2, 200));
+  const std::string traces = scratch.file("traces");
+  std::filesystem::create_directory(traces);
+  CHECK(complaint({"--with", traces}) == "tidepool: " + runs + ": ranks 0, 2; expected 0 to 1, each once\n");
 }

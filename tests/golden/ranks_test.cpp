@@ -54,7 +54,7 @@ TEST_CASE("the ranks of a DLRM step have the buffers of their execution traces, 
   if (!path || !with) return;
   std::vector<RankProfile> profiles = read_rank_profiles(*path);
   const LoadedJob times = join_ranks(*path, profiles);
-  add_operands(profiles, *with);
+  add_operands(*path, profiles, *with);
   const LoadedJob job = join_ranks(*path, std::move(profiles));
   CHECK(job.job == times.job);
   // cuda_storage_bytes of ranks.csv: all storages of the trace, of which some live one after the other.

@@ -48,7 +48,7 @@ int import_job(const Arguments& arguments) {
     throw InputError{fmt::format("{}: several ranks; expected no --device and --iteration", arguments.input)};
   require_file_name(arguments.output);
   std::vector<RankProfile> profiles = read_rank_profiles(arguments.input);
-  if (!arguments.with.empty()) add_operands(profiles, arguments.with);
+  if (!arguments.with.empty()) add_operands(arguments.input, profiles, arguments.with);
   LoadedJob loaded = join_ranks(arguments.input, std::move(profiles));
   if (arguments.redact)
     for (Trace& trace : loaded.traces) trace = redacted(std::move(trace));

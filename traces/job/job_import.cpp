@@ -32,8 +32,9 @@ bool is_of(const Input& input, std::string_view format) {
 }
 
 /// Calls each(input) for every file of this format in a folder (not in folders in it) or in a tar archive, by name.
+/// @param expected  for messages: what the path should be
 template <class Each>
-void for_each_file(const std::string& path, std::string_view format, const Each& each) {
+void for_each_file(const std::string& path, std::string_view format, std::string_view expected, const Each& each) {
   const auto offer = [&](const Input& input) {
     if (is_of(input, format)) each(input);
   };
@@ -43,7 +44,7 @@ void for_each_file(const std::string& path, std::string_view format, const Each&
     for (auto entry = std::filesystem::directory_iterator{path, error};
          !error && entry != std::filesystem::directory_iterator{}; entry.increment(error))
       if (std::error_code unknown; entry->is_regular_file(unknown)) files.push_back(entry->path().string());
-    if (error) refuse("{}: cannot be read: {}; expected a folder of profiles", path, error.message());
+    if (error) refuse("{}: cannot be read: {}; expected {}", path, error.message(), expected);
     std::sort(files.begin(), files.end());
     for (const std::string& file : files) offer(read_input(file));
     return;
@@ -221,30 +222,33 @@ bool holds_several_files(const std::string& path) {
 
 std::vector<RankProfile> read_rank_profiles(const std::string& path) {
   std::vector<RankProfile> profiles;
-  for_each_file(path, "kineto", [&](const Input& input) { profiles.push_back({input.path(), parse_kineto(input)}); });
+  for_each_file(path, "kineto", "a folder of profiles", [&](const Input& input) {
+    profiles.push_back({input.path(), parse_kineto(input)});
+  });
   if (profiles.empty()) refuse("{}: no Kineto file; expected one for each rank", path);
   return profiles;
 }
 
-void add_operands(std::vector<RankProfile>& profiles, const std::string& path) {
+void add_operands(const std::string& path, std::vector<RankProfile>& profiles, const std::string& with) {
   sort_by_rank(path, profiles);
   std::size_t found = 0;
-  for_each_file(path, "torch-et", [&](const Input& input) {
-    const std::optional<std::int64_t> rank = number_in(input.path());
-    if (!rank || *rank >= static_cast<std::int64_t>(profiles.size()) ||
-        profiles[static_cast<std::size_t>(*rank)].operands)
-      refuse("{}: an execution trace of {}; expected one of each rank, 0 to {}", input.path(),
-             rank ? fmt::format("rank {}", *rank) : "no rank", profiles.size() - 1);
-    RankProfile& profile = profiles[static_cast<std::size_t>(*rank)];
-    try {
-      profile.operands = find_operands(parse_execution_trace(input), profile.kineto);
-    } catch (const InputError& error) {
-      throw error.at(input.path());
-    }
-    ++found;
-  });
+  for_each_file(with, "torch-et", "a folder or a tar archive with the execution trace of each rank",
+                [&](const Input& input) {
+                  const std::optional<std::int64_t> rank = number_in(input.path());
+                  if (!rank || *rank >= static_cast<std::int64_t>(profiles.size()) ||
+                      profiles[static_cast<std::size_t>(*rank)].operands)
+                    refuse("{}: an execution trace of {}; expected one of each rank, 0 to {}", input.path(),
+                           rank ? fmt::format("rank {}", *rank) : "no rank", profiles.size() - 1);
+                  RankProfile& profile = profiles[static_cast<std::size_t>(*rank)];
+                  try {
+                    profile.operands = find_operands(parse_execution_trace(input), profile.kineto);
+                  } catch (const InputError& error) {
+                    throw error.at(input.path());
+                  }
+                  ++found;
+                });
   if (found != profiles.size())
-    refuse("{}: {} execution traces; expected {}, one for each rank", path, found, profiles.size());
+    refuse("{}: {} execution traces; expected {}, one for each rank", with, found, profiles.size());
 }
 
 LoadedJob join_ranks(const std::string& path, std::vector<RankProfile> profiles) {

@@ -26,10 +26,13 @@ std::vector<RankProfile> read_rank_profiles(const std::string& path);
 
 /// Adds the buffers of each rank from its execution trace, one for each rank in a folder or a tar archive. The first
 /// number in the file's name is the number of the rank.
+/// @param path  where the profiles are, for messages
+/// @param with  where the execution traces are
+/// @throws InputError  as join_ranks(), about the numbers of the ranks
 /// @throws InputError  "traces: 7 execution traces; expected 8, one for each rank"
 /// @throws InputError  "traces/et_9.json: an execution trace of rank 9; expected one of each rank, 0 to 7"
 /// @throws InputError  as find_operands()
-void add_operands(std::vector<RankProfile>& profiles, const std::string& path);
+void add_operands(const std::string& path, std::vector<RankProfile>& profiles, const std::string& with);
 
 /// Joins the profiles of all ranks of a job. The number of a rank is in its profile; if no profile has one, it is the
 /// first number in the file's name. The n-th collective of a group is the same one on all its ranks.
