@@ -197,8 +197,13 @@ class Snapshot:
         self.events = said["device_traces"][device]
         self.segments = {segment["address"]: segment["total_size"] for segment in said["segments"]
                          if segment["device"] == device}
-        audit = json.loads(subprocess.run([program, "audit", path, "--json"], capture_output=True, text=True).stdout)
-        self.allocated, self.reserved = (audit["devices"][0].get(f"peak_{key}_bytes") for key in ("allocated", "reserved"))
+        audit = subprocess.run([program, "audit", path, "--json"], capture_output=True, text=True)
+        if not audit.stdout:
+            raise Missing(audit.stderr.strip())
+        audited = next((entry for entry in json.loads(audit.stdout)["devices"] if entry["device"] == device), {})
+        self.allocated, self.reserved = (audited.get(f"peak_{key}_bytes") for key in ("allocated", "reserved"))
+        if self.allocated is None or self.reserved is None:
+            raise Missing(f"{path.name}: no peaks: {audited.get('first_mismatch') or 'nothing was compared'}")
 
     def operations(self):
         """(action, bytes) of allocations and frees, in order."""
@@ -301,10 +306,10 @@ def main():
             try:
                 code.snapshot(known[name], real)
                 dry_snapshots(known[name], asked, code, scratch, real, dry)
+                rows.append([Snapshot(asked.program, path) for path in (real, *dry)])
             except Missing as error:
                 missing.append(f"{name}: {error}")
                 continue
-            rows.append([Snapshot(asked.program, path) for path in (real, *dry)])
             names.append(name)
             print(memory_row(name, *rows[-1][:2]), flush=True)
     if rows:
