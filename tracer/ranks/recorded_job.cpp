@@ -137,8 +137,8 @@ class Joining {
     Nanos begin = ranks_.front().begin;
     for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      const auto time = ranks_[rank].trace.data().meta.find("time");
-      const bool dry = time != ranks_[rank].trace.data().meta.end() && time->second == "estimated";
+      const auto mode = ranks_[rank].trace.data().meta.find("mode");
+      const bool dry = mode != ranks_[rank].trace.data().meta.end() && mode->second.starts_with("dry run");
       result_.job.job.ranks.push_back({"", "", dry ? Nanos{} : ranks_[rank].begin - begin});
       TraceData data = ranks_[rank].trace.data();
       for (std::size_t op = 0; op < data.ops.size(); ++op)

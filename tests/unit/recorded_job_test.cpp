@@ -1,0 +1,50 @@
+// A job from the captures of its ranks' processes.
+#include "tracer/ranks/recorded_job.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/raw_log.hpp"
+
+using namespace tidepool;
+using namespace tidepool::literals;
+using tests::raw_log;
+
+namespace {
+
+/// A capture of a rank whose only kernel is launched at `time`.
+raw::Log log_of(int rank, int time, const std::string& infos) {
+  return raw_log(fmt::format("{0}{{'kind': 'info', 'key': 'rank', 'value': '{1}'}}\n"
+                             "{{'kind': 'kernel', 'name': 'k', 'start': {3}, 'end': {4}, 'context': 1, 'stream': 7, "
+                             "'correlation': 1}}\n"
+                             "{{'kind': 'launch', 'start': {2}, 'end': {2}, 'correlation': 1, 'thread': 5, "
+                             "'evidence': 'parameter', 'uses': []}}\n",
+                             infos, rank, time, time + 10, time + 15),
+                 fmt::format("'process': {}, 'source': 'cupti', 'clock': 'monotonic_raw'", rank + 1));
+}
+
+/// The begins of two ranks whose kernels are launched at 100 and 600.
+std::vector<Nanos> begins(const std::string& infos) {
+  std::vector<raw::Log> logs;
+  logs.push_back(log_of(0, 100, infos));
+  logs.push_back(log_of(1, 600, infos));
+  const RecordedJob recorded = join_recorded("run.raw", by_rank("run.raw", std::move(logs)), LoweredOps::kKernels,
+                                             [](LoweredRank rank) { return rank; });
+  std::vector<Nanos> found;
+  for (const JobRank& rank : recorded.job.job.ranks) found.push_back(rank.start);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the ranks of a job begin when they did, also if their times are estimates; those of a dry run together") {
+  const std::string estimated = "{'kind': 'info', 'key': 'time', 'value': 'estimated'}\n";
+  CHECK(begins("") == std::vector{0_ns, 500_ns});
+  CHECK(begins(estimated) == std::vector{0_ns, 500_ns});
+  CHECK(begins(estimated + "{'kind': 'info', 'key': 'mode', 'value': 'dry run: no device'}\n") ==
+        std::vector{0_ns, 0_ns});
+}
