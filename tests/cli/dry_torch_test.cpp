@@ -87,6 +87,7 @@ TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak fal
     return Json::parse(run.out.substr(begin, run.out.find('}') + 1 - begin));
   };
   const Json without = last_line({}), with = last_line({"--offload"});
+  CHECK(with.at("iterations") == 3);
   CHECK(with.at("offloaded_bytes") == 2 * 4096 * 4 * 64 * 4);  // two products: tokens, four times the width, floats
   CHECK(without.at("allocated_peak_bytes").get<std::int64_t>() - with.at("allocated_peak_bytes").get<std::int64_t>() ==
         with.at("offloaded_bytes").get<std::int64_t>());

@@ -1,10 +1,11 @@
 """Activation offloading by PyTorch's compiler (torch._functorch, github.com/pytorch/pytorch/pull/167880 and 168316), on a stack
 of blocks with sizes like those published there: 9160 MB and 157.4 ms without offloading, 7534 MB and 160.9 ms with it.
 
-    compiled_offload.py [--offload] [--device cuda] [--small]
+    compiled_offload.py [--offload] [--device cuda] [--small] [--iterations 8]
 
-In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON: the marked
-bytes, the median time of the iterations in ms, and the peaks of PyTorch's allocator in bytes.
+In half of the blocks, the input of the activation function is marked to be offloaded. The last line printed is JSON: the number
+of iterations, the marked bytes, the median time of the iterations but the first two in ms, and the peaks of PyTorch's allocator in
+bytes.
 """
 
 import argparse
@@ -54,6 +55,8 @@ def main():
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--iterations", type=int, default=8)
     options = parser.parse_args()
+    if options.iterations < 3:  # the first two are not measured
+        parser.error(f"--iterations: {options.iterations}; expected at least 3")
     torch.manual_seed(1)
     blocks, tokens, width = (4, 4096, 64) if options.small else (12, 16384, 1024)
     marked = []
@@ -75,7 +78,7 @@ def main():
         model.zero_grad(set_to_none=True)
         torch.cuda.synchronize()
         times.append((time.perf_counter() - start) * 1e3)
-    print(json.dumps({"offloaded_bytes": sum(marked), "median_ms": statistics.median(times[2:]),
+    print(json.dumps({"iterations": options.iterations, "offloaded_bytes": sum(marked), "median_ms": statistics.median(times[2:]),
                       "allocated_peak_bytes": torch.cuda.max_memory_allocated(),
                       "reserved_peak_bytes": torch.cuda.max_memory_reserved()}), flush=True)
 

@@ -104,12 +104,11 @@ def offload(folder):
 
 def published(folder):
     for way, what in (("", "without"), ("--offload", "with")):
-        dry, real = folder / f"published{way}-dry.txt", folder / f"published{way}.txt"
-        predicted = folder / f"published{way}-predicted.json"
-        if not all(path.exists() for path in (dry, real, predicted)) or not last_json(real):
+        paths = (folder / f"published{way}{end}" for end in ("-dry.txt", "-predicted.json", ".txt"))
+        expected, predicted, seen = (last_json(path) if path.exists() else {} for path in paths)
+        if not expected or not predicted or not seen:
             continue
-        peak, time = last_json(dry)["allocated_peak_bytes"], last_json(predicted)["makespan_ns"] / 1e6 / 3
-        seen = last_json(real)
+        peak, time = expected["allocated_peak_bytes"], predicted["makespan_ns"] / 1e6 / expected["iterations"]
         print(f"compiled, {what} offloading: predicted {peak / 1e6:.0f} MB, {time:.1f} ms; "
               f"measured {seen['allocated_peak_bytes'] / 1e6:.0f} MB, {seen['median_ms']:.1f} ms")
 
