@@ -1,4 +1,6 @@
 // STAlloc's memory layers and its reuse of idle ranges, against layouts derived by hand.
+#include <limits>
+
 #include "policies/pool/stalloc/stalloc_plan.hpp"
 #include "simulator/packing/heuristic.hpp"
 #include "tests/catch.hpp"
@@ -47,6 +49,14 @@ TEST_CASE("what ends where a block of a layer begins does not fit below it, but 
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 3}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 2}, {1_B, 0, 9}}).height == 9_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 6, 8}, {1_B, 0, 9}}).height == 9_B);
+}
+
+TEST_CASE("STAlloc's plans hold at the first and the last position that there is") {
+  constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min(),
+                         kLast = std::numeric_limits<std::int64_t>::max();
+  // Two layers of 8 B, and 4 B that live with both: nothing may share a place.
+  CHECK(plan({{8_B, kFirst, kFirst + 5}, {8_B, kFirst, kFirst + 9}, {4_B, kFirst, kFirst + 7}}).height == 16_B + 4_B);
+  CHECK(plan({{8_B, kLast - 9, kLast}, {8_B, kLast - 5, kLast}, {4_B, kLast - 7, kLast}}).height == 16_B + 4_B);
 }
 
 TEST_CASE("rehearsals move the places in the order that no layer took to the front") {

@@ -84,6 +84,10 @@ std::vector<Row> rows_of(const std::vector<LiveBlock>& blocks) {
   return rows;
 }
 
+/// The neighbours of a position; the ends of all positions have none.
+std::int64_t before(std::int64_t position) { return position - (position != std::numeric_limits<std::int64_t>::min()); }
+std::int64_t behind(std::int64_t position) { return position + (position != std::numeric_limits<std::int64_t>::max()); }
+
 /// A row with its reserved memory, and the smaller blocks that use the same memory.
 struct MemoryLayer {
   Bytes offset, size;
@@ -92,7 +96,7 @@ struct MemoryLayer {
   /// The offset at which a block fits into the layer; none if it does not fit.
   std::optional<Bytes> place_for(const Item& item, const Skyline& now, Interval life) const {
     if (size < item.size) return {};
-    const std::optional<Bytes> height = now.below(size - item.size, life.lower, life.upper + 1);
+    const std::optional<Bytes> height = now.below(size - item.size, life.lower, behind(life.upper));
     if (!height) return {};
     const Bytes place = round_up(offset + *height, item.alignment);
     if (place + item.size > offset + size) return {};
@@ -183,7 +187,7 @@ class SplitAndFuse {
       const LiveBlock& block = blocks[order[at]];
       const auto place = layer.place_for(item_of(block), used, block.life);
       if (!place) continue;
-      used.raise(block.life.lower, block.life.upper + 1, *place + item_of(block).size - layer.offset);
+      used.raise(block.life.lower, behind(block.life.upper), *place + item_of(block).size - layer.offset);
       taken[at] = true;
     }
   }
@@ -191,7 +195,7 @@ class SplitAndFuse {
   bool put_into(MemoryLayer& layer, const LiveBlock& block) {
     const auto place = layer.place_for(item_of(block), layer.used, block.life);
     if (!place) return false;
-    layer.used.raise(block.life.lower, block.life.upper + 1, *place + item_of(block).size - layer.offset);
+    layer.used.raise(block.life.lower, behind(block.life.upper), *place + item_of(block).size - layer.offset);
     offsets_[block.item] = *place;
     return true;
   }
@@ -200,7 +204,7 @@ class SplitAndFuse {
     MemoryLayer layer{.offset = top_, .size = item_of(row.front()).size, .used = {}};
     for (const LiveBlock& block : row) layer.offset = round_up(layer.offset, item_of(block).alignment);
     for (const LiveBlock& block : row) {
-      layer.used.raise(block.life.lower - 1, block.life.upper, layer.size);
+      layer.used.raise(before(block.life.lower), block.life.upper, layer.size);
       offsets_[block.item] = layer.offset;
     }
     top_ = layer.offset + layer.size;

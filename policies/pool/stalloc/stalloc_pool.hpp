@@ -45,6 +45,7 @@ class StallocPool final : public Pool {
     return at_ && *at_ <= block.offset && block.offset < *at_ + planned_->height;
   }
   std::optional<Bytes> place_planned(const Request& request, Bytes size);
+  /// O(buffers log buffers).
   std::optional<Bytes> place_idle(const Request& request, Bytes size);
   Interval life_from(const Request& request) const;
 
