@@ -126,9 +126,9 @@ class AutoPerfMaxing final : public DraftPolicy {
       if (blocks_.of_op[op] != NetworkBlocks::kOutside)
         (op < layers.backward ? forward : backward) += trace.op(OpId{op}).duration;
     const auto carried = [&](const Link& link, Nanos time) {
-      return Bytes{
-          static_cast<std::int64_t>(static_cast<double>(link.rate.count()) * static_cast<double>(time.count()) /
-                                    (1e9 * static_cast<double>(loads.size())))};
+      const double bytes = static_cast<double>(link.rate.count()) * static_cast<double>(time.count()) /
+                           (1e9 * static_cast<double>(loads.size()));
+      return Bytes{static_cast<std::int64_t>(std::min(bytes, 4e18))};
     };
     limits.to_host = carried(spec.machine.d2h, forward);
     limits.to_device = carried(spec.machine.h2d, backward);

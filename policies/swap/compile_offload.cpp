@@ -121,9 +121,9 @@ const RegisterPolicy kRegistered{
                  {"bandwidth", "50GiB", "bytes", "per second, for prefetch (activation_offload_cpu_gpu_bw)"}},
      .make = [](const Options& options) {
        const Bytes bandwidth = options.bytes("bandwidth");
-       if (bandwidth < 1_B)
+       if (bandwidth < 1_MiB)
          throw InputError{"compile-offload: option 'bandwidth' is '" + options.word("bandwidth") +
-                          "'; expected at least 1B"};
+                          "'; expected at least 1MiB"};
        return std::make_unique<CompileOffload>(options.bytes("least"), options.word("sink-wait") == "on",
                                                options.word("prefetch") == "on", bandwidth);
      }}};

@@ -4,8 +4,8 @@
 
 #include "policies/planning/gaps/copy_draft.hpp"
 #include "policies/planning/remat/blocks.hpp"
+#include "policies/planning/remat/chain_policy.hpp"
 #include "simulator/registry.hpp"
-#include "traces/error.hpp"
 
 namespace tidepool {
 namespace {
@@ -79,10 +79,8 @@ const RegisterPolicy kRegistered{
      .options = {{"layers", "0", "number", "how many go (num_layers), at most all but the last; 0: all but the last"},
                  {"least", "1MiB", "bytes", "smaller tensors stay (min_tensor_size_to_offload)"}},
      .make = [](const Options& options) {
-       const double layers = options.number("layers");
-       if (!(layers >= 0 && layers <= 1e6))
-         throw InputError{"te-offload: option 'layers' is '" + options.word("layers") + "'; expected 0 to 1000000"};
-       return std::make_unique<TeOffload>(static_cast<std::size_t>(layers), options.bytes("least"));
+       return std::make_unique<TeOffload>(count_of("te-offload", options, "layers", 1'000'000, 0),
+                                          options.bytes("least"));
      }}};
 
 }  // namespace

@@ -104,5 +104,5 @@ TEST_CASE("with no shares that fit nothing is planned, and the next policy answe
 
 TEST_CASE("a number of blocks that makes no sense is refused") {
   CHECK_THROWS_WITH(exact_run(blocks_of_two(2), "auto-perf-maxing(defer=0)"),
-                    "auto-perf-maxing: option 'defer' is '0'; expected 1 to 100000");
+                    "auto-perf-maxing: option 'defer' is '0'; expected a whole number from 1 to 100000");
 }

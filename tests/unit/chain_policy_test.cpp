@@ -98,5 +98,5 @@ TEST_CASE("chen keeps every fourth of 16 inputs and recomputes three segments") 
 
 TEST_CASE("a number of stages outside its range is refused") {
   CHECK_THROWS_WITH(simulate(tests::chain_trace(4), under("rotor(stages=0)", 1_GiB)),
-                    "rotor: option 'stages' is '0'; expected 1 to 200");
+                    "rotor: option 'stages' is '0'; expected a whole number from 1 to 200");
 }

@@ -72,5 +72,5 @@ TEST_CASE("only products, convolutions and attention count for prefetch where a 
 
 TEST_CASE("a bandwidth of nothing is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "compile-offload(bandwidth=0B)"),
-                    "compile-offload: option 'bandwidth' is '0B'; expected at least 1B");
+                    "compile-offload: option 'bandwidth' is '0B'; expected at least 1MiB");
 }

@@ -40,6 +40,6 @@ TEST_CASE("where all layers but the last go, each comes back at its own backward
 }
 
 TEST_CASE("a number of layers that makes no sense is refused") {
-  CHECK_THROWS_WITH(exact_run_that_ends_well(blocks_of_two(2), "te-offload(layers=-1)"),
-                    "te-offload: option 'layers' is '-1'; expected 0 to 1000000");
+  CHECK_THROWS_WITH(exact_run_that_ends_well(blocks_of_two(2), "te-offload(layers=1.5)"),
+                    "te-offload: option 'layers' is '1.5'; expected a whole number from 0 to 1000000");
 }

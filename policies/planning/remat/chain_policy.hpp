@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -38,13 +39,14 @@ class ChainPolicy final : public DraftPolicy {
   Choose choose_;
 };
 
-/// The value of an option that is a whole number. @throws InputError  "rotor: option 'stages' is '0'; expected 1 to
-/// 200"
-inline std::size_t count_of(const std::string& owner, const Options& options, const std::string& name,
-                            std::size_t most) {
+/// The value of an option that is a whole number.
+/// @throws InputError  "rotor: option 'stages' is '0'; expected a whole number from 1 to 200"
+inline std::size_t count_of(const std::string& owner, const Options& options, const std::string& name, std::size_t most,
+                            std::size_t least = 1) {
   const double value = options.number(name);
-  if (!(value >= 1 && value <= static_cast<double>(most)))
-    throw InputError{fmt::format("{}: option '{}' is '{}'; expected 1 to {}", owner, name, options.word(name), most)};
+  if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != std::floor(value))
+    throw InputError{fmt::format("{}: option '{}' is '{}'; expected a whole number from {} to {}", owner, name,
+                                 options.word(name), least, most)};
   return static_cast<std::size_t>(value);
 }
 
