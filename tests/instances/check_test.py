@@ -49,7 +49,8 @@ REMADE = [alloc(0, 0), alloc(1, 100), run(0), act("drop", 1), alloc(1, 100), run
 
 
 def row(time, capacity=200, bound=6000, **more):
-    return {"name": "tiny", "machine": LINKS, "capacity_bytes": capacity, "time_ns": time, "bound_ns": bound, **more}
+    return {"name": "tiny", "machine": LINKS, "capacity_bytes": capacity, "baseline_ns": 6000, "time_ns": time,
+            "bound_ns": bound, **more}
 
 
 class Check(unittest.TestCase):
@@ -101,6 +102,26 @@ class Check(unittest.TestCase):
         self.refused(SWAPPED, "takes 8020 ns; the row says 8019 ns", time=8019)
         with self.assertRaisesRegex(check.Wrong, "^takes 6000 ns, less than the bound of 6001 ns$"):
             self.takes(FREELY, 6000, 300, bound=6001)
+
+    def test_actions_that_are_none_are_refused(self):
+        nan = {**alloc(0, 0), "offset_bytes": float("nan")}
+        self.refused([nan], 'iteration 0, action 0, {"do": "alloc", "version": 0, "offset_bytes": NaN, "size_bytes": 100}: '
+                     "'offset_bytes' is NaN; expected a whole number")
+        self.refused([alloc(-1, 0)], 'iteration 0, action 0, {"do": "alloc", "version": -1, "offset_bytes": 0, '
+                     "\"size_bytes\": 100}: 'version' is -1; expected a whole number below 4")
+        self.refused([run(3)], "iteration 0, action 0, {\"do\": \"run\", \"op\": 3}: 'op' is 3; expected a whole number "
+                     "below 3")
+        self.refused([{"version": 0}], 'iteration 0, action 0, {"version": 0}: null is not an action of these plans')
+        self.refused([{"do": "await"}], "iteration 0, action 0, {\"do\": \"await\"}: 'version' is null; expected a whole "
+                     "number below 4")
+
+    def test_a_row_says_its_step_and_its_cycle(self):
+        with self.assertRaisesRegex(check.Wrong, "^the ops take 6000 ns; the row says 5999 ns$"):
+            self.takes(FREELY, 6000, 300, baseline_ns=5999)
+        with self.assertRaisesRegex(check.Wrong, "^'cycle_iterations' is 2; expected a whole number below 2$"):
+            self.takes(FREELY, 6000, 300, cycle_iterations=2)
+        with self.assertRaisesRegex(check.Wrong, "^'cycle_iterations' is 0; expected at least 1$"):
+            self.takes(FREELY, 6000, 300, cycle_iterations=0)
 
     def test_every_row_holds(self):
         said = io.StringIO()

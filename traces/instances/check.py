@@ -22,6 +22,14 @@ def lines(path):
         return [json.loads(line) for line in file if line.strip()]
 
 
+def whole(action, key, below=None):
+    """The whole number of an action, from 0."""
+    value = action.get(key)
+    if type(value) is not int or value < 0 or (below is not None and value >= below):
+        raise Wrong(f"'{key}' is {json.dumps(value)}; expected a whole number" + (f" below {below}" if below else ""))
+    return value
+
+
 class Step:
     """An iteration: its ops with the versions that they read and make, in the order of the file (traces/FORMAT.md)."""
 
@@ -114,11 +122,11 @@ class Machine:
         return self.links[direction + "_latency_ns"] - (-size * 10**9 // self.links[direction + "_bytes_per_second"])
 
     def take(self, version, action):
-        offset, size = action.get("offset_bytes", 0), action.get("size_bytes", 0)
+        offset, size = (whole({key: 0, **action}, key) for key in ("offset_bytes", "size_bytes"))
         end = offset + size
         if size < self.step.size[self.step.buffer[version]]:
             raise Wrong("the place is smaller than the version")
-        if offset < 0 or end > self.capacity:
+        if end > self.capacity:
             raise Wrong(f"the place ends at {end}, beyond the capacity")
         spare = [(other, place) for other, (place, _) in self.scratch.items()]
         for other, (first, last) in [*self.in_use.items(), *spare]:
@@ -151,6 +159,11 @@ class Machine:
         self.settle(version, action)
         if self.step.initial[version]:
             place.filled, place.on_host = True, False
+
+    def begins_with(self, action):
+        """Whether an action gives a place to content from before the step, as the first actions of an iteration do."""
+        version = action.get("version")
+        return action.get("do") == "alloc" and version in range(len(self.places)) and self.step.initial[version]
 
     def run(self, op):
         if op > self.next_op or (op < self.next_op and self.step.source[op]):
@@ -194,13 +207,16 @@ class Machine:
         out.ready = out.last_use = end
 
     def do(self, action):
-        verb, version = action["do"], action.get("version")
-        if version is not None and self.step.view[version]:
-            raise Wrong("it is a view")
-        place = self.places[version] if version is not None else None
+        verb = action.get("do")
         if verb == "run":
-            self.run(action["op"])
-        elif verb == "alloc":
+            return self.run(whole(action, "op", len(self.step.reads)))
+        if verb == "next":
+            return self.end_iteration()
+        version = whole(action, "version", len(self.places))
+        if self.step.view[version]:
+            raise Wrong("it is a view")
+        place = self.places[version]
+        if verb == "alloc":
             self.alloc(version, action)
         elif verb == "scratch":
             if not place.filled:
@@ -229,10 +245,9 @@ class Machine:
             self.ops = max(self.ops, place.host_ready, place.ready if place.filled else 0)
         elif verb == "copy":
             self.copy(version)
-        elif verb == "next":
-            self.end_iteration()
         else:
-            raise Wrong(f"'{verb}' is not an action of these plans")
+            raise Wrong(f"{json.dumps(verb)} is not an action of these plans")
+        return None
 
     def copy(self, version):
         place, parent = self.places[version], self.step.parent[version]
@@ -283,7 +298,7 @@ def iterations(actions):
     found = [[]]
     for action in actions:
         found[-1].append(action)
-        if action["do"] == "next":
+        if action.get("do") == "next":
             found.append([])
     found[-1].append({"do": "next"})
     return found
@@ -291,18 +306,22 @@ def iterations(actions):
 
 def check(row, step, plan):
     """@raises Wrong  with the action, if the plan is impossible or takes another time than the row says"""
+    if row["baseline_ns"] != sum(step.duration):
+        raise Wrong(f"the ops take {sum(step.duration)} ns; the row says {row['baseline_ns']} ns")
     machine = Machine(step, row["machine"], row["capacity_bytes"])
     begins = []
     for part in iterations(plan):
         begin = machine.ended()
         for number, action in enumerate(part):
-            if len(begins) == machine.iteration and (action["do"] != "alloc" or not step.initial[action["version"]]):
-                begins.append((begin, machine.state()))  # what exists before the step has its places
+            if len(begins) == machine.iteration and not machine.begins_with(action):
+                begins.append((begin, machine.state()))
             try:
                 machine.do(action)
             except Wrong as wrong:
-                raise Wrong(f"iteration {len(begins) - 1}, action {number}, {json.dumps(action)}: {wrong}") from None
-    cycle = row.get("cycle_iterations", 1)
+                raise Wrong(f"iteration {machine.iteration}, action {number}, {json.dumps(action)}: {wrong}") from None
+    cycle = whole({"cycle_iterations": 1, **row}, "cycle_iterations", len(begins) + 1)
+    if cycle == 0:
+        raise Wrong("'cycle_iterations' is 0; expected at least 1")
     begin, state = begins[-cycle]
     if machine.state() != state:
         raise Wrong("the last iteration does not end as the cycle begins")
