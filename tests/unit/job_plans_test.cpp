@@ -109,14 +109,14 @@ TEST_CASE("without policies and limits a job takes as long as it is simulated, o
     CHECK(plans.baseline == times.makespan);
     CHECK(plans.makespan == times.makespan);
     CHECK(plans.bound == times.makespan);
-    for (const std::size_t threads : {2, 3, 8})
+    for (const std::size_t threads : {2U, 3U, 8U})
       CHECK(plans_json("job.json", plan_job(job, "job.json", {}, spec, threads)) == plans_json("job.json", plans));
   }
 }
 
 TEST_CASE("plans of a job are the same on any number of threads") {
   const std::string alone = plans_json("job.json", planned(12_us, "tide(with=swap)", 150_B, 1));
-  for (const std::size_t threads : {2, 8})
+  for (const std::size_t threads : {2U, 8U})
     CHECK(plans_json("job.json", planned(12_us, "tide(with=swap)", 150_B, threads)) == alone);
 }
 
