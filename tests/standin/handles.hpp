@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
+#include <utility>
 
 namespace standin {
 
@@ -17,23 +18,25 @@ class Handles {
  public:
   static Handle* add(Handle* handle) {
     const std::lock_guard lock{mutex()};
-    all().insert(handle);
+    all()[handle] = true;
     return handle;
   }
   /// @return  whether the handle was valid
   static bool remove(Handle* handle) {
     const std::lock_guard lock{mutex()};
-    return all().erase(handle) == 1;
+    const auto known = all().find(handle);
+    return known != all().end() && std::exchange(known->second, false);
   }
   static bool know(Handle* handle) {
     const std::lock_guard lock{mutex()};
-    return all().count(handle) == 1;
+    const auto known = all().find(handle);
+    return known != all().end() && known->second;
   }
 
  private:
-  // Never destroyed: the job may call the driver from its destructors.
-  static std::set<Handle*>& all() {
-    static auto& handles = *new std::set<Handle*>;
+  /// All handles, and whether they are valid. Never destroyed: the job may call the driver from its destructors.
+  static std::map<Handle*, bool>& all() {
+    static auto& handles = *new std::map<Handle*, bool>;
     return handles;
   }
   static std::mutex& mutex() {
