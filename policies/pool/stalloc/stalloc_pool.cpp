@@ -23,10 +23,19 @@ void StallocPool::start(const Trace& trace, Bytes capacity, Device& device) {
     if (step.kind == StepKind::kAlloc) lives_[step.id].lower = static_cast<std::int64_t>(i);
     if (step.kind == StepKind::kFree) lives_[step.id].upper = static_cast<std::int64_t>(i);
   }
+  by_address_.clear();
+  for (std::size_t i = 0; i < lives_.size(); ++i) {
+    const Bytes from = planned_->offsets[i];
+    by_address_.push_back({from, from + place_size(trace.buffers()[i].size), lives_[i]});
+  }
+  std::sort(by_address_.begin(), by_address_.end(),
+            [](const PlannedRange& a, const PlannedRange& b) { return a.from < b.from; });
 }
 
+Bytes StallocPool::place_size(Bytes requested) const { return std::max(round_up(requested, alignment_), alignment_); }
+
 std::optional<Block> StallocPool::place(const Request& request) {
-  const Bytes size = std::max(round_up(request.size, alignment_), alignment_);
+  const Bytes size = place_size(request.size);
   if (const std::optional<Bytes> planned = place_planned(request, size)) {
     ++served_;
     return Block{*at_ + *planned, size};
@@ -50,24 +59,19 @@ std::optional<Bytes> StallocPool::place_planned(const Request& request, Bytes si
 std::optional<Bytes> StallocPool::place_idle(const Request& request, Bytes size) {
   if (!at_) return {};
   const Interval life = life_from(request);
-  std::vector<std::pair<Bytes, Bytes>> busy;  // by address, [first, second)
-  for (std::size_t i = 0; i < lives_.size(); ++i)
-    if (lives_[i].lower < life.upper && life.lower < lives_[i].upper)
-      busy.emplace_back(planned_->offsets[i],
-                        planned_->offsets[i] + std::max(round_up(trace_->buffers()[i].size, alignment_), alignment_));
-  std::sort(busy.begin(), busy.end());
   std::optional<std::pair<Bytes, Bytes>> best;  // size and address
   const auto offer = [&](Bytes from, Bytes to) {
     if (from + size <= to && (!best || to - from < best->first)) best = {to - from, from};
   };
-  auto next = busy.begin();
+  auto next = by_address_.begin();
   Bytes idle;  // the plan uses the addresses below it
   holes_->for_each([&](Bytes address, Bytes length) {
     const Bytes end = address + length;
     idle = std::max(idle, address);
-    for (; next != busy.end() && next->first < end; ++next) {
-      offer(idle, next->first);
-      idle = std::max(idle, next->second);
+    for (; next != by_address_.end() && next->from < end; ++next) {
+      if (next->life.lower >= life.upper || life.lower >= next->life.upper) continue;
+      offer(idle, next->from);
+      idle = std::max(idle, next->to);
     }
     offer(idle, end);
   });

@@ -44,8 +44,13 @@ class StallocPool final : public Pool {
   bool is_planned(const Block& block) const {
     return at_ && *at_ <= block.offset && block.offset < *at_ + planned_->height;
   }
+  struct PlannedRange {
+    Bytes from, to;
+    Interval life;
+  };
+  Bytes place_size(Bytes requested) const;
   std::optional<Bytes> place_planned(const Request& request, Bytes size);
-  /// O(buffers log buffers).
+  /// O(buffers).
   std::optional<Bytes> place_idle(const Request& request, Bytes size);
   Interval life_from(const Request& request) const;
 
@@ -57,7 +62,8 @@ class StallocPool final : public Pool {
   std::optional<Bytes> at_;       // address of the segment; none if it was refused
   std::optional<HoleMap> holes_;  // of the segment, from 0
   std::optional<CachingPool> rest_;
-  std::vector<Interval> lives_;  // by buffer, in steps of the trace
+  std::vector<Interval> lives_;           // by buffer, in steps of the trace
+  std::vector<PlannedRange> by_address_;  // of all buffers
   std::int64_t served_ = 0, reused_ = 0, cached_ = 0;
 };
 
