@@ -98,6 +98,19 @@ TEST_CASE("a pickle's containers hold what is put into them at once and later") 
   CHECK(read("](K\x01"s + "e](K\x02"s + "e0K\x03"s + "a") == "[1, 3]");
 }
 
+TEST_CASE("equal texts and small numbers of a pickle are one value each") {
+  const std::string bytes =
+      "\x80\x02](\x8c\x01"s + "a\x8c\x01"s + "bX\x01\x00\x00\x00"s + "aK\x07M\x07\x00"s + "J\xff\xff\xff\xff"s + "e."s;
+  const Pickle pickle{bytes};
+  std::vector<PickleId> ids;
+  pickle.each(pickle.root(), [&](PickleId id) { ids.push_back(id); });
+  REQUIRE(ids.size() == 6);
+  CHECK(ids[0] == ids[2]);
+  CHECK(ids[0] != ids[1]);
+  CHECK(ids[3] == ids[4]);
+  CHECK(show(pickle, pickle.root()) == "['a', 'b', 'a', 7, 7, -1]");
+}
+
 TEST_CASE("a pickle's memo shares values, by number and by count") {
   CHECK(read("]q\x05(K\x01"s + "e0h\x05"s) == "[1]");
   CHECK(read("]r\x05\x00\x00\x00(K\x01"s + "e0j\x05\x00\x00\x00"s) == "[1]");

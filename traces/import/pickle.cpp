@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "traces/error.hpp"
@@ -39,7 +40,6 @@ class PickleMachine {
   }
 
   void run() {
-    if (bytes_.size() >= std::numeric_limits<std::uint32_t>::max()) refuse("the pickle is longer than 4 GiB");
     if (bytes_.size() < 2 || byte(0) != 0x80) refuse("no PROTO; expected a pickle of protocol 2 to 5");
     if (byte(1) < 2 || byte(1) > 5) refuse("protocol {}; this tidepool reads pickle protocols 2 to 5", byte(1));
     at_ = 2;
@@ -49,6 +49,7 @@ class PickleMachine {
 
  private:
   using Kind = Pickle::Kind;
+  static constexpr std::uint32_t kMost = Pickle::kNone;  // values, elements and bytes of a text are fewer
   static constexpr PickleId kNoneId = 0, kFalseId = 1, kTrueId = 2, kEmptyTupleId = 3;
 
   template <class... Args>
@@ -259,15 +260,32 @@ class PickleMachine {
   void text(std::size_t width, std::string_view opcode) {
     const std::uint64_t length = little_endian(width, opcode);
     const std::size_t position = take(length, opcode);
-    push(add({Kind::kText, static_cast<std::uint32_t>(length), position}));
+    if (length >= kMost) refuse("{} of {} bytes; expected fewer than {}", opcode, length, kMost);
+    const auto [known, is_new] = texts_.try_emplace(bytes_.substr(position, length), PickleId{});
+    if (is_new) known->second = add({Kind::kText, static_cast<std::uint32_t>(length), position});
+    push(known->second);
+  }
+
+  /// The next index of a list of the pickle.
+  template <class Item>
+  std::uint32_t next_index(const std::vector<Item>& list, std::size_t added = 1) const {
+    if (list.size() + added >= kMost) refuse("the pickle has more than {} values", kMost - 1);
+    return static_cast<std::uint32_t>(list.size());
   }
 
   PickleId add(Pickle::Value value) {
+    const PickleId id = next_index(out_.values_);
     out_.values_.push_back(value);
-    return static_cast<PickleId>(out_.values_.size() - 1);
+    return id;
   }
   void push(PickleId id) { stack_.push_back(id); }
-  void push_int(std::int64_t value) { push(add({Kind::kInt, 0, static_cast<std::uint64_t>(value)})); }
+  void push_int(std::int64_t value) {
+    if (value < 0 || value >= static_cast<std::int64_t>(small_ints_.size()))
+      return push(add({Kind::kInt, 0, static_cast<std::uint64_t>(value)}));
+    PickleId& known = small_ints_[static_cast<std::size_t>(value)];
+    if (known == Pickle::kNone) known = add({Kind::kInt, 0, static_cast<std::uint64_t>(value)});
+    push(known);
+  }
 
   PickleId pop(std::string_view opcode) {
     const PickleId id = stack_[top(1, opcode)];
@@ -308,17 +326,17 @@ class PickleMachine {
 
   void extend(PickleId id, std::size_t start) {
     Pickle::Value& container = out_.values_[id];
+    const auto first = next_index(out_.items_, stack_.size() - start);
     const auto added = static_cast<std::uint32_t>(stack_.size() - start);
     if (container.kind == Kind::kDict && added % 2 != 0) refuse("a dict gets a key without a value");
     if (added == 0) return;
-    const auto first = static_cast<std::uint32_t>(out_.items_.size());
     out_.items_.insert(out_.items_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(start), stack_.end());
     stack_.resize(start);
     const auto last_chunk = static_cast<std::uint32_t>(container.payload);
     if (container.count > 0 && out_.chunks_[last_chunk].last == first) {
       out_.chunks_[last_chunk].last += added;
     } else {
-      const auto chunk = static_cast<std::uint32_t>(out_.chunks_.size());
+      const std::uint32_t chunk = next_index(out_.chunks_);
       out_.chunks_.push_back({first, first + added, Pickle::kNone});
       if (container.count > 0) out_.chunks_[last_chunk].next = chunk;
       const std::uint64_t first_chunk = container.count > 0 ? container.payload >> 32 : chunk;
@@ -350,6 +368,9 @@ class PickleMachine {
   std::vector<std::size_t> marks_;
   std::vector<PickleId> memo_;
   std::uint64_t memo_count_ = 0;
+  // Snapshots repeat names and lines of frames for each event: one value stands for all that are equal.
+  std::unordered_map<std::string_view, PickleId> texts_;
+  std::vector<PickleId> small_ints_ = std::vector<PickleId>(1 << 16, Pickle::kNone);
 };
 
 Pickle::Pickle(std::string_view bytes) : bytes_{bytes} { PickleMachine{*this}.run(); }

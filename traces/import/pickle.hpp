@@ -12,8 +12,8 @@ namespace tidepool {
 using PickleId = std::uint32_t;
 
 /// A pickle of protocol 2 to 5 that holds none, bools, numbers, texts, tuples, lists and dicts. Values that the file
-/// shares (memo) are shared here. Memory is proportional to the length of the file, not to the lengths that it states.
-/// The bytes must outlive the Pickle.
+/// shares (memo) are shared here, and so are equal texts and equal small numbers. Memory is proportional to the length
+/// of the file, not to the lengths that it states. The bytes must outlive the Pickle.
 class Pickle {
  public:
   enum class Kind : std::uint8_t { kNone, kBool, kInt, kHuge, kFloat, kText, kTuple, kList, kDict };
