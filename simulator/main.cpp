@@ -23,6 +23,9 @@
 
 namespace {
 
+int word_count = 0;  // of the command line
+char** words = nullptr;
+
 /// Plug-ins named in the environment first, then those of the command line.
 void load_plugins(const std::vector<std::string>& given) {
   if (const char* paths = std::getenv("TIDEPOOL_PLUGINS"))
@@ -100,11 +103,27 @@ std::string explain(const std::exception& error) {
   return fmt::format("stdout: not all of it could be written: {}", std::strerror(system->code().value()));
 }
 
-/// The first argument that names a file, and ": "; "" if none does.
-std::string first_file(int argc, char** argv) {
-  for (int i = 2; i < argc; ++i)
-    if (access(argv[i], F_OK) == 0) return fmt::format("{}: ", argv[i]);
-  return "";
+/// "tidepool: gpt2.tide: takes more memory than there is", with the first argument that names a file. Takes no memory.
+void say_out_of_memory() {
+  char** const file = std::find_if(words + 2, words + std::max(word_count, 2),
+                                   [](const char* word) { return access(word, F_OK) == 0; });
+  const bool found = file < words + word_count;
+  std::fprintf(stderr, "tidepool: %s%stakes more memory than there is\n", found ? *file : "", found ? ": " : "");
+}
+
+std::terminate_handler end_otherwise = nullptr;
+
+/// Destructors of nlohmann's JSON and functions of the standard library allocate memory where no exception may leave.
+[[noreturn]] void end() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    say_out_of_memory();
+    std::_Exit(1);
+  } catch (...) {  // said by the other handler
+  }
+  end_otherwise();
+  std::abort();
 }
 
 /// Runs the command that the command line names. @return its exit code
@@ -144,6 +163,9 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  word_count = argc;
+  words = argv;
+  end_otherwise = std::set_terminate(end);
   occupy_closed_streams();
   try {
     const int code = run_command(argc, argv);
@@ -153,7 +175,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "tidepool: {}\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tidepool: {}takes more memory than there is\n", first_file(argc, argv));
+    say_out_of_memory();
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tidepool: {}\n", explain(error));

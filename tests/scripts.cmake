@@ -25,6 +25,9 @@ if(Python3_Interpreter_FOUND)
   add_test(NAME "a call that fails is said, and leaves nothing half-written"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
       --library $<TARGET_FILE:tidepool_faults> --points 4)
+  add_test(NAME "memory that ends in a destructor of a report's JSON is said"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/faults/faults.py --program $<TARGET_FILE:tidepool>
+      --library $<TARGET_FILE:tidepool_faults> --points 1 --last 60 report)
   add_test(NAME "a killed sweep goes on to the same results"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/nightly/kills.py --program $<TARGET_FILE:tidepool> --kills 5)
   # The Python that has PyTorch, if it is another one.

@@ -68,15 +68,21 @@ class SignalsWait {
   sigset_t before_ = {};
 };
 
+/// The words as execvp() takes them.
+std::vector<char*> words_of(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
 /// Becomes the command; only returns, with errno, if it cannot.
-void become(const std::vector<std::string>& command, const ChildOptions& options) {
-  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+void become(char* const* words, const ChildOptions& options) {
+  for (const auto& [name, value] : options.environment)
+    if (setenv(name.c_str(), value.c_str(), 1) != 0) return;
   if (options.output >= 0) dup2(options.output, STDOUT_FILENO);
   if (options.errors >= 0) dup2(options.errors, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
+  execvp(words[0], words);
 }
 
 }  // namespace
@@ -84,12 +90,13 @@ void become(const std::vector<std::string>& command, const ChildOptions& options
 pid_t start_child(const std::vector<std::string>& command, const ChildOptions& options) {
   std::array<int, 2> failure = {};  // tells the errno of a command that could not be run; closed by one that could
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw InputError{fmt::format("no pipe: {}", std::strerror(errno))};
+  const std::vector<char*> words = words_of(command);  // an exception in the child would end in this program's main()
   const SignalsWait signals;
   const pid_t child = fork();
   if (child == 0) {
     if (options.in_child) options.in_child();
     signals.restore();
-    become(command, options);
+    become(words.data(), options);
     const int error = errno;
     [[maybe_unused]] const auto told = write(failure[1], &error, sizeof error);
     _exit(127);

@@ -64,7 +64,7 @@ bool is_database(const std::string& path) {
 /// The rows of a database, sorted by trace, machine, pool, policy, options, capacity and seed.
 std::vector<Row> rows_of(const std::string& path) {
   std::vector<Row> rows;
-  Database{path, Database::Open::kExisting}.each([&](const KeyedRow& keyed) { rows.push_back(keyed.row); });
+  Database{path, Database::Open::kExisting}.each([&](KeyedRow&& keyed) { rows.push_back(std::move(keyed.row)); });
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     for (const char* column :
          {"trace", "trace_hash", "machine", "machine_hash", "pool", "policy", "options", "capacity_bytes", "seed"})

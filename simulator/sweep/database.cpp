@@ -371,7 +371,7 @@ std::vector<std::string> Database::versions() const {
   return versions;
 }
 
-void Database::each(const std::function<void(const KeyedRow&)>& visit) const {
+void Database::each(const std::function<void(KeyedRow&&)>& visit) const {
   const Statement statement =
       prepare(fmt::format("SELECT run_key, {} FROM runs ORDER BY run_key", schema::column_names()));
   while (step(statement.get())) {

@@ -106,7 +106,7 @@ class Database {
   /// The versions of the programs that did the runs, sorted.
   std::vector<std::string> versions() const;
   /// Visits every run in the order of keys. Memory does not grow with their number.
-  void each(const std::function<void(const KeyedRow&)>& visit) const;
+  void each(const std::function<void(KeyedRow&&)>& visit) const;
   std::vector<MeasuredRun> measurements() const;
   std::vector<SweepRequest> requests() const;
 

@@ -52,9 +52,9 @@ MergeCount merge(std::span<const std::string> sources, Database& into, bool any_
       }
       batch.clear();
     };
-    source.each([&](const KeyedRow& row) {
+    source.each([&](KeyedRow&& row) {
       ++seen;
-      batch.push_back(row);
+      batch.push_back(std::move(row));
       if (batch.size() == kBatch) flush();
     });
     flush();

@@ -5,7 +5,7 @@ Every run ends with the result that it has without a fault, or with exit code 1 
 the command (or stdout, where that is what could not be written). A file that it writes is then as it was, and not there
 if it was not; a database of results holds whole runs, and the same command goes on from them to the same results.
 
-    faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [COMMAND...]
+    faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
 --points: at most so many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON
 object: runs, findings, and what was left out.
@@ -92,9 +92,10 @@ def without_times(content):
     return re.sub(rb'"(plan_ns|actions_per_second|made)":[^,}]+', b"", content)
 
 
-def points(count, most):
-    """At most `most` numbers of 1..count, spread evenly."""
-    return sorted({1 + round(i * (count - 1) / max(1, min(count, most) - 1)) for i in range(min(count, most))})
+def points(count, most, last):
+    """At most `most` numbers of 1..count, spread evenly, and the last ones."""
+    spread = {1 + round(i * (count - 1) / max(1, min(count, most) - 1)) for i in range(min(count, most))}
+    return sorted(spread | set(range(max(1, count - last + 1), count + 1)))
 
 
 def wrong_end(runner, command, folder, ran, before, expected):
@@ -107,7 +108,8 @@ def wrong_end(runner, command, folder, ran, before, expected):
             return "exit code 0 with another result"
     else:
         message = ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else ""
-        if not any(name in ran.stderr for name in (*before, command.output, "out.raw", "stdout")):
+        not_run = [f"{word}: cannot be run" for word in command.words]
+        if not any(name in ran.stderr for name in (*before, command.output, "out.raw", "stdout", *not_run)):
             return f"a message that names no file: {message}"
         if not command.database() and command.output in left and not runner.same(command, folder, expected):
             return f"exit code {ran.returncode}, and half of {command.output} is there"
@@ -123,7 +125,7 @@ def wrong_end(runner, command, folder, ran, before, expected):
     return ""
 
 
-def try_command(runner, command, most, report):
+def try_command(runner, command, most, last, report):
     """Every fault of one command. @return (runs, findings)"""
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
         whole = pathlib.Path(scratch) / "whole"
@@ -139,7 +141,7 @@ def try_command(runner, command, most, report):
         calls = {kind: int(count) for kind, count in (line.split() for line in counts.read_text().splitlines())}
         runs, findings = 0, []
         for kind in KINDS:
-            chosen = points(calls[kind], most)
+            chosen = points(calls[kind], most, last)
             for call in chosen:
                 folder = pathlib.Path(scratch) / "run"
                 shutil.copytree(clean, folder)
@@ -161,7 +163,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--library", type=pathlib.Path, required=True)
-    parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--points", type=int, default=200, help="calls of each kind that fail, spread evenly")
+    parser.add_argument("--last", type=int, default=0, help="how many of the last calls of each kind fail besides")
     parser.add_argument("commands", nargs="*", help=", ".join(command.name for command in COMMANDS))
     asked = parser.parse_args()
     runner = Runner(asked.program.resolve(), asked.library.resolve())
@@ -169,7 +172,7 @@ def main():
     for command in COMMANDS:
         if asked.commands and command.name not in asked.commands:
             continue
-        more, found = try_command(runner, command, asked.points, lambda line: print(line, file=sys.stderr, flush=True))
+        more, found = try_command(runner, command, asked.points, asked.last, lambda line: print(line, file=sys.stderr, flush=True))
         runs, findings = runs + more, findings + found
     print(json.dumps({"runs": runs, "findings": findings}))
     return 1 if findings else 0

@@ -115,4 +115,6 @@ TEST_CASE("a command's exit status, and the signal that ended it, are passed on"
   CHECK(run_child({"sh", "-c", "kill -9 $$"}) == 128 + 9);
   CHECK(run_child({"sh", "-c", "test \"$TIDEPOOL_TEST\" = yes"}, {.environment = {{"TIDEPOOL_TEST", "yes"}}}) == 0);
   CHECK_THROWS_WITH(run_child({"./no-such-command"}), "./no-such-command: cannot be run: No such file or directory");
+  // A name with '=' is no variable; the command does not run without what it shall be given.
+  CHECK_THROWS_WITH(run_child({"true"}, {.environment = {{"A=B", "yes"}}}), "true: cannot be run: Invalid argument");
 }

@@ -14,6 +14,10 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
+/// simdjson chooses its code for this processor at its first use, in functions that end the program if memory ends
+/// there. So the first use is when the program starts.
+[[maybe_unused]] const bool chosen = !simdjson::get_active_implementation()->name().empty();
+
 constexpr auto kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// A value for messages: as in the file, cut to a readable length.
