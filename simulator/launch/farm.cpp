@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 #include "simulator/launch/process.hpp"
 #include "simulator/sweep/merge.hpp"
 #include "simulator/sweep/version.hpp"
+#include "traces/folder.hpp"
 
 namespace tidepool {
 namespace {
@@ -57,9 +57,8 @@ FarmResult lacking(const FarmOrder& order, std::span<const SweepPart> parts, con
 /// Merges all shards that are there, from this attempt or from an earlier farm with another number of shards.
 void collect(const std::string& folder, Database& database) {
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator{folder})
-    if (entry.path().extension() == ".sqlite") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
+  for (const std::string& file : files_in(folder))
+    if (file.ends_with(".sqlite")) files.push_back(file);
   for (const std::string& file : files) Database{file};  // completes a database that a killed worker had begun
   merge(files, database, true);                          // the database may already have runs of another version
 }

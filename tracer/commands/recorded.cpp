@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tracer/raw/reader.hpp"
+#include "traces/folder.hpp"
 #include "traces/input.hpp"
 
 namespace tidepool {
@@ -30,15 +31,14 @@ Recorded look_at_recorded(const fs::path& raw) {
   Recorded found;
   if (!fs::exists(raw)) return found;
   std::set<std::string> ranks;
-  for (const fs::directory_entry& entry : fs::directory_iterator{raw}) {
-    if (!entry.is_regular_file()) continue;
-    if (entry.path().extension() == ".said") {
-      std::ifstream file{entry.path()};
+  for (const std::string& path : files_in(raw.string())) {
+    if (path.ends_with(".said")) {
+      std::ifstream file{path};
       std::getline(file, found.said);
       continue;
     }
     found.files = true;
-    const Input input = read_input(entry.path().string());
+    const Input input = read_input(path);
     if (!raw::has_header(input.bytes())) continue;
     const raw::Log log = raw::read_raw(input);
     found.work = found.work || !log.kernels.empty() || !log.copies.empty() || !log.memsets.empty() || !log.ops.empty();

@@ -1,7 +1,6 @@
 // The importers of raw captures: `tidepool import` of one file, or of the folder of a run.
 #include "traces/import/importer.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "tracer/lower/lower.hpp"
 #include "tracer/raw/reader.hpp"
 #include "traces/error.hpp"
+#include "traces/folder.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -34,12 +34,11 @@ Trace read_file(const Input& input, std::optional<std::size_t> device, LoweredOp
 std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator{folder, error}) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& path : files_in(folder, error)) {
+    const std::string name = std::filesystem::path{path}.filename().string();
     const auto has = [&](const char* ending) { return name.find(ending) != std::string::npos; };
-    if (entry.is_regular_file() && (has(".raw") || has(".jsonl"))) paths.push_back(entry.path().string());
+    if (has(".raw") || has(".jsonl")) paths.push_back(path);
   }
-  std::sort(paths.begin(), paths.end());
   return paths;
 }
 

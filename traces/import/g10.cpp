@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "traces/builder.hpp"
+#include "traces/folder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/readers.hpp"
 #include "traces/lines.hpp"
@@ -217,19 +218,12 @@ struct Files {
 
 /// The files of a folder by their names, without a suffix of compression. G10's further tables of times (under page
 /// faults) and of workspaces are ignored.
-Files files_in(const std::string& folder) {
+Files tables_in(const std::string& folder) {
   Files files;
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error))
-    names.push_back(at->path().filename().string());
-  if (error) throw InputError{fmt::format("{}: cannot be read: {}", folder, error.message())};
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
-    std::string_view stem = name;
+  for (const std::string& path : files_in(folder)) {
+    std::string_view stem = path;
     for (const std::string_view packed : {".gz", ".xz", ".zst"})
       if (stem.ends_with(packed)) stem.remove_suffix(packed.size());
-    const std::string path = (std::filesystem::path{folder} / name).string();
     if (stem.ends_with("kernels.config")) files.kernels.push_back(path);
     if (stem.ends_with("tensors.config")) files.tensors.push_back(path);
     const bool other = stem.ends_with("PF.txt") || stem.ends_with("Workspace.txt");
@@ -248,7 +242,7 @@ const std::string& the_one(const std::vector<std::string>& paths, const std::str
 }
 
 Trace read_folder(const std::string& folder, std::optional<std::size_t>) {
-  const Files files = files_in(folder);
+  const Files files = tables_in(folder);
   const Input kernels = read_input(the_one(files.kernels, folder, "kernels.config"));
   const Input tensors = read_input(the_one(files.tensors, folder, "tensors.config"));
   const Input times = read_input(the_one(files.times, folder, ".txt with kernel times"));
@@ -261,7 +255,7 @@ Trace read_beside(const Input& kernels) {
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   const std::string name = path.filename().string();
   const std::string prefix = name.substr(0, name.find("kernels.config"));
-  Files files = files_in(folder);
+  Files files = tables_in(folder);
   for (std::vector<std::string>* paths : {&files.tensors, &files.times})
     std::erase_if(*paths, [&](const std::string& other) {
       return !std::filesystem::path{other}.filename().string().starts_with(prefix);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "traces/error.hpp"
+#include "traces/folder.hpp"
 #include "traces/import/importer.hpp"
 #include "traces/import/tar.hpp"
 #include "traces/import/torch_et_profile.hpp"
@@ -39,13 +40,9 @@ void for_each_file(const std::string& path, std::string_view format, std::string
     if (is_of(input, format)) each(input);
   };
   if (std::filesystem::is_directory(path)) {
-    std::vector<std::string> files;
     std::error_code error;
-    for (auto entry = std::filesystem::directory_iterator{path, error};
-         !error && entry != std::filesystem::directory_iterator{}; entry.increment(error))
-      if (std::error_code unknown; entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+    const std::vector<std::string> files = files_in(path, error);
     if (error) refuse("{}: cannot be read: {}; expected {}", path, error.message(), expected);
-    std::sort(files.begin(), files.end());
     for (const std::string& file : files) offer(read_input(file));
     return;
   }
