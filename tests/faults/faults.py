@@ -116,12 +116,16 @@ def wrong_end(runner, command, folder, ran, before, expected):
     # What a database needs besides is SQLite's; what a recording took stays where the message says.
     databases = [name for name in (*before, command.output) if name.endswith(".sqlite")]
     allowed = {*before, command.output, "out.raw", *(name + end for name in databases for end in ("-wal", "-shm", "-journal"))}
+    if ran.returncode != 0:  # where no exception can leave, the program ends at once, as if it were killed
+        allowed |= {name + "-workers" for name in databases}
     if left - allowed:
         return f"left behind: {', '.join(sorted(left - allowed))}"
     if command.database() and ran.returncode != 0:
         again = runner.run(folder, command.words)
         if again.returncode != 0 or not runner.same(command, folder, expected):
             return f"the same command does not go on from it: {again.stderr.strip()}"
+        if (folder / f"{command.output}-workers").exists():
+            return "the same command leaves the lock of its workers behind"
     return ""
 
 
