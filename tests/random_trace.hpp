@@ -96,8 +96,12 @@ class RandomProgram {
     const BufferKind kind = phase_ == Phase::kForward    ? BufferKind::kActivation
                             : phase_ == Phase::kBackward ? BufferKind::kGradient
                                                          : BufferKind::kWorkspace;
-    const BufferId id =
-        builder_.alloc({.size = size(), .address = address(), .name = name("a"), .stream = stream, .kind = kind});
+    const BufferId id = builder_.alloc({.size = size(),
+                                        .address = address(),
+                                        .name = name("a"),
+                                        .stream = stream,
+                                        .kind = kind,
+                                        .line = line(live_.size())});
     index_.push_back(live_.size());
     live_.push_back({id, false, false, {}, {}, {}});
     recent_.push_back(live_.size() - 1);
@@ -116,6 +120,11 @@ class RandomProgram {
   }
   StringId name(const char* prefix) {
     return random_.chance(50) ? builder_.text(prefix + std::to_string(live_.size())) : StringId{};
+  }
+
+  /// Some buffers and ops have a line of the user's code, several the same.
+  StringId line(std::size_t number) {
+    return number % 3 == 0 ? builder_.text("model.py:" + std::to_string(number % 12)) : StringId{};
   }
 
   void enter_phase(int op) {
@@ -203,6 +212,7 @@ class RandomProgram {
     }
     if (!touches.empty() && random_.chance(3)) touches.push_back(touches[0]);  // the op names the buffer twice
     op.name = builder_.text(what);
+    op.line = line(streams_.size());
     run(op, touches);
   }
 

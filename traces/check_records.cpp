@@ -26,6 +26,14 @@ void require(Id<Tag> id, std::size_t count, const char* record, std::size_t inde
   if (id.index() >= count) refuse_id(id, count, record, index, what);
 }
 
+/// A line is left out, or it has a text.
+void check_line(const TraceData& d, StringId line, const char* record, std::size_t index) {
+  if (!line.valid()) return;
+  require(line, d.strings.size(), record, index, "string");
+  if (d.strings[line.index()].empty())
+    refuse("{} {}: its line is empty; expected one as in model.py:88", record, index);
+}
+
 /// Refuses texts that are not UTF-8, or that occur twice.
 void check_texts(const std::vector<std::string>& texts, const char* record) {
   std::vector<std::uint32_t> table(std::bit_ceil(2 * texts.size() + 1), ~std::uint32_t{0});
@@ -51,6 +59,7 @@ void check_buffers(const TraceData& d) {
       refuse("buffer {}: address is {}; expected at least 0, or -1 if not recorded", i, buffer.address);
     require(buffer.name, d.strings.size(), "buffer", i, "string");
     require(buffer.stream, d.streams.size(), "buffer", i, "stream");
+    check_line(d, buffer.line, "buffer", i);
   }
 }
 
@@ -84,6 +93,7 @@ void check_ops(const TraceData& d) {
     require(op.name, d.strings.size(), "op", i, "string");
     require(op.module, d.strings.size(), "op", i, "string");
     require(op.stream, d.streams.size(), "op", i, "stream");
+    check_line(d, op.line, "op", i);
     if (op.duration < Nanos{}) refuse("op {}: duration is {}; expected at least 0", i, op.duration.count());
     if (op.duration.count() > kMostSum - sum)
       refuse("op {}: duration is {}; all durations together exceed 146 years", i, op.duration.count());

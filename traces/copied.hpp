@@ -10,6 +10,7 @@ namespace tidepool {
 inline Buffer copied(TraceBuilder& builder, const Trace& trace, BufferId id) {
   Buffer buffer = trace.buffer(id);
   buffer.name = builder.text(trace.text(buffer.name));
+  if (buffer.line.valid()) buffer.line = builder.text(trace.text(buffer.line));
   buffer.born_before = buffer.outlives = false;
   return buffer;
 }
@@ -19,6 +20,7 @@ inline Op copied(TraceBuilder& builder, const Trace& trace, OpId id) {
   Op op = trace.op(id);
   op.name = builder.text(trace.text(op.name));
   op.module = builder.text(trace.text(op.module));
+  if (op.line.valid()) op.line = builder.text(trace.text(op.line));
   op.start = op.launch = Nanos{-1};
   return op;
 }

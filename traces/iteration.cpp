@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "traces/builder.hpp"
+#include "traces/copied.hpp"
 #include "traces/error.hpp"
 
 namespace tidepool {
@@ -84,7 +85,7 @@ class Cut {
       if (step.kind == StepKind::kAlloc || step.kind == StepKind::kFree) live[step.id] = step.kind == StepKind::kAlloc;
     }
     for (std::size_t i = 0; i < live.size(); ++i)
-      if (live[i]) buffers_[i] = builder_.existing(spec(i));
+      if (live[i]) buffers_[i] = builder_.existing(copied(builder_, trace_, BufferId{i}));
   }
 
   void find_origin() {
@@ -96,17 +97,10 @@ class Cut {
     }
   }
 
-  Buffer spec(std::size_t buffer) {
-    Buffer copy = trace_.buffers()[buffer];
-    copy.name = builder_.text(trace_.text(copy.name));
-    copy.born_before = copy.outlives = false;
-    return copy;
-  }
-
   void step(const Step& step) {
     switch (step.kind) {
       case StepKind::kAlloc:
-        buffers_[step.id] = builder_.alloc(spec(step.id));
+        buffers_[step.id] = builder_.alloc(copied(builder_, trace_, BufferId{step.id}));
         break;
       case StepKind::kFree:
         builder_.free(buffers_[step.id]);
@@ -131,6 +125,7 @@ class Cut {
     Op op = trace_.op(id);
     op.name = builder_.text(trace_.text(op.name));
     op.module = builder_.text(trace_.text(op.module));
+    if (op.line.valid()) op.line = builder_.text(trace_.text(op.line));
     if (op.start >= Nanos{}) op.start -= *origin_;
     if (op.launch >= Nanos{}) op.launch -= *origin_;
     const std::vector<VersionId> made = builder_.run(op, touches);

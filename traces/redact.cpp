@@ -82,8 +82,11 @@ Trace redacted(Trace trace) {
   if (!changed) return trace;
   data.strings = std::move(strings);
   const auto rename = [&](StringId& id) { id = id_of[id.index()]; };
-  for (Buffer& buffer : data.buffers) rename(buffer.name);
-  for (Op& op : data.ops) rename(op.name), rename(op.module);
+  const auto rename_line = [&](StringId& id) {
+    if (id.valid()) rename(id);
+  };
+  for (Buffer& buffer : data.buffers) rename(buffer.name), rename_line(buffer.line);
+  for (Op& op : data.ops) rename(op.name), rename(op.module), rename_line(op.line);
   for (Mark& mark : data.marks) rename(mark.name);
   return Trace{std::move(data)};
 }

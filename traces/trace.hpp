@@ -33,6 +33,7 @@ struct Buffer {
   BufferKind kind = BufferKind::kUnknown;
   bool born_before = false;  ///< existed when the trace began: it has no alloc step
   bool outlives = false;     ///< still exists when the trace ends: it has no free step
+  StringId line = {};        ///< of the user's code that allocated it, as in model.py:88; none = not recorded
   bool operator==(const Buffer&) const = default;
 };
 
@@ -60,6 +61,7 @@ struct Op {
   Nanos duration = {};
   std::uint32_t first_use = 0;  ///< uses [first_use, last_use)
   std::uint32_t last_use = 0;
+  StringId line = {};  ///< of the user's code that called it, as in model.py:88; none = not recorded
   bool operator==(const Op&) const = default;
 };
 

@@ -55,6 +55,17 @@ std::uint64_t bits(Enum value, unsigned shift) {
   return static_cast<std::uint64_t>(value) << shift;
 }
 
+/// The lines of the user's code that are recorded. A trace without any has the hash that it had before there were lines.
+/// @param first  the number of the first record, so that no two records of a trace have the same
+template <class Records>
+void add_lines(Digest& hash, const Records& records, std::uint64_t first) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!records[i].line.valid()) continue;
+    hash.add(first + i);
+    hash.add(std::uint64_t{records[i].line.value()});
+  }
+}
+
 }  // namespace
 
 std::string trace_hash(const TraceData& data) {
@@ -104,6 +115,8 @@ std::string trace_hash(const TraceData& data) {
     hash.add(key);
     hash.add(value);
   }
+  add_lines(hash, data.buffers, 0);
+  add_lines(hash, data.ops, data.buffers.size());
   return hash.text();
 }
 

@@ -55,6 +55,7 @@ py::dict buffers(const Trace& trace) {
   columns["size"] = numbers(all, [](const Buffer& buffer) { return buffer.size.count(); });
   columns["kind"] = texts(all, [](const Buffer& buffer) { return word(buffer.kind); });
   columns["name"] = texts(all, [&](const Buffer& buffer) { return trace.text(buffer.name); });
+  columns["line"] = texts(all, [&](const Buffer& buffer) { return trace.text(buffer.line); });
   columns["stream"] = numbers(all, [](const Buffer& buffer) { return number(buffer.stream); });
   columns["device"] = numbers(all, [](const Buffer& buffer) { return std::int64_t{buffer.device}; });
   columns["address"] = numbers(all, [](const Buffer& buffer) { return buffer.address; });
@@ -68,6 +69,7 @@ py::dict ops(const Trace& trace) {
   py::dict columns;
   columns["name"] = texts(all, [&](const Op& op) { return trace.text(op.name); });
   columns["module"] = texts(all, [&](const Op& op) { return trace.text(op.module); });
+  columns["line"] = texts(all, [&](const Op& op) { return trace.text(op.line); });
   columns["kind"] = texts(all, [](const Op& op) { return word(op.kind); });
   columns["phase"] = texts(all, [](const Op& op) { return word(op.phase); });
   columns["stream"] = numbers(all, [](const Op& op) { return number(op.stream); });

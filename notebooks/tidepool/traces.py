@@ -53,7 +53,7 @@ class Trace:
 
     @cached_property
     def ops(self) -> pandas.DataFrame:
-        """name, module, kind, phase, stream, start_ns (-1: not recorded), duration_ns, random."""
+        """name, module, line (of the user's code, as in model.py:88; "" if unknown), kind, phase, stream, start_ns (-1: not recorded), duration_ns, random."""
         return table(self.native.ops())
 
     @cached_property

@@ -90,7 +90,7 @@ TEST_CASE("a file of another version or kind is refused") {
 
 TEST_CASE("an unknown section or word is refused") {
   CHECK_THROWS_WITH(read(file_with(static_cast<Section>(77), "x")),
-                    "t.tide:byte 16: unknown section 77; expected 0 to 14");
+                    "t.tide:byte 16: unknown section 77; expected 0 to 16");
   // A step of kind 9.
   CHECK_THROWS_WITH(read(file_with(Section::kSteps, "\x09")), "t.tide:byte 16: step 0: kind is 9; expected 0 to 3");
 }
@@ -139,6 +139,22 @@ TEST_CASE("records are checked, and the message names the record") {
   CHECK_THROWS_WITH(read(buffer_file(static_cast<std::uint64_t>(-5), 0)),
                     "t.tide: buffer 0: size is -5; expected at least 0");
   CHECK_THROWS_WITH(read(buffer_file(10, 6)), "t.tide: buffer 0: unknown string 3; the trace has 1");
+}
+
+TEST_CASE("a line of the user's code needs its buffer or op before it, and a text") {
+  CHECK_THROWS_WITH(read(file_with(Section::kBufferLines, numbers({0, 0}))),
+                    "t.tide:byte 16: the line of buffer 0 comes before the buffer itself; there are 0");
+  CHECK_THROWS_WITH(read(file_with(Section::kOpLines, numbers({6, 0}))),
+                    "t.tide:byte 16: the line of op 3 comes before the op itself; there are 0");
+  const auto with_line = [](std::uint64_t line) {
+    std::string bytes = buffer_file(10, 0), frame;
+    file::append_frame(Section::kEnd, 0, "", frame);
+    bytes.resize(bytes.size() - frame.size());
+    file::append_frame(Section::kBufferLines, 1, numbers({0, line}), bytes);
+    return bytes + frame;
+  };
+  CHECK_THROWS_WITH(read(with_line(2)), "t.tide: buffer 0: unknown string 1; the trace has 1");
+  CHECK_THROWS_WITH(read(with_line(0)), "t.tide: buffer 0: its line is empty; expected one as in model.py:88");
 }
 
 TEST_CASE("a recovered trace says how far it goes and why") {

@@ -75,6 +75,18 @@ TEST_CASE("times of an iteration count from the first launch or start in it") {
   CHECK(cut.op(OpId{2}).launch == Nanos{-1});
 }
 
+TEST_CASE("an iteration keeps the lines of the user's code") {
+  TraceBuilder build;
+  build.mark(MarkKind::kIteration, "0");
+  build.run({}, {});
+  build.mark(MarkKind::kIteration, "1");
+  const BufferId a = build.alloc({.size = 8_B, .line = build.text("train.py:7")});
+  build.run({.line = build.text("model.py:88")}, {{a, Access::kWrite}});
+  const Trace cut = one_iteration(build.finish(), 1);
+  CHECK(cut.text(cut.buffer(BufferId{0}).line) == "train.py:7");
+  CHECK(cut.text(cut.op(OpId{0}).line) == "model.py:88");
+}
+
 TEST_CASE("complete iterations are cut out together, without what follows them") {
   TraceBuilder build;
   for (const char* name : {"0", "1", "2", "after 2"}) {

@@ -69,6 +69,18 @@ TEST_CASE("JSON lines keep outputs, texts and streams in any order") {
   CHECK(read(to_jsonl(none)).data() == none.data());
 }
 
+TEST_CASE("JSON lines keep lines of the user's code") {
+  const std::string text =
+      "{\"tidepool\":1}\n"
+      "{\"alloc\":0,\"size_bytes\":8,\"line\":\"train.py:7\"}\n"
+      "{\"run\":\"mm\",\"uses\":[[0,\"write\",\"schema\"]],\"line\":\"model.py:88\"}\n";
+  const Trace trace = read(text);
+  CHECK(trace.text(trace.buffer(BufferId{0}).line) == "train.py:7");
+  CHECK(trace.text(trace.op(OpId{0}).line) == "model.py:88");
+  CHECK(to_jsonl(trace).find(",\"line\":\"model.py:88\"") != std::string::npos);
+  CHECK(read(to_jsonl(trace)).data() == trace.data());
+}
+
 TEST_CASE("JSON lines keep any text") {
   TraceBuilder build;
   build.meta()["a \"key\""] = "back\\slash, new\nline, tab\t, nul \0, snowman \xe2\x98\x83";

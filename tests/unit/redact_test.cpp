@@ -35,14 +35,19 @@ TEST_CASE("a redacted trace is the same but for its texts") {
   build.meta()["env.HOME"] = "/home/ada";
   build.meta()["capture"] = "cupti";
   build.mark(MarkKind::kRangeBegin, "/home/ada/a.py");
-  const BufferId a = build.alloc({.size = 8_B, .name = build.text("a.py")});
-  build.run({.name = build.text("/tmp/ada/a.py"), .module = build.text("net.conv")}, {{a, Access::kWrite}});
+  const BufferId a = build.alloc({.size = 8_B, .name = build.text("a.py"), .line = build.text("/home/ada/a.py:3")});
+  build.run({.name = build.text("/tmp/ada/a.py"),
+             .module = build.text("net.conv"),
+             .line = build.text("C:\\Users\\ada\\net.py:7")},
+            {{a, Access::kWrite}});
   const Trace trace = redacted(build.finish());
   CHECK(trace.data().meta == std::map<std::string, std::string>{{"capture", "cupti"}});
   CHECK(trace.text(trace.op(OpId{0}).name) == "a.py");
   CHECK(trace.text(trace.op(OpId{0}).module) == "net.conv");
   CHECK(trace.text(trace.buffer(BufferId{0}).name) == "a.py");
   CHECK(trace.text(trace.data().marks[0].name) == "a.py");
+  CHECK(trace.text(trace.buffer(BufferId{0}).line) == "a.py:3");
+  CHECK(trace.text(trace.op(OpId{0}).line) == "net.py:7");
   const Trace again = redacted(trace);
   CHECK(again.hash() == trace.hash());
 }

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "tests/catch.hpp"
 #include "tests/random_trace.hpp"
 #include "traces/error.hpp"
@@ -12,6 +14,17 @@ using tests::random_trace;
 namespace {
 
 Trace read(std::string_view bytes) { return read_trace_file(Input{"t.tide", bytes}); }
+
+std::set<file::Section> sections_of(std::string_view bytes) {
+  const file::FrameReader reader{bytes};
+  std::set<file::Section> sections;
+  for (std::size_t at = file::kFileHeader; at + file::kTrailer < bytes.size();) {
+    const file::FrameHeader header = reader.header(at);
+    sections.insert(header.section);
+    at += file::kFrameHeader + header.packed_size;
+  }
+  return sections;
+}
 
 /// Three steps of program in three chunks, as a recorder would write them, without an end.
 std::string three_chunks() {
@@ -124,6 +137,27 @@ TEST_CASE("a frame that compresses too well is filled up, so that small files ca
   CHECK(bytes.size() >= raw.size() / file::kMostShrink);
   file::FrameReader reader{bytes};
   CHECK(reader.raw(0, reader.header(0)) == raw);
+}
+
+TEST_CASE("lines of the user's code change the hash, and a trace without any is stored as if there were none") {
+  const auto trace_with = [](std::string_view of_buffer, std::string_view of_op) {
+    TraceBuilder build;
+    for (const char* text : {"model.py:1", "model.py:2"}) build.text(text);
+    const auto line = [&](std::string_view text) { return text.empty() ? StringId{} : build.text(text); };
+    const BufferId a = build.alloc({.size = 8_B, .line = line(of_buffer)});
+    build.run({.line = line(of_op)}, {{a, Access::kWrite}});
+    return build.finish();
+  };
+  const Trace none = trace_with("", "");
+  std::set<std::string> hashes{none.hash()};
+  for (const auto& [of_buffer, of_op] : {std::pair{"model.py:1", ""}, {"", "model.py:1"}, {"model.py:2", ""}})
+    CHECK(hashes.insert(trace_with(of_buffer, of_op).hash()).second);
+  CHECK(none.hash() == "20d702a52fc491d9");  // as it was before there were lines
+  const Trace both = trace_with("model.py:1", "model.py:2");
+  CHECK(read(to_trace_file(both)).data() == both.data());
+  CHECK(sections_of(to_trace_file(both)).contains(file::Section::kOpLines));
+  CHECK(sections_of(to_trace_file(both)).contains(file::Section::kBufferLines));
+  for (const file::Section section : sections_of(to_trace_file(none))) CHECK(section <= file::Section::kIndex);
 }
 
 TEST_CASE("the hash is that of the content, not of the way it was stored") {

@@ -25,11 +25,25 @@ void append(std::vector<Record>& records, std::size_t count, std::string_view ra
   columns.done();
 }
 
+/// Gives the lines of a frame to the buffers or ops that came before it.
+template <class Record>
+void set_lines(std::vector<Record>& records, std::size_t count, std::string_view raw, Section section,
+               std::string_view record) {
+  std::vector<LineOf> lines;
+  append(lines, count, raw, section, fmt::format("{} line", record), [](auto& c, auto r) { code_lines(c, r); });
+  for (const LineOf& each : lines) {
+    if (each.of >= records.size())
+      throw InputError{fmt::format("the line of {} {} comes before the {} itself; there are {}", record, each.of,
+                                   record, records.size())};
+    records[each.of].line = each.line;
+  }
+}
+
 }  // namespace
 
 std::size_t most_records(Section section, std::size_t raw_size) {
   // Fewest bytes of one record, in the order of the sections; 0 for sections without records of their own.
-  constexpr std::array<std::size_t, kSections> kLeast{1, 1, 1, 7, 3, 10, 3, 1, 3, 2, 1, 4, 0, 0, 3};
+  constexpr std::array<std::size_t, kSections> kLeast{1, 1, 1, 7, 3, 10, 3, 1, 3, 2, 1, 4, 0, 0, 3, 2, 2};
   const std::size_t least = kLeast[static_cast<std::size_t>(section)];
   return least == 0 ? 0 : raw_size / least;
 }
@@ -113,6 +127,10 @@ void Decoder::take(Section section, std::size_t records, std::string_view raw) {
     case Section::kEnd:
       complete_ = true;
       return;
+    case Section::kBufferLines:
+      return set_lines(data_.buffers, records, raw, section, "buffer");
+    case Section::kOpLines:
+      return set_lines(data_.ops, records, raw, section, "op");
     case Section::kIndex:
       throw InputError{"an index comes before the end of the trace"};
   }

@@ -38,12 +38,14 @@ enum class Section : std::uint8_t {
   kChunk,  ///< everything before it is a whole part of the program
   kEnd,    ///< the trace is complete
   kIndex,
+  kBufferLines,  ///< lines of the user's code, of the buffers that have one
+  kOpLines,
 };
-inline constexpr std::size_t kSections = 15;
+inline constexpr std::size_t kSections = 17;
 
 inline constexpr std::array<std::string_view, kSections> kSectionNames{
-    "meta",  "strings", "streams", "buffers", "versions", "ops", "uses", "steps",
-    "marks", "orders",  "outputs", "losses",  "chunk",    "end", "index"};
+    "meta",   "strings", "streams", "buffers", "versions", "ops",   "uses",         "steps",   "marks",
+    "orders", "outputs", "losses",  "chunk",   "end",      "index", "buffer lines", "op lines"};
 
 inline std::string_view name(Section section) { return kSectionNames[static_cast<std::size_t>(section)]; }
 

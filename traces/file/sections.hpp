@@ -120,6 +120,20 @@ void code_orders(Code& code, Orders orders) {
       "after", orders, [](auto& order) -> auto& { return order.after; });
 }
 
+/// The line of the user's code that a buffer or op has.
+struct LineOf {
+  std::uint32_t of = 0;  ///< id of the buffer or op
+  StringId line = {};
+};
+
+template <class Code, class Lines>
+void code_lines(Code& code, Lines lines) {
+  code.delta(
+      "of", lines, [](auto& line) -> auto& { return line.of; });
+  code.delta(
+      "line", lines, [](auto& line) -> auto& { return line.line; });
+}
+
 template <class Code, class Outputs>
 void code_outputs(Code& code, Outputs outputs) {
   code.delta(

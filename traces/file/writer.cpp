@@ -37,7 +37,10 @@ class Cuts {
     while (upto_.marks < marks.size() && marks[upto_.marks].step < upto_.steps) need(marks[upto_.marks++].name);
     while (upto_.orders < data_.orders.size() && data_.orders[upto_.orders].after.index() < upto_.ops) ++upto_.orders;
     for (; seen_versions_ < upto_.versions; ++seen_versions_) need(data_.versions[seen_versions_].buffer);
-    for (; seen_buffers_ < upto_.buffers; ++seen_buffers_) need(data_.buffers[seen_buffers_].name);
+    for (; seen_buffers_ < upto_.buffers; ++seen_buffers_) {
+      need(data_.buffers[seen_buffers_].name);
+      need_line(data_.buffers[seen_buffers_].line);
+    }
     return upto_;
   }
 
@@ -46,7 +49,7 @@ class Cuts {
     if (step.kind == StepKind::kForget) return need(VersionId{step.id});
     if (step.kind != StepKind::kRun) return need(BufferId{step.id});
     const Op& op = data_.ops[step.id];
-    need(op.name), need(op.module);
+    need(op.name), need(op.module), need_line(op.line);
     ++upto_.ops;
     upto_.uses = op.last_use;
     for (const Use& use : trace_.uses(OpId{step.id})) need(use.in), need(use.out);
@@ -56,6 +59,9 @@ class Cuts {
   }
   void need(BufferId id) { upto_.buffers = std::max(upto_.buffers, id.index() + 1); }
   void need(StringId id) { upto_.strings = std::max(upto_.strings, id.index() + 1); }
+  void need_line(StringId id) {
+    if (id.valid()) need(id);
+  }
 
   const Trace& trace_;
   const TraceData& data_;
@@ -90,6 +96,14 @@ void TraceFileWriter::section(Section section, const Records& records, std::size
     code(columns, std::span{records}.subspan(begin, count));
     frame(section, count, raw);
   }
+}
+
+template <class Records>
+void TraceFileWriter::lines(Section section, const Records& records, std::size_t first, std::size_t last) {
+  std::vector<file::LineOf> lines;
+  for (std::size_t i = first; i < last; ++i)
+    if (records[i].line.valid()) lines.push_back({static_cast<std::uint32_t>(i), records[i].line});
+  this->section(section, lines, 0, lines.size(), [](auto& c, auto r) { file::code_lines(c, r); });
 }
 
 void TraceFileWriter::texts(Section section, const std::vector<std::string>& texts, std::size_t first,
@@ -129,6 +143,8 @@ void TraceFileWriter::chunk(const TraceData& data, const Counts& end) {
   section(Section::kSteps, data.steps, done_.steps, end.steps, [](auto& c, auto r) { file::code_steps(c, r); });
   section(Section::kMarks, data.marks, done_.marks, end.marks, [](auto& c, auto r) { file::code_marks(c, r); });
   section(Section::kOrders, data.orders, done_.orders, end.orders, [](auto& c, auto r) { file::code_orders(c, r); });
+  lines(Section::kBufferLines, data.buffers, done_.buffers, end.buffers);
+  lines(Section::kOpLines, data.ops, done_.ops, end.ops);
   std::string totals;
   file::ColumnWriter columns{totals, 0};
   for (const std::size_t count : end.all()) columns.put(count);

@@ -33,6 +33,9 @@ class TraceFileWriter {
   void frame(file::Section section, std::size_t records, std::string_view raw);
   template <class Records, class Code>
   void section(file::Section section, const Records& records, std::size_t first, std::size_t last, Code code);
+  /// The lines of the user's code of the records from `first` to `last` - 1 that have one.
+  template <class Records>
+  void lines(file::Section section, const Records& records, std::size_t first, std::size_t last);
   void texts(file::Section section, const std::vector<std::string>& texts, std::size_t first, std::size_t last);
   void meta(const TraceData& data);
 

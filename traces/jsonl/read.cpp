@@ -107,7 +107,14 @@ class JsonlReader {
     buffer.stream = stream(line);
     buffer.device = static_cast<std::uint16_t>(line.integer("device", 0, 0, 65535));
     buffer.kind = line.word("kind", BufferKind::kUnknown);
+    buffer.line = code_line(line);
     return buffer;
+  }
+
+  /// The line of the user's code; none if it is left out or empty.
+  StringId code_line(JsonFields& line) {
+    const std::string_view text = line.text("line", "");
+    return text.empty() ? StringId{} : builder_->text(text);
   }
 
   StreamId stream(JsonFields& line) {
@@ -155,6 +162,7 @@ class JsonlReader {
     Op op;
     op.name = builder_->text(line.text("run", ""));
     op.module = builder_->text(line.text("module", ""));
+    op.line = code_line(line);
     op.stream = stream(line);
     op.kind = line.word("kind", OpKind::kKernel);
     op.phase = line.word("phase", Phase::kUnknown);

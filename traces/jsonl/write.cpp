@@ -74,11 +74,11 @@ class Rebuilt {
   }
 
   void existing(BufferId id) {
-    builder_.text(trace_.text(trace_.buffer(id).name));
+    texts_of(trace_.buffer(id));
     if (same_) same_ = builder_.existing({}) == id;
   }
   void alloc(BufferId id) {
-    builder_.text(trace_.text(trace_.buffer(id).name));
+    texts_of(trace_.buffer(id));
     if (same_) same_ = builder_.alloc({}) == id;
   }
   void free(BufferId id) {
@@ -87,6 +87,7 @@ class Rebuilt {
   void run(OpId id) {
     builder_.text(trace_.text(trace_.op(id).name));
     builder_.text(trace_.text(trace_.op(id).module));
+    if (trace_.op(id).line.valid()) builder_.text(trace_.text(trace_.op(id).line));
     std::vector<TraceBuilder::Touch> touches;
     for (const Use& use : trace_.uses(id)) {
       const bool through_view = use.in.valid() && trace_.version(use.in).kind == VersionKind::kView;
@@ -100,6 +101,11 @@ class Rebuilt {
   void mark(const Mark& mark) { builder_.text(trace_.text(mark.name)); }
 
  private:
+  void texts_of(const Buffer& buffer) {
+    builder_.text(trace_.text(buffer.name));
+    if (buffer.line.valid()) builder_.text(trace_.text(buffer.line));
+  }
+
   const Trace& trace_;
   TraceBuilder builder_;
   bool same_ = true;
@@ -154,6 +160,7 @@ class Lines {
     if (op.kind != OpKind::kKernel) add(",\"kind\":\"{}\"", word(op.kind));
     if (op.phase != Phase::kUnknown) add(",\"phase\":\"{}\"", word(op.phase));
     if (!trace_.text(op.module).empty()) add(",\"module\":{}", quoted(trace_.text(op.module)));
+    code_line(op.line);
     if (op.random) add(",\"random\":true");
     if (op.start != Nanos{-1}) add(",\"start_ns\":{}", op.start.count());
     if (op.launch != Nanos{-1}) add(",\"launch_ns\":{}", op.launch.count());
@@ -208,11 +215,16 @@ class Lines {
     add(",\"size_bytes\":{}", buffer.size.count());
     if (buffer.kind != BufferKind::kUnknown) add(",\"kind\":\"{}\"", word(buffer.kind));
     if (!trace_.text(buffer.name).empty()) add(",\"name\":{}", quoted(trace_.text(buffer.name)));
+    code_line(buffer.line);
     if (buffer.device != 0) add(",\"device\":{}", buffer.device);
     stream(buffer.stream);
     if (buffer.address != -1) add(",\"address\":{}", buffer.address);
     if (numbered_ && initial_[id.index()].valid()) add(",\"initial\":{}", initial_[id.index()].value());
     add("}}\n");
+  }
+
+  void code_line(StringId id) {
+    if (id.valid()) add(",\"line\":{}", quoted(trace_.text(id)));
   }
 
   void stream(StreamId id) {
