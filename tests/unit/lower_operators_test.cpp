@@ -126,6 +126,15 @@ TEST_CASE("a buffer that an operator's kernels use and that is no tensor is a wo
   CHECK(uses[1].evidence == Evidence::kInferred);
 }
 
+TEST_CASE("operators have the line of the user's code that the hook gives") {
+  const Trace trace = operators(
+      "{'kind': 'framework_op', 'name': 'aten::relu_', 'line': 'model.py:88', 'start': 10, 'end': 20, 'thread': 5}\n" +
+      op("aten::relu_", 30, 40, "") + kernel(14) + kernel(34));
+  REQUIRE(trace.ops().size() == 2);
+  CHECK(trace.text(trace.op(OpId{0}).line) == "model.py:88");
+  CHECK_FALSE(trace.op(OpId{1}).line.valid());
+}
+
 TEST_CASE("operators have the time and the kind that the hook gives") {
   const std::string priced =
       "{'kind': 'info', 'key': 'times', 'value': 'a100-40gb'}\n" + tensor(1, 4096, 64) +

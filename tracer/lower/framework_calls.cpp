@@ -44,6 +44,7 @@ FrameworkCalls::FrameworkCalls(const ProcessLog& process, GpuTimeline& timeline)
       GpuCall call;
       call.uses = add_uses(file.log, op, timeline);
       call.module = file.log.text(record.module);
+      call.line = file.log.text(record.line);
       call.phase = static_cast<Phase>(record.phase);
       call.random = record.random != 0;
       call.kind = kind_of(record.work);

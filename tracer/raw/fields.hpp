@@ -111,7 +111,7 @@ template <class F>
 void fields(FrameworkOp& r, F&& f) {
   f("start", r.start), f("end", r.end), f("id", r.id), f("sequence", r.sequence), f("name", r.name);
   f("schema", r.schema), f("module", r.module), f("thread", r.thread), f("phase", r.phase), f("random", r.random);
-  f("work", r.work), f("estimate", r.estimate);
+  f("work", r.work), f("estimate", r.estimate), f("line", r.line);
 }
 template <class F>
 void fields(External& r, F&& f) {

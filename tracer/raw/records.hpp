@@ -374,6 +374,8 @@ struct FrameworkOp {
   Work work = {};
   std::uint8_t reserved = 0;
   std::int64_t estimate = 0;  ///< ns on the device of the file's info "times"; without such an info, nothing
+  Text line = {};             ///< of the user's code, as in model.py:88
+  std::uint32_t reserved2 = 0;
 };
 
 /// The external correlation id of a launch, which the framework set around it.

@@ -228,6 +228,7 @@ class TimelineTrace {
       const GpuCall& call = timeline_.calls[*record.call];
       if (call.phase != Phase::kUnknown) op.phase = call.phase;
       if (!call.module.empty()) op.module = builder_->text(call.module);
+      if (!call.line.empty()) op.line = builder_->text(call.line);
       op.random = call.random;
     }
     builder_->run(op, uses_.of(*builder_, record, [&](std::int64_t address) { return find(record, address); }));

@@ -40,6 +40,7 @@ struct GpuUses {
 struct GpuCall {
   GpuUses uses;             ///< from the operator's schema
   std::string_view module;  ///< lives as long as the timeline, as all texts here
+  std::string_view line;    ///< of the user's code, as in model.py:88; "" if unknown
   Phase phase = Phase::kUnknown;
   OpKind kind = OpKind::kKernel;
   bool random = false;

@@ -167,6 +167,8 @@ class LiveRecorder(Guest):
             start = end = start - 1 if op.name == "aten::empty" else end + 1
         uses = ",".join([f'["{access}",{buffer.address},{buffer.size}]' for buffer, access in op.uses])
         more = f',"module":{self._text(op.module)}' if op.module else ""
+        if op.line:
+            more += f',"line":{self._text(op.line)}'
         if op.random:
             more += ',"random":1'
         if op.kind != "kernel":

@@ -1,9 +1,11 @@
-"""The position of an op in the program: its module, and its phase: forward, backward or optimizer."""
+"""The position of an op in the program: its module, its phase (forward, backward or optimizer), and the user's line."""
 
 import bisect
 
 import torch
 from torch.nn.modules import module as module_hooks
+
+from .user_line import UserLine
 
 
 def containers_of(models):
@@ -16,8 +18,9 @@ def containers_of(models):
 class Position:
     """Follows module calls, autograd and the optimizer while entered.
 
-    Forward ops belong to the innermost running module. A backward op belongs to the module whose forward op made its
-    autograd node: forward numbers the nodes in order, and backward reads the number. A module that runs inside backward
+    Forward ops belong to the innermost running module, and to the line of the user's code that runs. A backward op belongs
+    to the module and the line whose forward op made its autograd node: forward numbers the nodes in order, and backward
+    reads the number. A module that runs inside backward
     is a checkpointed forward that runs again. Ops after a backward pass, up to the next module call, count as optimizer
     work (clipping, updates, clearing gradients).
     """
@@ -33,9 +36,10 @@ class Position:
         self._optimizers = optimizers
         self._running = []  # paths of the modules that are running, innermost last
         self._first_node = []  # node number from which on ...
-        self._node_module = []  # ... nodes belong to this module
+        self._node_place = []  # ... nodes belong to this (module, line)
         self._last_node = -1
         self._in_optimizer = False
+        self._user_line = UserLine()
         self._hooks = []
 
     def __enter__(self):
@@ -56,16 +60,18 @@ class Position:
         self._set_optimizer(False)
 
     def now(self):
-        """(module, phase) of the op that is being dispatched."""
+        """(module, phase, line) of the op that is being dispatched."""
         if torch._C._current_graph_task_id() == -1:
-            module = self._running[-1] if self._running else ""
-            self._note_node(module)
-            return module, "optimizer" if self._in_optimizer else "forward"
+            module, line = self._running[-1] if self._running else "", self._user_line.now()
+            self._note_node(module, line)
+            return module, "optimizer" if self._in_optimizer else "forward", line
         self._in_optimizer = True
         if self._running:
-            self._note_node(self._running[-1])
-            return self._running[-1], "forward"
-        return self._module_of(torch._C._current_autograd_node()), "backward"
+            module, line = self._running[-1], self._user_line.now()
+            self._note_node(module, line)
+            return module, "forward", line
+        module, line = self._place_of(torch._C._current_autograd_node())
+        return module, "backward", line
 
     def _set_optimizer(self, value):
         self._in_optimizer = value
@@ -79,20 +85,21 @@ class Position:
         if self._running:  # it may have begun before the hooks were there
             self._running.pop()
 
-    def _note_node(self, module):
+    def _note_node(self, module, line):
         node = torch.autograd._get_sequence_nr() - 1  # the node of this op was made just before the op is dispatched
         if node <= self._last_node:
             return  # an op without a node of its own
         self._last_node = node
-        if not self._node_module or module != self._node_module[-1]:
+        if not self._node_place or (module, line) != self._node_place[-1]:
             self._first_node.append(node)
-            self._node_module.append(module)
+            self._node_place.append((module, line))
 
-    def _module_of(self, node):
+    def _place_of(self, node):
+        """(module, line) of a node of autograd."""
         if node is None:
-            return ""
+            return "", ""
         variable = getattr(node, "variable", None)  # only nodes that add to a parameter's gradient have one
         if variable is not None:
-            return self._owners.get(id(variable), "")
+            return self._owners.get(id(variable), ""), ""
         index = bisect.bisect_right(self._first_node, node._sequence_nr()) - 1
-        return self._node_module[index] if index >= 0 else ""
+        return self._node_place[index] if index >= 0 else ("", "")

@@ -30,6 +30,7 @@ class Op:
     kind: str = "kernel"
     random: bool = False
     duration_ns: int = 0
+    line: str = ""  # of the user's code, as in model.py:88
 
 
 class Program:
@@ -143,6 +144,8 @@ def _run_line(op):
     }
     if op.module:
         line["module"] = op.module
+    if op.line:
+        line["line"] = op.line
     if op.kind != "kernel":
         line["kind"] = op.kind
     if op.random:

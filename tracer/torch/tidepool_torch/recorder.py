@@ -146,7 +146,7 @@ class Recorder(TorchDispatchMode):
             return
 
         uses = self._uses(call, given)
-        module, phase = self._position.now()
+        module, phase, line = self._position.now()
         made = self._new_buffers(call, _KIND_MADE_IN[phase])
         if call.short_name in UNINITIALISED:
             self._allocate(made)
@@ -163,7 +163,7 @@ class Recorder(TorchDispatchMode):
         elif all(access == "read" for _, access in uses):
             return  # a view, or a query about a tensor
 
-        op = Op(call.name, uses, module, phase, kind, call.is_random(), duration_ns)
+        op = Op(call.name, uses, module, phase, kind, call.is_random(), duration_ns, line)
         self._define(op)
         self._allocate(made)
         self._run(op)
@@ -217,7 +217,7 @@ class Recorder(TorchDispatchMode):
             return
         for buffer, access in op.uses:
             if buffer in self._undefined and access != "write":
-                self._run(Op("aten::empty", [(buffer, "write")], op.module, op.phase))
+                self._run(Op("aten::empty", [(buffer, "write")], op.module, op.phase, line=op.line))
 
     def _update_running_statistics(self, call, op):
         """The second half of a normalisation in training mode: the running statistics move towards those of the batch.
@@ -226,7 +226,7 @@ class Recorder(TorchDispatchMode):
         batch = [(tensor, "read") for tensor in call.outputs[1:3]]
         running = [(call.value(name), "read_write") for name in ("running_mean", "running_var")]
         uses = [(self._storages.find(tensor), access) for tensor, access in batch + running if tensor is not None]
-        self._run(Op(op.name + ".running_stats", uses, op.module, op.phase))
+        self._run(Op(op.name + ".running_stats", uses, op.module, op.phase, line=op.line))
 
     def _bring_in(self, call):
         """Handles torch.tensor(...): a single number stays on the host; anything larger comes to the device as a
@@ -238,7 +238,8 @@ class Recorder(TorchDispatchMode):
             buffer = self._storages.add(tensor, kind="input")
             if isinstance(buffer, Buffer):
                 self.program.alloc(buffer)
-                self._run(Op(call.name, [(buffer, "write")], *self._position.now(), "source"))
+                module, phase, line = self._position.now()
+                self._run(Op(call.name, [(buffer, "write")], module, phase, "source", line=line))
 
     def _find_kinds(self, look_up):
         """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or

@@ -429,7 +429,7 @@ class Follower(Guest):
 
 
 class _Anywhere:
-    """Replacement of Position, which finds module names and phases of ops: they are not needed here."""
+    """Replacement of Position, which finds modules, phases and lines of ops: they are not needed here."""
 
     def __enter__(self):
         return self
@@ -441,7 +441,7 @@ class _Anywhere:
         pass
 
     def now(self):
-        return "", "forward"
+        return "", "forward", ""
 
 
 def _changes_something(call, given):
