@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/importing.hpp"
 #include "tests/pickle_writer.hpp"
+#include "traces/import/user_code.hpp"
 
 using namespace tidepool;
 using namespace tidepool::literals;
@@ -70,6 +71,51 @@ TEST_CASE("a snapshot's segments, blocks and events keep what the file says") {
   CHECK(found.device_traces[0][0].action == SnapshotAction::kSegmentAlloc);
   CHECK((found.device_traces[0][1].address == 4096 && found.device_traces[0][1].time_us == 5));
   CHECK_FALSE(found.settings.recorded);
+}
+
+TEST_CASE("an allocation has the innermost line of the user's code in its stack") {
+  const auto frame = [](std::string_view file, std::int64_t line) {
+    return Pickled::dict(
+        {{"filename", Pickled::text(file)}, {"line", Pickled::whole(line)}, {"name", Pickled::text("f")}});
+  };
+  const auto alloc = [](std::int64_t address, Pickled frames) {
+    return Pickled::dict({{"action", Pickled::text("alloc")},
+                          {"addr", Pickled::whole(address)},
+                          {"size", Pickled::whole(8)},
+                          {"frames", frames}});
+  };
+  const Pickled stack = Pickled::list({frame("??", 0), frame("CUDACachingAllocator.cpp", 0),
+                                       frame("/opt/env/lib/python3.11/site-packages/torch/nn/modules/linear.py", 114),
+                                       frame("/home/ada/net/model.py", 88), frame("/home/ada/net/train.py", 7)});
+  const Pickled old = Pickled::dict({{"address", Pickled::whole(4096)},
+                                     {"size", Pickled::whole(512)},
+                                     {"state", Pickled::text("active_allocated")},
+                                     {"frames", Pickled::list({frame("C:\\net\\init.py", 3)})}});
+  const Trace trace = trace_of(Pickled::list({segment(Pickled::list({old}))}),
+                               Pickled::list({Pickled::list({alloc(8192, stack), alloc(9216, Pickled::list({})),
+                                                             alloc(10240, Pickled::list({frame("ceval.c", 5)}))})}));
+  std::vector<std::string_view> lines;
+  for (const Buffer& buffer : trace.buffers()) lines.push_back(trace.text(buffer.line));
+  CHECK(lines == std::vector<std::string_view>{"C:\\net\\init.py:3", "/home/ada/net/model.py:88", "", ""});
+  const Pickled nameless = Pickled::list({Pickled::dict({{"line", Pickled::whole(3)}})});
+  CHECK(complaint(read_torch_snapshot, file(Pickled::list({}), Pickled::list({Pickled::list({alloc(8, nameless)})}))) ==
+        "t.log: device 0, trace entry 0: no 'filename'; expected a text");
+}
+
+TEST_CASE("a stack's own code is that of no package, of no compiler and not Python's") {
+  for (const char* file : {"/home/ada/train.py", "net/model.py", "D:\\net\\model.py", "<ipython-input-3-0a1b>",
+                           "/home/ada/torch/train.py", "/tmp/ipykernel_71/4242.py"}) {
+    CAPTURE(file);
+    CHECK(is_user_code(file));
+  }
+  for (const char* file : {"", "??", "<string>", "<frozen importlib._bootstrap>", "ceval.c", "RegisterCUDA_0.cpp",
+                           "/opt/env/lib/python3.11/site-packages/einops/einops.py",
+                           "/usr/lib/python3/dist-packages/numpy/core.py", "/usr/lib/python3.11/threading.py",
+                           "C:\\Python311\\Lib\\threading.py", "C:\\env\\Lib\\site-packages\\torch\\functional.py",
+                           "/src/pytorch/torch/nn/functional.py", "/tmp/torchinductor_ada/xy/cxyz.py"}) {
+    CAPTURE(file);
+    CHECK_FALSE(is_user_code(file));
+  }
 }
 
 TEST_CASE("blocks of 2023 have no address: it is summed up from the segment's") {

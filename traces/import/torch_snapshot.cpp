@@ -1,9 +1,11 @@
 #include "traces/import/torch_snapshot.hpp"
 
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "traces/import/pickle.hpp"
+#include "traces/import/user_code.hpp"
 #include "traces/lines.hpp"
 
 namespace tidepool {
@@ -98,6 +100,10 @@ class Record {
     return found;
   }
 
+  const Pickle& pickle() const { return pickle_; }
+  std::size_t entries() const { return pickle_.size(id_) / 2; }
+  Place place() const { return place_; }
+
   /// A pair of whole numbers.
   std::optional<SnapshotPool> pool(std::string_view key) const {
     const std::optional<PickleId> found = list(key);
@@ -121,6 +127,53 @@ class Record {
   const Pickle& pickle_;
   PickleId id_;
   Place place_;
+};
+
+/// The lines of the user's code in call stacks. A stack that the file shares is looked at once.
+class UserLines {
+ public:
+  explicit UserLines(std::vector<std::string>& lines) : lines_{lines} {}
+
+  /// The index of the line of the innermost frame of the user's code; 0 if there is none.
+  /// @param record  has the stack as its "frames", innermost first
+  std::uint32_t of(const Record& record) {
+    const std::optional<PickleId> frames = record.list("frames");
+    if (!frames) return 0;
+    const auto [entry, added] = of_stack_.try_emplace(*frames, 0);
+    if (!added) return entry->second;
+    std::uint32_t found = 0;
+    record.pickle().each(*frames, [&](PickleId id) {
+      if (found == 0) found = of_frame(Record{record.pickle(), id, record.place()});
+    });
+    return of_stack_[*frames] = found;
+  }
+
+ private:
+  // A file could name one frame or one path again and again: what is read of each stays in proportion to the file.
+  static constexpr std::size_t kMostEntries = 32, kLongestPath = 1024;
+
+  std::uint32_t of_frame(const Record& frame) {
+    if (frame.entries() > kMostEntries)
+      frame.refuse("a frame of {} entries; expected at most {}", frame.entries(), kMostEntries);
+    const std::string_view file = frame.text("filename");
+    if (!is_users(file)) return 0;
+    const std::string line = fmt::format("{}:{}", file, frame.whole("line", 0, kMost));
+    const auto [known, is_new] = numbers_.try_emplace(line, static_cast<std::uint32_t>(lines_.size()));
+    if (is_new) lines_.push_back(line);
+    return known->second;
+  }
+
+  bool is_users(std::string_view file) {
+    if (file.size() > kLongestPath) return false;
+    const auto [entry, added] = files_.try_emplace(file.data());  // a text that the file shares is at one place
+    if (added) entry->second = is_user_code(file);
+    return entry->second;
+  }
+
+  std::vector<std::string>& lines_;
+  std::unordered_map<PickleId, std::uint32_t> of_stack_;
+  std::unordered_map<const char*, bool> files_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
 class SnapshotReader {
@@ -192,6 +245,7 @@ class SnapshotReader {
     block.size = size(record, "size");
     block.requested = Bytes{record.whole_or("requested_size", 0, kMost, -1)};
     add_to_total(record, block.size);
+    block.line = user_lines_.of(record);
     const std::string_view state = record.text("state");
     if (state == "active_allocated")
       block.state = BlockState::kActive;
@@ -237,6 +291,8 @@ class SnapshotReader {
     event.address =
         event.action == SnapshotAction::kSnapshot ? record.bits(address, 0) : record.whole(address, 0, kMost);
     event.size = size(record, "size");
+    if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kOom)
+      event.line = user_lines_.of(record);
     if (event.action == SnapshotAction::kAlloc || event.action == SnapshotAction::kFreeCompleted)
       add_to_total(record, event.size);
     return event;
@@ -268,6 +324,7 @@ class SnapshotReader {
 
   const Pickle pickle_;
   TorchSnapshot out_;
+  UserLines user_lines_{out_.lines};
   std::size_t records_left_;
   Total total_;
 };

@@ -32,6 +32,7 @@ struct SnapshotBlock {
   Bytes size;                ///< as rounded or split by the allocator
   Bytes requested{-1};       ///< as the program asked; -1 = not recorded
   BlockState state = BlockState::kInactive;
+  std::uint32_t line = 0;  ///< in TorchSnapshot::lines: of the code that allocated it
 };
 
 /// A segment that the allocator got from the device, or one expandable range with its mapped pages.
@@ -66,6 +67,7 @@ struct SnapshotEvent {
   std::int64_t stream = 0;
   std::int64_t time_us = -1;         ///< since 1970; -1 = not recorded (before 2.2)
   std::optional<SnapshotPool> pool;  ///< where the file says it
+  std::uint32_t line = 0;            ///< in TorchSnapshot::lines: of the code that asked; for kAlloc and kOom
 };
 
 /// The allocator's settings, with PyTorch's defaults where the file has none.
@@ -83,6 +85,8 @@ struct TorchSnapshot {
   std::vector<SnapshotSegment> segments;
   std::vector<std::vector<SnapshotEvent>> device_traces;  ///< by device, oldest event first
   SnapshotSettings settings;
+  /// Lines of the user's code, as in /home/ada/model.py:88; the first is "", for stacks without one.
+  std::vector<std::string> lines{""};
   std::int64_t unknown_actions = 0;
 };
 

@@ -23,12 +23,12 @@ using Action = SnapshotAction;
 class DeviceLifetimes {
  public:
   DeviceLifetimes(const TorchSnapshot& snapshot, std::size_t device, bool try_failed)
-      : device_{device}, try_failed_{try_failed} {
+      : device_{device}, try_failed_{try_failed}, lines_{snapshot.lines} {
     if (device < snapshot.device_traces.size()) events_ = snapshot.device_traces[device];
     std::unordered_map<std::int64_t, bool> live;  // by address; an address without an event so far has no entry
     for (const SnapshotEvent& event : events_) {
       if (event.action == Action::kFreeCompleted && !live.contains(event.address))
-        older_.push_back({event.address, event.size, event.stream});
+        older_.push_back({event.address, event.size, event.stream, 0});
       if (event.action == Action::kAlloc || event.action == Action::kFreeCompleted)
         live[event.address] = event.action == Action::kAlloc;
     }
@@ -38,7 +38,8 @@ class DeviceLifetimes {
         if (block.state == BlockState::kInactive) continue;
         const auto found = live.find(block.address);
         if (found == live.end())
-          older_.push_back({block.address, block.requested < Bytes{} ? block.size : block.requested, segment.stream});
+          older_.push_back(
+              {block.address, block.requested < Bytes{} ? block.size : block.requested, segment.stream, block.line});
         else if (!found->second)
           ++lost_allocations_;
       }
@@ -48,8 +49,7 @@ class DeviceLifetimes {
   /// Before the first event of any device.
   void begin(TraceBuilder& builder) {
     builder.losses().dropped_records += lost_allocations_;
-    for (const Older& block : older_)
-      live_[block.address] = builder.existing(spec(builder, block.address, block.size, block.stream));
+    for (const Allocation& block : older_) live_[block.address] = builder.existing(spec(builder, block));
   }
 
   const SnapshotEvent* next() const { return at_ < events_.size() ? &events_[at_] : nullptr; }
@@ -57,7 +57,7 @@ class DeviceLifetimes {
   void step(TraceBuilder& builder) {
     const SnapshotEvent& event = events_[at_++];
     if (event.action == Action::kOom && try_failed_)
-      builder.free(builder.alloc(spec(builder, -1, event.size, event.stream)));
+      builder.free(builder.alloc(spec(builder, {-1, event.size, event.stream, event.line})));
     if (event.action != Action::kAlloc && event.action != Action::kFreeCompleted) return;
     const auto found = live_.find(event.address);
     if (event.action == Action::kFreeCompleted && found == live_.end()) {
@@ -70,21 +70,23 @@ class DeviceLifetimes {
       live_.erase(found);
     }
     if (event.action == Action::kAlloc)
-      live_[event.address] = builder.alloc(spec(builder, event.address, event.size, event.stream));
+      live_[event.address] = builder.alloc(spec(builder, {event.address, event.size, event.stream, event.line}));
   }
 
  private:
-  struct Older {
+  struct Allocation {
     std::int64_t address;
     Bytes size;
     std::int64_t stream;
+    std::uint32_t line;  ///< in the snapshot's lines
   };
 
-  Buffer spec(TraceBuilder& builder, std::int64_t address, Bytes size, std::int64_t stream) {
+  Buffer spec(TraceBuilder& builder, const Allocation& allocation) {
     Buffer buffer;
-    buffer.size = size;
-    buffer.address = address;
-    buffer.stream = stream_id(builder, stream);
+    buffer.size = allocation.size;
+    buffer.address = allocation.address;
+    buffer.stream = stream_id(builder, allocation.stream);
+    if (allocation.line != 0) buffer.line = builder.text(lines_[allocation.line]);
     buffer.device = static_cast<std::uint16_t>(device_);
     return buffer;
   }
@@ -103,7 +105,8 @@ class DeviceLifetimes {
   bool try_failed_;
   std::span<const SnapshotEvent> events_;
   std::size_t at_ = 0;
-  std::vector<Older> older_;
+  std::span<const std::string> lines_;
+  std::vector<Allocation> older_;
   std::int64_t lost_allocations_ = 0;
   std::unordered_map<std::int64_t, BufferId> live_;  // by address
   std::unordered_map<std::int64_t, StreamId> streams_;

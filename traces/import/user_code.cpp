@@ -1,0 +1,32 @@
+#include "traces/import/user_code.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace tidepool {
+namespace {
+
+/// Folders whose code somebody else wrote. The last is where PyTorch's compiler puts what it makes.
+constexpr std::array<std::string_view, 5> kForeign{"/site-packages/", "/dist-packages/", "/pytorch/torch/",
+                                                   "/lib/python", "/torchinductor_"};
+
+/// Whether a file lies in the folder "Lib" of Python on Windows, as in "C:/Python311/Lib/threading.py".
+bool in_windows_library(std::string_view path) {
+  const bool drive = path.size() > 2 && path[1] == ':' && path[2] == '/';
+  return drive && path.find("/Lib/") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_user_code(std::string_view file) {
+  if (file.starts_with("<ipython-input")) return true;
+  if (!file.ends_with(".py")) return false;
+  std::string path{file};
+  std::replace(path.begin(), path.end(), '\\', '/');
+  return !in_windows_library(path) && std::none_of(kForeign.begin(), kForeign.end(), [&](std::string_view folder) {
+    return path.find(folder) != std::string::npos;
+  });
+}
+
+}  // namespace tidepool
