@@ -13,6 +13,7 @@
 #include "traces/import/importer.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
+#include "traces/program_names.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -76,10 +77,10 @@ double share(Bytes part, Bytes whole) {
   return whole == Bytes{} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// "op 12, aten::mm (blocks.0.mlp.fc1, forward)".
-std::string op_text(const Trace& trace, OpId id) {
+/// "op 12, aten::mm (blocks.0.mlp.fc1, model.py:88, forward)".
+std::string op_and_phase(const Trace& trace, OpId id) {
   const Op& op = trace.op(id);
-  std::string where{trace.text(op.module)};
+  std::string where = place_text(trace, id);
   if (op.phase != Phase::kUnknown) where += fmt::format("{}{}", where.empty() ? "" : ", ", word(op.phase));
   return fmt::format("op {}, {}{}", id.index(), trace.text(op.name), where.empty() ? "" : " (" + where + ")");
 }
@@ -87,19 +88,16 @@ std::string op_text(const Trace& trace, OpId id) {
 Json op_json(const Trace& trace, OpId id) {
   if (!id.valid()) return nullptr;
   const Op& op = trace.op(id);
-  return {
-      {"op", id.index()}, {"name", trace.text(op.name)}, {"module", trace.text(op.module)}, {"phase", word(op.phase)}};
+  return {{"op", id.index()},
+          {"name", trace.text(op.name)},
+          {"module", trace.text(op.module)},
+          {"line", trace.text(op.line)},
+          {"phase", word(op.phase)}};
 }
 
 Json holder_json(const Holder& holder, Bytes live) {
-  return {{"module", holder.module},
-          {"named_by", holder.named_by == NamedBy::kModule     ? "module"
-                       : holder.named_by == NamedBy::kOperator ? "operator"
-                                                               : "nothing"},
-          {"kind", word(holder.kind)},
-          {"bytes", holder.bytes.count()},
-          {"share", share(holder.bytes, live)},
-          {"buffers", holder.buffers}};
+  return {{"module", holder.module},       {"named_by", word(holder.named_by)},  {"kind", word(holder.kind)},
+          {"bytes", holder.bytes.count()}, {"share", share(holder.bytes, live)}, {"buffers", holder.buffers}};
 }
 
 void print_json(const Arguments& arguments, const Explanation& found) {
@@ -124,6 +122,7 @@ void print_json(const Arguments& arguments, const Explanation& found) {
     object["buffers"].push_back({{"buffer", live.buffer.index()},
                                  {"name", trace.text(buffer.name)},
                                  {"module", found.names.of(live.buffer).text},
+                                 {"line", line_of(trace, live.buffer)},
                                  {"kind", word(buffer.kind)},
                                  {"bytes", buffer.size.count()},
                                  {"in_use", live.in_use},
@@ -155,13 +154,18 @@ void print_holders(const Arguments& arguments, const Explanation& found) {
       rest += holder.bytes;
       continue;
     }
-    fmt::print("  {:>10}  {:>5.1f} %  {:<16} {}{}\n", to_text(holder.bytes), share(holder.bytes, live) * 100,
-               word(holder.kind), holder.named_by == NamedBy::kOperator ? "of operator " : "",
-               holder.named_by == NamedBy::kNothing ? "(not recorded)" : holder.module);
+    fmt::print("  {:>10}  {:>5.1f} %  {:<16} {}\n", to_text(holder.bytes), share(holder.bytes, live) * 100,
+               word(holder.kind), holder_text(holder));
   }
   if (rest > Bytes{})
     fmt::print("  {:>10}  {:>5.1f} %  {} others (--show {})\n", to_text(rest), share(rest, live) * 100,
                grouped(static_cast<std::int64_t>(holders.size() - arguments.show)), holders.size());
+}
+
+std::string allocated_text(const Trace& trace, BufferId id) {
+  const std::string_view line = line_of(trace, id);
+  return fmt::format("it was allocated{}{}", line.empty() ? "" : fmt::format(" by {}", line),
+                     trace.ops().empty() ? "" : "; no op used it yet");
 }
 
 void print_buffers(const Arguments& arguments, const Explanation& found) {
@@ -175,15 +179,15 @@ void print_buffers(const Arguments& arguments, const Explanation& found) {
                                  ? fmt::format("buffer {}", live.buffer.index())
                                  : fmt::format("{} (buffer {})", word(buffer.kind), live.buffer.index());
     fmt::print("  {:>10}  {}\n", to_text(buffer.size), name);
-    fmt::print("              since {}\n", live.since.valid()   ? op_text(trace, live.since)
+    fmt::print("              since {}\n", live.since.valid()   ? op_and_phase(trace, live.since)
                                            : buffer.born_before ? "before the trace began"
-                                                                : "it was allocated; no op used it yet");
+                                                                : allocated_text(trace, live.buffer));
     if (live.in_use)
       fmt::print("              in use now");
     else
       fmt::print("              {}",
-                 live.next_use.valid() ? "next used by " + op_text(trace, live.next_use) : "not used any more");
-    fmt::print("; {}\n", live.until.valid() ? fmt::format("until {}", op_text(trace, live.until))
+                 live.next_use.valid() ? "next used by " + op_and_phase(trace, live.next_use) : "not used any more");
+    fmt::print("; {}\n", live.until.valid() ? fmt::format("until {}", op_and_phase(trace, live.until))
                                             : "it is still there when the trace ends");
   }
 }
@@ -198,7 +202,7 @@ void print_lowering(const Explanation& found) {
     const Lowered& to = remedy.lowered;
     fmt::print("  {:>10}  if the {} of {} that wait were away; then {} holds the peak\n", to_text(to.peak),
                to_text(to.absent), remedy.kind == "any" ? "all kinds" : "kind " + remedy.kind,
-               to.op.valid() ? op_text(found.trace, to.op) : "the end of the trace");
+               to.op.valid() ? op_and_phase(found.trace, to.op) : "the end of the trace");
   }
 }
 
@@ -206,7 +210,7 @@ void print_text(const Arguments& arguments, const Explanation& found) {
   const Instant& instant = found.instant;
   fmt::print("{}: {} alive {}{}\n", arguments.trace, to_text(instant.live),
              arguments.at.empty() ? "at the peak, " : "at ",
-             instant.op.valid() ? op_text(found.trace, instant.op) : "where the trace ends");
+             instant.op.valid() ? op_and_phase(found.trace, instant.op) : "where the trace ends");
   if (!arguments.at.empty())
     fmt::print("{:.1f} % of the peak of {}\n", share(instant.live, found.trace.ideal_peak()) * 100,
                to_text(found.trace.ideal_peak()));

@@ -26,6 +26,7 @@
 #include "traces/job/job.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
+#include "traces/program_names.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
@@ -165,13 +166,6 @@ std::vector<std::string> remarks(const Arguments& arguments, const Job& job, con
   return lines;
 }
 
-std::string op_text(const Trace& trace, OpId id) {
-  const Op& op = trace.op(id);
-  return fmt::format(
-      "op {}, {}{}", id.index(), trace.text(op.name),
-      op.module.valid() && !trace.text(op.module).empty() ? fmt::format(" ({})", trace.text(op.module)) : "");
-}
-
 std::string verdict(const Arguments& arguments, const Job& job, const Fit& fit) {
   const Bytes total = fit.device->total;
   const std::string sizes = fmt::format("{:.2f} of {:.2f} GiB", gib(fit.predicted), gib(total));
@@ -227,6 +221,7 @@ Json to_json(const Arguments& arguments, const Job& job, const Fit& fit, const s
     object["peak_at"] = {{"op", at.index()},
                          {"name", job.trace.text(job.trace.op(at).name)},
                          {"module", job.trace.text(job.trace.op(at).module)},
+                         {"line", job.trace.text(job.trace.op(at).line)},
                          {"phase", word(job.trace.op(at).phase)}};
   else
     object["peak_at"] = nullptr;
@@ -318,9 +313,7 @@ void print_text(const Arguments& arguments, const Job& job, const Fit& fit, cons
       rest += holder.bytes;
       continue;
     }
-    fmt::print("  {:>10}  {:<16} {}{}\n", to_text(holder.bytes), word(holder.kind),
-               holder.named_by == NamedBy::kOperator ? "of operator " : "",
-               holder.named_by == NamedBy::kNothing ? "(not recorded)" : holder.module);
+    fmt::print("  {:>10}  {:<16} {}\n", to_text(holder.bytes), word(holder.kind), holder_text(holder));
   }
   if (rest > Bytes{}) fmt::print("  {:>10}  others; `tidepool explain` has all\n", to_text(rest));
 }

@@ -8,6 +8,7 @@
 
 #include "simulator/options.hpp"
 #include "simulator/registry.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -29,27 +30,20 @@ std::string_view name_of(Verb verb) {
   }
 }
 
-/// "buffer 17 (conv1.weight)".
-std::string buffer_text(const Trace& trace, VersionId v) {
-  const BufferId id = trace.version(v).buffer;
-  const std::string_view name = trace.text(trace.buffer(id).name);
-  return fmt::format("buffer {}{}", id.value(), name.empty() ? "" : fmt::format(" ({})", name));
-}
-
 /// "drops version 31 of buffer 17 (conv1.weight), 8 MiB".
 std::string action_text(const Trace& trace, const Action& action) {
-  const VersionId v{action.subject};
+  const auto buffer = [&] { return buffer_text(trace, trace.version(VersionId{action.subject}).buffer); };
   switch (action.verb) {
     case Verb::kDrop:
-      return fmt::format("drops version {} of {}", action.subject, buffer_text(trace, v));
+      return fmt::format("drops version {} of {}", action.subject, buffer());
     case Verb::kSwapOut:
-      return fmt::format("swaps out version {} of {}", action.subject, buffer_text(trace, v));
+      return fmt::format("swaps out version {} of {}", action.subject, buffer());
     case Verb::kSwapIn:
-      return fmt::format("swaps in version {} of {}", action.subject, buffer_text(trace, v));
+      return fmt::format("swaps in version {} of {}", action.subject, buffer());
     case Verb::kAwait:
-      return fmt::format("awaits the copies of version {} of {}", action.subject, buffer_text(trace, v));
+      return fmt::format("awaits the copies of version {} of {}", action.subject, buffer());
     default:
-      return fmt::format("runs op {} again", action.subject);
+      return fmt::format("runs {} again", op_text(trace, OpId{action.subject}));
   }
 }
 
@@ -61,7 +55,8 @@ std::string actions_text(const Trace& trace, const std::vector<Action>& actions)
 
 std::string occasion_text(const Decision& decision, const Trace& trace) {
   const auto request = [&] {
-    return fmt::format("{} for {}", to_text(decision.request->size), buffer_text(trace, decision.request->version));
+    return fmt::format("{} for {}", to_text(decision.request->size),
+                       buffer_text(trace, trace.version(decision.request->version).buffer));
   };
   switch (decision.occasion) {
     case Occasion::kRequest:
@@ -143,10 +138,8 @@ std::vector<std::string> deciding_policies(const RunSpec& spec) {
 std::string to_text(const Decision& decision, const Trace& trace, const std::vector<std::string>& policies) {
   std::string text =
       fmt::format("iteration {}, {} at {}: {}: {}", decision.iteration,
-                  decision.before.valid()
-                      ? fmt::format("op {} ({})", decision.before.value(), trace.text(trace.op(decision.before).name))
-                      : "end of the step",
-                  to_text(decision.time), occasion_text(decision, trace), name_of_decider(decision, policies));
+                  decision.before.valid() ? op_text(trace, decision.before) : "end of the step", to_text(decision.time),
+                  occasion_text(decision, trace), name_of_decider(decision, policies));
   if (!decision.chosen.empty()) text += " " + actions_text(trace, decision.chosen);
   if (decision.freed > Bytes{}) text += fmt::format("; frees {}", to_text(decision.freed));
   if (decision.leaving > Bytes{}) text += fmt::format("; frees {} once copied", to_text(decision.leaving));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/engine/driver.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -224,20 +225,11 @@ std::string text_beside(Bytes size, Bytes other) {
   return size != other && text == to_text(other) ? fmt::format("{} ({} B)", text, size.count()) : text;
 }
 
-/// "op 12 (aten::mm in blocks.0.mlp.fc1)".
-std::string op_text(const Trace& trace, OpId id) {
-  const Op& op = trace.op(id);
-  const std::string_view module = trace.text(op.module);
-  return fmt::format("op {} ({}{})", id.value(), trace.text(op.name),
-                     module.empty() ? "" : fmt::format(" in {}", module));
-}
-
 }  // namespace
 
 void Driver::out_of_memory(const Request& request) {
   const Bytes hole = pool_->largest_hole();
   shortage_ = {before_, request.version, request.size, timeline_.held(), hole};
-  const Buffer& buffer = trace_.buffer(trace_.version(request.version).buffer);
   Bytes needed{};
   if (before_.valid()) {
     std::vector<VersionId> working_set;
@@ -251,15 +243,14 @@ void Driver::out_of_memory(const Request& request) {
     for (const VersionId v : working_set) needed += trace_.size(v);
   }
   const bool never = needed > spec_.capacity && assume_.name.empty();
-  throw Stop{never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
-             fmt::format(
-                 "{} wants {} for buffer {}{}; {} are held of {}, the largest hole is {}{}, and no policy makes "
-                 "room{}{}",
-                 before_.valid() ? op_text(trace_, before_) : "the end of the step", text_beside(request.size, hole),
-                 trace_.version(request.version).buffer.value(),
-                 buffer.name.value() == 0 ? "" : fmt::format(" ({})", trace_.text(buffer.name)),
-                 to_text(timeline_.held()), to_text(spec_.capacity), text_beside(hole, request.size), off_device_text(),
-                 refused_text(), never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
+  throw Stop{
+      never ? Outcome::kInfeasible : Outcome::kOutOfMemory,
+      fmt::format("{} wants {} for {}; {} are held of {}, the largest hole is {}{}, and no policy makes "
+                  "room{}{}",
+                  before_.valid() ? op_text(trace_, before_) : "the end of the step", text_beside(request.size, hole),
+                  buffer_text(trace_, trace_.version(request.version).buffer), to_text(timeline_.held()),
+                  to_text(spec_.capacity), text_beside(hole, request.size), off_device_text(), refused_text(),
+                  never ? fmt::format("; what this op uses at once takes {}", to_text(needed)) : "")};
 }
 
 void Driver::check_limit() {

@@ -1,6 +1,9 @@
 #include "simulator/explain/holders.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -30,6 +33,7 @@ std::string module_of_parameter(std::string_view parameter) {
 ModuleNames::Name name_of(const Trace& trace, OpId id) {
   const Op& op = trace.op(id);
   if (!trace.text(op.module).empty()) return {std::string{trace.text(op.module)}, NamedBy::kModule};
+  if (op.line.valid()) return {std::string{trace.text(op.line)}, NamedBy::kLine};
   if (!trace.text(op.name).empty()) return {std::string{trace.text(op.name)}, NamedBy::kOperator};
   return {};
 }
@@ -48,12 +52,18 @@ void sort(std::vector<Holder>& holders) {
 
 }  // namespace
 
+template <>
+std::span<const std::string_view> words<NamedBy>() {
+  static constexpr std::array<std::string_view, 4> kWords{"module", "line", "operator", "nothing"};
+  return kWords;
+}
+
 ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
     const Op& op = trace.ops()[i];
     for (const Use& use : trace.uses(OpId{i})) {
       Name& name = names_[trace.version(use.in.valid() ? use.in : use.out).buffer.index()];
-      if (name.by == NamedBy::kNothing || (name.by == NamedBy::kOperator && !trace.text(op.module).empty()))
+      if (name.by == NamedBy::kNothing || (name.by != NamedBy::kModule && !trace.text(op.module).empty()))
         name = name_of(trace, OpId{i});
     }
   }
@@ -62,6 +72,9 @@ ModuleNames::ModuleNames(const Trace& trace) : names_(trace.buffers().size()) {
     if (!op.valid()) continue;
     if (Name& name = names_[trace.steps()[i].id]; name.by == NamedBy::kNothing) name = name_of(trace, op);
   }
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (const StringId line = trace.buffers()[i].line; names_[i].by != NamedBy::kModule && line.valid())
+      names_[i] = {std::string{trace.text(line)}, NamedBy::kLine};
   std::set<std::string_view> parameters;
   for (const Buffer& buffer : trace.buffers())
     if (buffer.kind == BufferKind::kParameter && buffer.name.valid()) parameters.insert(trace.text(buffer.name));
@@ -106,6 +119,11 @@ std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buf
   return kinds;
 }
 
+std::string holder_text(const Holder& holder) {
+  if (holder.named_by == NamedBy::kNothing) return "(not recorded)";
+  return (holder.named_by == NamedBy::kOperator ? "of operator " : "") + holder.module;
+}
+
 std::vector<std::string> missing_names(const Trace& trace) {
   const auto any_op = [&](auto&& has) { return std::any_of(trace.ops().begin(), trace.ops().end(), has); };
   const auto any_buffer = [&](auto&& has) { return std::any_of(trace.buffers().begin(), trace.buffers().end(), has); };
@@ -114,8 +132,9 @@ std::vector<std::string> missing_names(const Trace& trace) {
     missing.emplace_back(
         "the trace has no ops, so nobody knows who uses a buffer; `tidepool record --torch` records them");
   else if (!any_op([&](const Op& op) { return !trace.text(op.module).empty(); }))
-    missing.emplace_back(
-        "the trace has no modules, so operators stand for them; `tidepool record --torch` records modules");
+    missing.push_back(
+        fmt::format("the trace has no modules, so {} stand for them; `tidepool record --torch` records modules",
+                    any_op([](const Op& op) { return op.line.valid(); }) ? "lines of the code" : "operators"));
   if (!any_buffer([](const Buffer& buffer) { return buffer.kind != BufferKind::kUnknown; }))
     missing.emplace_back("the trace has no kinds of buffers; `tidepool record --torch` records them");
   return missing;

@@ -6,15 +6,20 @@
 #include <vector>
 
 #include "simulator/explain/instant.hpp"
+#include "traces/names.hpp"
 
 namespace tidepool {
 
 /// Source of a holder's name.
 enum class NamedBy : std::uint8_t {
   kModule,    ///< the dotted path of a module, as in blocks.0.mlp.fc1
-  kOperator,  ///< no module is recorded: the operator that used the buffer first
-  kNothing,   ///< neither is recorded
+  kLine,      ///< no module is recorded: the line of the user's code, as in model.py:88
+  kOperator,  ///< neither is recorded: the operator that used the buffer first
+  kNothing,   ///< none of them is recorded
 };
+
+template <>
+std::span<const std::string_view> words<NamedBy>();
 
 /// The buffers of one module and kind.
 struct Holder {
@@ -27,7 +32,8 @@ struct Holder {
 
 /// For each buffer of a trace the name of its module. A named parameter, its gradient and its optimizer state belong to
 /// the module in the parameter's name. Any other buffer belongs to the module of the first op that has a module and
-/// uses the buffer; if no use is recorded, to that of the op that it was allocated for.
+/// uses the buffer; if no use is recorded, to that of the op that it was allocated for. Without a module, the line of
+/// the user's code stands for it.
 class ModuleNames {
  public:
   explicit ModuleNames(const Trace& trace);
@@ -49,6 +55,9 @@ std::vector<Holder> holders_of(const Trace& trace, const ModuleNames& names, std
 
 /// The same by kind alone; `module` is empty.
 std::vector<Holder> kinds_of(const Trace& trace, std::span<const LiveBuffer> buffers);
+
+/// "blocks.0.mlp.fc1", "of operator aten::mm", "(not recorded)".
+std::string holder_text(const Holder& holder);
 
 /// Sentences about what the trace does not record of its buffers, with how to record it; empty if nothing is missing.
 std::vector<std::string> missing_names(const Trace& trace);

@@ -10,6 +10,7 @@
 #include "simulator/packing/buffer_events.hpp"
 #include "simulator/packing/planned_pool.hpp"
 #include "simulator/packing/recorded_device.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -63,9 +64,8 @@ std::size_t place_all(const Trace& trace, const std::vector<BufferEvent>& events
 
 std::string refusal(const Trace& trace, const BufferEvent& event, const Pool& pool) {
   const Buffer& buffer = trace.buffers()[event.buffer];
-  const std::string_view name = trace.text(buffer.name);
-  return fmt::format("buffer {}{} of {} B finds no place; the largest hole has {} B", event.buffer,
-                     name.empty() ? "" : fmt::format(" ({})", name), buffer.size.count(), pool.largest_hole().count());
+  return fmt::format("{} of {} B finds no place; the largest hole has {} B", buffer_text(trace, BufferId{event.buffer}),
+                     buffer.size.count(), pool.largest_hole().count());
 }
 
 /// Lists of lifetimes are packed with their own alignments, unless the option gives one.

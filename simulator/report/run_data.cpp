@@ -7,6 +7,7 @@
 #include "simulator/report/pyramid.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -35,6 +36,9 @@ template <class Id>
 std::int64_t plus_one(Id id) {
   return id.valid() ? std::int64_t{id.value()} + 1 : 0;
 }
+
+/// The number of a text in the page's strings, the first of which is "".
+std::int64_t text_or_empty(StringId id) { return id.valid() ? id.value() : 0; }
 
 /// Addresses as the page shows them, without gaps in which nothing ever lies.
 class ShownAddresses {
@@ -228,24 +232,32 @@ Json phase_spans(const Trace& trace, const History& history) {
   return all.size() > kMost ? Json::array() : all;
 }
 
+/// op_it_is_for() of each buffer.
+std::vector<OpId> makers_of(const Trace& trace) {
+  std::vector<OpId> makers;
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i) makers.push_back(first_op(trace, BufferId{i}));
+  for (std::size_t i = 0; i < trace.steps().size(); ++i)
+    if (const Step step = trace.steps()[i]; step.kind == StepKind::kAlloc && !makers[step.id].valid())
+      makers[step.id] = trace.allocated_for(i);
+  return makers;
+}
+
 }  // namespace
 
 Json trace_data(const Trace& trace, DataBlocks& blocks) {
-  Rows buffers{{"kind", "size", "name", "maker", "before", "outlives"}};
-  std::vector<OpId> maker(trace.buffers().size());  // by buffer: the first op that writes it
-  for (std::size_t i = trace.ops().size(); i-- > 0;)
-    for (const VersionId made : trace.made(OpId{i})) maker[trace.version(made).buffer.index()] = OpId{i};
+  Rows buffers{{"kind", "size", "name", "maker", "before", "outlives", "line"}};
+  const std::vector<OpId> makers = makers_of(trace);
   for (std::size_t i = 0; i < trace.buffers().size(); ++i) {
     const Buffer& buffer = trace.buffers()[i];
-    buffers.add(buffer.kind, buffer.size.count(), buffer.name.value(), plus_one(maker[i]), buffer.born_before,
-                buffer.outlives);
+    buffers.add(buffer.kind, buffer.size.count(), buffer.name.value(), plus_one(makers[i]), buffer.born_before,
+                buffer.outlives, text_or_empty(buffer.line));
   }
-  Rows ops{{"name", "module", "kind", "phase", "duration", "random", "uses"}};
+  Rows ops{{"name", "module", "kind", "phase", "duration", "random", "uses", "line"}};
   Rows uses{{"buffer", "access", "evidence"}};
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
     const Op& op = trace.ops()[i];
     ops.add(op.name.value(), op.module.value(), op.kind, op.phase, op.duration.count(), op.random,
-            op.last_use - op.first_use);
+            op.last_use - op.first_use, text_or_empty(op.line));
     for (const Use& use : trace.uses(OpId{i}))
       uses.add(trace.version(use.in.valid() ? use.in : use.out).buffer.value(), use.access, use.evidence);
   }

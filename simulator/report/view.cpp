@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/explain/holders.hpp"
 #include "traces/names.hpp"
+#include "traces/program_names.hpp"
 
 namespace tidepool {
 namespace {
@@ -126,15 +126,10 @@ std::string peak_text(const Trace& trace, const History& history, const ViewOpti
       there.begin(), there.begin() + static_cast<std::ptrdiff_t>(shown), there.end(),
       [&](const Stay* a, const Stay* b) { return size(a) != size(b) ? size(a) > size(b) : a->buffer < b->buffer; });
   out += fmt::format("\nlargest buffers then, of {}\n", there.size());
-  const ModuleNames modules{trace};
   for (std::size_t i = 0; i < shown; ++i) {
     const Buffer& buffer = trace.buffer(there[i]->buffer);
-    std::string line =
-        fmt::format("{:>10}  {:<16}buffer {}", to_text(buffer.size), word(buffer.kind), there[i]->buffer.value());
-    if (const std::string_view name = trace.text(buffer.name); !name.empty())
-      line += fmt::format(" ({})", name);
-    else if (const ModuleNames::Name& module = modules.of(there[i]->buffer); module.by == NamedBy::kModule)
-      line += fmt::format(" of {}", module.text);
+    const std::string line =
+        fmt::format("{:>10}  {:<16}{}", to_text(buffer.size), word(buffer.kind), buffer_text(trace, there[i]->buffer));
     out += "  " + line.substr(0, options.width - 2) + '\n';
   }
   return out;

@@ -365,6 +365,59 @@ class Report(unittest.TestCase):
         self.assertGreater(os.path.getsize(printed), 20_000)
 
 
+# Two ops of a module, whose product an op of no module reads.
+STEP = """{"tidepool":1}
+{"buffer":0,"born_before":true,"size_bytes":3145728,"kind":"parameter","name":"fc1.weight"}
+{"alloc":1,"size_bytes":2097152,"kind":"activation"}
+{"run":"aten::mm","uses":[[0,"read","schema"],[1,"write","schema"]],"duration_ns":1000000,"module":"fc1","line":"model.py:88"}
+{"alloc":2,"size_bytes":1048576,"kind":"workspace","line":"train.py:7"}
+{"run":"aten::sum","uses":[[1,"read","schema"],[2,"write","schema"]],"duration_ns":1000000}
+"""
+
+
+@unittest.skipUnless(chromium.find(), "no Chromium is installed")
+class Names(unittest.TestCase):
+    """Buffers and ops are named as in the user's program, wherever the page shows one."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        step, path = (os.path.join(folder.name, name) for name in ("step.jsonl", "r.html"))
+        with open(step, "w", encoding="utf-8") as file:
+            file.write(STEP)
+        tidepool("report", step, "-o", path)
+        cls.page = chromium.Page()
+        cls.addClassCleanup(cls.page.__exit__)
+        cls.page.open(path)
+
+    def selection(self, call):
+        return self.page.run(f"{call}.then(() => document.querySelector('.inspector').innerText)")
+
+    def test_a_selected_buffer_has_its_parameter_or_its_module_and_line(self):
+        self.assertIn("buffer 0 (fc1.weight)\n", self.selection("selectBuffer(runs[0], 0)"))
+        told = self.selection("selectBuffer(runs[0], 1)")
+        self.assertIn("buffer 1 (fc1, model.py:88)\n", told)
+        self.assertIn("allocated by\nmodel.py:88\n", told)
+        self.assertIn("op 0 (aten::mm in fc1, model.py:88)\twrite\t", told)
+        self.assertIn("buffer 2 (aten::sum, train.py:7)\n", self.selection("selectBuffer(runs[0], 2)"))
+
+    def test_a_selected_op_has_its_module_and_line_and_those_of_its_buffers(self):
+        told = self.selection("showOp(runs[0], 0)")
+        self.assertIn("op 0 (aten::mm in fc1, model.py:88)\n", told)
+        self.assertIn("module\nfc1\nline\nmodel.py:88\n", told)
+        self.assertIn("buffer 0 (fc1.weight)\t3 MiB\tread\t", told)
+        self.assertIn("buffer 1 (fc1, model.py:88)\t2 MiB\twrite\t", told)
+
+    def test_the_pointer_tells_them_in_the_map_and_in_the_lanes(self):
+        told = self.page.run("""(async () => {
+          const [stays, spans] = await Promise.all([runs[0].stays.load(), runs[0].spans.load()]);
+          return [tellStay(runs[0], stays.buffer.indexOf(1))[0], tellSpan(runs[0], {row: 0, waits: false})[0],
+                  tellSpan(runs[0], {row: 1, waits: false})[0]];
+        })()""")
+        self.assertEqual(told, ["buffer 1 (fc1, model.py:88)", "op 0 (aten::mm in fc1, model.py:88)", "op 1 (aten::sum)"])
+
+
 @unittest.skipUnless(chromium.find(), "no Chromium is installed")
 @unittest.skipUnless(os.environ.get("TIDEPOOL_SLOW_TESTS"), "slow: TIDEPOOL_SLOW_TESTS=1 runs it")
 class LargeReport(unittest.TestCase):

@@ -64,6 +64,36 @@ TEST_CASE("tidepool explain --at looks at one op, and refuses a number that is n
   CHECK(refused.err == "tidepool: --at: expected it without --peak\n");
 }
 
+TEST_CASE("tidepool explain and info name the user's lines") {
+  const ScratchFolder folder;
+  const std::string path = folder.file("step.jsonl");
+  std::ofstream{path} << R"({"tidepool":1})"
+                      << "\n"
+                         R"({"alloc":0,"size_bytes":1024,"kind":"activation"})"
+                         "\n"
+                         R"({"run":"aten::mm","uses":[[0,"write","schema"]],"module":"fc1","line":"model.py:88"})"
+                         "\n"
+                         R"({"alloc":1,"size_bytes":512,"kind":"workspace","line":"train.py:7"})"
+                         "\n";
+  const ProgramResult text = run_program({"explain", path});
+  CHECK_THAT(text.out, ContainsSubstring("     1 KiB  activation (buffer 0)\n"
+                                         "              since op 0, aten::mm (fc1, model.py:88)\n"));
+  CHECK_THAT(text.out, ContainsSubstring("       512 B  workspace (buffer 1)\n"
+                                         "              since it was allocated by train.py:7; no op used it yet\n"));
+  CHECK_THAT(text.out, ContainsSubstring("workspace        train.py:7\n"));
+  const Json json = Json::parse(run_program({"explain", path, "--json"}).out);
+  CHECK(json.at("buffers")[0].at("line") == "model.py:88");
+  CHECK(json.at("buffers")[0].at("since").at("line") == "model.py:88");
+  CHECK(json.at("holders")[1].at("named_by") == "line");
+
+  CHECK_THAT(run_program({"info", path, "--largest", "2"}).out,
+             Catch::Matchers::EndsWith("largest buffers\n"
+                                       "       1 KiB  activation      buffer 0 (fc1, model.py:88)\n"
+                                       "       512 B  workspace       buffer 1 (train.py:7)\n"));
+  const Json largest = Json::parse(run_program({"info", path, "--largest", "1", "--json"}).out).at("largest");
+  CHECK(largest == Json::parse(R"([{"buffer":0,"bytes":1024,"kind":"activation","name":"fc1, model.py:88"}])"));
+}
+
 TEST_CASE("tidepool explain names the data that a trace without ops lacks") {
   const ScratchFolder folder;
   std::ofstream{folder.file("two.jsonl")} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"

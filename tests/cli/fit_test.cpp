@@ -20,7 +20,7 @@ TEST_CASE("tidepool fit begins with the verdict") {
   CHECK_THAT(result.out, StartsWith("fits: 15.67 of 39.38 GiB, margin 23.71 GiB\n"));
   CHECK_THAT(result.out, ContainsSubstring("\nworkspaces  16.25 MiB of cuBLAS, which the recording does not have\n"));
   CHECK_THAT(result.out,
-             ContainsSubstring("\npeak        in front of op 242, aten::_log_softmax_backward_data\n"
+             ContainsSubstring("\npeak        in front of op 242 (aten::_log_softmax_backward_data)\n"
                                "allocator   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reserves 120 MiB less: "
                                "14.13 GiB\n"));
   result = run_program({"fit", kSample, "--device", "t4"});  // what does not fit for certain is said so

@@ -112,6 +112,26 @@ TEST_CASE("holders carry the module of a parameter, and of the first op with a m
   CHECK(texts(kinds_of(step.trace, peak.buffers)) == std::vector<std::string>{"3 200", "1 100", "4 70", "2 50"});
 }
 
+TEST_CASE("without modules lines of the user's code stand for them") {
+  TraceBuilder build;
+  const StringId line = build.text("model.py:88");
+  const BufferId called = build.alloc({.size = 8_B}),
+                 asked = build.alloc({.size = 8_B, .line = build.text("model.py:9")});
+  build.run({.name = build.text("sgemm"), .line = line}, {{called, Access::kWrite}, {asked, Access::kWrite}});
+  const Trace trace = build.finish();
+  const ModuleNames names{trace};
+  CHECK((names.of(called).by == NamedBy::kLine && names.of(called).text == "model.py:88"));
+  CHECK((names.of(asked).by == NamedBy::kLine && names.of(asked).text == "model.py:9"));
+  Holder holder;
+  CHECK(holder_text(holder) == "(not recorded)");
+  holder.module = "model.py:88", holder.named_by = NamedBy::kLine;
+  CHECK(holder_text(holder) == "model.py:88");
+  holder.module = "sgemm", holder.named_by = NamedBy::kOperator;
+  CHECK(holder_text(holder) == "of operator sgemm");
+  CHECK(missing_names(trace)[0] ==
+        "the trace has no modules, so lines of the code stand for them; `tidepool record --torch` records modules");
+}
+
 TEST_CASE("without modules operators stand for them, and the missing data is named") {
   TraceBuilder build;
   const BufferId first = build.alloc({.size = 8_B});

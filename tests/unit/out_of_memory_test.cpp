@@ -19,7 +19,7 @@ TEST_CASE("sizes of an out-of-memory message that would read the same are told a
   const Result result = simulate(trace, spec);
   CHECK(result.outcome == Outcome::kOutOfMemory);
   CHECK(result.message ==
-        "op 1 () wants 50 MiB (52429312 B) for buffer 2; 50 MiB are held of 100 MiB, the largest hole is 50 MiB "
+        "op 1 wants 50 MiB (52429312 B) for buffer 2; 50 MiB are held of 100 MiB, the largest hole is 50 MiB "
         "(52428800 B), and no policy makes room");
 }
 
@@ -37,8 +37,20 @@ TEST_CASE("an out-of-memory message says which segment the pool could not get") 
   const Result result = simulate(trace, spec);
   CHECK(result.outcome == Outcome::kOutOfMemory);
   CHECK(result.message ==
-        "op 1 () wants 11 MiB for buffer 2; 13 MiB are held of 24 MiB, the largest hole is 10 MiB, and no policy makes "
+        "op 1 wants 11 MiB for buffer 2; 13 MiB are held of 24 MiB, the largest hole is 10 MiB, and no policy makes "
         "room; the pool could not get a segment of 12 MiB: 14 MiB of 24 MiB are reserved");
+}
+
+TEST_CASE("an out-of-memory message names the module and the user's line of the op and of the buffer") {
+  TraceBuilder build;
+  const BufferId hidden = build.alloc({.size = 60_MiB});
+  build.run({.name = build.text("aten::mm"), .module = build.text("mlp.fc1"), .line = build.text("model.py:88")},
+            {{hidden, Access::kWrite}});
+  RunSpec spec;
+  spec.capacity = 50_MiB;
+  CHECK_THAT(simulate(build.finish(), spec).message,
+             Catch::Matchers::StartsWith("op 0 (aten::mm in mlp.fc1, model.py:88) wants 60 MiB for buffer 0 (mlp.fc1, "
+                                         "model.py:88); 0 B are held of 50 MiB"));
 }
 
 TEST_CASE("an out-of-memory message names the module of the op and the parameter, where they are recorded") {

@@ -99,10 +99,9 @@ TEST_CASE("a copy that fits neither on the host nor in storage is refused with w
   const Trace trace = build.finish();
   const Result full = simulate(trace, on(tiers(999_B, 999_B), 1000_B, "lru-swap"));
   CHECK(full.outcome == Outcome::kOutOfMemory);
-  CHECK(
-      full.message ==
-      "op 1 () wants 1000 B for buffer 1; 1000 B are held of 1000 B, the largest hole is 0 B, 0 B are in use of 999 B "
-      "on the host, 0 B of 999 B in storage, and no policy makes room");
+  CHECK(full.message ==
+        "op 1 wants 1000 B for buffer 1; 1000 B are held of 1000 B, the largest hole is 0 B, 0 B are in use of 999 B "
+        "on the host, 0 B of 999 B in storage, and no policy makes room");
   const Result stored = simulate(trace, on(tiers(999_B, 1000_B), 1000_B, "lru-swap"), true);
   CHECK(stored.outcome == Outcome::kOk);
   CHECK(stored.totals.makespan == 10_ns + 2000_ns + 10_ns + 4000_ns + 10_ns);

@@ -1,6 +1,7 @@
 // tidepool info: the contents of a trace.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 #include "traces/job/job.hpp"
 #include "traces/json_text.hpp"
 #include "traces/names.hpp"
+#include "traces/program_names.hpp"
+#include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -17,6 +20,7 @@ namespace {
 
 struct Arguments {
   std::string input, format = "auto";
+  std::size_t largest = 0;
   bool json = false;
 };
 
@@ -25,6 +29,33 @@ using Json = nlohmann::ordered_json;
 std::string meta(const Trace& trace, const std::string& key) {
   const auto found = trace.data().meta.find(key);
   return found == trace.data().meta.end() ? "" : found->second;
+}
+
+/// The buffers with most bytes, at most `most`; of equal ones, the first in the trace.
+std::vector<BufferId> largest_buffers(const Trace& trace, std::size_t most) {
+  std::vector<BufferId> all;
+  for (std::size_t i = 0; i < trace.buffers().size(); ++i) all.emplace_back(i);
+  std::stable_sort(all.begin(), all.end(),
+                   [&](BufferId a, BufferId b) { return trace.buffer(a).size > trace.buffer(b).size; });
+  all.resize(std::min(most, all.size()));
+  return all;
+}
+
+Json largest_json(const Trace& trace, std::size_t most) {
+  Json rows = Json::array();
+  for (const BufferId id : largest_buffers(trace, most))
+    rows.push_back({{"buffer", id.value()},
+                    {"bytes", trace.buffer(id).size.count()},
+                    {"kind", word(trace.buffer(id).kind)},
+                    {"name", program_name(trace, id)}});
+  return rows;
+}
+
+void print_largest(const Trace& trace, std::size_t most) {
+  if (most > 0) fmt::print("largest buffers\n");
+  for (const BufferId id : largest_buffers(trace, most))
+    fmt::print("  {:>10}  {:<16}{}\n", to_text(trace.buffer(id).size), word(trace.buffer(id).kind),
+               buffer_text(trace, id));
 }
 
 Json to_json(const Trace& trace) {
@@ -134,14 +165,22 @@ int inform_of_job(const Arguments& arguments) {
 }
 
 int inform(const Arguments& arguments) {
-  if (arguments.format == "auto" && is_job_file(arguments.input)) return inform_of_job(arguments);
+  if (arguments.format == "auto" && is_job_file(arguments.input)) {
+    if (arguments.largest > 0)
+      refuse("--largest: {} is a job; expected the trace of one of its ranks", arguments.input);
+    return inform_of_job(arguments);
+  }
   const auto start = std::chrono::steady_clock::now();
   const Trace trace = load_trace(arguments.input, arguments.format);
   const Nanos took{std::chrono::nanoseconds{std::chrono::steady_clock::now() - start}.count()};
-  if (arguments.json)
-    fmt::print("{}\n", json_text(to_json(trace)));
-  else
+  if (arguments.json) {
+    Json object = to_json(trace);
+    if (arguments.largest > 0) object["largest"] = largest_json(trace, arguments.largest);
+    fmt::print("{}\n", json_text(object));
+  } else {
     print_table(trace);
+    print_largest(trace, arguments.largest);
+  }
   const std::size_t records = summarize(trace).records();
   fmt::print(stderr, "{} records in {}, {:.1f} M/s\n", records, to_text(took),
              static_cast<double>(records) * 1e3 / static_cast<double>(std::max<std::int64_t>(took.count(), 1)));
@@ -156,6 +195,8 @@ const RegisterCommand kRegistered{
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->input, "RUN.tide, a job file, or anything that import reads").required();
        app.add_option("--format", arguments->format, "as for import").capture_default_str();
+       app.add_option("--largest", arguments->largest, "so many of the largest buffers too, as the program names them")
+           .type_name("N");
        app.add_flag("--json", arguments->json, "one JSON object");
        return [arguments] { return inform(*arguments); };
      }}};

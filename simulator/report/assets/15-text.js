@@ -62,21 +62,35 @@ function stringAt(id) {
   return strings && strings[id] ? strings[id] : '';
 }
 
-// The name of a buffer; without a name, that of the op that writes it first.
+// The name of a buffer; without one, the module of the op that uses it first; without a module, the name of that op.
 function bufferLabel(buffer) {
   const buffers = tables.buffers.get(), ops = tables.ops.get();
   if (!buffers || !ops) return '';
-  return stringAt(buffers.name[buffer]) || (buffers.maker[buffer] ? stringAt(ops.name[buffers.maker[buffer] - 1]) : '');
+  const maker = buffers.maker[buffer] - 1;
+  return stringAt(buffers.name[buffer]) || (maker >= 0 ? stringAt(ops.module[maker]) || stringAt(ops.name[maker]) : '');
 }
 
+// The line of the user's code that allocated a buffer; '' if it is not recorded.
+function bufferLine(buffer) {
+  const buffers = tables.buffers.get(), ops = tables.ops.get();
+  if (!buffers || !ops) return '';
+  const maker = buffers.before[buffer] ? -1 : buffers.maker[buffer] - 1;
+  return stringAt(buffers.line[buffer]) || (maker >= 0 ? stringAt(ops.line[maker]) : '');
+}
+
+// "blocks.0.mlp.fc1, model.py:88", as far as it is recorded.
+function joined(...texts) { return texts.filter(text => text).join(', '); }
+
 function bufferName(buffer) {
-  const name = bufferLabel(buffer);
+  const name = joined(bufferLabel(buffer), bufferLine(buffer));
   return name ? `buffer ${buffer} (${name})` : `buffer ${buffer}`;
 }
 
 function opName(op) {
   const ops = tables.ops.get();
-  const name = ops ? stringAt(ops.name[op]) : '';
+  if (!ops) return `op ${op}`;
+  const module = stringAt(ops.module[op]);
+  const name = joined(stringAt(ops.name[op]) + (module ? ` in ${module}` : ''), stringAt(ops.line[op]));
   return name ? `op ${op} (${name})` : `op ${op}`;
 }
 

@@ -107,6 +107,7 @@ async function showBuffer(run, buffer) {
       facts([
         ['kind', h('span', {}, swatch(KIND_COLOURS[buffers.kind[buffer]]), content.tables.buffer_kinds[buffers.kind[buffer]].replace('_', ' '))],
         ['size', `${bytesText(buffers.size[buffer])} (${countText(buffers.size[buffer])} bytes)`],
+        ['allocated by', bufferLine(buffer) || null],
         ['lifetime', (buffers.before[buffer] ? 'from before the step' : 'allocated in the step') +
                      (buffers.outlives[buffer] ? ', outlives it' : ', freed in it')],
       ]),
@@ -134,7 +135,7 @@ async function showOp(run, op) {
   const module = stringAt(ops.module[op]);
   inspector.replaceChildren(
       h('h3', {}, opName(op)),
-      facts([['kind', content.tables.op_kinds[ops.kind[op]]], ['module', module || null],
+      facts([['kind', content.tables.op_kinds[ops.kind[op]]], ['module', module || null], ['line', stringAt(ops.line[op]) || null],
              ['phase', ops.phase[op] ? content.tables.phases[ops.phase[op]] : null], ['takes', timeText(ops.duration[op])]]),
       h('h4', {}, `Under ${run.label}`), rowsTable(['time', 'what', 'took', 'waited'], times),
       h('h4', {}, 'Buffers that it uses'), rowsTable(['buffer', 'size', 'access', 'how we know'], useRows));

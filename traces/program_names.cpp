@@ -1,0 +1,75 @@
+#include "traces/program_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tidepool {
+namespace {
+
+/// Both texts with a separator, or the one that is not empty.
+std::string joined(std::string_view first, std::string_view separator, std::string_view second) {
+  return fmt::format("{}{}{}", first, first.empty() || second.empty() ? "" : separator, second);
+}
+
+/// The module of the op that a buffer is for. If that op has neither module nor line, the first module of an op that
+/// reads the content.
+std::string_view module_of(const Trace& trace, BufferId id) {
+  const OpId first = op_it_is_for(trace, id);
+  if (!first.valid()) return {};
+  const std::string_view module = trace.text(trace.op(first).module);
+  if (!module.empty() || trace.op(first).line.valid()) return module;
+  for (const OpId reader : trace.readers(trace.first_version(id)))
+    if (const std::string_view other = trace.text(trace.op(reader).module); !other.empty()) return other;
+  return {};
+}
+
+std::string in_brackets(std::string text) { return text.empty() ? text : fmt::format(" ({})", text); }
+
+}  // namespace
+
+OpId first_op(const Trace& trace, BufferId id) {
+  const VersionId first = trace.first_version(id);
+  if (!first.valid()) return {};
+  if (const OpId producer = trace.version(first).producer; producer.valid()) return producer;
+  const auto readers = trace.readers(first);
+  return readers.empty() ? OpId{} : readers.front();
+}
+
+OpId op_it_is_for(const Trace& trace, BufferId id) {
+  const OpId first = first_op(trace, id);
+  if (first.valid() || trace.ops().empty()) return first;
+  const auto steps = trace.steps();
+  const auto alloc = std::find(steps.begin(), steps.end(), Step{StepKind::kAlloc, id.value()});
+  return alloc == steps.end() ? OpId{} : trace.allocated_for(static_cast<std::size_t>(alloc - steps.begin()));
+}
+
+std::string_view line_of(const Trace& trace, BufferId id) {
+  const Buffer& buffer = trace.buffer(id);
+  if (buffer.line.valid()) return trace.text(buffer.line);
+  const OpId op = buffer.born_before ? OpId{} : op_it_is_for(trace, id);
+  return op.valid() ? trace.text(trace.op(op).line) : std::string_view{};
+}
+
+std::string place_text(const Trace& trace, OpId id) {
+  const Op& op = trace.op(id);
+  return joined(trace.text(op.module), ", ", trace.text(op.line));
+}
+
+std::string op_text(const Trace& trace, OpId id) {
+  const Op& op = trace.op(id);
+  const std::string_view module = trace.text(op.module);
+  const std::string called = joined(trace.text(op.name), " in ", module);
+  return fmt::format("op {}{}", id.value(), in_brackets(joined(called, ", ", trace.text(op.line))));
+}
+
+std::string program_name(const Trace& trace, BufferId id) {
+  const std::string_view name = trace.text(trace.buffer(id).name);
+  return joined(name.empty() ? module_of(trace, id) : name, ", ", line_of(trace, id));
+}
+
+std::string buffer_text(const Trace& trace, BufferId id) {
+  return fmt::format("buffer {}{}", id.value(), in_brackets(program_name(trace, id)));
+}
+
+}  // namespace tidepool
