@@ -46,7 +46,8 @@ StepUses::StepUses(const Trace& trace) : lives_(trace.buffers().size(), Life{kNo
     for (const Use& use : uses) {
       if (!counts(uses, use)) continue;
       std::vector<At>& at = lives_[buffer_of(trace, use).index()].uses;
-      const bool writes = use.out.valid() && use.access != Access::kView && use.evidence != Evidence::kParameter;
+      const bool guessed = use.evidence == Evidence::kParameter || use.evidence == Evidence::kInferred;
+      const bool writes = use.out.valid() && use.access != Access::kView && !guessed;
       if (at.empty() || at.back().position != i) at.push_back({i, writes});
       at.back().writes = at.back().writes || writes;
     }

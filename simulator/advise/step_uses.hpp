@@ -22,7 +22,7 @@ class StepUses {
  public:
   struct At {
     std::size_t position = 0;
-    bool writes = false;
+    bool writes = false;  ///< as it is known; a guess does not count
   };
   struct Life {
     std::size_t alloc, free;  ///< positions of its steps; kNowhere: none

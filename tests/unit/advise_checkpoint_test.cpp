@@ -73,8 +73,11 @@ TEST_CASE("the search checkpoints the fewest blocks that fit, and the nearest if
   CHECK(nearest.front().peak <= fitting.front().peak);
 }
 
-TEST_CASE("checkpointing refuses a module whose input is overwritten in forward") {
-  for (const bool overwritten : {false, true}) {
+TEST_CASE("checkpointing refuses a module whose input is overwritten in forward, as is known and not guessed") {
+  for (const auto& [overwritten, evidence] : {std::pair{false, Evidence::kSchema},
+                                              {true, Evidence::kSchema},
+                                              {true, Evidence::kInferred},
+                                              {true, Evidence::kParameter}}) {
     TraceBuilder build;
     const auto op = [&](const char* name, const char* module, Phase phase) {
       return Op{.name = build.text(name), .module = build.text(module), .phase = phase};
@@ -88,12 +91,12 @@ TEST_CASE("checkpointing refuses a module whose input is overwritten in forward"
     build.run(op("mm", "block.out", Phase::kForward),
               {{h, Access::kRead, Evidence::kSchema}, {y, Access::kWrite, Evidence::kSchema}});
     build.run(op("relu_", "last", Phase::kForward),
-              {{overwritten ? x : y, Access::kReadWrite, Evidence::kSchema}, {y, Access::kRead, Evidence::kSchema}});
+              {{overwritten ? x : y, Access::kReadWrite, evidence}, {y, Access::kRead, Evidence::kSchema}});
     build.run(op("mm_backward", "block.out", Phase::kBackward), {{h, Access::kRead, Evidence::kSchema}});
     build.free(h);
     build.free(y);
     build.free(x);
-    CHECK(calls_of(build.finish(), {"block"}).empty() == overwritten);
+    CHECK(calls_of(build.finish(), {"block"}).empty() == (overwritten && evidence == Evidence::kSchema));
   }
 }
 

@@ -1,7 +1,10 @@
 """The line of the user's code that each op has: in forward, in backward, in the optimizer, through packages."""
 
+import os
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 from support import record, short, torch
 
@@ -89,6 +92,15 @@ class Files(unittest.TestCase):
                      "<frozen importlib._bootstrap>", "/opt/env/lib/python3.9/site-packages/einops/einops.py",
                      "/usr/lib/python3/dist-packages/numpy/__init__.py", "/tmp/torchinductor_ada/xy/cxyz.py"):
             self.assertFalse(is_user_code(file), file)
+
+    def test_a_folder_on_the_path_is_not_the_users_where_packages_are_installed_in_it(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(sys, "path", [*sys.path, folder]):
+            for name in ("vendored", "own"):
+                os.mkdir(os.path.join(folder, name))
+            os.mkdir(os.path.join(folder, "vendored", "einops-0.8.1.dist-info"))
+            sys.path += [os.path.join(folder, name) for name in ("vendored", "own")]
+            self.assertFalse(is_user_code(os.path.join(folder, "vendored", "einops", "einops.py")))
+            self.assertTrue(is_user_code(os.path.join(folder, "own", "model.py")))
 
     def test_without_code_of_the_user_there_is_no_line(self):
         file = sys.modules[UserLine.__module__].__file__

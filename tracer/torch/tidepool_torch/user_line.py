@@ -1,5 +1,6 @@
 """The line of the user's code that runs now, as in model.py:88."""
 
+import functools
 import os
 import sys
 import sysconfig
@@ -46,4 +47,15 @@ def is_user_code(file):
     notebook."""
     if file.startswith("<"):
         return file == "<stdin>" or file.startswith("<ipython-input")
-    return not file.startswith(_FOREIGN) and not any(part in file for part in _FOREIGN_PARTS)
+    if file.startswith(_FOREIGN) or any(part in file for part in _FOREIGN_PARTS):
+        return False
+    return not any(folder and file.startswith(os.path.join(folder, "")) and _holds_packages(folder) for folder in sys.path)
+
+
+@functools.cache
+def _holds_packages(folder):
+    """Whether packages are installed in a folder of sys.path, as with `pip install --target`."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
