@@ -259,12 +259,11 @@ void Driver::check_limit() {
     throw Stop{Outcome::kTimeLimit, fmt::format("ops have been run again {} times before op {} of {}",
                                                 timeline_.recompute_count(), op_, trace_.ops().size())};
   if (!spec_.overhead_limit) return;
-  const double extra = static_cast<double>((timeline_.recompute() + timeline_.stalled()).count());
-  if (extra > (*spec_.overhead_limit - 1) * static_cast<double>(baseline_.count()))
+  const Nanos extra = timeline_.overhead(baseline_);
+  if (static_cast<double>(extra.count()) > (*spec_.overhead_limit - 1) * static_cast<double>(baseline_.count()))
     throw Stop{Outcome::kTimeLimit,
-               fmt::format("recomputation and stalls exceed {} of the step's {} before op {} of {}",
-                           to_text(timeline_.recompute() + timeline_.stalled()), to_text(baseline_), op_,
-                           trace_.ops().size())};
+               fmt::format("recomputation and stalls exceed {} of the step's {} before op {} of {}", to_text(extra),
+                           to_text(baseline_), op_, trace_.ops().size())};
 }
 
 /// Whether content would be lost for good if its place ended: it cannot be recomputed.

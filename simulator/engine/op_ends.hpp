@@ -19,8 +19,9 @@ std::vector<Action> unhindered_begin(const Trace& trace, bool first);
 std::vector<Action> unhindered_step(const Trace& trace);
 
 /// The end of the first run of each op, by op. The actions are of one iteration and can be carried out.
-/// @param held  by op, see Timeline::hold()
-std::vector<Nanos> op_ends(const Trace& trace, const Machine& machine, std::span<const Action> actions,
+/// @param capacity  of the memory that places without addresses share
+/// @param held      by op, see Timeline::hold()
+std::vector<Nanos> op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
                            std::vector<Timeline::Held>& held);
 
 }  // namespace tidepool

@@ -6,6 +6,7 @@
 
 #include "simulator/engine/availability.hpp"
 #include "simulator/engine/boundary.hpp"
+#include "simulator/engine/counted_memory.hpp"
 #include "simulator/engine/host_pool.hpp"
 #include "simulator/engine/links.hpp"
 #include "simulator/engine/memory_map.hpp"
@@ -36,7 +37,9 @@ class Timeline {
     Nanos alone;  ///< set when it runs: its end without that
   };
 
-  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states);
+  /// @param capacity  of the memory that places without addresses share
+  Timeline(const Trace& trace, const Machine& machine, const Assumptions& assume, std::vector<VersionState>& states,
+           Bytes capacity = kNoLimit);
 
   void apply(const Action& action);
   /// By op; must outlive the timeline. For a rank of a job, before the first action.
@@ -58,9 +61,10 @@ class Timeline {
   Totals totals() const;
   /// The state in which the iteration begins whose first run has not been applied yet. O(ops + what existed before).
   Boundary boundary();
-  Nanos recompute() const { return totals_.recompute; }
+  /// Overhead of the iteration so far: recomputation and stalls. With several streams or launches, which also wait for
+  /// each other in a step of `baseline` without policies, it is the time beyond the baseline.
+  Nanos overhead(Nanos baseline) const;
   std::int64_t recompute_count() const { return totals_.recompute_count; }
-  Nanos stalled() const { return totals_.stall.compute; }
   const Stall& stall() const { return totals_.stall; }
   /// The number of parts of copies that the link has got in a direction; 0 if copies do not slow each other down.
   std::uint32_t pieces(Direction direction) const { return links_.added(direction); }
@@ -119,13 +123,14 @@ class Timeline {
   Nanos iteration_start_;
   MemoryMap map_;
   Availability free_from_;     // by the memory that addresses are mapped to
-  Moment counted_free_from_;   // the same for places without addresses
+  CountedMemory counted_;      // the same for places without addresses
   std::vector<Nanos> op_end_;  // only where the trace has order edges
   std::vector<bool> ran_;
   std::size_t next_order_ = 0;
   struct Scratch {
     VersionId version;
     Bytes offset, size;
+    Moment free_from;  // of counted bytes
   };
   std::vector<Scratch> scratch_;      // for the next run
   std::vector<Moment> piece_places_;  // of the copy that is being cut
