@@ -20,20 +20,21 @@ std::vector<Action> unhindered_step(const Trace& trace) {
   return actions;
 }
 
-std::vector<Nanos> op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
-                           std::vector<Timeline::Held>& held) {
+OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
+               std::vector<Timeline::Held>& held) {
   std::vector<VersionState> states;
   Timeline timeline{trace, machine, {}, states, capacity};
   timeline.hold(held);
-  std::vector<Nanos> ends(trace.ops().size());
+  OpEnds run{std::vector<Nanos>(trace.ops().size()), {}};
   std::vector<bool> ran(trace.ops().size());
   for (const Action& action : actions) {
     timeline.apply(action);
     if (action.verb != Verb::kRun || ran[action.subject]) continue;
     ran[action.subject] = true;
-    ends[action.subject] = timeline.done(trace.op(OpId{action.subject}).stream);
+    run.ends[action.subject] = timeline.done(trace.op(OpId{action.subject}).stream);
   }
-  return ends;
+  run.stall = timeline.stall();
+  return run;
 }
 
 }  // namespace tidepool

@@ -18,10 +18,15 @@ std::vector<Action> unhindered_begin(const Trace& trace, bool first);
 /// The actions of a step that nothing hinders.
 std::vector<Action> unhindered_step(const Trace& trace);
 
-/// The end of the first run of each op, by op. The actions are of one iteration and can be carried out.
+struct OpEnds {
+  std::vector<Nanos> ends;  ///< of the first run of each op, by op
+  Stall stall;
+};
+
+/// Carries out the actions, which are of one iteration and can be carried out.
 /// @param capacity  of the memory that places without addresses share
 /// @param held      by op, see Timeline::hold()
-std::vector<Nanos> op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
-                           std::vector<Timeline::Held>& held);
+OpEnds op_ends(const Trace& trace, const Machine& machine, Bytes capacity, std::span<const Action> actions,
+               std::vector<Timeline::Held>& held);
 
 }  // namespace tidepool

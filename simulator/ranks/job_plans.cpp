@@ -37,11 +37,11 @@ class Follower {
   void run(const std::vector<Nanos>& ends) {
     for (const RankTrace::Meeting& meeting : step_.meetings())
       held_[meeting.op.index()].until = ends[meeting.collective] - start_;
-    ends_ = op_ends(alone_, machine_, capacity_, actions_, held_);
+    run_ = op_ends(alone_, machine_, capacity_, actions_, held_);
   }
   void put_ends(std::vector<Nanos>& ends) const {
     for (const RankTrace::Meeting& meeting : step_.meetings())
-      ends[meeting.collective] = std::max(ends[meeting.collective], start_ + ends_[meeting.op.index()]);
+      ends[meeting.collective] = std::max(ends[meeting.collective], start_ + run_.ends[meeting.op.index()]);
   }
 
   /// The step whose collectives take only their own time, without waits.
@@ -58,7 +58,11 @@ class Follower {
     return sum;
   }
   Nanos start() const { return start_; }
-  Nanos end() const { return start_ + (ends_.empty() ? Nanos{} : *std::max_element(ends_.begin(), ends_.end())); }
+  Nanos end() const {
+    return start_ + (run_.ends.empty() ? Nanos{} : *std::max_element(run_.ends.begin(), run_.ends.end()));
+  }
+  /// Time that ops waited for copies, in the last run.
+  Nanos waited_for_copies() const { return run_.stall.h2d + run_.stall.d2h; }
 
  private:
   static std::vector<Nanos> costs_of(const RankTrace& step, const std::vector<Nanos>& costs) {
@@ -68,7 +72,7 @@ class Follower {
   }
   Nanos wait(std::size_t meeting) const {
     const std::size_t op = step_.meetings()[meeting].op.index();
-    return ends_[op] - held_[op].alone;
+    return run_.ends[op] - held_[op].alone;
   }
 
   RankTrace step_;
@@ -79,7 +83,7 @@ class Follower {
   Bytes capacity_;
   std::vector<Action> actions_;
   std::vector<Timeline::Held> held_;  // by op
-  std::vector<Nanos> ends_;           // by op, of the last run
+  OpEnds run_;                        // the last one
 };
 
 /// Calls work(rank) for all ranks on several threads. @throws the exception of a call
@@ -129,6 +133,11 @@ std::optional<Nanos> bound_of(const Follower& rank, const RunSpec& spec) {
   return rank.start() + (bound ? bound->makespan : Nanos{});
 }
 
+Nanos copy_time(const Machine& machine, const Totals& totals) {
+  const auto time = [](const Link& link, Bytes size) { return size == Bytes{} ? Nanos{} : link.time(size); };
+  return time(machine.d2h, totals.swap_out) + time(machine.h2d, totals.swap_in);
+}
+
 }  // namespace
 
 JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange& change, const SpecOfRank& spec,
@@ -167,8 +176,12 @@ JobPlans plan_job(const LoadedJob& job, const std::string& path, const JobChange
   meet(ranks, costs.size(), threads);
   plans.makespan = end_of(ranks);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    plans.ranks[i].waits = ranks[i].waits();
-    plans.ranks[i].ends = ranks[i].end();
+    RankPlan& plan = plans.ranks[i];
+    plan.waits = ranks[i].waits();
+    plan.ends = ranks[i].end();
+    plan.copies = copy_time(plan.spec.machine, plan.result.totals);
+    const Nanos instead_of_waits = std::max(plan.waited - plan.waits, Nanos{});
+    plan.exposed = std::clamp(ranks[i].waited_for_copies() - instead_of_waits, Nanos{}, plan.copies);
   }
   return plans;
 }

@@ -18,6 +18,12 @@ double percent_above(Nanos time, Nanos base) {
 
 Json number(const std::optional<Nanos>& time) { return time ? Json(time->count()) : Json(nullptr); }
 
+std::string hidden_text(const RankPlan& plan) {
+  if (plan.copies == Nanos{}) return "-";
+  const double shown = static_cast<double>(plan.exposed.count()) / static_cast<double>(plan.copies.count());
+  return fmt::format("{:.1f} %", 100 * (1 - shown));
+}
+
 }  // namespace
 
 void print_plans(const LoadedJob& job, const std::string& path, const JobPlans& plans) {
@@ -32,15 +38,15 @@ void print_plans(const LoadedJob& job, const std::string& path, const JobPlans& 
     fmt::print("step        not all ranks have a plan; {} without limits\n", to_text(plans.baseline));
   fmt::print("bound       {}\n", plans.bound ? to_text(*plans.bound) + ": no such plans let the job end earlier"
                                              : "no such plan exists for some rank");
-  fmt::print("\n{:>10}  {:>10} {:>10} {:<13} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "rank", "tensors", "memory", "",
-             "to host", "from host", "again", "waited", "now waits");
+  fmt::print("\n{:>10}  {:>10} {:>10} {:<13} {:>10} {:>10} {:>7} {:>10} {:>10} {:>10}\n", "rank", "tensors", "memory",
+             "", "to host", "from host", "hidden", "again", "waited", "now waits");
   for (std::size_t i = 0; i < plans.ranks.size(); ++i) {
     const RankPlan& plan = plans.ranks[i];
     const Totals& totals = plan.result.totals;
-    fmt::print("{:>10}  {:>10} {:>10} {:<13} {:>10} {:>10} {:>10} {:>10} {:>10}\n", i, to_text(plan.ideal_peak),
+    fmt::print("{:>10}  {:>10} {:>10} {:<13} {:>10} {:>10} {:>7} {:>10} {:>10} {:>10}\n", i, to_text(plan.ideal_peak),
                plan.spec.capacity == kNoLimit ? "no limit" : to_text(plan.spec.capacity), to_text(plan.result.outcome),
-               to_text(totals.swap_out), to_text(totals.swap_in), to_text(totals.recompute), to_text(plan.waited),
-               plans.makespan ? to_text(plan.waits) : "-");
+               to_text(totals.swap_out), to_text(totals.swap_in), hidden_text(plan), to_text(totals.recompute),
+               to_text(plan.waited), plans.makespan ? to_text(plan.waits) : "-");
   }
   for (std::size_t i = 0; i < plans.ranks.size(); ++i)
     if (const std::string& message = plans.ranks[i].result.message; !message.empty())
@@ -71,6 +77,8 @@ std::string plans_json(const std::string& path, const JobPlans& plans) {
     if (plans.makespan) {
       rank["waited_ns"] = plan.waits.count();
       rank["end_ns"] = plan.ends.count();
+      rank["copy_ns"] = plan.copies.count();
+      rank["exposed_copy_ns"] = plan.exposed.count();
     }
     json["ranks"].push_back(std::move(rank));
   }

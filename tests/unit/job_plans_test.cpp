@@ -65,6 +65,8 @@ TEST_CASE("a rank that waits for another one copies meanwhile, at no cost for th
   CHECK(plans.ranks[0].result.totals.swap_out == 100_B);
   CHECK(plans.ranks[0].waited == 20_us);
   CHECK(plans.ranks[0].waits == 15_us);
+  CHECK(plans.ranks[0].copies == 10_us);
+  CHECK(plans.ranks[0].exposed == 0_us);  // b waited 5 us for a's place, in which the rank would have waited later
   CHECK(plans.ranks[1].waited == 0_us);
   CHECK(plans.ranks[1].ends == 42_us);
 }
@@ -77,6 +79,8 @@ TEST_CASE("a rank that is late because of its plan lets the others wait") {
   CHECK(plans.ranks[1].waited == 8_us);
   CHECK(plans.ranks[1].waits == 13_us);
   CHECK(plans.ranks[1].ends == 27_us);
+  CHECK(plans.ranks[0].copies == 10_us);
+  CHECK(plans.ranks[0].exposed == 8_us);  // 10 to 15, and 27 to 30
   REQUIRE(plans.bound);
   CHECK(*plans.bound > 32_us);
   CHECK(*plans.bound <= 40_us);
