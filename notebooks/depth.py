@@ -40,7 +40,7 @@ def measure(arguments, trace, planner):
     seconds = []
     for _ in range(arguments.repetitions):
         begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        (run,) = call([arguments.tidepool, "simulate", trace, "--policy", planner, "--pool", arguments.pool,
+        (run,) = call([arguments.program, "simulate", trace, "--policy", planner, "--pool", arguments.pool,
                        "--capacity", arguments.capacity, "--machine", arguments.machine, "--json"])
         share = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used) / (time.monotonic() - begin)
         seconds.append(run["plan_ns"] / 1e9 * min(share, 1))
@@ -66,8 +66,8 @@ def run_model(arguments, model, depths, options, planners):
     with tempfile.TemporaryDirectory() as folder:
         for layers in depths:
             trace = os.path.join(folder, "step.tide")
-            call([arguments.tidepool, "make", model, "--layers", str(layers), "-o", trace, *options])
-            (info,) = call([arguments.tidepool, "info", trace, "--json"])
+            call([arguments.program, "make", model, "--layers", str(layers), "-o", trace, *options])
+            (info,) = call([arguments.program, "info", trace, "--json"])
             line = f"{layers:>8}{info['ops']:>9}"
             for name, planner in planners.items():
                 if results[name] and results[name][-1][2]["seconds"] > arguments.longest:
@@ -120,7 +120,7 @@ def plot(all_results, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--gpt", default="12,24,48,96,192,384", help="layers")
     parser.add_argument("--resnet", default="20,50,98,302,1202,3002,10004", help="layers, each 6 n + 2")
     parser.add_argument("--capacity", default="0.6x")

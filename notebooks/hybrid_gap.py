@@ -31,7 +31,7 @@ def point_of(names, row):
 
 def sweep(arguments, pool, policies):
     """Rows of `tidepool sweep` by (trace, machine, capacity), then by policy with its options."""
-    command = [arguments.tidepool, "sweep", *arguments.traces, "--pool", pool, "--policy", policies, "--capacity",
+    command = [arguments.program, "sweep", *arguments.traces, "--pool", pool, "--policy", policies, "--capacity",
                arguments.capacity, "--machine", arguments.machine, "--json", "-j", str(arguments.threads)]
     if arguments.results:
         command += ["-o", arguments.results]
@@ -49,7 +49,7 @@ def best_bounds(arguments, ours, points):
     names = trace_names(arguments.traces)
     best = {}
     for trace, machine in itertools.product(names, arguments.machine.split(",")):
-        command = [arguments.tidepool, "bound", trace, "--machine", machine, "--capacity", arguments.capacity, "--with",
+        command = [arguments.program, "bound", trace, "--machine", machine, "--capacity", arguments.capacity, "--with",
                    allowed[1].replace("+", ",") if allowed else "swap,remat", "--json",
                    *(["--steady"] if names[trace] in steady else [])]
         for answer in rows_of(command):
@@ -180,7 +180,7 @@ def plot(points, policies, ours, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+")
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--ours", default="tide", help="a hybrid policy; its bound is that of the point")
     parser.add_argument("--others", default=OTHERS)
     parser.add_argument("--capacity", default="0.3x..1.0x/8", help="as for tidepool sweep")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Distance of every recomputation policy from the certified bound, over many steps.
 
-    notebooks/remat_gap.py --tidepool build/tidepool LOG... [--assume simrd] [--pool ideal]
+    notebooks/remat_gap.py --program build/tidepool LOG... [--assume simrd] [--pool ideal]
 
 Prints, for each fraction of the peak, the geometric mean of (overhead - 1) / (bound - 1) over the logs on which the
 policy succeeds, the number of these logs, and the number of logs for which a plan may exist. 1 is perfect. Steps with a
@@ -17,7 +17,7 @@ from sweep_rows import rows_of, split_list
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", help="traces, or anything that import reads")
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--policies", default="tide-remat,next-use,dtr,dtr-eq,dtr-local,msps,largest,lru")
     parser.add_argument("--pool", default="ideal")
     parser.add_argument("--fractions", default="0.3,0.5,0.7")
@@ -32,11 +32,11 @@ def main():
     for log in arguments.logs:
         for fraction in fractions:
             capacity = ["--capacity", fraction + "x"]
-            (answer,) = rows_of([arguments.tidepool, "bound", log, "--with", "remat", "--json", *capacity, *assume])
+            (answer,) = rows_of([arguments.program, "bound", log, "--with", "remat", "--json", *capacity, *assume])
             if not answer["feasible"]:
                 continue
             bound = answer["bounds"][-1]["makespan_ns"]
-            runs = rows_of([arguments.tidepool, "simulate", log, "--pool", arguments.pool, "--json", "--first",
+            runs = rows_of([arguments.program, "simulate", log, "--pool", arguments.pool, "--json", "--first",
                           "--policy", ",".join(policies), *capacity, *assume])
             baseline = runs[0]["baseline_ns"]
             if bound - baseline < 1e-4 * baseline:

@@ -22,6 +22,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = pathlib.Path(os.environ.get("TIDEPOOL_SHARED", HERE.parents[2] / "shared" / "data"))
 TABLE = "allocators/ackaudit.csv"
+LIMIT_S = 3600  # of a recording
 DEVICE = "t4"  # of compute capability 7.5 too, so that PyTorch takes the same kernels
 NEEDS_TRITON = "inductor"  # which finds no driver on a stand-in
 NUMBERS = ("n_items", "n_saved", "resident_before_bytes", "peak_rep1_bytes", "peak_reps2to5_bytes")
@@ -32,7 +33,7 @@ def found_by(program, python, model, scale, budgets):
     with tempfile.TemporaryDirectory() as folder:
         job = [python, HERE / "budget_peaks_job.py", model, scale, "aot_eager", ",".join(budgets)]
         ran = subprocess.run([program, "record", "--dry", "--device", DEVICE, "-o", f"{folder}/run.tide", "--", *job],
-                             capture_output=True, text=True)
+                             capture_output=True, text=True, timeout=LIMIT_S)
     lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(lines) < len(budgets):
         sys.exit(f"{model} {scale}: {len(lines)} of {len(budgets)} budgets ran:\n{ran.stderr}")

@@ -18,6 +18,8 @@ import tempfile
 
 from advise_table import MODELS, STEPS, mib
 
+LIMIT_S = 3600  # of one command
+
 
 def train(name, budget):
     """In the dry run. Prints the peak of all steps but the first, which makes the optimizer's state."""
@@ -45,7 +47,7 @@ def record(arguments, trace, name, *options):
     split = options.index("--")
     command = [arguments.program, "record", "--dry", *options[:split], "--device", "a100-80gb", "-o", str(trace), "--"]
     job = [sys.executable, str(pathlib.Path(__file__).resolve()), "--train", name, *options[split + 1:]]
-    ran = subprocess.run(command + job, capture_output=True, text=True, cwd=trace.parent)
+    ran = subprocess.run(command + job, capture_output=True, text=True, cwd=trace.parent, timeout=LIMIT_S)
     peaks = [line.split()[1] for line in ran.stdout.splitlines() if line.startswith("peak ")]
     if ran.returncode != 0 or not peaks:
         raise SystemExit(f"{name}: not recorded:\n{ran.stdout}{ran.stderr}")
@@ -55,7 +57,7 @@ def record(arguments, trace, name, *options):
 def simulated(arguments, trace, budget):
     """Peak in bytes, and time over that without the policy."""
     command = [arguments.program, "simulate", str(trace), "--policy", f"min-cut(budget={budget})", "--json"]
-    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout)
     return said["peak_bytes"], said["overhead_ratio"]
 
 

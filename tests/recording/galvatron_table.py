@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory of Llama-2-7B slices on eight ranks: dry against real, rank by rank.
 
-    PYTHON tests/recording/galvatron_table.py MEASURED.csv [--file SUBSTRING] [--tidepool PROGRAM] [--keep FOLDER]
+    PYTHON tests/recording/galvatron_table.py MEASURED.csv [--file SUBSTRING] [--program PROGRAM] [--keep FOLDER]
 
 MEASURED.csv has what Galvatron's memory profiler measured on eight GPUs (PKU-DAIR/Hetu-Galvatron, configs of
 galvatron/models/gpt), a row for a slice and a rank: file, pp, tp, dp, checkpoint, vocab_tp, layers, global_batch, rank,
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 
+LIMIT_S = 7200  # of the recording
 VALUES = {"model_states_mib": lambda said: said["backward"],
           "activation_mib": lambda said: said["forward"] - said["before"],
           "activation_peak_mib": lambda said: said["peak"] - said["backward"]}
@@ -40,10 +41,11 @@ def slice_of(row, tokens):
 def record(arguments, folder, slices, ranks):
     """What the first and the last rank say, by slice and rank."""
     job = pathlib.Path(__file__).parent / "galvatron_job.py"
-    command = [arguments.tidepool, "record", "--dry", "--device", "a100-80gb", "-o", str(folder / "slices.json"), "--",
+    command = [arguments.program, "record", "--dry", "--device", "a100-80gb", "-o", str(folder / "slices.json"), "--",
                sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), str(job),
                *slices]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                           timeout=LIMIT_S)
     if ended.returncode != 0:
         sys.exit(f"{' '.join(command)} exited with {ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-4000:]}")
     said = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{"slice"')]
@@ -55,7 +57,7 @@ def main():
     parser.add_argument("measured", type=pathlib.Path)
     parser.add_argument("--file", default="", metavar="SUBSTRING")
     parser.add_argument("--tokens", type=int, default=4096)
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--keep", type=lambda path: pathlib.Path(path).resolve(), help="folder for the recordings")
     arguments = parser.parse_args()
     with arguments.measured.open() as file:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory of a sharded optimizer on two ranks: dry against real, phase by phase.
 
-    PYTHON tests/recording/ranks_table.py CODE MEASURED [--tidepool PROGRAM] [--keep FOLDER]
+    PYTHON tests/recording/ranks_table.py CODE MEASURED [--program PROGRAM] [--keep FOLDER]
 
 CODE has cs336_systems/sharded_optimizer.py and cs336-basics (Wedsonlin/assignment2-systems at 87b0864), MEASURED the files
 sharded_optimizer_baseline.json and sharded_optimizer_sharded.json of its results, made on two GPUs. Each mode is recorded dry
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+LIMIT_S = 3600  # of a recording
 PHASES = ("after_model_init", "before_optimizer_step", "after_optimizer_step")
 VALUES = ("allocated_gib", "phase_peak_gib")
 RUN = """\
@@ -39,9 +40,9 @@ def record(arguments, folder, mode, config):
     options = {**config, "mode": mode, "warmup_steps": 0, "steps": 1, "output": results}
     flags = [part for key, value in options.items() if not isinstance(value, bool)
              for part in ("--" + key.replace("_", "-"), str(value))]
-    subprocess.run([arguments.tidepool, "record", "--dry", "--devices", str(config["world_size"]), "-o",
+    subprocess.run([arguments.program, "record", "--dry", "--devices", str(config["world_size"]), "-o",
                     str(folder / f"{mode}.tide"), "--", sys.executable, str(script), *flags], check=True,
-                   stdout=subprocess.DEVNULL)
+                   stdout=subprocess.DEVNULL, timeout=LIMIT_S)
     return json.loads(results.read_text())
 
 
@@ -66,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("code", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("measured", type=pathlib.Path)
-    parser.add_argument("--tidepool", default="build/tidepool")
+    parser.add_argument("--program", default="build/tidepool")
     parser.add_argument("--keep", type=lambda path: pathlib.Path(path).resolve(), help="folder for the recordings")
     arguments = parser.parse_args()
     differences = []

@@ -34,6 +34,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 INPUTS = pathlib.Path(os.environ.get("TIDEPOOL_SHARED") or HERE.parents[1] / ".." / "shared" / "data")
+LIMIT_S = 7200  # of one command
 PLACEMENTS = ("lowest-first", "top-down")
 PACKAGES = ("einops", "einx", "jaxtyping", "numpy", "pandas", "jinja2")
 
@@ -84,7 +85,8 @@ class Missing(Exception):
 
 
 def run(*command, **options):
-    ran = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    ran = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                         **{"timeout": LIMIT_S, **options})
     if ran.returncode != 0:
         said = [line for line in ran.stderr.splitlines() if line.strip() and not line.startswith("tidepool: ")]
         raise Missing((said or ran.stderr.splitlines() or ["nothing said"])[-1])
@@ -124,7 +126,8 @@ class Code:
             to.write_bytes(lzma.decompress(stored.read_bytes()))
         else:
             found = subprocess.run(["git", "-C", self.clone(job.repository), "cat-file", "blob",
-                                    f"{SNAPSHOTS[job.repository]}:{job.snapshot}"], capture_output=True)
+                                    f"{SNAPSHOTS[job.repository]}:{job.snapshot}"], capture_output=True,
+                                   timeout=LIMIT_S)
             if found.returncode != 0:
                 raise Missing(found.stderr.decode().strip())
             to.write_bytes(found.stdout)
@@ -197,7 +200,7 @@ class Snapshot:
         self.events = said["device_traces"][device]
         self.segments = {segment["address"]: segment["total_size"] for segment in said["segments"]
                          if segment["device"] == device}
-        audit = subprocess.run([program, "audit", path, "--json"], capture_output=True, text=True)
+        audit = subprocess.run([program, "audit", path, "--json"], capture_output=True, text=True, timeout=LIMIT_S)
         if not audit.stdout:
             raise Missing(audit.stderr.strip())
         audited = next((entry for entry in json.loads(audit.stdout)["devices"] if entry["device"] == device), {})
