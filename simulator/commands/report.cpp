@@ -9,9 +9,12 @@
 #include "simulator/advise/advise.hpp"
 #include "simulator/bounds/bound_cache.hpp"
 #include "simulator/commands/grid_options.hpp"
+#include "simulator/commands/simulate_job.hpp"
+#include "simulator/commands/sweep_run.hpp"
 #include "simulator/decisions/explained_run.hpp"
 #include "simulator/explain/instant.hpp"
 #include "simulator/launch/process.hpp"
+#include "simulator/machine/capacity.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/report/page.hpp"
 #include "simulator/sweep/database.hpp"
@@ -31,6 +34,7 @@ struct Arguments {
   std::vector<std::string> inputs;
   std::string output = "report.html";
   GridText grid;
+  JobText job;
 };
 
 /// The command that makes the same report.
@@ -52,6 +56,12 @@ std::string command_of(const Arguments& arguments) {
   add("--iterations", grid.iterations, standard.iterations);
   if (grid.first) text += " --first";
   if (grid.count_search) text += " --count-search";
+  const JobText& job = arguments.job;
+  for (const auto& [option, value] : {std::pair{"--scale", &job.scale},
+                                      {"--rank", &job.ranks},
+                                      {"--of", &job.of},
+                                      {"--collectives", &job.collectives}})
+    if (*value) text += fmt::format(" {} {}", option, shell_word(**value));
   return text + " -o " + shell_word(arguments.output);
 }
 
@@ -105,6 +115,31 @@ std::optional<ReportedAdvice> advice_for(const NamedTrace& trace, const ReportCo
                         advise(step, words, run->spec, {.kinds = kinds_of_changes(), .planners = {}})};
 }
 
+/// The job as `simulate` runs it. Memory is that of its tensors, without plans.
+ReportedJob run_the_job(const std::string& path, const Arguments& arguments) {
+  const GridText &grid = arguments.grid, standard;
+  GridText rest = grid;
+  rest.capacity = standard.capacity, rest.machine = standard.machine;
+  const auto unplanned = [](const GridText& text) {
+    std::string all;
+    for_each_text(text, [&](const char*, const std::string& each) { all += each + '\n'; });
+    return all;
+  };
+  if (unplanned(rest) != unplanned(standard) || grid.first || grid.count_search)
+    throw InputError{fmt::format(
+        "{}: a report of a job shows it without plans; expected of the options of a run only --capacity and "
+        "--machine",
+        path)};
+  ReportedJob shown{.name = path, .job = load_job(path), .result = {}, .capacities = {}};
+  const Machine machine = find_machine(grid.machine);
+  for (const Trace& trace : shown.job.traces)
+    shown.capacities.push_back(grid.capacity == "machine" ? machine.capacity
+                                                          : parse_capacity(grid.capacity, trace.ideal_peak()));
+  const auto threads = static_cast<std::size_t>(parse_threads(arguments.job.threads.value_or("")));
+  shown.result = run_job(shown.job, path, change_of(arguments.job), threads);
+  return shown;
+}
+
 int run(const Arguments& arguments) {
   ReportContent content;
   content.command = command_of(arguments);
@@ -115,6 +150,13 @@ int run(const Arguments& arguments) {
       content.frontiers.insert(content.frontiers.end(), frontiers.begin(), frontiers.end());
       continue;
     }
+    if (is_job_file(path)) {
+      if (arguments.inputs.size() > 1)
+        throw InputError{fmt::format("{}: a job and other inputs; expected the job alone", path)};
+      content.job = run_the_job(path, arguments);
+      continue;
+    }
+    refuse_job_options(arguments.job, path);
     if (trace)
       throw InputError{
           fmt::format("{}: a second trace, after {}; expected one, and databases of sweep results", path, trace->name)};
@@ -138,6 +180,11 @@ int run(const Arguments& arguments) {
   const auto several = [](std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
+  if (content.job) {
+    fmt::print("{}: {}, {}\n", arguments.output, several(content.job->job.traces.size(), "rank"),
+               to_text(Bytes{static_cast<std::int64_t>(page.size())}));
+    return 0;
+  }
   fmt::print("{}: {} in full, {}, {}\n", arguments.output, several(content.runs.size(), "run"),
              several(content.frontiers.size(), "frontier"), to_text(Bytes{static_cast<std::int64_t>(page.size())}));
   return 0;
@@ -151,9 +198,10 @@ const RegisterCommand kRegistered{
        app.add_option(
               "inputs", arguments->inputs,
               "databases of sweep results, whose frontiers are drawn, and at most one trace, which is run again "
-              "as the options say and shown in full")
+              "as the options say and shown in full; or the job file of several ranks")
            .required();
        declare_grid_options(app, arguments->grid);
+       declare_job_options(app, arguments->job);
        app.add_option("-o,--output", arguments->output, "the file to write").type_name("FILE").capture_default_str();
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

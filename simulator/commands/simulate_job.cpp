@@ -122,16 +122,21 @@ void refuse_job_options(const JobText& text, const std::string& trace) {
     if (*value) refuse("{}: {} is no job file; expected this option with a job file", name, trace);
 }
 
-int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
-  refuse_repeated(grid);
-  const bool plans = asks_for_plans(grid);
-  const JobChange change{.ranks = parse_ranks(text.ranks),
-                         .factor = parse_scale(text.scale),
-                         .what = parse_own_time(text.of),
-                         .table = text.collectives.value_or("")};
+JobChange change_of(const JobText& text) {
+  JobChange change{.ranks = parse_ranks(text.ranks),
+                   .factor = parse_scale(text.scale),
+                   .what = parse_own_time(text.of),
+                   .table = text.collectives.value_or("")};
   for (const auto& [name, value] : {std::pair{"--rank", &text.ranks}, {"--of", &text.of}})
     if (*value && !text.scale) refuse("{}: applies to --scale, which is not given; expected both", name);
   if (text.collectives && text.collectives->empty()) refuse("--collectives: no file; expected a table");
+  return change;
+}
+
+int simulate_job_file(const std::string& path, const GridText& grid, const JobText& text, bool json) {
+  refuse_repeated(grid);
+  const bool plans = asks_for_plans(grid);
+  const JobChange change = change_of(text);
   const auto threads = static_cast<std::size_t>(parse_threads(text.threads.value_or("")));
   const LoadedJob job = load_job(path);
   if (plans) return run_plans(job, path, change, with_defaults(grid), threads, json);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "simulator/ranks/job_run.hpp"
 #include "simulator/sweep/grid.hpp"
 #include "traces/command_line.hpp"
 #include "traces/job/job.hpp"
@@ -21,6 +22,9 @@ void forget_defaults(GridText& grid);
 GridText with_defaults(GridText grid);
 
 void declare_job_options(const CommandLine& app, JobText& text);
+
+/// @throws InputError  "--of: 'gpu'; expected all, ops or host"
+JobChange change_of(const JobText& text);
 
 /// @throws InputError  "--scale: vgg.tide is no job file; expected this option with a job file"
 void refuse_job_options(const JobText& text, const std::string& trace);

@@ -172,6 +172,8 @@ std::string report_page(const ReportContent& content) {
     json["advice"]["capacity_bytes"] = content.advice->capacity.count();
   }
 
+  if (content.job) json["job"] = to_json(*content.job);
+
   std::string page{report_asset("report.html")};
   fill_in(page, "/*STYLE*/", report_asset("report.css"));
   fill_in(page, "/*SCRIPT*/", report_scripts());

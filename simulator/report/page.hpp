@@ -10,6 +10,7 @@
 #include "simulator/bounds/bound.hpp"
 #include "simulator/report/autopsy.hpp"
 #include "simulator/report/history.hpp"
+#include "simulator/report/job_lanes.hpp"
 #include "simulator/report/kept_decisions.hpp"
 #include "simulator/sweep/frontier.hpp"
 #include "simulator/sweep/result_row.hpp"
@@ -39,6 +40,7 @@ struct ReportContent {
   std::vector<ReportedRun> runs;
   std::vector<Frontier> frontiers;
   std::optional<ReportedAdvice> advice = {};
+  std::optional<ReportedJob> job = {};
 };
 
 /// The page. Equal content gives an equal page.

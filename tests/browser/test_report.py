@@ -418,6 +418,45 @@ class Names(unittest.TestCase):
         self.assertEqual(told, ["buffer 1 (fc1, model.py:88)", "op 0 (aten::mm in fc1, model.py:88)", "op 1 (aten::sum)"])
 
 
+def rank_profile(rank, arrival):
+    """A Kineto profile: a kernel from 20 to 50 us, and an all-reduce in which the rank arrives and which ends at 1000 us."""
+    def span(category, name, thread, begin, duration, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": begin, "dur": duration, "args": args}
+
+    events = []
+    for name, launch, start, end, stream in (("gemm", 10, 20, 50, 7), ("ncclKernel_AllReduce", 100, arrival, 1000, 8)):
+        events += [span("cuda_runtime", "cudaLaunchKernel", 1, launch, 5, correlation=launch),
+                   span("kernel", name, 7, start, end - start, device=0, stream=stream, correlation=launch)]
+    events.append(span("user_annotation", "nccl:all_reduce", 1, 90, 20))
+    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "V100"}], "distributedInfo": {"rank": rank},
+            "traceEvents": events}
+
+
+@unittest.skipUnless(chromium.find(), "no Chromium is installed")
+class JobReport(unittest.TestCase):
+    """The lanes of a job of two ranks, of which the first waits for the second."""
+
+    def test_draws_a_lane_for_each_rank(self):
+        with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:
+            profiles, job, path = (os.path.join(folder, name) for name in ("profiles", "job.json", "job.html"))
+            os.mkdir(profiles)
+            for rank, arrival in ((0, 200), (1, 940)):
+                with open(os.path.join(profiles, f"r{rank}.json"), "w") as file:
+                    json.dump(rank_profile(rank, arrival), file)
+            tidepool("import", profiles, "--format", "kineto", "-o", job)
+            tidepool("report", job, "-o", path)
+            page.open(path)
+            said = json.loads(tidepool("simulate", job, "--json"))
+            self.assertEqual(page.run("document.querySelectorAll('#ranks .rank-computes[d]').length"), 2)
+            widths = page.run("[...document.querySelectorAll('#ranks path.rank-waits')].map(path => path.getBBox().width)")
+            self.assertGreater(widths[0], 0.7 * 1128)  # 740 of about 1000 us; a lane is 1128 wide
+            self.assertEqual(widths[1], 0)
+            rows = page.run("[...document.querySelectorAll('#ranks table')].map(table => table.tBodies[0].rows.length)")
+            self.assertEqual(rows, [2, len(said["critical_path"])])
+            self.assertEqual(page.run("document.querySelector('#ranks .verdict').textContent"), "The traces have no buffers.")
+            self.assertEqual(page.errors, [])
+
+
 @unittest.skipUnless(chromium.find(), "no Chromium is installed")
 @unittest.skipUnless(os.environ.get("TIDEPOOL_SLOW_TESTS"), "slow: TIDEPOOL_SLOW_TESTS=1 runs it")
 class LargeReport(unittest.TestCase):

@@ -54,6 +54,37 @@ TEST_CASE("tidepool simulate of a job says when collectives begin and end, and w
         1'065'000);
 }
 
+TEST_CASE("tidepool report of a job shows the job of simulate, and refuses plans and other inputs") {
+  const ScratchFolder scratch;
+  const std::string job = small_job(scratch), output = scratch.file("r.html");
+  const ProgramResult made = run_program({"report", job, "--capacity", "1GiB", "-o", output});
+  CHECK(made.code == 0);
+  CHECK(made.out.starts_with(output + ": 2 ranks, "));
+  const std::string page = content_of(output), tag = "id=\"content\">";
+  const std::size_t begin = page.find(tag) + tag.size();
+  const Json shown = Json::parse(page.substr(begin, page.find("</script>", begin) - begin))["job"];
+  const Json simulated = Json::parse(run_program({"simulate", job, "--json"}).out);
+  CHECK(shown["makespan_ns"] == simulated["makespan_ns"]);
+  CHECK(shown["ranks"][0]["waited_ns"] == simulated["ranks"][0]["waited_ns"]);
+  CHECK(shown["ranks"][0]["waits"] == Json{190'000, 930'000});  // see the test above: 740 us for rank 1
+  CHECK(shown["ranks"][1]["moves"] == Json{930'000, 990'000});
+  CHECK(shown["path"].size() == simulated["critical_path"].size());
+  CHECK(shown["first_out"].is_null());
+  const auto complaint = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"report", "-o", output});
+    const ProgramResult result = run_program(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(complaint({job, "--policy", "tide"}) == "tidepool: " + job +
+                                                    ": a report of a job shows it without plans; expected of the "
+                                                    "options of a run only --capacity and --machine\n");
+  CHECK(complaint({job, job}) == "tidepool: " + job + ": a job and other inputs; expected the job alone\n");
+  CHECK(complaint({scratch.file("step.rank0.tide"), "--scale", "2"}) ==
+        "tidepool: --scale: " + scratch.file("step.rank0.tide") +
+            " is no job file; expected this option with a job file\n");
+}
+
 TEST_CASE("tidepool simulate of a job refuses unsupported options") {
   const ScratchFolder scratch;
   const std::string job = small_job(scratch);

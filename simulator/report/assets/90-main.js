@@ -40,11 +40,11 @@ function start() {
     return;
   }
   readTheme();
-  const name = content.trace ? content.trace.name.split('/').pop() : content.frontiers[0]?.trace ?? '';
+  const name = content.trace ? content.trace.name.split('/').pop() : content.job ? content.job.name.split('/').pop() : content.frontiers[0]?.trace ?? '';
   document.title = `${name} · Tidepool`;
   state.slots = openedRuns().map(run => run.index);
-  const sections = [headline(), adviceSection(), runsSection(), frontierSection(), timelineSection(), decisionsSection(), autopsySection(), madeSection()].filter(Boolean);
-  const links = [['advice', 'Advice'], ['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['decisions', 'Decisions'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
+  const sections = [headline(), ranksSection(), adviceSection(), runsSection(), frontierSection(), timelineSection(), decisionsSection(), autopsySection(), madeSection()].filter(Boolean);
+  const links = [['ranks', 'Ranks'], ['advice', 'Advice'], ['runs', 'Runs'], ['frontiers', 'Costs'], ['timeline', 'Bytes'], ['decisions', 'Decisions'], ['autopsy', 'Out of memory'], ['made', 'How it was made']]
       .filter(([id]) => sections.some(section => section.id === id));
   document.body.append(
       h('header', {class: 'top'}, h('h1', {}, name || 'Tidepool'), h('nav', {'aria-label': 'Sections'}, links.map(([id, text]) => h('a', {href: '#' + id}, text))),
