@@ -10,17 +10,18 @@
 
 namespace tidepool::tests {
 
-/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of 100 B, from x_(i-1), and
-/// one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and x_(i-1) to make
-/// g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
-inline Trace blocks_of_two(std::size_t count) {
+/// Blocks named layers.i, one after the other. Block i has an op of 60 ns that makes y_i, of `inner` bytes, from x_(i-1),
+/// and one of 40 ns that makes x_i, of 10 B, from y_i. Its backward op takes 100 ns and reads g_i, y_i and x_(i-1) to
+/// make g_(i-1), of 10 B. The loss between them takes 10 ns each way; x_0, of 10 B, exists before.
+inline Trace blocks_of_two(const std::vector<Bytes>& inner) {
+  const std::size_t count = inner.size();
   TraceBuilder build;
   std::vector<BufferId> x{build.existing({.size = 10_B})}, y;
   const auto run = [&](std::string_view module, Phase phase, Nanos time, const std::vector<TraceBuilder::Touch>& uses) {
     build.run({.name = build.text("op"), .module = build.text(module), .phase = phase, .duration = time}, uses);
   };
   for (std::size_t i = 0; i < count; ++i) {
-    y.push_back(build.alloc({.size = 100_B}));
+    y.push_back(build.alloc({.size = inner[i]}));
     run(fmt::format("layers.{}.up", i), Phase::kForward, 60_ns, {{x[i]}, {y[i], Access::kWrite}});
     x.push_back(build.alloc({.size = 10_B}));
     run(fmt::format("layers.{}.down", i), Phase::kForward, 40_ns, {{y[i]}, {x[i + 1], Access::kWrite}});
@@ -41,5 +42,8 @@ inline Trace blocks_of_two(std::size_t count) {
   }
   return build.finish();
 }
+
+/// The same with 100 B for each y_i.
+inline Trace blocks_of_two(std::size_t count) { return blocks_of_two(std::vector<Bytes>(count, 100_B)); }
 
 }  // namespace tidepool::tests
