@@ -1,0 +1,111 @@
+// The orders of XLA's memory schedulers: on the graph of their source, and where each of them is the best.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "simulator/run.hpp"
+#include "tests/catch.hpp"
+#include "tests/machines.hpp"
+#include "traces/builder.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+/// Builds a step of ops that each make one buffer, from those of earlier ops.
+class Graph {
+ public:
+  std::uint32_t op(Bytes size, const std::vector<std::uint32_t>& inputs) {
+    std::vector<TraceBuilder::Touch> uses;
+    for (const std::uint32_t in : inputs) uses.push_back({outputs_[in], Access::kRead, Evidence::kSchema});
+    outputs_.push_back(build_.alloc({.size = size}));
+    uses.push_back({outputs_.back(), Access::kWrite, Evidence::kSchema});
+    build_.run({.name = build_.text("op"), .duration = 10_ns}, uses);
+    return static_cast<std::uint32_t>(outputs_.size() - 1);
+  }
+  /// The last op's output is the step's.
+  Trace finish() {
+    outputs_.pop_back();
+    for (const BufferId buffer : outputs_) build_.free(buffer);
+    return build_.finish();
+  }
+
+ private:
+  TraceBuilder build_;
+  std::vector<BufferId> outputs_;
+};
+
+/// The run at a capacity, and the order of its ops; the recorded one if there is no other.
+std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const std::string& policy, Bytes capacity) {
+  const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::uneven()};
+  Result result = simulate(trace, spec, true);
+  std::vector<std::uint32_t> order;
+  if (result.realised.order) order = result.realised.order->ops;
+  if (result.outcome == Outcome::kOk) CHECK(replay(trace, spec, result.realised) == result.totals);
+  return {std::move(result), std::move(order)};
+}
+
+/// The graph in the comment of ListScheduler: from A (1 B), B (2 B) and then C, and D and E and then F (2 B); G reads C
+/// and F. Recorded in the order D B E C F G after A, of which 7 B are live at F: B's too, as all are freed at the end.
+Trace graph_of_the_comment() {
+  Graph graph;
+  const std::uint32_t a = graph.op(1_B, {}), d = graph.op(1_B, {a}), b = graph.op(2_B, {a}), e = graph.op(1_B, {a}),
+                      c = graph.op(1_B, {b}), f = graph.op(2_B, {d, e});
+  graph.op(1_B, {c, f});
+  return graph.finish();
+}
+
+/// Two branches that join: X makes 30 B and from it 10 B, Y 20 B and from it 10 B. Recorded X, Y, x, y.
+Trace two_branches() {
+  Graph graph;
+  const std::uint32_t x = graph.op(30_B, {}), y = graph.op(20_B, {}), small_x = graph.op(10_B, {x}),
+                      small_y = graph.op(10_B, {y});
+  graph.op(1_B, {small_x, small_y});
+  return graph.finish();
+}
+
+}  // namespace
+
+TEST_CASE("XLA's list scheduler defers the op with the largest output, as its source says") {
+  // Ops: A 0, D 1, B 2, E 3, C 4, F 5, G 6. Ready after A: D and E (-1 B each), B (-2 B); E was added last. A's other
+  // reader then makes no difference: D. Then F frees D and E and makes 2 B, 0; B frees A and makes 2 B, -1.
+  const auto [result, order] = run_at(graph_of_the_comment(), "xla-order(scheduler=list)", 6_B);
+  REQUIRE(result.outcome == Outcome::kOk);
+  CHECK(order == std::vector<std::uint32_t>{0, 3, 1, 5, 2, 4, 6});
+  CHECK(result.totals.peak == 5_B);  // A, D, E and F
+  CHECK(result.totals.makespan == result.baseline);
+}
+
+TEST_CASE("XLA's depth-first scheduler begins with the branch that leads to the most bytes") {
+  // List: Y (-20 B) before X (-30 B), then y (+10 B): 10 + 30 + 10 at x. Depth first: x (40 B above it) before y
+  // (30 B): 30 + 10 at x, and 10 + 20 + 10 at y.
+  const Trace trace = two_branches();
+  const auto [list, list_order] = run_at(trace, "xla-order(scheduler=list)", 59_B);
+  CHECK(list_order == std::vector<std::uint32_t>{1, 3, 0, 2, 4});
+  CHECK(list.totals.peak == 50_B);
+  const auto [dfs, dfs_order] = run_at(trace, "xla-order(scheduler=dfs)", 59_B);
+  CHECK(dfs_order == std::vector<std::uint32_t>{0, 2, 1, 3, 4});
+  CHECK(dfs.totals.peak == 40_B);
+  // Of all, the lowest.
+  const auto [best, best_order] = run_at(trace, "xla-order", 40_B);
+  REQUIRE(best.outcome == Outcome::kOk);
+  CHECK(best_order == dfs_order);
+}
+
+TEST_CASE("XLA's post-order takes operands as they come") {
+  // The last op reads what ops 0 (10 B) and 1 (30 B, from 2 B) make; depth first by bytes would begin with op 1.
+  Graph graph;
+  const std::uint32_t small = graph.op(10_B, {}), seed = graph.op(2_B, {}), large = graph.op(30_B, {seed});
+  graph.op(1_B, {small, large});
+  const Trace trace = graph.finish();
+  CHECK(run_at(trace, "xla-order(scheduler=postorder)", 42_B).second == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(run_at(trace, "xla-order(scheduler=dfs)", 42_B).second == std::vector<std::uint32_t>{1, 2, 0, 3});
+}
+
+TEST_CASE("XLA's order is only used where the recorded one does not fit") {
+  const Trace trace = two_branches();  // recorded, all is freed at the end: 30 + 20 + 10 + 10 + 1
+  CHECK(run_at(trace, "xla-order", 71_B).second.empty());
+  CHECK_FALSE(run_at(trace, "xla-order", 70_B).second.empty());
+  CHECK(run_at(trace, "xla-order", 40_B).first.outcome == Outcome::kOk);
+  CHECK(run_at(trace, "xla-order", 39_B).first.outcome != Outcome::kOk);
+}
