@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from sweep_rows import policy_name, rows_of, trace_names
 
 OTHERS = ("autoswap,capuchin,flashneuron,g10,geeps,grappler-swap,layer-window,lru-swap,pooch,superneurons,"
-          "swapadvisor-fixed-order,tflms,torch-offload,vdnn,chen,coop,dte,dtr,dtr-eq,dtr-local,msps,next-use,revolve,"
+          "swapadvisor(with=swap),tflms,torch-offload,vdnn,chen,coop,dte,dtr,dtr-eq,dtr-local,msps,next-use,revolve,"
           "rotor,sqrt-n,tide-fold,tide-remat")
 LIMIT = 0.02
 SLACK = 1e-6  # share of the step; times that differ by less count as equal

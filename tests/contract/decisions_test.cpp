@@ -131,7 +131,7 @@ TEST_CASE("every policy explains its decisions, and decides the same without --e
         }
   }
   for (const char* online : {"coop", "dte", "dtr", "dtr-eq", "dtr-local", "largest", "lru", "lru-swap", "msps",
-                             "next-use", "random", "swapadvisor-fixed-order"})
+                             "next-use", "random", "swapadvisor"})
     CHECK(asked.contains(online));
   for (const char* planned : {"chen", "revolve"}) CHECK(silent.contains(planned));
 }

@@ -21,7 +21,7 @@ TEST_CASE("planners that are made to plan with small tensors read the right byte
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 8 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);
     for (const char* policy :
-         {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10", "swapadvisor-fixed-order(effort=12)",
+         {"pooch(least=1B,effort=25)", "capuchin(least=1B)", "flashneuron", "g10", "swapadvisor(with=swap,effort=12)",
           "autoswap(least=1B,effort=12)", "tide(least=1B,effort=20)", "tide-fold(least=1B,effort=12)"})
       for (const char* assume : {"", "simrd"})
         for (const int iterations : {1, 3})

@@ -83,7 +83,7 @@ TEST_CASE("the storage of a full class that is used last is evicted, and comes b
   const Trace trace = two_sizes();
   const auto run = [&](Bytes capacity) {
     const RunSpec spec{.pool = "ideal",
-                       .policy = "swapadvisor-fixed-order(granule=20B,effort=1)",
+                       .policy = "swapadvisor(with=swap,granule=20B,effort=1)",
                        .capacity = capacity,
                        .machine = kMachine};
     Result result = simulate(trace, spec, true);
@@ -108,7 +108,7 @@ TEST_CASE("a longer search over allocations does not find worse ones") {
   const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/unet.tide");
   Nanos before{1'000'000'000'000}, first;
   for (const int effort : {1, 8, 40}) {
-    RunSpec spec{.policy = "swapadvisor-fixed-order(effort=" + std::to_string(effort) + ")",
+    RunSpec spec{.policy = "swapadvisor(with=swap,effort=" + std::to_string(effort) + ")",
                  .capacity = trace.ideal_peak() / 10 * 7,
                  .machine = find_machine("a100-pcie4")};
     const Result result = simulate(trace, spec);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "policies/planning/gaps/slot_demand.hpp"
 #include "policies/planning/gaps/slot_pool.hpp"
 #include "simulator/decisions/explainer.hpp"
+#include "simulator/order/dependencies.hpp"
+#include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
 #include "simulator/run.hpp"
 
@@ -69,43 +72,93 @@ class SlotSwapper : public Policy, public Explainer {
   std::vector<Tournament<FurthestFirst>> in_slots_;  // by class
 };
 
-/// SwapAdvisor's genetic search over memory allocations. Ops keep the order of the trace, so SwapAdvisor's search over
-/// the order of ops is left out.
+/// SwapAdvisor's genetic search over the order of ops and the allocation of memory. with=swap keeps the order.
 ///
 /// Memory is divided into slots of several size classes (see SlotPool). An allocation says which sizes form a class,
-/// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an allocation: if a
-/// class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and comes back as soon as
-/// its class has a free slot again. The fitness is the simulated time of the run itself. Allocations are selected by
-/// tournament, crossed over at one point and mutated; a child replaces the worst if it is better. If the capacity is
-/// not enough for any allocation, Belady's rule alone is followed on the run's own pool.
+/// and how slots beyond the needs of single ops are distributed among classes. Swaps follow from an order and an
+/// allocation: if a class is full, Belady's rule chooses the tensor to swap out; it leaves after its last use, and comes
+/// back as soon as its class has a free slot again. The fitness is the simulated time of the run itself. Parents are
+/// selected by tournament; a child replaces the worst if it is better.
+///   allocation  is crossed over at one point, and mutated
+///   order       begins with ops of one parent, up to a random point; the rest comes in the order of the other parent.
+///               It is mutated by running it once more: an op that is ready is taken at random with a small probability,
+///               otherwise the one that comes first. Both keep the dependencies (see Dependencies)
+/// The recorded order stays where the step fits in it. If the capacity is not enough for any allocation, the order stays
+/// too, and Belady's rule alone is followed on the run's own pool.
 ///
 /// Paper: Huang, Jin and Li, "SwapAdvisor: Push Deep Learning Beyond the GPU Memory Limit via Smart Swapping", ASPLOS
-/// 2020, from its abstract and other descriptions; rates, population and first allocations are Tidepool's.
+/// 2020, from its abstract and other descriptions; rates, selection, population and first individuals are Tidepool's.
 ///
-/// Deterministic for a seed. Cost: two simulations for each of at most `effort` allocations.
-class SwapAdvisorFixedOrder final : public SlotSwapper {
+/// Deterministic for a seed. Cost: two simulations for each of at most `effort` individuals.
+class SwapAdvisor final : public SlotSwapper {
  public:
-  explicit SwapAdvisorFixedOrder(const Options& options)
+  explicit SwapAdvisor(const Options& options)
       : effort_{std::max<std::int64_t>(std::llround(options.number("effort")), 1)},
         granule_{options.bytes("granule")},
+        orders_{options.word("with") == "order+swap"},
         random_{options.seed()} {}
 
+  std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
+    if (!orders_ || !spec.assume.name.empty() || !can_be_reordered(trace) || trace.ideal_peak() <= spec.capacity)
+      return {};
+    const Dependencies dependencies = dependencies_of(trace);
+    const std::shared_ptr<const OrderedStep> step = search(trace, spec, &dependencies);
+    planned_ = step ? &step->trace() : &trace;
+    return step;
+  }
+
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
-    if (trace.ops().empty() || trace.ideal_peak() <= spec.capacity) return {};
-    const SlotDemand demand{trace, spec.assume, granule_};
-    const std::vector<Gap> gaps = find_gaps(trace, Bytes{}, spec.assume);
-    const auto judged = [&](Allocation allocation) {
-      ++evaluations_;
-      --effort_;
-      return judge(trace, spec, demand, gaps, std::move(allocation));
+    if (trace.ops().empty()) return {};
+    if (planned_ != &trace && trace.ideal_peak() > spec.capacity) search(trace, spec, nullptr);
+    return draft_;
+  }
+
+ private:
+  enum Rank : std::uint8_t { kFits, kFails, kTooLarge };
+  using Order = std::vector<std::uint32_t>;
+
+  struct Individual {
+    std::vector<bool> ends;     // by size: a class ends with it; always true for the last size
+    std::vector<double> share;  // by size: share of the class that ends with it in the slots beyond the least
+    Order order = {};           // none: the recorded one
+    Rank rank = kTooLarge;
+    std::int64_t cost = 0;  // if it fits: ns; if the run fails: minus the ns that it reached; else missing bytes
+    SlotClasses classes = {};
+    std::vector<Action> draft = {};
+  };
+
+  /// Finds the best individual, and takes over its classes and draft.
+  /// @param dependencies  none: the order stays
+  /// @return  the step in the best order; none: the recorded order
+  std::shared_ptr<const OrderedStep> search(const Trace& trace, const RunSpec& spec, const Dependencies* dependencies) {
+    const std::vector<Bytes> sizes = SlotDemand{trace, spec.assume, granule_}.sizes();
+    const auto step_of = [&](const Order& order) -> std::shared_ptr<const OrderedStep> {
+      if (order.empty()) return {};
+      return std::make_shared<OrderedStep>(trace, StepOrder{"swapadvisor", false, order});
     };
-    std::vector<Allocation> population;
-    for (const double ratio : {1.1, 1.0, 1.5, 1.25, 1.05, 2.0, 4.0, 1e18})
-      if (effort_ > 0) population.push_back(judged(geometric(demand.sizes(), ratio)));
-    while (effort_ > 0) {
-      const Allocation& second = pick(population);  // separate statements: compilers differ in the order of arguments
-      Allocation child = cross(pick(population), second);
+    std::int64_t left = effort_;
+    const auto judged = [&](Individual individual) {
+      ++evaluations_;
+      --left;
+      const std::shared_ptr<const OrderedStep> step = step_of(individual.order);
+      return judge(step ? step->trace() : trace, spec, granule_, std::move(individual));
+    };
+    std::vector<Individual> population;
+    for (const double ratio : {1.1, 1.0, 1.5, 1.25, 1.05, 2.0, 4.0, 1e18}) {
+      if (left == 0) break;
+      Individual first = geometric(sizes, ratio);
+      if (dependencies != nullptr && !population.empty()) mutate(first.order, *dependencies);
+      population.push_back(judged(std::move(first)));
+    }
+    while (left > 0) {
+      const Individual& second = pick(population);  // separate statements: compilers differ in the order of arguments
+      const Individual& first = pick(population);
+      Individual child = cross(first, second);
       mutate(child);
+      if (dependencies != nullptr) {
+        child.order = cross(first.order, second.order, trace.ops().size());
+        mutate(child.order, *dependencies);
+      }
       child = judged(std::move(child));
       const auto worst = std::max_element(population.begin(), population.end(), fitter);
       if (fitter(child, *worst)) *worst = std::move(child);
@@ -114,28 +167,18 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     if (best->rank != kFits) return {};
     classes_ = best->classes;
     draft_ = best->draft;
-    return draft_;
+    return step_of(best->order);
   }
 
- private:
-  enum Rank : std::uint8_t { kFits, kFails, kTooLarge };
+  static constexpr std::size_t kChanges = 3;  // expected number of mutations of each kind
 
-  struct Allocation {
-    std::vector<bool> ends;     // by size: a class ends with it; always true for the last size
-    std::vector<double> share;  // by size: share of the class that ends with it in the slots beyond the least
-    Rank rank = kTooLarge;
-    std::int64_t cost = 0;  // if it fits: ns; if the run fails: minus the ns that it reached; else missing bytes
-    SlotClasses classes = {};
-    std::vector<Action> draft = {};
-  };
-
-  static bool fitter(const Allocation& a, const Allocation& b) {
+  static bool fitter(const Individual& a, const Individual& b) {
     return std::tie(a.rank, a.cost) < std::tie(b.rank, b.cost);
   }
 
   /// Whether the sizes of each class are within a ratio.
-  static Allocation geometric(const std::vector<Bytes>& sizes, double ratio) {
-    Allocation made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
+  static Individual geometric(const std::vector<Bytes>& sizes, double ratio) {
+    Individual made{std::vector<bool>(sizes.size()), std::vector<double>(sizes.size(), 1)};
     double first = 0;
     for (std::size_t i = sizes.size(); i-- > 0;) {
       const auto size = static_cast<double>(sizes[i].count());
@@ -148,14 +191,14 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
 
   std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
 
-  const Allocation& pick(const std::vector<Allocation>& population) {
-    const Allocation& a = population[draw(population.size())];
-    const Allocation& b = population[draw(population.size())];
+  const Individual& pick(const std::vector<Individual>& population) {
+    const Individual& a = population[draw(population.size())];
+    const Individual& b = population[draw(population.size())];
     return fitter(a, b) ? a : b;
   }
 
-  Allocation cross(const Allocation& a, const Allocation& b) {
-    Allocation child{a.ends, a.share};
+  Individual cross(const Individual& a, const Individual& b) {
+    Individual child{a.ends, a.share};
     for (std::size_t i = draw(a.ends.size()); i < a.ends.size(); ++i) {
       child.ends[i] = b.ends[i];
       child.share[i] = b.share[i];
@@ -163,8 +206,49 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     return child;
   }
 
-  void mutate(Allocation& allocation) {
-    constexpr std::size_t kChanges = 3;  // expected number of changes of each kind
+  /// Ops of `a` up to a random point, then the others as in `b`.
+  Order cross(const Order& a, const Order& b, std::size_t ops) {
+    const std::size_t point = draw(ops + 1);
+    if (a.empty() && b.empty()) return {};
+    const auto at = [](const Order& order, std::size_t i) {
+      return order.empty() ? static_cast<std::uint32_t>(i) : order[i];
+    };
+    std::vector<bool> taken(ops);
+    Order child;
+    const auto take = [&](std::uint32_t op) {
+      if (!taken[op]) child.push_back(op);
+      taken[op] = true;
+    };
+    for (std::size_t i = 0; i < point; ++i) take(at(a, i));
+    for (std::size_t i = 0; i < ops; ++i) take(at(b, i));
+    return child;
+  }
+
+  /// Runs the ops in their order, but now and then a random one of those that are ready.
+  void mutate(Order& order, const Dependencies& dependencies) {
+    const std::size_t ops = dependencies.before.size();
+    if (order.empty())
+      for (std::uint32_t op = 0; op < ops; ++op) order.push_back(op);
+    Order place(ops);
+    std::vector<std::size_t> waits(ops);
+    std::set<std::uint32_t> ready;  // places in the old order
+    for (std::uint32_t i = 0; i < ops; ++i) place[order[i]] = i;
+    for (std::uint32_t op = 0; op < ops; ++op)
+      if ((waits[op] = dependencies.before[op].size()) == 0) ready.insert(place[op]);
+    Order mutated;
+    while (!ready.empty()) {
+      auto next = ready.begin();
+      if (draw(ops) < kChanges) std::advance(next, draw(ready.size()));
+      const std::uint32_t op = order[*next];
+      ready.erase(next);
+      mutated.push_back(op);
+      for (const std::uint32_t after : dependencies.after[op])
+        if (--waits[after] == 0) ready.insert(place[after]);
+    }
+    order = std::move(mutated);
+  }
+
+  void mutate(Individual& allocation) {
     const std::size_t last = allocation.ends.size() - 1;
     for (std::size_t i = 0; i <= last; ++i) {
       if (i < last && draw(last) < kChanges) allocation.ends[i] = !allocation.ends[i];
@@ -173,7 +257,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
   }
 
   /// Distributes the capacity. @return  false if it is not enough for single ops
-  static bool share_out(const SlotDemand& demand, Bytes capacity, Allocation& allocation) {
+  static bool share_out(const SlotDemand& demand, Bytes capacity, Individual& allocation) {
     std::vector<double> shares;
     allocation.classes.clear();
     for (std::size_t i = 0; i < allocation.ends.size(); ++i) {
@@ -207,7 +291,7 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     return true;
   }
 
-  static Result run(const Trace& trace, const RunSpec& spec, const Allocation& allocation, bool keep_plan) {
+  static Result run(const Trace& trace, const RunSpec& spec, const Individual& allocation, bool keep_plan) {
     std::vector<std::unique_ptr<Policy>> policies;
     policies.push_back(std::make_unique<SlotSwapper>(allocation.classes, allocation.draft));
     RunSpec setting = spec;
@@ -215,8 +299,9 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
     return simulate_under(trace, setting, std::move(policies), true, keep_plan);
   }
 
-  static Allocation judge(const Trace& trace, const RunSpec& spec, const SlotDemand& demand,
-                          const std::vector<Gap>& gaps, Allocation allocation) {
+  static Individual judge(const Trace& trace, const RunSpec& spec, Bytes granule, Individual allocation) {
+    const SlotDemand demand{trace, spec.assume, granule};
+    const std::vector<Gap> gaps = find_gaps(trace, Bytes{}, spec.assume);
     if (!share_out(demand, spec.capacity, allocation)) return allocation;
     allocation.draft.clear();
     const Result on_demand = run(trace, spec, allocation, true);
@@ -268,17 +353,20 @@ class SwapAdvisorFixedOrder final : public SlotSwapper {
 
   std::int64_t effort_;
   Bytes granule_;
+  bool orders_;
   std::mt19937_64 random_;
+  const Trace* planned_ = nullptr;  // by reorder(), for plan()
 };
 
 const RegisterPolicy kRegistered{
-    {.name = "swapadvisor-fixed-order",
+    {.name = "swapadvisor",
      .kind = PolicyKind::kSwap,
-     .summary = "searches genetically for classes of slots; what leaves a full class is what is used again last",
-     .paper = "SwapAdvisor: Huang et al., ASPLOS 2020, without its search over the order of ops",
-     .options = {{"effort", "150", "number", "allocations to simulate"},
+     .summary = "searches genetically for an order and classes of slots; what leaves a full class is used again last",
+     .paper = "SwapAdvisor: Huang et al., ASPLOS 2020",
+     .options = {{"with", "order+swap", "order+swap|swap", "swap: the ops keep the recorded order"},
+                 {"effort", "150", "number", "individuals to simulate"},
                  {"granule", "512B", "bytes", "slots are multiples of it"}},
-     .make = [](const Options& options) { return std::make_unique<SwapAdvisorFixedOrder>(options); }}};
+     .make = [](const Options& options) { return std::make_unique<SwapAdvisor>(options); }}};
 
 }  // namespace
 }  // namespace tidepool
