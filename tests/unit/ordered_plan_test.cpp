@@ -13,6 +13,7 @@
 #include "tests/effort.hpp"
 #include "tests/known_uses.hpp"
 #include "tests/machines.hpp"
+#include "tests/updates_trace.hpp"
 #include "traces/builder.hpp"
 #include "traces/error.hpp"
 #include "validator/execution/device_program.hpp"
@@ -20,27 +21,11 @@
 
 using namespace tidepool;
 using tidepool::tests::kOptimised;
+using tidepool::tests::two_updates;
 
 namespace {
 
 constexpr Evidence kSchema = Evidence::kSchema;
-
-/// Two gradients of 50, made one after the other, and an update of each weight (10) at the end. Recorded, 120 bytes are
-/// alive at once; 70 if each update comes as soon as its gradient is there.
-Trace two_updates() {
-  TraceBuilder build;
-  const BufferId weight[] = {build.existing({.size = 10_B}), build.existing({.size = 10_B})};
-  BufferId gradient[2];
-  for (int i = 0; i < 2; ++i) {
-    gradient[i] = build.alloc({.size = 50_B});
-    build.run({.name = build.text("backward"), .duration = 100_ns}, {{gradient[i], Access::kWrite, kSchema}});
-  }
-  for (int i = 0; i < 2; ++i)
-    build.run({.name = build.text("update"), .duration = 10_ns},
-              {{weight[i], Access::kReadWrite, kSchema}, {gradient[i], Access::kRead, kSchema}});
-  for (const BufferId each : gradient) build.free(each);
-  return build.finish();
-}
 
 const std::vector<std::uint32_t> kEager{0, 2, 1, 3};
 

@@ -1,31 +1,14 @@
 // SwapAdvisor's search over the order of ops together with the slots of memory, on a step with two orders.
-#include <numeric>
-
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/machines.hpp"
-#include "traces/builder.hpp"
+#include "tests/updates_trace.hpp"
 #include "validator/host/host_backend.hpp"
 
 using namespace tidepool;
+using tests::two_updates;
 
 namespace {
-
-/// Two gradients of 50 B, made one after the other, and an update of each weight (10 B) at the end: 120 B at once.
-Trace two_updates() {
-  TraceBuilder build;
-  const BufferId weight[] = {build.existing({.size = 10_B}), build.existing({.size = 10_B})};
-  BufferId gradient[2];
-  for (BufferId& each : gradient) {
-    each = build.alloc({.size = 50_B});
-    build.run({.name = build.text("backward"), .duration = 100_ns}, {{each, Access::kWrite, Evidence::kSchema}});
-  }
-  for (int i = 0; i < 2; ++i)
-    build.run({.name = build.text("update"), .duration = 10_ns},
-              {{weight[i], Access::kReadWrite, Evidence::kSchema}, {gradient[i], Access::kRead, Evidence::kSchema}});
-  for (const BufferId each : gradient) build.free(each);
-  return build.finish();
-}
 
 RunSpec spec_of(const char* policy, Bytes capacity) {
   return {.pool = "ideal", .policy = policy, .capacity = capacity, .machine = tests::uneven(), .overhead_limit = {}};

@@ -5,35 +5,14 @@
 
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/graph_trace.hpp"
 #include "tests/machines.hpp"
-#include "traces/builder.hpp"
 
 using namespace tidepool;
+using tests::Graph;
+using tests::two_branches;
 
 namespace {
-
-/// Builds a step of ops that each make one buffer, from those of earlier ops.
-class Graph {
- public:
-  std::uint32_t op(Bytes size, const std::vector<std::uint32_t>& inputs) {
-    std::vector<TraceBuilder::Touch> uses;
-    for (const std::uint32_t in : inputs) uses.push_back({outputs_[in], Access::kRead, Evidence::kSchema});
-    outputs_.push_back(build_.alloc({.size = size}));
-    uses.push_back({outputs_.back(), Access::kWrite, Evidence::kSchema});
-    build_.run({.name = build_.text("op"), .duration = 10_ns}, uses);
-    return static_cast<std::uint32_t>(outputs_.size() - 1);
-  }
-  /// The last op's output is the step's.
-  Trace finish() {
-    outputs_.pop_back();
-    for (const BufferId buffer : outputs_) build_.free(buffer);
-    return build_.finish();
-  }
-
- private:
-  TraceBuilder build_;
-  std::vector<BufferId> outputs_;
-};
 
 /// The run at a capacity, and the order of its ops; the recorded one if there is no other.
 std::pair<Result, std::vector<std::uint32_t>> run_at(const Trace& trace, const std::string& policy, Bytes capacity) {
@@ -52,15 +31,6 @@ Trace graph_of_the_comment() {
   const std::uint32_t a = graph.op(1_B, {}), d = graph.op(1_B, {a}), b = graph.op(2_B, {a}), e = graph.op(1_B, {a}),
                       c = graph.op(1_B, {b}), f = graph.op(2_B, {d, e});
   graph.op(1_B, {c, f});
-  return graph.finish();
-}
-
-/// Two branches that join: X makes 30 B and from it 10 B, Y 20 B and from it 10 B. Recorded X, Y, x, y.
-Trace two_branches() {
-  Graph graph;
-  const std::uint32_t x = graph.op(30_B, {}), y = graph.op(20_B, {}), small_x = graph.op(10_B, {x}),
-                      small_y = graph.op(10_B, {y});
-  graph.op(1_B, {small_x, small_y});
   return graph.finish();
 }
 

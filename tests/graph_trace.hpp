@@ -1,0 +1,44 @@
+// Steps of ops that each make one buffer, whose uses are all known, for orders in closed form.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/builder.hpp"
+
+namespace tidepool::tests {
+
+/// Builds a step of ops that each make one buffer, from those of earlier ops.
+class Graph {
+ public:
+  std::uint32_t op(Bytes size, const std::vector<std::uint32_t>& inputs) {
+    std::vector<TraceBuilder::Touch> uses;
+    for (const std::uint32_t in : inputs) uses.push_back({outputs_[in], Access::kRead, Evidence::kSchema});
+    outputs_.push_back(build_.alloc({.size = size}));
+    uses.push_back({outputs_.back(), Access::kWrite, Evidence::kSchema});
+    build_.run({.name = build_.text("op"), .duration = 10_ns}, uses);
+    return static_cast<std::uint32_t>(outputs_.size() - 1);
+  }
+  /// The last op's output is the step's.
+  Trace finish() {
+    outputs_.pop_back();
+    for (const BufferId buffer : outputs_) build_.free(buffer);
+    return build_.finish();
+  }
+
+ private:
+  TraceBuilder build_;
+  std::vector<BufferId> outputs_;
+};
+
+/// Two branches that join: X makes 30 B and from it 10 B, Y 20 B and from it 10 B. Recorded X, Y, x, y. The last
+/// op makes 1 B, and all else is freed at the end: 71 B at once.
+inline Trace two_branches() {
+  Graph graph;
+  const std::uint32_t x = graph.op(30_B, {}), y = graph.op(20_B, {}), small_x = graph.op(10_B, {x}),
+                      small_y = graph.op(10_B, {y});
+  graph.op(1_B, {small_x, small_y});
+  return graph.finish();
+}
+
+}  // namespace tidepool::tests
