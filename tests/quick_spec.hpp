@@ -14,7 +14,8 @@ std::string quick_spec(const Info& info) {
   for (const OptionInfo& option : info.options) {
     if (option.name == "effort") return info.name + "(effort=1)";
     if (option.name == "nodes") return info.name + "(nodes=100)";
-    if (option.name == "stages") return info.name + (info.name == "checkmate" ? "(stages=2)" : "(stages=12)");
+    if (option.name == "stages")
+      return info.name + (info.name == "checkmate" || info.name == "poet" ? "(stages=2)" : "(stages=12)");
   }
   return info.name;
 }

@@ -1,6 +1,7 @@
 #include "policies/planning/remat/checkmate.hpp"
 
 #include <memory>
+#include <optional>
 
 #include "policies/planning/remat/chain_policy.hpp"
 #include "policies/planning/remat/condense.hpp"
@@ -24,25 +25,13 @@ class Checkmate final : public DraftPolicy {
 
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     const CondensedTrace condensed = condense(trace, stages_);
-    const KeepGraph& graph = condensed.graph;
-    std::vector<std::vector<bool>> all(graph.nodes());
-    for (std::size_t t = 0; t < all.size(); ++t)
-      for (std::size_t i = 0; i < std::min(t, graph.repeatable()); ++i) all[t].push_back(t <= graph.last[i]);
-    const Bytes most = cost_of(graph, complete(graph, all)).peak;
-    if (most <= spec.capacity) return {};
-    KeepSolution solution;
-    if (exact_) solution = solve_exactly(graph, spec.capacity, {.time = limit_});
-    // If nothing fits, find the least capacity that is enough, in steps.
-    for (int step = 0; !solution.schedule && step <= kSteps; ++step)
-      solution = solve_by_rounding(graph, spec.capacity + (most - spec.capacity) / kSteps * step);
-    if (!solution.schedule) return {};
-    draft_ = Draft{actions_of(trace, condensed, *solution.schedule)};
+    if (const auto schedule =
+            schedule_within(condensed.graph, spec.capacity, exact_ ? std::optional{limit_} : std::nullopt))
+      draft_ = Draft{actions_of(trace, condensed, *schedule)};
     return {};
   }
 
  private:
-  static constexpr int kSteps = 4;
-
   std::size_t stages_;
   bool exact_;
   Nanos limit_;

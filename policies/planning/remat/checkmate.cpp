@@ -16,7 +16,7 @@ std::size_t values_before(const KeepGraph& graph, std::size_t t) { return std::m
 /// The program for one graph and capacity, with names for its variables.
 class Formulation {
  public:
-  Formulation(const KeepGraph& graph, Bytes capacity, bool integers)
+  Formulation(const KeepGraph& graph, Bytes capacity, bool integers, bool may_page = true)
       : graph_{graph}, integers_{integers}, memory_unit_{static_cast<double>(std::max(capacity, 1_B).count())} {
     Nanos total;
     for (const Nanos time : graph.time) total += time;
@@ -27,9 +27,11 @@ class Formulation {
       for (std::size_t i = 0; i < values_before(graph, t); ++i) {
         const bool of_use = t <= graph.last[i];
         kept_.back().push_back(add(of_use ? 1 : 0, 0));
-        again_.back().push_back(add(of_use ? 1 : 0, static_cast<double>(graph.time[i].count()) / time_unit_));
+        again_.back().push_back(add(of_use ? 1 : 0, priced(graph.time[i])));
       }
     }
+    if (graph.pages()) page(may_page);
+    if (graph.most_again) limit_reruns(*graph.most_again);
     for (std::size_t t = 0; t < graph.nodes(); ++t) {
       link(t);
       limit(t);
@@ -38,13 +40,19 @@ class Formulation {
 
   LinearProgram::Solution solve(const LinearProgram::Limits& limits) const { return program_.solve(limits); }
   double time_unit() const { return time_unit_; }
-  std::vector<std::vector<bool>> kept(const std::vector<double>& x, double threshold) const {
-    std::vector<std::vector<bool>> result;
-    for (const auto& row : kept_) {
-      result.emplace_back();
-      for (const std::uint32_t variable : row) result.back().push_back(x[variable] >= threshold);
+  /// The schedule of what is kept at least as much as the threshold. What comes back is copied if the copy has at least
+  /// the share of the rerun.
+  KeepSchedule schedule(const std::vector<double>& x, double threshold) const {
+    std::vector<std::vector<bool>> kept, paged_in;
+    for (std::size_t t = 0; t < kept_.size(); ++t) {
+      kept.emplace_back();
+      for (const std::uint32_t variable : kept_[t]) kept.back().push_back(x[variable] >= threshold);
+      if (!graph_.pages()) continue;
+      paged_in.emplace_back();
+      for (std::size_t i = 0; i < in_[t].size(); ++i)
+        paged_in.back().push_back(x[in_[t][i]] > 0 && x[in_[t][i]] >= x[again_[t][i]]);
     }
-    return result;
+    return complete(graph_, std::move(kept), paged_in);
   }
 
  private:
@@ -53,6 +61,7 @@ class Formulation {
   std::uint32_t add(double most, double cost) {
     return integers_ ? program_.integer(0, most, cost) : program_.variable(0, most, cost);
   }
+  double priced(Nanos time) const { return static_cast<double>(time.count()) / time_unit_; }
   double scaled(Bytes size) const { return static_cast<double>(size.count()) / memory_unit_; }
 
   /// Adds the row: sum of terms >= least.
@@ -61,11 +70,39 @@ class Formulation {
     for (const auto& [variable, factor] : terms) program_.add(row, variable, factor);
   }
 
+  /// Adds the copies to a second place and back, and the constraints that what they copy is there.
+  void page(bool may_page) {
+    std::vector<std::vector<std::uint32_t>> on_host, out;
+    for (std::size_t t = 0; t < graph_.nodes(); ++t) {
+      on_host.emplace_back();
+      in_.emplace_back();
+      out.emplace_back();
+      for (std::size_t i = 0; i < kept_[t].size(); ++i) {
+        const bool of_use = t <= graph_.last[i];
+        on_host[t].push_back(add(of_use && t > i + 1 ? 1 : 0, 0));
+        in_[t].push_back(add(may_page && t < graph_.last[i] ? 1 : 0, priced(graph_.page_in[i])));
+        out[t].push_back(add(t < graph_.last[i] ? 1 : 0, priced(graph_.page_out[i])));
+        at_least(0, {{on_host[t][i], 1}, {in_[t][i], -1}});
+        at_least(0, {{kept_[t][i], 1}, {out[t][i], -1}});
+        if (t > i + 1) at_least(0, {{on_host[t - 1][i], 1}, {out[t - 1][i], 1}, {on_host[t][i], -1}});
+      }
+    }
+  }
+
+  void limit_reruns(Nanos most) {
+    const std::uint32_t row = program_.row(0, priced(most));
+    for (const auto& at_node : again_)
+      for (std::size_t i = 0; i < at_node.size(); ++i) program_.add(row, at_node[i], priced(graph_.time[i]));
+  }
+
   /// Adds the constraints that values are resident or recomputed, and that reruns have resident inputs.
   void link(std::size_t t) {
     for (std::size_t i = 0; i < kept_[t].size(); ++i) {
       at_least(-1, {{kept_[t][i], -1}, {again_[t][i], -1}});
-      if (t > i + 1) at_least(0, {{kept_[t - 1][i], 1}, {again_[t - 1][i], 1}, {kept_[t][i], -1}});
+      if (t > i + 1 && graph_.pages())
+        at_least(0, {{kept_[t - 1][i], 1}, {again_[t - 1][i], 1}, {in_[t - 1][i], 1}, {kept_[t][i], -1}});
+      else if (t > i + 1)
+        at_least(0, {{kept_[t - 1][i], 1}, {again_[t - 1][i], 1}, {kept_[t][i], -1}});
       for (const std::uint32_t in : graph_.again_inputs[i])
         at_least(0, {{again_[t][in], 1}, {kept_[t][in], 1}, {again_[t][i], -1}});
     }
@@ -126,7 +163,7 @@ class Formulation {
   bool integers_;
   double memory_unit_, time_unit_ = 1;
   LinearProgram program_;
-  std::vector<std::vector<std::uint32_t>> kept_, again_;
+  std::vector<std::vector<std::uint32_t>> kept_, again_, in_;
   std::vector<std::pair<std::size_t, std::uint32_t>> freed_;  // after the last visited node
   std::vector<std::vector<std::uint32_t>> frees_;             // by value
 };
@@ -144,19 +181,36 @@ std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSched
   return static_cast<std::uint32_t>(last);
 }
 
-KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept) {
-  KeepSchedule schedule{std::move(kept), {}};
+KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
+                      const std::vector<std::vector<bool>>& paged_in) {
+  KeepSchedule schedule{std::move(kept), {}, {}, {}};
+  std::vector<std::size_t> kept_at(graph.repeatable());  // the first node that it is kept for; none: 0
+  std::vector<bool> is_out(graph.repeatable());
+  const auto comes_back = [&](std::size_t t, std::size_t i) {
+    if (paged_in.empty() || !paged_in[t][i] || kept_at[i] == 0) return false;
+    if (!is_out[i]) schedule.paged_out[kept_at[i]][i] = true;
+    is_out[i] = true;
+    return true;
+  };
   for (std::size_t t = 0; t < graph.nodes(); ++t) {
     std::vector<bool>& again = schedule.again.emplace_back(schedule.kept[t].size());
+    if (graph.pages()) schedule.paged_out.emplace_back(again.size()), schedule.paged_in.emplace_back(again.size());
     for (const std::uint32_t in : graph.inputs[t])
       if (!schedule.kept[t][in]) again[in] = true;
     for (std::size_t i = again.size(); i-- > 0;) {
-      if (t + 1 < graph.nodes() && schedule.kept[t + 1][i] && !schedule.kept[t][i]) again[i] = true;
+      if (t + 1 < graph.nodes() && schedule.kept[t + 1][i] && !schedule.kept[t][i] && !again[i]) {
+        if (comes_back(t, i))
+          schedule.paged_in[t][i] = true;
+        else
+          again[i] = true;
+      }
       if (!again[i]) continue;
       schedule.kept[t][i] = false;  // it is recomputed in any case
       for (const std::uint32_t in : graph.again_inputs[i])
         if (!schedule.kept[t][in]) again[in] = true;
     }
+    for (std::size_t i = 0; i < again.size(); ++i)
+      if (kept_at[i] == 0 && schedule.kept[t][i]) kept_at[i] = t;
   }
   return schedule;
 }
@@ -181,6 +235,11 @@ KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule) {
     }
     if (t < graph.repeatable()) held += graph.size[t];
     cost.peak = std::max(cost.peak, graph.during[t] + held);
+    if (!graph.pages()) continue;
+    for (std::size_t i = 0; i < values; ++i) {
+      if (schedule.paged_in[t][i]) cost.paged += graph.page_in[i];
+      if (schedule.paged_out[t][i]) cost.paged += graph.page_out[i];
+    }
   }
   return cost;
 }
@@ -189,32 +248,50 @@ KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearP
   const Formulation formulation{graph, capacity, true};
   const LinearProgram::Solution found = formulation.solve(limits);
   KeepSolution solution{found.status, found.bound * formulation.time_unit(), {}};
-  if (!found.x.empty()) solution.schedule = complete(graph, formulation.kept(found.x, 0.5));
+  if (!found.x.empty()) solution.schedule = formulation.schedule(found.x, 0.5);
   return solution;
 }
 
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity) {
   KeepSolution solution;
   std::optional<KeepCost> best;
-  for (int tenths = 10; tenths >= 8; --tenths) {
-    const Formulation formulation{graph, capacity - capacity / 10 * (10 - tenths), false};
-    const LinearProgram::Solution found = formulation.solve({});
-    if (tenths == 10) {
-      solution.status = found.status;
-      solution.bound = found.bound * formulation.time_unit();
+  const auto round_with = [&](bool may_page) {
+    for (int tenths = 10; tenths >= 8; --tenths) {
+      const Formulation formulation{graph, capacity - capacity / 10 * (10 - tenths), false, may_page};
+      const LinearProgram::Solution found = formulation.solve({});
+      if (tenths == 10 && may_page) {
+        solution.status = found.status;
+        solution.bound = found.bound * formulation.time_unit();
+      }
+      if (found.x.empty()) return;
+      for (int threshold = 1; threshold <= 9; ++threshold) {
+        KeepSchedule schedule = formulation.schedule(found.x, 0.1 * threshold);
+        const KeepCost cost = cost_of(graph, schedule);
+        if (best &&
+            (best->peak <= capacity ? cost.peak > capacity || cost.price() >= best->price() : cost.peak >= best->peak))
+          continue;
+        best = cost;
+        solution.schedule = std::move(schedule);
+      }
     }
-    if (found.x.empty()) break;
-    for (int threshold = 1; threshold <= 9; ++threshold) {
-      KeepSchedule schedule = complete(graph, formulation.kept(found.x, 0.1 * threshold));
-      const KeepCost cost = cost_of(graph, schedule);
-      if (best &&
-          (best->peak <= capacity ? cost.peak > capacity || cost.again >= best->again : cost.peak >= best->peak))
-        continue;
-      best = cost;
-      solution.schedule = std::move(schedule);
-    }
-  }
+  };
+  round_with(true);
+  if (graph.pages()) round_with(false);
   return solution;
+}
+
+std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time) {
+  constexpr int kSteps = 4;
+  std::vector<std::vector<bool>> all(graph.nodes());
+  for (std::size_t t = 0; t < all.size(); ++t)
+    for (std::size_t i = 0; i < values_before(graph, t); ++i) all[t].push_back(t <= graph.last[i]);
+  const Bytes most = cost_of(graph, complete(graph, all)).peak;
+  if (most <= capacity) return {};
+  KeepSolution solution;
+  if (exact_time) solution = solve_exactly(graph, capacity, {.time = exact_time});
+  for (int step = 0; !solution.schedule && step <= kSteps; ++step)
+    solution = solve_by_rounding(graph, capacity + (most - capacity) / kSteps * step);
+  return std::move(solution.schedule);
 }
 
 }  // namespace tidepool

@@ -1,4 +1,5 @@
-// Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit.
+// Checkmate's integer program: values to keep and nodes to rerun, node by node, within a memory limit; and POET's, which
+// also copies values to a second place.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,28 @@ struct KeepGraph {
   std::vector<Bytes> before;                       ///< other live bytes before it runs
   std::vector<Bytes> during;                       ///< other live bytes while it runs
 
+  // POET; by node that can be rerun, or empty where values stay in one place:
+  std::vector<Nanos> page_out, page_in;  ///< price of copying its value to the second place, and back
+  std::optional<Nanos> most_again;       ///< limit of the time of all reruns
   std::size_t nodes() const { return inputs.size(); }
   std::size_t repeatable() const { return time.size(); }
+  bool pages() const { return !page_in.empty(); }
 };
 
 /// For each node t, before its first run: the values that are still resident, and the values that are recomputed.
 struct KeepSchedule {
   std::vector<std::vector<bool>> kept;   ///< by t, by node before it (Checkmate's S)
   std::vector<std::vector<bool>> again;  ///< likewise (R)
+  // Where values have a second place:
+  std::vector<std::vector<bool>> paged_out;  ///< values that are copied there while t runs (POET's M^out)
+  std::vector<std::vector<bool>> paged_in;   ///< values that are copied back while t runs, for the next node (M^in)
 };
 
 struct KeepCost {
   Nanos again;  ///< time of all reruns
   Bytes peak;
+  Nanos paged = {};  ///< price of all copies
+  Nanos price() const { return again + paged; }
   bool operator==(const KeepCost&) const = default;
 };
 
@@ -46,26 +56,37 @@ std::optional<std::uint32_t> last_reader(const KeepGraph& graph, const KeepSched
 
 /// The smallest set of reruns for the kept values: of absent values that a node reads, or that are kept for the next
 /// node.
-KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept);
+/// @param paged_in  of the latter, those that are copied back instead if they were kept at an earlier node: there, they
+///                  are copied out once, as early as possible; empty: none
+KeepSchedule complete(const KeepGraph& graph, std::vector<std::vector<bool>> kept,
+                      const std::vector<std::vector<bool>>& paged_in = {});
 
 /// Executes a complete schedule.
 KeepCost cost_of(const KeepGraph& graph, const KeepSchedule& schedule);
 
 struct KeepSolution {
   LinearProgram::Status status = LinearProgram::Status::kLimit;
-  double bound = 0;  ///< a lower bound of the rerun time in ns; with integers it is the solver's
+  double bound = 0;  ///< a lower bound of the price in ns; with integers it is the solver's
   std::optional<KeepSchedule> schedule;
 };
 
 /// Solves the integer program, in variables S, R and FREE as in the paper (equations 1 to 8). U is a variable of each
 /// node, and FREE is bounded by each of its hazards, which is a stronger relaxation than a bound by their sum. O(n^2 +
 /// n edges) variables.
-/// Paper: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020.
+/// With a second place, POET's S^SD, M^in and M^out come with these: a value is kept if it was kept, recomputed or copied
+/// back while the node before ran; only what has a copy is copied back, and only what is kept is copied out.
+/// Papers: Jain et al., "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020; Patil et
+/// al., "POET: Training Neural Networks on Tiny Devices with Integrated Rematerialization and Paging", ICML 2022.
 KeepSolution solve_exactly(const KeepGraph& graph, Bytes capacity, const LinearProgram::Limits& limits);
 
 /// Solves the relaxation and rounds it in two phases (section 5.1), with the whole capacity and with nine and eight
-/// tenths of it: S at thresholds from 0.1 to 0.9, then the least R. Returns the fastest of the schedules that fit the
-/// capacity; if none fits, the one with the least peak.
+/// tenths of it: S at thresholds from 0.1 to 0.9, then the least R. With a second place, programs without copies are
+/// rounded too. Returns the cheapest of the schedules that fit the capacity; if none fits, the one with the least peak.
 KeepSolution solve_by_rounding(const KeepGraph& graph, Bytes capacity);
+
+/// A schedule that fits the capacity, by the integer program if it is given time and finds one in it, else by rounding.
+/// If nothing fits, the capacity is raised in steps until something does. None if all values can be kept, or if there is
+/// no schedule.
+std::optional<KeepSchedule> schedule_within(const KeepGraph& graph, Bytes capacity, std::optional<Nanos> exact_time);
 
 }  // namespace tidepool

@@ -1,0 +1,132 @@
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "policies/planning/gaps/copy_draft.hpp"
+#include "policies/planning/gaps/trials.hpp"
+#include "policies/planning/remat/chain_policy.hpp"
+#include "policies/planning/remat/checkmate.hpp"
+#include "policies/planning/remat/condense.hpp"
+#include "policies/planning/remat/draft.hpp"
+#include "simulator/registry.hpp"
+
+namespace tidepool {
+namespace {
+
+/// A schedule as actions: copies for the timeline, drops and runs for the moments at which they are due.
+struct PagedActions {
+  std::vector<Action> copies, others;
+};
+
+/// @param early  values are asked back when the node begins during which the schedule copies them, else behind it
+PagedActions actions_of(const Trace& trace, const CondensedTrace& condensed, const KeepSchedule& schedule, bool early) {
+  CopyDraft copies{trace};
+  std::map<VersionId, OpId> out;  // where it is copied out
+  for (std::size_t t = 0; t < condensed.groups.size(); ++t)
+    for (std::size_t i = 0; i < schedule.kept[t].size(); ++i)
+      for (const Saved& saved : condensed.groups[i].saved) {
+        const OpGroup& now = condensed.groups[t];
+        if (schedule.paged_out[t][i]) {
+          copies.copy_out(now.first, saved.version);
+          out[saved.version] = OpId{now.first};
+        }
+        if (schedule.paged_in[t][i]) copies.copy_back(early ? now.first : now.behind, saved.version);
+      }
+  PagedActions actions;
+  for (const Action& action : actions_of(trace, condensed, schedule)) {
+    const VersionId v{action.subject};
+    const auto copied = action.verb == Verb::kDrop ? out.find(v) : out.end();
+    if (copied != out.end() && copied->second < action.before)
+      copies.release(action.before.value(), v);
+    else
+      actions.others.push_back(action);
+  }
+  actions.copies = copies.take();
+  return actions;
+}
+
+/// Follows a schedule.
+class Paged final : public DraftPolicy {
+ public:
+  explicit Paged(PagedActions actions) : copies_{std::move(actions.copies)} {
+    draft_ = Draft{std::move(actions.others)};
+  }
+  std::vector<Action> plan(const Trace&, const RunSpec&) override { return copies_; }
+
+ private:
+  std::vector<Action> copies_;
+};
+
+/// POET decides for groups of ops which outputs stay in memory, which are paged out to the host and back, and which ops
+/// run again before each group. An integer program over all groups at all points in time decides this (see
+/// solve_exactly), with the least sum of the time of reruns and `paging` times the time of copies. POET minimises
+/// energy; here a joule is a second of computing, and `paging` is the power of a copy in relation to that of an op.
+/// `reruns` limits the time of reruns, as POET's deadline does; like the paper, the program takes copies to cost no time.
+///
+/// What is paged in during a group is asked for when the group begins, or behind it if the run is better with that:
+/// POET counts its bytes from then on. The groups are those of condense(), and only outputs of forward groups leave.
+/// solve=lp is not POET's: the relaxation of the program is rounded as in Checkmate, since the program takes long. Sizes
+/// are sums of bytes, so add an online policy ("poet+dtr"). With solve=ilp, the result is the same in every run unless
+/// the time limit stops the solver. O(n^2 + n edges) variables for n groups.
+///
+/// Paper: Patil, Jain, Dutta, Stoica and Gonzalez, "POET: Training Neural Networks on Tiny Devices with Integrated
+/// Rematerialization and Paging", ICML 2022, with the authors' program (ShishirPatil/poet, poet_solver.py).
+class Poet final : public DraftPolicy {
+ public:
+  explicit Poet(const Options& options)
+      : stages_{count_of("poet", options, "stages", 100)},
+        paging_{options.number("paging")},
+        reruns_{options.number("reruns")} {
+    if (options.word("solve") == "ilp") exact_ = options.nanos("time-limit");
+  }
+
+  std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
+    draft_ = {};
+    if (trace.ideal_peak() <= spec.capacity) return {};
+    CondensedTrace condensed = condense(trace, stages_);
+    KeepGraph& graph = condensed.graph;
+    const auto part = [](Nanos time, double factor) {
+      return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * factor)};
+    };
+    for (const Bytes size : graph.size) {
+      graph.page_out.push_back(part(spec.machine.d2h.time(size), paging_));
+      graph.page_in.push_back(part(spec.machine.h2d.time(size), paging_));
+    }
+    Nanos step;
+    for (const Op& op : trace.ops()) step += op.duration;
+    if (reruns_ > 0) graph.most_again = part(step, reruns_);
+    const std::optional<KeepSchedule> schedule = schedule_within(graph, spec.capacity, exact_);
+    if (!schedule) return {};
+    const auto run = [&](bool early) {
+      return judge(trace, spec, std::make_unique<Paged>(actions_of(trace, condensed, *schedule, early)));
+    };
+    PagedActions actions = actions_of(trace, condensed, *schedule, !better(run(false), run(true)));
+    draft_ = Draft{std::move(actions.others)};
+    return std::move(actions.copies);
+  }
+
+ private:
+  std::size_t stages_;
+  double paging_, reruns_;
+  std::optional<Nanos> exact_;
+};
+
+const RegisterPolicy kRegistered{
+    {.name = "poet",
+     .kind = PolicyKind::kHybrid,
+     .summary = "what each group of ops keeps, pages out or computes again, by an integer program or its relaxation",
+     .paper = "POET: Patil et al., ICML 2022",
+     .options = {{"stages", "8", "number",
+                  "of the forward phase, at most; each makes about two groups, and so does the backward phase"},
+                 {"paging", "1", "number", "price of a second of copying, in seconds of computing"},
+                 {"reruns", "0", "number", "most time of reruns, in times of the step; 0: no limit"},
+                 {"solve", "lp", "lp|ilp", "the relaxation, rounded, or the integer program"},
+                 {"time-limit", "60s", "ns", "wall time for solve=ilp"}},
+     .make = [](const Options& options) { return std::make_unique<Poet>(options); }}};
+
+}  // namespace
+}  // namespace tidepool
