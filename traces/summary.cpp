@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "traces/iteration.hpp"
+
 namespace tidepool {
 namespace {
 
@@ -45,8 +47,7 @@ Summary summarize(const Trace& trace) {
     sum.random_ops += op.random;
   }
   for (const Use& use : data.uses) ++sum.evidence[static_cast<std::size_t>(use.evidence)];
-  for (const Mark& mark : data.marks) sum.iterations += mark.kind == MarkKind::kIteration;
-  sum.iterations = std::max<std::size_t>(sum.iterations, 1);
+  sum.iterations = std::max<std::size_t>(complete_iterations(trace), 1);
   return sum;
 }
 

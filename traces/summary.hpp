@@ -13,7 +13,7 @@ struct Summary {
   std::size_t buffers = 0, versions = 0, views = 0, ops = 0, uses = 0, steps = 0;
   std::size_t kernels = 0, copies = 0, random_ops = 0;
   std::size_t streams = 0, devices = 0;
-  std::size_t iterations = 0;  ///< recorded iteration marks; 1 if there are none
+  std::size_t iterations = 0;  ///< complete ones that the trace marks; 1 if it marks none
   Bytes ideal_peak;
   Nanos duration;                         ///< sum of the ops' durations
   Nanos span;                             ///< from the first start to the last end, with the host's time in between; 0

@@ -10,18 +10,16 @@
 #include <utility>
 
 #include "traces/import/blocks.hpp"
+#include "traces/import/forward_steps.hpp"
 #include "traces/import/issue_order.hpp"
 #include "traces/import/launch_uses.hpp"
 #include "traces/import/range_names.hpp"
-#include "traces/import/steps.hpp"
+#include "traces/import/seen_memory.hpp"
 #include "traces/import/streams.hpp"
 #include "traces/refuse.hpp"
 
 namespace tidepool {
 namespace {
-
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of a block; a damaged file may have any size
-constexpr std::int64_t kMostLive = std::int64_t{1} << 60;   // of all blocks; sums of a few of these fit 64 bits
 
 /// Kinds of events of the host. At equal times, ends come first, and launches last.
 enum class Happening : std::uint8_t { kRangeEnd, kMemory, kRangeBegin, kSync, kOp };
@@ -172,28 +170,25 @@ class TimelineTrace {
   /// Whether numbered ranges mark the iterations.
   bool counts_iterations() const { return std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(), counts); }
 
-  /// Finds iterations by the repetition of ops, if no ranges mark them.
+  /// Finds iterations by the repetition of ops and by updates of what lasts, if no ranges mark them.
   void find_iterations() {
     std::map<std::string_view, std::uint32_t> ids;
     std::vector<std::uint32_t> names;
-    std::map<std::tuple<std::int64_t, std::uint16_t, std::int64_t>, std::int64_t> blocks;
-    std::int64_t live = 0;
-    std::vector<std::int64_t> live_bytes;
+    SeenMemory memory{timeline_};
     for (const Entry& entry : entries_) {
       if (entry.happening == Happening::kMemory) {
-        const GpuMemory& event = timeline_.memory[entry.record];
-        std::int64_t& size = blocks[{event.stream.process, event.device, event.address}];
-        live -= size;
-        size = event.event == BlockEvent::kFree ? 0 : std::clamp(event.size, std::int64_t{0}, kMostBytes);
-        size = std::min(size, kMostLive - live);
-        live += size;
+        memory.change(timeline_.memory[entry.record]);
       } else if (entry.happening == Happening::kOp) {
-        names.push_back(
-            ids.try_emplace(timeline_.ops[entry.record].name, static_cast<std::uint32_t>(ids.size())).first->second);
-        live_bytes.push_back(live);
+        const GpuOp& op = timeline_.ops[entry.record];
+        names.push_back(ids.try_emplace(op.name, static_cast<std::uint32_t>(ids.size())).first->second);
+        memory.run(op);
       }
     }
-    steps_ = find_steps(names, live_bytes);
+    steps_ = find_steps(names, memory.live_bytes());
+    if (const auto updates = find_updates(names.size(), memory.uses(), memory.block_bytes()); !updates.empty())
+      steps_ = steps_with_updates(names, std::move(steps_), updates);
+    else
+      steps_ = divided_forward_steps(names, std::move(steps_), memory.uses(), memory.block_bytes());
   }
 
   /// Marks the found step that begins or ends with the next op.

@@ -1,0 +1,147 @@
+#include "traces/import/updates.hpp"
+
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace tidepool;
+
+namespace {
+
+using Steps = std::vector<FoundStep>;
+
+/// A job whose blocks 0 and 1 are weights, 2 the optimizer's state and 3 a metric.
+struct Job {
+  std::string names;
+  std::vector<BlockUse> uses;
+  std::vector<std::int64_t> bytes{1000, 1000, 2000, 512};
+
+  void run(char name) { names.push_back(name); }
+  void use(std::uint32_t block, bool writes) {
+    uses.push_back({static_cast<std::uint32_t>(names.size()), block, writes ? Access::kReadWrite : Access::kRead});
+  }
+  void forward(std::string_view layers) {
+    for (const char op : layers) {
+      use(0, false), use(1, false);
+      run(op);
+    }
+  }
+  /// Reads of the weights without an update, as long as `count` ops.
+  void log(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      use(static_cast<std::uint32_t>(i % 2), false);
+      run(static_cast<char>('A' + i % 7));
+    }
+  }
+  /// Two ops for the state, which reads it then, and one for each weight.
+  void update() {
+    use(2, true), run('u');
+    use(2, false), use(0, true), run('v');
+    use(1, true), run('w');
+  }
+  Steps steps() const {
+    const std::vector<std::uint32_t> letters(names.begin(), names.end());
+    return steps_with_updates(letters, find_steps(letters), find_updates(letters.size(), uses, bytes));
+  }
+  std::size_t repeated() const { return find_steps(std::vector<std::uint32_t>(names.begin(), names.end())).size(); }
+};
+
+constexpr std::string_view kLayers = "abcdabcdefghefgh";
+
+}  // namespace
+
+TEST_CASE("a long log every second step makes no step of two") {
+  Job job;
+  Steps expected;
+  std::size_t begin = 0;
+  for (int step = 0; step < 8; ++step) {
+    job.forward(kLayers);
+    if (step % 2 == 1) job.log(30);
+    job.update();
+    expected.push_back({begin, job.names.size()});
+    begin = job.names.size();
+  }
+  CHECK(job.repeated() == 4);
+  CHECK(job.steps() == expected);
+}
+
+TEST_CASE("the prologue of a job belongs to no step, and the first step begins as the second one does") {
+  for (const std::size_t micro_batches : {1U, 4U}) {
+    Job job;
+    for (int i = 0; i < 50; ++i) job.run("xyz"[i % 3]);
+    Steps expected;
+    std::size_t begin = job.names.size();
+    for (int step = 0; step < 6; ++step) {
+      for (std::size_t i = 0; i < micro_batches; ++i) job.forward(kLayers);
+      if (step % 4 == 3) job.log(40);
+      job.update();
+      expected.push_back({begin, job.names.size()});
+      begin = job.names.size();
+    }
+    INFO(micro_batches);
+    CHECK(job.steps() == expected);
+  }
+}
+
+TEST_CASE("a step ends with the last write of weights that nothing reads in between") {
+  Job job;
+  for (int step = 0; step < 3; ++step) {
+    job.forward("abcd");
+    job.use(0, true), job.use(1, true), job.run('d');  // decay
+    job.update();
+  }
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes) == std::vector<std::size_t>{7, 15, 23});
+}
+
+TEST_CASE("a fused optimizer, of which nobody knows what it does with the weights, updates them") {
+  Job job;
+  for (int step = 0; step < 3; ++step) {
+    job.forward("abcd");
+    job.run('u');
+    for (const std::uint32_t weight : {0U, 1U})
+      job.uses.push_back({static_cast<std::uint32_t>(job.names.size() - 1), weight, Access::kTouch});
+  }
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes) == std::vector<std::size_t>{4, 9, 14});
+  for (BlockUse& use : job.uses) use.block += 3;  // a metric
+  job.bytes = {1000, 1000, 2000, 512, 512};
+  for (const std::uint32_t op : {0U, 14U}) job.uses.push_back({op, 2, Access::kRead});
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes).empty());
+}
+
+TEST_CASE("a metric, a workspace and what lives for a part of the job are no weights") {
+  Job job;
+  for (int step = 0; step < 12; ++step) {
+    job.forward(kLayers);
+    job.use(3, true), job.run('m');
+    if (step % 3 == 2) job.use(3, false), job.run('p');
+  }
+  job.bytes.push_back(1 << 20);  // a workspace, which each op that uses it writes
+  job.bytes.push_back(1 << 20);
+  for (std::uint32_t op = 0; op < job.names.size(); ++op) job.uses.push_back({op, 4, Access::kWrite});
+  for (const std::uint32_t op : {3U, 7U, 11U, 15U})
+    job.uses.push_back({op, 5, op % 8 == 7 ? Access::kWrite : Access::kRead});
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes).empty());
+}
+
+TEST_CASE("found steps that have one update each stay as they are, and the first one is added where it is missing") {
+  std::vector<std::uint32_t> names;
+  for (std::uint32_t i = 0; i < 40; ++i) names.push_back(i % 10);
+  const std::vector<std::size_t> updates{8, 18, 28, 38};
+  const Steps all{{0, 10}, {10, 20}, {20, 30}, {30, 40}};
+  CHECK(steps_with_updates(names, all, updates) == all);
+  CHECK(steps_with_updates(names, all, {}) == all);
+  CHECK(steps_with_updates(names, {{10, 20}, {20, 30}, {30, 40}}, updates) == all);
+  CHECK(steps_with_updates(names, {{0, 20}, {20, 40}}, updates) == Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
+  CHECK(steps_with_updates(names, {{0, 10}, {10, 20}, {20, 30}}, updates) ==
+        Steps{{0, 9}, {9, 19}, {19, 29}, {29, 39}});
+}
+
+TEST_CASE("a first step that is like no other is left out") {
+  std::vector<std::uint32_t> names(40, 0);
+  std::iota(names.begin(), names.begin() + 10, 1U);
+  const Steps later{{10, 20}, {20, 30}, {30, 40}};
+  CHECK(steps_with_updates(names, later, std::vector<std::size_t>{8, 18, 28, 38}) == later);
+}

@@ -1,0 +1,150 @@
+#include "traces/import/updates.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace tidepool {
+namespace {
+
+constexpr std::size_t kPiece = 8;  // ops by which the begin of a step is known again
+
+/// A block that is in use for half of the job or more.
+struct Lasting {
+  std::int64_t bytes = 0;
+  std::vector<std::size_t> updates;  ///< the last op of each
+};
+
+/// The updates by the uses of one block.
+std::vector<std::size_t> updates_of(std::span<const BlockUse> uses) {
+  std::vector<std::size_t> updates;
+  bool read = false, changed = false;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (i + 1 < uses.size() && uses[i + 1].op == uses[i].op)
+      continue;  // the last of an op's uses is a write, if any is
+    if (uses[i].access == Access::kRead) {
+      read = true;
+      changed = false;
+    } else if (changed) {
+      updates.back() = uses[i].op;
+    } else if (read) {
+      updates.push_back(uses[i].op);
+      changed = true;
+    }
+  }
+  return updates;
+}
+
+/// @param unknown_writes  whether a use of unknown access is a write; else it is left out
+std::vector<Lasting> lasting_blocks(std::size_t ops, std::span<const BlockUse> uses,
+                                    std::span<const std::int64_t> block_bytes, bool unknown_writes) {
+  std::vector<BlockUse> sorted{uses.begin(), uses.end()};
+  if (!unknown_writes) std::erase_if(sorted, [](const BlockUse& use) { return use.unknown(); });
+  std::sort(sorted.begin(), sorted.end(), [](const BlockUse& a, const BlockUse& b) {
+    return std::tuple{a.block, a.op, a.access != Access::kRead} < std::tuple{b.block, b.op, b.access != Access::kRead};
+  });
+  std::vector<Lasting> lasting;
+  for (std::size_t first = 0, last = 0; first < sorted.size(); first = last) {
+    while (last < sorted.size() && sorted[last].block == sorted[first].block) ++last;
+    const std::int64_t bytes = block_bytes[sorted[first].block];
+    if (bytes <= kNumberBytes || (sorted[last - 1].op - sorted[first].op + std::size_t{1}) * 2 < ops) continue;
+    lasting.push_back({bytes, updates_of(std::span<const BlockUse>{sorted}.subspan(first, last - first))});
+  }
+  return lasting;
+}
+
+/// The number of updates that blocks of most bytes have, or one less; 0 if none have `share` of all bytes.
+std::size_t usual_number(const std::vector<Lasting>& lasting, std::int64_t share) {
+  struct Group {
+    std::int64_t bytes = 0;
+    std::size_t blocks = 0;
+  };
+  std::map<std::size_t, Group> groups;
+  std::int64_t all = 0;
+  for (const Lasting& block : lasting) {
+    all += block.bytes;
+    for (const std::size_t number : {block.updates.size(), block.updates.size() + 1}) {
+      if (block.updates.empty() || number < 2) continue;
+      groups[number].bytes += block.bytes;
+      ++groups[number].blocks;
+    }
+  }
+  std::size_t best = 0;
+  for (const auto& [number, group] : groups)
+    if (group.blocks >= 2 && group.bytes * share >= all && (best == 0 || group.bytes > groups[best].bytes))
+      best = number;
+  return best;
+}
+
+/// Whether the `at`-th update of a block belongs to that of another one: it is nearer to it than to the others.
+bool near(const std::vector<std::size_t>& updates, std::size_t at, std::size_t op) {
+  return (at == 0 || op * 2 > updates[at] + updates[at - 1]) &&
+         (at + 1 == updates.size() || op * 2 < updates[at] + updates[at + 1]);
+}
+
+/// Where the first step begins: as many places at which the second one's first ops come back before its update as
+/// there are in the second one. The end of the first step, if nothing of it is like the second one.
+std::size_t first_begin(std::span<const std::uint32_t> names, std::size_t end, std::size_t second_end) {
+  const auto places = [&](std::size_t piece, std::size_t first, std::size_t last) {
+    std::vector<std::size_t> found;
+    for (std::size_t at = first; at + kPiece <= last; ++at)
+      if (std::equal(names.begin() + at, names.begin() + at + kPiece, names.begin() + piece)) found.push_back(at);
+    return found;
+  };
+  for (std::size_t ahead = 0; ahead < (second_end - end) / 2; ++ahead) {
+    if (end + ahead + kPiece > second_end) break;
+    const std::size_t wanted = places(end + ahead, end, second_end).size();
+    const std::vector<std::size_t> found = places(end + ahead, 0, end);
+    if (found.size() >= wanted) return found[found.size() - wanted] - std::min(ahead, found[found.size() - wanted]);
+  }
+  return end;
+}
+
+/// By the usual number of updates: the last op of each.
+std::vector<std::size_t> usual_updates(const std::vector<Lasting>& lasting, std::int64_t share) {
+  const std::size_t number = usual_number(lasting, share);
+  const Lasting* largest = nullptr;
+  for (const Lasting& block : lasting)
+    if (number > 0 && block.updates.size() == number && (largest == nullptr || block.bytes > largest->bytes))
+      largest = &block;
+  if (largest == nullptr) return {};
+  std::vector<std::size_t> ends = largest->updates;
+  for (const Lasting& block : lasting) {
+    if (block.updates.size() != number) continue;
+    for (std::size_t i = 0; i < number; ++i)
+      if (near(largest->updates, i, block.updates[i])) ends[i] = std::max(ends[i], block.updates[i]);
+  }
+  return ends;
+}
+
+}  // namespace
+
+std::vector<std::size_t> find_updates(std::size_t ops, std::span<const BlockUse> uses,
+                                      std::span<const std::int64_t> block_bytes) {
+  constexpr std::int64_t kKnown = 1000, kUnknown = 10;  // parts of all bytes
+  std::vector<std::size_t> updates = usual_updates(lasting_blocks(ops, uses, block_bytes, false), kKnown);
+  if (updates.empty()) updates = usual_updates(lasting_blocks(ops, uses, block_bytes, true), kUnknown);
+  return updates;
+}
+
+std::vector<FoundStep> steps_with_updates(std::span<const std::uint32_t> names, std::vector<FoundStep> found,
+                                          std::span<const std::size_t> updates) {
+  if (updates.size() < 2) return found;
+  const auto updates_in = [&](const FoundStep& step) {
+    return std::lower_bound(updates.begin(), updates.end(), step.last) -
+           std::lower_bound(updates.begin(), updates.end(), step.first);
+  };
+  std::vector<FoundStep> steps = std::move(found);
+  const bool agree =
+      std::all_of(steps.begin(), steps.end(), [&](const FoundStep& step) { return updates_in(step) == 1; });
+  if (!agree || steps.size() + 1 < updates.size() || steps.back().last <= updates.back()) {
+    steps.clear();
+    for (std::size_t i = 1; i < updates.size(); ++i) steps.push_back({updates[i - 1] + 1, updates[i] + 1});
+  }
+  if (steps.size() < updates.size())
+    if (const std::size_t begin = first_begin(names, steps[0].first, steps[0].last); begin <= updates[0])
+      steps.insert(steps.begin(), {begin, steps[0].first});
+  return steps;
+}
+
+}  // namespace tidepool
