@@ -51,6 +51,8 @@ if(Python3_Interpreter_FOUND)
     add_test(NAME "whole PyTorch jobs: ${way}" COMMAND ${torch_python} -m unittest -v matrix_test.${way}
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   endforeach()
+  add_test(NAME "the iterations of PyTorch jobs are found" COMMAND ${torch_python} -m unittest -v iterations_test
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_test(NAME "early updates of a PyTorch job are as advised" COMMAND ${torch_python} -m unittest -v early_updates_test
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/recording)
   add_custom_command(TARGET nightly POST_BUILD COMMAND ${CMAKE_COMMAND} -E env TIDEPOOL_NIGHTLY=1
@@ -90,7 +92,7 @@ if(Python3_Interpreter_FOUND)
     COMMAND ${torch_python} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/validator/live/tests)
   set_tests_properties("the PyTorch recorder records what it should" "a plan is carried out on a live PyTorch job"
     "whole PyTorch jobs: Record" "whole PyTorch jobs: Run" "whole PyTorch jobs: Dry"
-    "early updates of a PyTorch job are as advised" PROPERTIES
+    "the iterations of PyTorch jobs are found" "early updates of a PyTorch job are as advised" PROPERTIES
     SKIP_REGULAR_EXPRESSION "PyTorch is not installed" ENVIRONMENT "TIDEPOOL_PROGRAM=$<TARGET_FILE:tidepool>" TIMEOUT 600)
   add_test(NAME "reports show in a browser what they should"
     COMMAND ${Python3_EXECUTABLE} -m unittest discover -v -s ${CMAKE_SOURCE_DIR}/tests/browser)
