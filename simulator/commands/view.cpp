@@ -4,16 +4,21 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "simulator/commands/grid_options.hpp"
 #include "simulator/order/ordered_step.hpp"
 #include "simulator/registry.hpp"
+#include "simulator/report/address_map.hpp"
 #include "simulator/report/cycle_history.hpp"
 #include "simulator/sweep/result_row.hpp"
 #include "simulator/text/terminal.hpp"
 #include "traces/command.hpp"
 #include "traces/error.hpp"
 #include "traces/import/importer.hpp"
+#include "traces/refuse.hpp"
 #include "traces/summary.hpp"
 
 namespace tidepool {
@@ -22,9 +27,31 @@ namespace {
 struct Arguments {
   std::string trace;
   GridText grid;
+  bool map = false;
+  std::optional<std::uint64_t> at;
 };
 
+/// The addresses when op `at` begins; without it, when the run was out of memory, or else at its peak.
+/// @throws InputError  "--at 12: the trace has 9 ops, counted from 0", "--at 12: the run ends before op 12"
+std::string map_text(const PlannedStep& step, const History& history, const RunSpec& spec, const Result& result,
+                     std::optional<std::uint64_t> at, const ViewOptions& options) {
+  const Trace& trace = step.trace();
+  const auto map = [&](std::string_view when, Nanos moment) {
+    return fmt::format("addresses {}; {}", when, address_map_text(trace, history, spec, moment, options));
+  };
+  const auto name = [&](OpId op) { return fmt::format("op {} ({})", op.value(), trace.text(trace.op(op).name)); };
+  if (at) {
+    if (*at >= trace.ops().size()) refuse("--at {}: the trace has {} ops, counted from 0", *at, trace.ops().size());
+    const std::optional<Nanos> moment = begin_of(history, OpId{*at});
+    if (!moment) refuse("--at {}: the run ends before op {}", *at, *at);
+    return map(fmt::format("when {} begins", name(OpId{*at})), *moment);
+  }
+  if (result.outcome == Outcome::kOutOfMemory) return map("when a request finds no place", history.end);
+  return map("at the peak", peak_moment(history));
+}
+
 int run(const Arguments& arguments) {
+  if (arguments.at && !arguments.map) throw InputError{"--at: it is for --map"};
   const Trace trace = load_trace(arguments.trace);
   const Grid grid{arguments.grid, trace};
   if (grid.size() != 1) throw InputError{fmt::format("the lists ask for {} runs; expected one", grid.size())};
@@ -42,18 +69,23 @@ int run(const Arguments& arguments) {
                result.cycle.lead_in, to_text(result.totals.makespan));
   const PlannedStep step{trace, result.realised};
   const History history = last_iterations(history_of(step.trace(), spec, result.realised), result.cycle.iterations);
-  fmt::print("\n{}", view_text(step.trace(), history, spec.capacity,
-                               {.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()}));
+  const ViewOptions options{.width = terminal_width(), .colour = colour_wanted(), .utf8 = locale_is_utf8()};
+  fmt::print("\n{}", arguments.map ? map_text(step, history, spec, result, arguments.at, options)
+                                   : view_text(step.trace(), history, spec.capacity, options));
   for (const std::string& line : warnings(trace)) fmt::print(stderr, "{}: {}\n", arguments.trace, line);
   return 0;
 }
 
 const RegisterCommand kRegistered{
     {.name = "view",
-     .summary = "a run in the terminal: memory over time, what the peak is made of, how busy the lanes are",
+     .summary =
+         "a run in the terminal: memory over time or by address, what the peak is made of, how busy the lanes are",
      .declare = [](const CommandLine& app) {
        const auto arguments = std::make_shared<Arguments>();
        app.add_option("trace", arguments->trace, "a trace, in any form that import reads").required();
+       app.add_flag("--map", arguments->map,
+                    "what lies at which address when a request finds no place, or else at the peak, and the holes");
+       app.add_option("--at", arguments->at, "with --map: when this op begins, counted from 0");
        declare_grid_options(app, arguments->grid);
        return std::function<int()>{[arguments] { return run(*arguments); }};
      }}};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/report/kind_letters.hpp"
 #include "traces/names.hpp"
 #include "traces/program_names.hpp"
 
@@ -13,8 +14,6 @@ namespace tidepool {
 namespace {
 
 constexpr std::size_t kRows = 12, kMargin = 10, kLargest = 8;
-constexpr std::string_view kLetters = "?pgoawi";            // by BufferKind
-constexpr std::array kColours{37, 34, 31, 35, 32, 33, 36};  // by BufferKind
 
 double share(auto part, auto whole) {
   return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
@@ -22,10 +21,6 @@ double share(auto part, auto whole) {
 
 std::string moment_text(const History& history, Nanos time) {
   return history.counted ? fmt::format("event {}", time.count()) : to_text(time - history.begin);
-}
-
-std::string painted(std::string_view text, std::size_t kind, const ViewOptions& options) {
-  return options.colour ? fmt::format("\x1b[{}m{}\x1b[0m", kColours[kind], text) : std::string{text};
 }
 
 std::string repeated(std::string_view sign, std::size_t count) {
@@ -87,7 +82,7 @@ std::string memory_plot(const History& history, Bytes capacity, const ViewOption
       }
       line += std::string(std::exchange(blank, 0), ' ');
       if (kind < point.held.size())
-        line += painted(options.colour && options.utf8 ? "█" : kLetters.substr(kind, 1), kind, options);
+        line += painted(options.colour && options.utf8 ? "█" : kKindLetters.substr(kind, 1), kind, options.colour);
       else
         line += options.utf8 ? "─" : "-";
     }
@@ -113,9 +108,10 @@ std::string peak_text(const Trace& trace, const History& history, const ViewOpti
     const std::size_t kind = k % peak->held.size();
     if (peak->held[kind] == Bytes{}) continue;
     const double part = share(peak->held[kind], peak->sum());
-    out += fmt::format("  {} {:<16}{:>10} {:>5.1f} %  {}\n", painted(kLetters.substr(kind, 1), kind, options),
-                       words<BufferKind>()[kind], to_text(peak->held[kind]), part * 100,
-                       painted(bar(part, options.width > 60 ? options.width - 44 : 16, options), kind, options));
+    out +=
+        fmt::format("  {} {:<16}{:>10} {:>5.1f} %  {}\n", painted(kKindLetters.substr(kind, 1), kind, options.colour),
+                    words<BufferKind>()[kind], to_text(peak->held[kind]), part * 100,
+                    painted(bar(part, options.width > 60 ? options.width - 44 : 16, options), kind, options.colour));
   }
   std::vector<const Stay*> there;
   for (const Stay& stay : history.stays)
