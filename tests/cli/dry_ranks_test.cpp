@@ -133,6 +133,31 @@ TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
         std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
 }
 
+/// The copies of a trace with this name, and the bytes of the buffers on the device, of at least this size.
+std::pair<Bytes, int> copies(const Trace& trace, std::string_view name, Bytes least) {
+  std::pair<Bytes, int> sum;
+  for (std::size_t i = 0; i < trace.ops().size(); ++i) {
+    if (trace.text(trace.ops()[i].name) != name) continue;
+    const Use& use = trace.uses(OpId{i})[0];
+    const Bytes size = trace.buffer(trace.version(use.in.valid() ? use.in : use.out).buffer).size;
+    if (size >= least) sum.first += size, ++sum.second;
+  }
+  return sum;
+}
+
+TEST_CASE("FSDP2 with offloading brings each shard to the device twice a step, and its gradient to the host once") {
+  const auto job = record_script("offload.py");  // it checks that nothing is left on the device after a step
+  if (!job) return;
+  constexpr std::int64_t kSteps = 2, kLayers = 6, kLayer = 1024 * 1024 * 4, kShard = kLayer / 2;
+  for (const Trace& trace : job->traces) {
+    // Once, before the steps, each layer comes to the device, and the rank's shard of it goes back.
+    CHECK(copies(trace, "memcpy HtoD", 1_MiB) ==
+          std::pair{Bytes{kLayers * kLayer + 2 * kSteps * kLayers * kShard}, int{kLayers + 2 * kSteps * kLayers}});
+    CHECK(copies(trace, "memcpy DtoH", 1_MiB) ==
+          std::pair{Bytes{(1 + kSteps) * kLayers * kShard}, int{(1 + kSteps) * kLayers}});
+  }
+}
+
 TEST_CASE("PyTorch's operators of a sharded model are recorded on each rank alike, on one device") {
   const auto job = record_script(
       "fsdp2.py", {"--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "1024", "--tokens", "128"},
