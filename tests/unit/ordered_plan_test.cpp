@@ -134,7 +134,8 @@ TEST_CASE("every policy that reorders keeps the bytes of the recorded order, als
     if (!trace) continue;
     BoundCache bounds;
     for (const char* policy : {"order-peak(effort=100)", "order-peak(rule=least)+lru-swap", "order-peak+dtr",
-                               "tide(with=order+swap,effort=1)", "tide(with=order+swap+remat,effort=1)"})
+                               "tide(with=order+swap,effort=1)", "tide(with=order+swap+remat,effort=1)",
+                               "xla-order+dtr", "swapadvisor(effort=3)"})
       for (const int percent : {60, 80, 95})
         for (const int iterations : {1, 3, 12}) {
           INFO("seed " << seed << " " << policy << " at " << percent << " %, " << iterations << " iterations");
