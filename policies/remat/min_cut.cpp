@@ -31,13 +31,14 @@ class MinCut final : public DraftPolicy {
   std::vector<Action> plan(const Trace& trace, const RunSpec& spec) override {
     TraceGraph made = joint_graph(trace);
     const std::vector<VersionId> values = std::move(made.values);
+    const std::vector<bool> results = results_of(trace, made.graph, values);
     const Partitioner partitioner{std::move(made.graph)};
     const std::vector<Saved> saved = saved_versions(trace, first_backward_op(trace));
     std::optional<Choice> best;
     constexpr int kSteps = 20;
     for (int step = kSteps; step >= 0; --step) {
       const double budget = budget_.value_or(static_cast<double>(step) / kSteps);
-      Choice next = choice_of(trace, saved, values, partitioner.choose(budget, solver_));
+      Choice next = choice_of(trace, saved, values, results, partitioner.choose(budget, solver_));
       const bool fits = next.peak <= spec.capacity;
       if (!best || next.peak < best->peak) best = std::move(next);
       if (fits || budget_) break;
@@ -52,9 +53,18 @@ class MinCut final : public DraftPolicy {
     Bytes peak;
   };
 
+  /// By version: whether the forward phase hands it to the program, as the loss, which holds it as long as it wants.
+  static std::vector<bool> results_of(const Trace& trace, const JointGraph& graph,
+                                      const std::vector<VersionId>& values) {
+    std::vector<bool> results(trace.versions().size());
+    for (std::size_t node = 0; node < graph.size(); ++node)
+      if (graph[node].handed_on && values[node].valid()) results[trace.root(values[node]).index()] = true;
+    return results;
+  }
+
   static Choice choice_of(const Trace& trace, const std::vector<Saved>& saved, const std::vector<VersionId>& values,
-                          const Partition& partition) {
-    std::vector<bool> kept(trace.versions().size());
+                          const std::vector<bool>& results, const Partition& partition) {
+    std::vector<bool> kept = results;
     for (const std::uint32_t node : partition.kept) kept[trace.root(values[node]).index()] = true;
     Choice choice;
     std::vector<Bytes> live = live_bytes(trace), change(live.size() + 1);

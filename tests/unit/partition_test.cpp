@@ -215,6 +215,24 @@ TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far 
   CHECK(run("min-cut", 385_B).recompute == 20_us);
 }
 
+TEST_CASE("min-cut does not drop the loss that the program reads after the backward phase") {
+  TraceBuilder build;
+  const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 100_B});
+  const auto op = [&](const char* name, Phase phase) {
+    return Op{.name = build.text(name), .phase = phase, .duration = 1_us};
+  };
+  build.run(op("aten::mm", Phase::kForward), {{x}, {y, Access::kWrite}});
+  const BufferId loss = build.alloc({.size = 4_B});
+  build.run(op("aten::sum", Phase::kForward), {{y}, {loss, Access::kWrite}});
+  const BufferId g = build.alloc({.size = 10_B});
+  build.run(op("aten::mm", Phase::kBackward), {{x}, {g, Access::kWrite}});
+  build.free(y);
+  build.run(op("aten::_local_scalar_dense", Phase::kOptimizer), {{loss}});
+  const Result result = simulate(build.finish(), {.pool = "ideal", .policy = "min-cut(budget=1)", .machine = {}});
+  CHECK(result.outcome == Outcome::kOk);
+  CHECK(result.totals.recompute == 0_ns);  // dropped, it would take the product and the sum again: 2 us
+}
+
 TEST_CASE("a budget of min-cut that is no share is refused") {
   const auto run = [](const char* policy) {
     const tests::TwoBlocks blocks;
