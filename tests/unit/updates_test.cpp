@@ -20,27 +20,27 @@ struct Job {
   std::vector<std::int64_t> bytes{1000, 1000, 2000, 512};
 
   void run(char name) { names.push_back(name); }
-  void use(std::uint32_t block, bool writes) {
-    uses.push_back({static_cast<std::uint32_t>(names.size()), block, writes ? Access::kReadWrite : Access::kRead});
+  void use(std::uint32_t block, Access access) {
+    uses.push_back({static_cast<std::uint32_t>(names.size()), block, access});
   }
   void forward(std::string_view layers) {
     for (const char op : layers) {
-      use(0, false), use(1, false);
+      use(0, Access::kRead), use(1, Access::kRead);
       run(op);
     }
   }
   /// Reads of the weights without an update, as long as `count` ops.
   void log(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      use(static_cast<std::uint32_t>(i % 2), false);
+      use(static_cast<std::uint32_t>(i % 2), Access::kRead);
       run(static_cast<char>('A' + i % 7));
     }
   }
   /// Two ops for the state, which reads it then, and one for each weight.
   void update() {
-    use(2, true), run('u');
-    use(2, false), use(0, true), run('v');
-    use(1, true), run('w');
+    use(2, Access::kReadWrite), run('u');
+    use(2, Access::kRead), use(0, Access::kReadWrite), run('v');
+    use(1, Access::kReadWrite), run('w');
   }
   Steps steps() const {
     const std::vector<std::uint32_t> letters(names.begin(), names.end());
@@ -90,7 +90,7 @@ TEST_CASE("a step ends with the last write of weights that nothing reads in betw
   Job job;
   for (int step = 0; step < 3; ++step) {
     job.forward("abcd");
-    job.use(0, true), job.use(1, true), job.run('d');  // decay
+    job.use(0, Access::kReadWrite), job.use(1, Access::kReadWrite), job.run('d');  // decay
     job.update();
   }
   CHECK(find_updates(job.names.size(), job.uses, job.bytes) == std::vector<std::size_t>{7, 15, 23});
@@ -100,9 +100,8 @@ TEST_CASE("a fused optimizer, of which nobody knows what it does with the weight
   Job job;
   for (int step = 0; step < 3; ++step) {
     job.forward("abcd");
+    for (const std::uint32_t weight : {0U, 1U}) job.use(weight, Access::kTouch);
     job.run('u');
-    for (const std::uint32_t weight : {0U, 1U})
-      job.uses.push_back({static_cast<std::uint32_t>(job.names.size() - 1), weight, Access::kTouch});
   }
   CHECK(find_updates(job.names.size(), job.uses, job.bytes) == std::vector<std::size_t>{4, 9, 14});
   for (BlockUse& use : job.uses) use.block += 3;  // a metric
@@ -111,12 +110,31 @@ TEST_CASE("a fused optimizer, of which nobody knows what it does with the weight
   CHECK(find_updates(job.names.size(), job.uses, job.bytes).empty());
 }
 
+TEST_CASE("a checkpoint, which copies the optimizer's state to the host, makes no step of those between") {
+  Job job;
+  job.bytes = {1000, 1000, 4000, 512, 4000};  // 2 and 4 are the optimizer's state
+  for (int step = 0; step < 12; ++step) {
+    job.forward("abcd");
+    for (const std::uint32_t block : {0U, 1U, 2U, 4U}) job.use(block, Access::kTouch);
+    job.run('u');
+    if (step % 4 != 3) continue;
+    for (const std::uint32_t block : {0U, 1U, 2U, 4U}) {
+      job.use(block, Access::kRead);
+      job.uses.back().copied = true;
+      job.run('h');
+    }
+  }
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes).size() == 12);
+  for (BlockUse& use : job.uses) use.copied = false;  // the state would be updated between the three checkpoints
+  CHECK(find_updates(job.names.size(), job.uses, job.bytes).size() == 2);
+}
+
 TEST_CASE("a metric, a workspace and what lives for a part of the job are no weights") {
   Job job;
   for (int step = 0; step < 12; ++step) {
     job.forward(kLayers);
-    job.use(3, true), job.run('m');
-    if (step % 3 == 2) job.use(3, false), job.run('p');
+    job.use(3, Access::kReadWrite), job.run('m');
+    if (step % 3 == 2) job.use(3, Access::kRead), job.run('p');
   }
   job.bytes.push_back(1 << 20);  // a workspace, which each op that uses it writes
   job.bytes.push_back(1 << 20);

@@ -39,7 +39,7 @@ void SeenMemory::add(const GpuOp& op, const GpuUses& uses) {
     const auto& [place, block] = *std::prev(behind);
     const auto& [process, device, address] = place;
     if (process != op.stream.process || device != op.device || use.address - address >= block_bytes_[block]) continue;
-    uses_.push_back({static_cast<std::uint32_t>(live_bytes_.size()), block, use.access});
+    uses_.push_back({static_cast<std::uint32_t>(live_bytes_.size()), block, use.access, op.kind == OpKind::kCopy});
   }
 }
 

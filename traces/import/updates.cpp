@@ -39,7 +39,9 @@ std::vector<std::size_t> updates_of(std::span<const BlockUse> uses) {
 std::vector<Lasting> lasting_blocks(std::size_t ops, std::span<const BlockUse> uses,
                                     std::span<const std::int64_t> block_bytes, bool unknown_writes) {
   std::vector<BlockUse> sorted{uses.begin(), uses.end()};
-  if (!unknown_writes) std::erase_if(sorted, [](const BlockUse& use) { return use.unknown(); });
+  std::erase_if(sorted, [&](const BlockUse& use) {
+    return use.access == Access::kRead ? use.copied : use.unknown() && !unknown_writes;
+  });
   std::sort(sorted.begin(), sorted.end(), [](const BlockUse& a, const BlockUse& b) {
     return std::tuple{a.block, a.op, a.access != Access::kRead} < std::tuple{b.block, b.op, b.access != Access::kRead};
   });
@@ -64,7 +66,7 @@ std::size_t usual_number(const std::vector<Lasting>& lasting, std::int64_t share
   for (const Lasting& block : lasting) {
     all += block.bytes;
     for (const std::size_t number : {block.updates.size(), block.updates.size() + 1}) {
-      if (block.updates.empty() || number < 2) continue;
+      if (block.updates.size() < 2) continue;
       groups[number].bytes += block.bytes;
       ++groups[number].blocks;
     }

@@ -17,12 +17,13 @@ constexpr std::int64_t kNumberBytes = 512;
 struct BlockUse {
   std::uint32_t op = 0, block = 0;
   Access access = Access::kTouch;
+  bool copied = false;  ///< by a copy: what a checkpoint reads is no use of weights
   bool unknown() const { return access == Access::kTouch; }
 };
 
 /// The ops that end the optimizer's step, in order; none if no content that lasts is updated again and again.
 ///
-/// A block is updated where ops write it after others have only read it, up to the next op that only reads it: weights
+/// A block is updated where ops write it after kernels have only read it, up to the next one that only reads it: weights
 /// once in each step, however many micro-batches and logs there are; an activation never. Of the blocks that are in use
 /// for at least half of the job, those of most bytes with one number of updates tell the steps, if they are two at
 /// least and a thousandth of all such blocks; numbers do not count. A block that is first read after its first update has
