@@ -23,7 +23,7 @@ from .program import Buffer
 from .raw_file import RawFile, now
 from .roofline import estimate_ns, find_device
 from .schema import OpCall, signature_of
-from .storages import wraps
+from .storages import HOST, wraps
 from .threads import OtherThreads
 
 
@@ -99,6 +99,8 @@ class LiveRecorder(Guest):
         if signature.views:
             self._position.now()
             return None, None
+        if signature.reads_value and self._storages.find(args[0]) is HOST:
+            return None, None  # a step counter of an optimizer, as there is one for each parameter
         call = OpCall(func, args, kwargs, signature)
         self._started = now()
         return call, self._given(call)

@@ -63,6 +63,7 @@ class Recorder(TorchDispatchMode):
         self.program.meta = self._describe(name, fake)
         self._storages = self._new_storages(on_gpu)
         self._position = self._new_position()
+        self._names = {}  # parameter -> its name
         self._undefined = set()  # buffers that were allocated without content and have not been written
         self._last_op = None
         self._iterations = 0
@@ -72,7 +73,7 @@ class Recorder(TorchDispatchMode):
         self._rest_collector()
         self._scope.enter_context(self._position)
         for optimizer in self._optimizers:
-            hook = optimizer.register_step_pre_hook(lambda *_: self._find_kinds(self._storages.known))
+            hook = optimizer.register_step_pre_hook(lambda *_: self._find_gradients(self._storages.known))
             self._scope.callback(hook.remove)
         self._find_kinds(self._storages.find)
         self._storages.following = True
@@ -156,7 +157,7 @@ class Recorder(TorchDispatchMode):
         kind = "kernel"
         if from_host and any(tensor.dim() > 0 for tensor in from_host):
             kind = "source"
-        elif uses and call.short_name == "_local_scalar_dense":
+        elif uses and call.signature.reads_value:
             kind = "host_wait"
         elif uses and call.outputs and not any(self._storages.on_device(tensor) for tensor in call.outputs):
             kind = "copy"
@@ -244,18 +245,23 @@ class Recorder(TorchDispatchMode):
     def _find_kinds(self, look_up):
         """Gives names and kinds to the buffers of models and optimizers. `look_up` finds the buffer of a tensor, or
         None for tensors that stay as they are."""
-        names = {}
+        names = self._names = {}
         for model in self._models:
             for name, parameter in model.named_parameters():
                 names.setdefault(parameter, name)
                 _classify(look_up, parameter, "parameter", name)
-                if parameter.grad is not None:
-                    _classify(look_up, parameter.grad, "gradient", name + ".grad")
             for name, tensor in model.named_buffers():
                 _classify(look_up, tensor, "parameter", name)
         for optimizer in self._optimizers:
             for parameter, key, value in _optimizer_state(optimizer, self._storages):
                 _classify(look_up, value, "optimizer_state", f"{names.get(parameter, 'unnamed')}.{key}")
+        self._find_gradients(look_up)
+
+    def _find_gradients(self, look_up):
+        """The same for the gradients that there are before a step of the optimizer, which may end them."""
+        for parameter, name in self._names.items():
+            if parameter.grad is not None:
+                _classify(look_up, parameter.grad, "gradient", name + ".grad")
 
     def _describe(self, name, fake):
         """Metadata; all runs of one program have the same."""

@@ -47,6 +47,7 @@ class Signature:
     records     belongs to a program; ops of PyTorch's own tools do not
     views       the op makes no memory and changes none: a view of its argument, or another shape of the same tensor
     random      draws random numbers, if its arguments do not switch that off
+    reads_value  gives the value of its argument to the host
     """
 
     def __init__(self, func):
@@ -62,6 +63,7 @@ class Signature:
         results = schema.returns
         aliases = bool(results) and all(each.alias_info is not None and not each.alias_info.is_write for each in results)
         self.views = (self.short_name in REBINDING or aliases or (inplace_view and self.short_name != "resize_"))
+        self.reads_value = self.short_name == "_local_scalar_dense"
         self.has_statistics = "running_mean" in self.positions
         self.random = torch.Tag.nondeterministic_seeded in func.tags and not self.short_name.endswith("_backward")
 
