@@ -5,7 +5,10 @@
 
 import json
 import os
+import signal
 import subprocess
+import tempfile
+import time
 
 
 def rows_of(command):
@@ -14,6 +17,29 @@ def rows_of(command):
     if not done.stdout:
         raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def run_within(command, seconds=None):
+    """Runs a command that prints JSON lines. Returns the lines, its CPU time in s, and its share of a core.
+
+    With a limit of CPU time in s, it may be ended by that; the lines are None then. Ends the script if the command
+    prints none.
+    """
+    if seconds is not None:
+        command = ["sh", "-c", f'ulimit -S -t {seconds}; exec "$@"', "sh", *command]
+    begin = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        used, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - begin
+        if process.returncode == -signal.SIGXCPU:
+            return None, used, used / wall
+        output.seek(0), errors.seek(0)
+        lines = output.read().splitlines()
+        if not lines:
+            raise SystemExit(f"{' '.join(map(str, command))}: {errors.read().strip()}")
+    return [json.loads(line) for line in lines], used, min(used / wall, 1)
 
 
 def split_list(text, separator=","):

@@ -23,7 +23,7 @@ def cells(path):
 
 class Notebooks(unittest.TestCase):
     def test_there_are_some(self):
-        self.assertGreaterEqual(len(NOTEBOOKS), 7)
+        self.assertGreaterEqual(len(NOTEBOOKS), 8)
 
     def test_their_code_runs(self):
         for path in NOTEBOOKS:

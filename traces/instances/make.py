@@ -55,6 +55,16 @@ def tidepool(program, *words):
     return ran.stdout
 
 
+def write_machine(link, folder):
+    """The path of a new machine file for a link of LINKS."""
+    machine = folder / f"{link}.json"
+    way = {"rate": f"{LINKS[link]}GB/s", "latency": "10us"}
+    machine.write_text(json.dumps({
+        "name": link, "capacity": "80GiB", "h2d": way, "d2h": way, "device_copy": "1000GB/s", "segment_alloc": "0us",
+        "segment_free": "0us", "page_map": "0us", "page_unmap": "0us", "source": "assumed, for the instances"}))
+    return machine
+
+
 def make_row(program, policy, step, share, link, folder):
     trace = ROOT / "traces" / "samples" / f"{step}.tide"
     if step in SYNTHETIC:
@@ -63,11 +73,7 @@ def make_row(program, policy, step, share, link, folder):
     lines = folder / "step.jsonl"
     tidepool(program, "export", str(trace), "--to", "jsonl", "-o", str(lines))
     write_lines(HERE / "steps" / f"{step}.jsonl.gz", lines.read_text())
-    machine = folder / "machine.json"
-    way = {"rate": f"{LINKS[link]}GB/s", "latency": "10us"}
-    machine.write_text(json.dumps({
-        "name": link, "capacity": "80GiB", "h2d": way, "d2h": way, "device_copy": "1000GB/s", "segment_alloc": "0us",
-        "segment_free": "0us", "page_map": "0us", "page_unmap": "0us", "source": "assumed, for the instances"}))
+    machine = write_machine(link, folder)
     plan = folder / "run.plan"
     result = json.loads(tidepool(program, "simulate", str(trace), "--policy", policy, "--pool", "best-fit", "--capacity",
                                  f"{share / 100}x", "--machine", str(machine), "--plan-out", str(plan), "--json"))

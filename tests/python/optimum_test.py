@@ -1,0 +1,71 @@
+"""The points of notebooks/optimum.py: what was run is kept, and a search ends at its limit."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ["TIDEPOOL"]
+sys.path.insert(0, str(ROOT / "notebooks"))
+
+from optimum_points import INSTANCES, Rows, bound_of, measured, points_of_instances, points_of_traces, run_of  # noqa: E402
+from sweep_rows import run_within  # noqa: E402
+
+
+class Optimum(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.rows = pathlib.Path(self.folder.name) / "rows.jsonl"
+        self.points = points_of_traces([ROOT / "traces" / "samples" / "bilstm.tide"], ["0.8x"], ["a100-pcie4"], "best-fit")
+
+    def measure(self, program=PROGRAM):
+        return measured(self.points, [("none", "none"), ("coop", "remat")], program, Rows(self.rows, "here"), 60, 2)
+
+    def test_runs_are_kept_and_not_repeated(self):
+        first = self.measure()
+        self.assertEqual(first, self.measure(program="no such program"))
+        bound, runs = first[self.points[0]]
+        self.assertEqual(runs["none"]["outcome"], "out_of_memory")
+        self.assertEqual(runs["coop"]["outcome"], "ok")
+        self.assertLessEqual(bound["bound_ns"], runs["coop"]["makespan_ns"])
+
+    def test_a_row_that_was_cut_is_measured_again(self):
+        self.measure()
+        whole = self.rows.read_text()
+        self.rows.write_text(whole[:-20])
+        self.measure()
+        self.assertEqual(sorted(json.loads(line)["asked"] for line in self.rows.read_text().splitlines()),
+                         sorted(json.loads(line)["asked"] for line in whole.splitlines()))
+
+    def test_runs_of_another_version_are_repeated(self):
+        self.measure()
+        self.assertEqual(len(Rows(self.rows, "here").kept), 3)
+        self.assertEqual(Rows(self.rows, "another").kept, {})
+
+    def test_a_search_ends_at_its_limit_of_cpu_time(self):
+        rows, used, _ = run_within([sys.executable, "-c", "while True: pass"], 1)
+        self.assertIsNone(rows)
+        self.assertGreaterEqual(used, 0.9)
+        self.assertLess(used, 3)
+
+    def test_an_error_of_the_program_ends_the_script(self):
+        with self.assertRaisesRegex(SystemExit, "no policy"):
+            run_of(PROGRAM, self.points[0], "no-such-policy", 60)
+
+    def test_instances_have_the_time_of_the_published_plan_on_their_link(self):
+        points = points_of_instances(self.folder.name)
+        rows = json.loads((INSTANCES / "instances.json").read_text())
+        self.assertEqual(len(points), len(rows))
+        row, point = next((row, point) for row, point in zip(rows, points) if row["name"] == "bilstm-60-12GB")
+        self.assertEqual((point.name, point.best_ns), ("bilstm 60% 12GB", row["time_ns"]))
+        run = run_of(PROGRAM, point, "lru-swap", 60)
+        self.assertEqual(run["baseline_ns"], row["baseline_ns"])
+        self.assertGreaterEqual(bound_of(PROGRAM, point)["bound_ns"], row["bound_ns"])
+
+
+if __name__ == "__main__":
+    unittest.main()
