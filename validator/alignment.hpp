@@ -7,12 +7,12 @@
 
 namespace tidepool {
 
-/// Kernels' operands begin at multiples of this (CUDA C++ Programming Guide, "Device Memory Accesses": memory from the
-/// runtime is aligned to at least 256 bytes).
+/// Alignment of the operands of kernels (CUDA C++ Programming Guide, "Device Memory Accesses": memory from the runtime
+/// is aligned to at least 256 bytes).
 inline constexpr Bytes kDeviceAlignment{256};
 
-/// The number of bytes of which all offsets of the plan's pool are multiples: the pool's option "alignment" if it has
-/// one, else PoolInfo::granule. Never more than kDeviceAlignment.
+/// The granule of the plan's pool: every offset of the pool is a multiple of it. It is the pool's option "alignment" if
+/// the pool has one, else PoolInfo::granule; never more than kDeviceAlignment.
 Bytes granule_of(const RunSpec& spec);
 
 /// Checks that every place of the plan begins at a multiple of `granule`.

@@ -1,7 +1,8 @@
 # The bundle: a folder that records, simulates, validates and runs live jobs on a machine that has the C library, Python
 # and PyTorch, but none of the libraries that Tidepool is linked with.
 #   cmake --build build --target bundle && cmake --install build --component bundle --prefix FOLDER
-# Uses RPATH, not RUNPATH: with it, the loader finds the dependencies of those libraries in the bundle, too.
+# The bundle uses RPATH, not RUNPATH. With RPATH, the loader also finds the dependencies of those libraries in the
+# bundle.
 set(bundled_targets tidepool tidepool_allocator tidepool_dry tidepool_dry_nvml)
 if(TARGET tidepool_inject)
   list(APPEND bundled_targets tidepool_inject)
@@ -29,7 +30,7 @@ install(PROGRAMS validator/gpu_day.sh validator/gpu_plans.sh DESTINATION validat
 install(DIRECTORY traces/samples DESTINATION traces ${bundled} FILES_MATCHING PATTERN "*.tide")
 install(DIRECTORY tracer/gpu_day DESTINATION tracer ${bundled} USE_SOURCE_PERMISSIONS
   FILES_MATCHING PATTERN "*.py" PATTERN "*.sh" PATTERN "__pycache__" EXCLUDE)
-if(NOT TIDEPOOL_NVCC)  # then the machine with the GPU compiles them, and the program finds them in lib/tidepool
+if(NOT TIDEPOOL_NVCC)  # the machine with the GPU compiles the kernels; the program finds them in lib/tidepool
   install(FILES validator/cuda/kernels.cu validator/cuda/kernels.hpp DESTINATION share/tidepool/kernels/validator/cuda ${bundled})
   install(FILES validator/execution/mix.hpp DESTINATION share/tidepool/kernels/validator/execution ${bundled})
 endif()

@@ -20,8 +20,8 @@
 #     --most MiB        most MiB of packed results (default 30); the largest files are left out, and named
 #     --dry-run         print the steps and end
 #
-# A step that fails or runs out of time ends no other step: its output is in NAME.log, its outcome in summary.txt.
-# Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
+# After a step that fails or runs out of time, the next step runs. Its output is in NAME.log, its outcome in
+# summary.txt. Exit code 0: every step succeeded or had nothing to do; 1: some did not; 2: bad usage.
 # shellcheck disable=SC2086,SC2317  # $small is one word or none, $record several; steps are called by name
 set -uo pipefail
 
@@ -35,7 +35,7 @@ usage() {
   exit 2
 }
 
-# The newest complete set of each call: a killed call may have left a part of the next set.
+# Finds the newest complete set of each call. A killed call may have left a part of the next set.
 unpack() {
   local results=$1 folder=$2 call first name count pieces found=1
   for call in a b c d; do
@@ -54,7 +54,7 @@ unpack() {
 }
 
 inner=()
-if [ "${1-}" = --step ]; then  # the script calling itself, so that timeout can end a function
+if [ "${1-}" = --step ]; then  # the script calls itself, so that timeout can end a function
   inner=("${@:2}")
   program=$GPU_DAY_PROGRAM python=$GPU_DAY_PYTHON plans=$GPU_DAY_PLANS work=$GPU_DAY_WORK models=$GPU_DAY_MODELS
   record=$GPU_DAY_RECORD small=$GPU_DAY_SMALL
@@ -187,7 +187,7 @@ do_tables() { "$python" "$root/tracer/gpu_day/tables.py" "$work"; }
 # The first model once more, deterministic: its losses are the expected ones.
 do_losses() { "$python" "$(job "$first")" $small --deterministic >"$work/losses-alone.txt" && cat "$work/losses-alone.txt"; }
 
-# Its operators, each with the time of its kernels, and a plan for them.
+# The first model's operators, each with the time of its kernels, and a plan for them.
 do_live_plan() {
   rm -rf "$work/live-kernels.raw" "$work/live.raw"
   "$program" record $record --skip 3 --iterations 1 -o "$work/live-kernels.tide" -- "$python" "$(job "$first")" $small \
@@ -293,7 +293,8 @@ if [ ${#inner[@]} -gt 0 ]; then
 fi
 
 # Packs the work folder into new pieces and then removes the old pieces. So one complete set of pieces exists at every
-# moment, and the names tell which. The largest files are left out until the rest is small enough.
+# moment, and the names of its pieces tell that it is complete. The largest files are left out until the rest is small
+# enough.
 packs=0
 pack() {
   local form=gz packer=(gzip -c) name old largest next=0 piece_file pieces
@@ -372,7 +373,7 @@ each_plan() {  # each_plan FIRST LAST [OPTIONS OF EVERY OTHER ONE]
   done
 }
 
-reserve=$((seconds / 20))  # for packing, and for a step that does not end when it is told to
+reserve=$((seconds / 20))  # time for packing, and for a step that ignores the signal to end
 if [ "$dry" = no ]; then
   [ -x "$program" ] || usage "no program at '$program'"
   mkdir -p "$work" "$results" && results=$(cd "$results" && pwd) && work=$(cd "$work" && pwd) || exit 2

@@ -24,9 +24,9 @@ class Validator::Backend {
   virtual ~Backend() = default;
   virtual std::string device() const { return {}; }
   virtual bool measures() const = 0;
-  /// The machine whose times a timed run takes, for a plan that was made for another machine.
+  /// The machine whose times a timed run has; the plan may have been made for another machine.
   virtual Machine timed_machine(const Machine& machine) const { return machine; }
-  /// Called before each plan: state is kept between runs of the same plan only.
+  /// Called before each plan, because runs share state only with runs of the same plan.
   virtual void begin_plan() {}
   /// @param timed  whether to measure time; if not, bytes are compared
   virtual ExecutionReport execute(const Trace& trace, const PlanFile& file, bool timed) = 0;
@@ -62,8 +62,8 @@ class Validator::Cuda final : public Backend {
   explicit Cuda(const ValidationOptions& options) : options_{options}, gpu_{driver_, options.device} {}
   std::string device() const override { return gpu_.description(); }
   bool measures() const override { return options_.repeat > 0; }
-  /// All host memory is pinned before the clock starts, and the kernels that stand for ops read no memory, so copies do
-  /// not slow them.
+  /// The prediction has no time for pinning, because all host memory is pinned before the clock starts. It has no
+  /// slow-down of ops by copies, because the kernels that stand for ops read no memory.
   Machine timed_machine(const Machine& machine) const override {
     Machine timed = machine;
     timed.host.pin_latency = {}, timed.host.pin_rate = {};
@@ -86,7 +86,7 @@ class Validator::Cuda final : public Backend {
     try {
       return make_program(trace, plan, options);
     } catch (const InputError& error) {
-      throw PlanError{error.what()};  // an error of this plan only: a sweep goes on with the next plan
+      throw PlanError{error.what()};  // an error of this plan only: a sweep continues with the next plan
     }
   }
 

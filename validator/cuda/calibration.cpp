@@ -229,7 +229,7 @@ class Bench {
     }
   }
 
-  /// The host's time for one of many commands; so few that none blocks the host.
+  /// The host's time for one command, averaged over commands that are too few to block the host.
   template <class Submit>
   double host_time(Submit give) {
     constexpr int kCount = 200;

@@ -1,4 +1,4 @@
-# The kernels, for every GPU that is named here, inside the program.
+# Compiles the kernels for every GPU that is named here and puts them into the program.
 if(TIDEPOOL_NVCC)
   set(kernels ${CMAKE_BINARY_DIR}/tidepool_kernels.fatbin)
   set(kernel_source ${CMAKE_SOURCE_DIR}/validator/cuda/kernels.cu)

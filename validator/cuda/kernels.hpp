@@ -13,7 +13,7 @@ struct Span {
   std::uint64_t number;   ///< expected content of a read, version of an op's write, content of a fill
 };
 
-/// The result of a read. All zero before the kernel, and `first` all ones.
+/// The result of a read. Before the kernel runs, all bits of `first` are set and the other members are 0.
 struct Found {
   std::uint64_t wrong;  ///< number of words that are not as expected
   std::uint64_t first;  ///< position of the first of them

@@ -8,8 +8,8 @@
 namespace tidepool::cuda {
 
 /// One piece of device memory and one of pinned host memory. A run that needs no more than the previous run uses the
-/// same memory, since pinning gigabytes takes longer than many steps. Content stays: a run that needs memory that was
-/// never written needs a new object.
+/// same memory, since pinning gigabytes takes longer than many steps. The memory keeps its content between runs. A run
+/// that needs memory that was never written must use a new object.
 class RunMemory {
  public:
   explicit RunMemory(const Gpu& gpu) : gpu_{gpu} {}

@@ -10,9 +10,9 @@
 
 namespace tidepool::cuda {
 
-/// A spin counts its duration from the latest end of its predecessors, including steps on other streams: the time from
-/// that end to the begin of the kernel is not added. Kernels on other streams stamp the ends of copies, so that no copy
-/// waits for such a kernel.
+/// A spin's duration counts from the latest end of its predecessors, which may be on other streams. So the time from
+/// that end to the kernel's begin is part of the duration. Kernels on separate streams stamp the ends of copies, so
+/// that no copy waits for such a kernel.
 class Spins {
  public:
   /// @param stamps  one Stamp for each step of the program, and one for its begin

@@ -140,8 +140,8 @@ class Walk {
     return place;
   }
 
-  /// Finds the memory behind a place. Backends give every mapping its own addresses, so a place there cannot overwrite
-  /// another place with the same memory. Therefore this function checks that no other place has that memory.
+  /// Finds the memory behind a place, and checks that no other place has that memory. Backends give every mapping its
+  /// own addresses, so they could not detect two places that share memory.
   void find_memory(const Action& action) {
     map_.for_each_piece(action.offset, action.size, [&](Bytes first, Bytes size) {
       if (!segments_.contain(first, size))

@@ -80,7 +80,7 @@ Unaddressed most_unaddressed(const Trace& trace, const Plan& plan) {
 Scale::Scale(const Trace& trace, const Plan& plan, Bytes aim, Bytes least) : unit_{least} {
   struct End {
     Bytes at;
-    int places = 0;  ///< places that begin here, less those that end here
+    int places = 0;  ///< places that begin here, minus places that end here
   };
   std::vector<End> ends;
   for (const Action& action : plan.actions) {

@@ -1,5 +1,5 @@
 // Words of memory that several lanes may touch at once if a plan or a backend is wrong. Every access is atomic, so that
-// a race corrupts content only, which is found.
+// a race only corrupts content, and comparing the content finds it.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ struct Freed {
 };
 using WordArray = std::unique_ptr<std::uint64_t[], Freed>;
 
-/// Words that are 0 and take memory only once they are written.
+/// Words that begin as 0. They take memory only once they are written.
 inline WordArray zero_words(std::size_t count) {
   auto* const words = static_cast<std::uint64_t*>(std::calloc(count + 1, sizeof(std::uint64_t)));
   if (words == nullptr) throw std::bad_alloc{};

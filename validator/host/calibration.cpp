@@ -42,7 +42,7 @@ void measure_direction(const LinkProbe& probe, const CalibrationOptions& options
 }
 
 /// Measures the part of the rate that is left while data moves the other way. The direction that ends first was
-/// disturbed all the time. Of the other direction, only the data that it moved until then counts.
+/// disturbed all the time. For the other direction, only the data that it moved until then counts.
 void measure_duplex(const LinkProbe& probe, const CalibrationOptions& options, Calibration& calibration) {
   constexpr int kCount = 4;
   Link &out = calibration.machine.d2h, &in = calibration.machine.h2d;

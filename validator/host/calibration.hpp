@@ -1,4 +1,4 @@
-// Measurement of the numbers of a machine file, with the spread of each.
+// Measurement of the numbers of a machine file, with the least and largest measurement of each.
 #pragma once
 
 #include <functional>
@@ -27,9 +27,9 @@ struct CalibrationOptions {
   int samples = 15;         ///< of each number
 };
 
-/// Operations of a backend on the measured link.
+/// The operations that a backend offers for measuring its link.
 struct LinkProbe {
-  /// Whether other programs disturb the copies: then the least of several measurements counts, else the median.
+  /// Whether other programs disturb the copies. If so, the least of several measurements counts, else the median.
   bool shared = false;
   std::function<Nanos(bool out, Bytes size)> copy;  ///< time of one copy that has the link to itself
   /// `count` copies of `size` each way at once: the time of each direction, out and in.

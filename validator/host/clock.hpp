@@ -1,4 +1,4 @@
-// The clock that runs on the host are timed with.
+// The clock that measures runs on the host.
 #pragma once
 
 #include <chrono>

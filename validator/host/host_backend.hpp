@@ -17,7 +17,7 @@ struct HostOptions {
   Nanos patience = Nanos{60'000'000'000};  ///< the run is stuck if a lane waits and no task ends for so long
   bool detail = false;                     ///< record the times of every op and copy
 
-  /// Faults of a backend, for tests that the checks find them.
+  /// Faults of a backend. Tests switch them on to show that the checks find them.
   struct Faults {
     std::optional<Verb> ignore_waits_on = {};  ///< no task waits for kSwapOut, kSwapIn or kRun
     Nanos late_copies = {};                    ///< delay of the begin of copies to and from the host

@@ -39,10 +39,10 @@ class HostLink {
 struct HostLinks {
   HostLink out, in;
 
-  /// Puts the calling thread, which is about to copy, on the first core that it may use; for the other direction, on
-  /// the last one. Without this, schedulers may put both threads on one core. Linux numbers cores so that the first and
-  /// the last are not two threads of one physical core, if there are other cores and the thread may use all of them. If
-  /// the system refuses, the thread stays where it is.
+  /// Pins the calling thread, which is about to copy, to the first core that it may use, or to the last core for the
+  /// other direction. Otherwise, schedulers may put both threads on one core. With Linux's numbers of cores, the first
+  /// and the last core are on different physical cores if the thread may use several. If the system refuses, the thread
+  /// stays where it is.
   static void take_core(bool is_out) {
     cpu_set_t allowed, own;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

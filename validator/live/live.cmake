@@ -1,4 +1,4 @@
-# The allocator that a live PyTorch job loads: only what it needs of the parts, and nothing of it visible but its interface.
+# The allocator that a live PyTorch job loads. It contains only the code that it needs, and exports only its interface.
 add_library(tidepool_allocator_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tidepool_traces>
   $<TARGET_OBJECTS:tidepool_simulator> $<TARGET_OBJECTS:tidepool_validator>)
 set_target_properties(tidepool_allocator_parts PROPERTIES LINKER_LANGUAGE CXX)
@@ -10,7 +10,7 @@ set_target_properties(tidepool_allocator PROPERTIES CXX_VISIBILITY_PRESET hidden
 target_link_options(tidepool_allocator PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
 install(TARGETS tidepool_allocator LIBRARY DESTINATION share/tidepool/python)
 
-# What runs inside the user's Python: next to the program, and in share/tidepool where it is installed.
+# Packages that run inside the user's Python. They are next to the program, or in share/tidepool of an installation.
 set(TIDEPOOL_PYTHON_PACKAGES tracer/torch/tidepool_torch validator/live/tidepool_live validator/live/inject)
 foreach(package ${TIDEPOOL_PYTHON_PACKAGES})
   get_filename_component(name ${package} NAME)

@@ -57,7 +57,7 @@ class Lowering {
 
   std::string op_name(OpId op) const { return fmt::format("op {} ({})", op.value(), trace_.text(trace_.op(op).name)); }
 
-  /// Whether a live job cannot see the use: a workspace that PyTorch gives to a library within the op.
+  /// Whether a live job cannot see the use, because it is a workspace that PyTorch gives to a library within the op.
   bool is_hidden(const Use& use) const {
     const VersionId version = use.in.valid() ? use.in : use.out;
     return use.evidence == Evidence::kInferred &&

@@ -27,7 +27,7 @@ class MemorySource {
   virtual void order(LiveStream before, LiveStream after) = 0;
 };
 
-/// Host memory. Streams belong to the caller's threads, which have ended their work when they free.
+/// Host memory. Streams are those of the caller's threads, whose work has ended when they free memory.
 class HeapMemory final : public MemorySource {
  public:
   void* take(Bytes size) override;

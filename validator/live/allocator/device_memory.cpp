@@ -69,7 +69,7 @@ class DeviceMemory final : public MemorySource {
   }
 
  private:
-  /// Gives a thread without a context the context that the process shares.
+  /// Makes the context that the process shares current in a thread that has none.
   bool enter() {
     void* context = nullptr;
     if (driver_.current(&context) == 0 && context) return true;

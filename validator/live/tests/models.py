@@ -1,4 +1,4 @@
-"""Three small networks with a step each, the same on every run: what the tests train."""
+"""Three small networks that the tests train. Each has a step that is the same on every run."""
 
 import torch
 import torch.nn.functional as F

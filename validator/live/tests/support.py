@@ -1,4 +1,4 @@
-"""What the tests share: torch and the built program, or a skip."""
+"""Imports and helpers of all tests here. Without torch or the built program, the tests are skipped."""
 
 import os
 import subprocess
@@ -35,7 +35,8 @@ def tidepool(*arguments):
 
 
 class Planned:
-    """A network's step, recorded, and a plan for it, in a folder of their own. model: a name, or what makes one."""
+    """A recorded step of a network and a plan for it, in a temporary folder. model: a name, or a function that makes
+    one."""
 
     def __init__(self, model, policy, capacity):
         self._folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""The allocator's library, as PyTorch calls it, driven by the requests of a network that really trains."""
+"""Tests of the allocator's library. They call it as PyTorch does, with the requests of a network that really trains."""
 
 import ctypes
 import json
@@ -18,7 +18,7 @@ LIBRARY = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "python", "lib
 
 
 class Served:
-    """Buffers in the library's memory, each filled with a mark of its own until it ends."""
+    """Buffers in the library's memory. Each is filled with its own mark until it ends."""
 
     def __init__(self, library):
         self._library, self.live = library, {}

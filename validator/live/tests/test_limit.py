@@ -1,4 +1,4 @@
-"""What --enforce does: a job that uses more than its plan's capacity is out of memory."""
+"""Tests of --enforce: a job that uses more than its plan's capacity is out of memory."""
 
 import types
 import unittest
@@ -11,7 +11,8 @@ from tidepool_live.device import CudaDevice
 
 class Limit(unittest.TestCase):
     def follower(self, limit):
-        """A job under a plan that recomputes, after its first step, and what steps it."""
+        """Trains one step and returns a follower of a plan that recomputes, the function that trains the next step, and
+        the limit."""
         planned = Planned("mlp", "dtr", "0.6x")
         self.addCleanup(planned.close)
         network, optimizer, step = models.make("mlp")
@@ -47,11 +48,11 @@ class Limit(unittest.TestCase):
             self.assertTrue(gpu.limit(2 << 30))
             self.assertTrue(gpu.limit(9 << 30))
         self.assertEqual([call.args[0] for call in fraction.call_args_list], [0.25, 1.0])
-        self.assertEqual(empty.call_count, 2)  # what is reserved by then may be more
+        self.assertEqual(empty.call_count, 2)  # memory that is reserved already may exceed the limit
 
 
 class AllocatorsDevice(HostDevice):
-    """The CPU with an allocator whose peaks are a script, one for each time that they are read."""
+    """The CPU with an allocator whose peaks the test gives: the next one at each reading."""
 
     def __init__(self, peaks):
         super().__init__()
@@ -79,7 +80,7 @@ class Peaks(unittest.TestCase):
     def test_the_peaks_of_the_allocator_are_those_of_the_measured_iterations(self):
         device = AllocatorsDevice([700, 900, 800])
         report = self.report(device, 5)
-        self.assertEqual(device.started, 1)  # when the second iteration had shown what outlives a step
+        self.assertEqual(device.started, 1)  # after the second iteration, which shows the tensors that outlive a step
         self.assertEqual(report["measured"], 3)
         self.assertEqual((report["allocated_peak_bytes"], report["reserved_peak_bytes"]), (900, 1 << 20))
 

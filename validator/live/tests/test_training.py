@@ -1,5 +1,5 @@
-"""Plans of the simulator on networks that really train: every loss and every weight stays what it was, to the bit, and
-memory is what was predicted, to the byte."""
+"""Plans of the simulator on networks that really train. Every loss and weight has the same bits as without a plan, and
+memory has exactly the predicted bytes."""
 
 import ctypes
 import json
@@ -15,7 +15,7 @@ from tidepool_live.saved import SavedTensors
 
 
 class LazyDevice(HostDevice):
-    """Copies only start when somebody waits for them: what nobody waits for is never copied."""
+    """Copies start only when somebody waits for them. A copy that nobody waits for never runs."""
 
     def __init__(self):
         pass
@@ -44,12 +44,12 @@ class Training(unittest.TestCase):
         for verb in verbs:
             self.assertGreater(report["counts"][verb], 0)
         peak = planned.program.predicted["peak_bytes"]
-        if "swap_out" in verbs:  # a copy takes no time here; in the prediction, places wait for theirs to end
+        if "swap_out" in verbs:  # a copy takes no time here; the prediction counts its place until it ends
             self.assertLessEqual(report["peak_bytes"], peak)
             self.assertGreater(report["peak_bytes"], 0.95 * peak)
         else:
             self.assertEqual(report["peak_bytes"], peak)
-        # What a single planned step finds on the host has to get there in the step before it.
+        # Versions that a planned step expects on the host at its begin are swapped out in the step before it.
         parked = sum(planned.program.sizes[planned.program.buffer_of[version]] for version in planned.program.parked)
         self.assertLessEqual(report["each"][-1]["swap_out_bytes"],
                              planned.program.predicted["swap_out_bytes"] + parked)
@@ -74,7 +74,7 @@ class Training(unittest.TestCase):
 
 
 class Deviations(unittest.TestCase):
-    """The job goes another way than the recorded step while content is away."""
+    """The job deviates from the recorded step while some versions are not resident."""
 
     def test_an_evaluation_within_a_step_and_steps_without_update_change_nothing(self):
         planned = Planned("mlp", "tide", "0.6x")
@@ -91,7 +91,7 @@ class Deviations(unittest.TestCase):
                     loss = network(x).square().mean()
                     if number == 1:
                         with torch.no_grad():
-                            values.append(network(x[:7]).sum().item())  # while activations are away
+                            values.append(network(x[:7]).sum().item())  # while activations are not resident
                     loss.backward()
                     if number == 2:
                         optimizer.zero_grad()  # a step that is skipped
@@ -133,7 +133,7 @@ class Deviations(unittest.TestCase):
 
 
 class _Foreign(torch.autograd.Function):
-    """x * x, whose backward reads the bytes of x by their address, as a kernel that is no op of PyTorch does."""
+    """x * x. Its backward reads the bytes of x by their address, like a kernel that is no op of PyTorch."""
 
     @staticmethod
     def forward(ctx, x):
@@ -181,7 +181,7 @@ class SavedForForeignCode(unittest.TestCase):
 
 
 def losses(text):
-    """The lines that are a hexadecimal number each; libraries may say other things."""
+    """The lines that are hexadecimal numbers; libraries may print other lines."""
     found = []
     for line in text.splitlines():
         try:
@@ -193,7 +193,7 @@ def losses(text):
 
 
 class Script(unittest.TestCase):
-    """From a script that knows nothing to its plan carried out, with commands alone."""
+    """The commands alone, on a script that knows nothing of plans: record, plan, run."""
 
     def test_a_recorded_script_prints_the_same_losses_under_a_plan_of_its_recording(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -34,8 +34,8 @@ class LayoutAllocator:
 
 
 def keep_benchmark_off():
-    """cuDNN's choice by trial asks the allocator for its largest free block (cacheInfo), which PyTorch refuses for pluggable
-    allocators. A script that switches it on gets a message, and continues without it."""
+    """Switches cuDNN's benchmark mode off. It asks the allocator for its largest free block (cacheInfo), which PyTorch
+    refuses for pluggable allocators. A script that switches the mode on gets a message and continues without it."""
     set_benchmark = torch._C._set_cudnn_benchmark
     set_benchmark(False)
     told = []

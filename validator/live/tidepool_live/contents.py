@@ -22,7 +22,7 @@ class Content:
     place   weak reference to the storage that holds it, None while none does
     owned   the same storage, if only the plan keeps it: a recomputed version has no other owner
     copied  whether the storage has a copy of the replaced version, which an op will change
-    ended   whether the plan does not use it any more; then it ends with the program's last tensor
+    ended   whether the plan has no further use of it; then it ends with the program's last tensor
     host    its copy on the host
     out, back  events at the end of the swap-out and the swap-in, None if none is under way
     source  the storage that a swap-out reads
@@ -186,7 +186,7 @@ class Contents:
         content = self._contents.pop(before, None)
         if content is None:
             return
-        there = self._contents.setdefault(after, Content())  # its first run may have left a copy on the host
+        there = self._contents.setdefault(after, Content())  # the version's first run may have left a copy on the host
         there.place, there.owned = content.place, content.owned
 
     def restore_home(self, version, buffer):

@@ -24,8 +24,8 @@ GIVE_UP_AFTER = 8  # iterations in a row that deviate from the trace; after them
 
 
 class Follower(Guest):
-    """While entered, matches each op of the job with an op of the recorded step, and executes the plan's actions that
-    precede it. Created and entered between two steps, when the optimizer has its state.
+    """While this context is entered, each op of the job is matched with an op of the recorded step, after the plan's
+    actions before that op. Create and enter it between two steps, when the optimizer has its state.
 
     plan     a LiveProgram
     report   receives the measurements (Report)
@@ -161,8 +161,8 @@ class Follower(Guest):
         return result
 
     def give_up(self, error):
-        """The job continues without the plan, because of an error here or of an op that no plan supports. Raises an
-        error if content cannot be brought back."""
+        """The job continues without the plan, after an error here or an op that no plan supports. Raises an error if
+        content cannot be brought back."""
         self.settle()
         self.lose(error)
         self.report.stopped(str(error) if isinstance(error, RecordingError) else f"{type(error).__name__}: {error}")
@@ -336,7 +336,7 @@ class Follower(Guest):
                 tensors = self._contents.tensors[use.buffer]
                 self._contents.become(tensors.version, use.after)
                 tensors.version = use.after
-        self._issue(index)  # of a call that the trace has as several ops, only the first was known before it ran
+        self._issue(index)  # the trace may have several ops for a call; only the first was known before the call ran
         if index + 1 == len(self._plan.ops):
             self._issue(index + 1)
             self._finish()
@@ -354,7 +354,7 @@ class Follower(Guest):
             self._becomes[self._before[buffer]] = use.buffer
 
     def _unbind(self, number):
-        """The trace buffer is not the live buffer that was expected, whose content is brought back."""
+        """The trace buffer is another live buffer than expected. The content of the expected one is brought back."""
         expected = self._contents.tensors.get(number)
         if expected is None:
             return
@@ -382,14 +382,14 @@ class Follower(Guest):
 
     def _lose(self, index, name, other_op):
         """The job deviates from the trace. The op was checked before it ran, so that all content can be brought back.
-        other_op: the op itself is another one; False: only its buffers are other ones."""
+        other_op: whether the op itself differs; if not, only its buffers differ."""
         if self._whole:
             self._actions.settle()
             self.report.lost(index, self._plan.ops[index].name, name)
             self._strange += 1
             if self._strange == GIVE_UP_AFTER:
                 self.report.gave_up()
-        if not other_op:  # the set of tensors that outlive the step is another one
+        if not other_op:  # the set of tensors that outlive the step has changed
             self._lasting, self._before, self._became = {}, {}, {}
             self.report.unlearn()
         self._whole = False
