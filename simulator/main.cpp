@@ -85,7 +85,8 @@ std::size_t words_behind_dashes(int argc, char** argv) {
   return dashes == end ? 0 : static_cast<std::size_t>(end - dashes) - 1;
 }
 
-/// A stream that the caller has closed fails when it is written to; otherwise the next file that is opened would be it.
+/// Opens a substitute for a standard stream that the caller has closed. Reading from the substitute, or writing to it,
+/// fails. Without it, the next opened file would get the stream's number.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd)
     if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));

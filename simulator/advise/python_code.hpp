@@ -20,10 +20,11 @@ std::string budget_code(double budget);
 /// Updates each parameter in backward, as soon as its gradient is complete: apply(model, optimizer).
 std::string early_update_code();
 
-/// Keeps on the host what modules save for backward, but for parameters, buffers and tensors smaller than `least`.
+/// Keeps on the host the tensors that modules save for backward, except parameters, buffers and tensors smaller than
+/// `least`.
 std::string offload_code(const std::vector<std::string>& modules, Bytes least);
 
-/// micro_batches(batch), which cuts what a step is given, and the loop for it.
+/// A function micro_batches(batch), which cuts a batch into parts, and the loop over the parts.
 std::string micro_batch_code(int parts);
 
 }  // namespace tidepool

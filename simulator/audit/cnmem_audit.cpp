@@ -34,7 +34,7 @@ class LoggedDevice final : public Device {
     ++(segments_.empty() ? audit_.inferred_segments : audit_.segment_matched);
     return address;
   }
-  // CnMem gives nothing back and maps nothing.
+  // CnMem releases no memory to the device and maps no pages.
   void release(Bytes, Bytes) override {}
   Bytes reserve_addresses(Bytes) override { return {}; }
   void release_addresses(Bytes, Bytes) override {}

@@ -10,7 +10,7 @@ CachingAllocator::Key key_of(const SnapshotEvent& event, bool small) {
   return {pool.owner, pool.number, small, event.stream};
 }
 
-/// Whether two pieces may be of one range.
+/// Whether two pieces may belong to one range.
 bool agree(const MappedFor& a, const MappedFor& b) {
   CachingAllocator::Key as_b = a.key;
   if (!a.certain || !b.certain) as_b.small = b.key.small;
@@ -83,7 +83,7 @@ class RangeWalk {
     std::vector<ExpandableRange> ranges;
     for (Found& found : found_) {
       Block& place = found.range.place;
-      // In a damaged log, its pages may reach farther.
+      // In a damaged log, the range's pages may lie beyond that size.
       place.size = std::max(std::min(length_of(found.range.key), found.end - place.offset), found.top - place.offset);
       ranges.push_back(std::move(found.range));
     }

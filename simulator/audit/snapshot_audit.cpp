@@ -137,9 +137,9 @@ class Replay {
     if (next.ask == kNever && !fails && !model_.config().expandable_segments) return false;
     return misses(next.request);
   }
-  /// Whether an empty_cache before a request may look like the request's retry. With a split limit, both may begin
-  /// alike. In expandable segments, memory that a retry waited for may be free next to unmapped pages, and be used as
-  /// it is.
+  /// Whether an empty_cache before a request may look like the request's retry. With a split limit, both may begin with
+  /// the same events. In expandable segments, a retry may use free memory next to unmapped pages, which it waited for,
+  /// without further events.
   bool looks_like_empty_cache(std::size_t i) const {
     const Outlook& next = outlook_[i];
     return model_.config().max_split_size != CachingConfig::kUnlimited ||
@@ -363,7 +363,7 @@ CachingConfig recorded_config(const SnapshotSettings& settings) {
   if (settings.max_split_size > Bytes{}) config.max_split_size = settings.max_split_size;
   config.roundup_power2_divisions = settings.roundup_power2_divisions;
   config.expandable_segments = settings.expandable_segments;
-  // Older snapshots have these two only in the text that the user gave.
+  // Older snapshots have these two settings only in the text of the allocator's configuration.
   if (const auto text = mebibytes_in(settings.conf, "large_segment_size_mb:")) config.large_segment_size = *text;
   if (settings.large_segment_size > Bytes{}) config.large_segment_size = *settings.large_segment_size;
   config.max_non_split_rounding = config.large_segment_size;

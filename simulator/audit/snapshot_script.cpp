@@ -114,7 +114,7 @@ Bytes SnapshotScript::reserve_addresses(Bytes /*size*/) {
     later.pop_front();
     return address;
   }
-  // The trace maps nothing there: any addresses that are not in use will do.
+  // The trace maps no pages in this range, so any free addresses serve.
   if (unseen_ranges_ == 1'000)
     throw Mismatch{"the model reserves more than 1,000 ranges of which the trace maps nothing"};
   return Bytes{(std::int64_t{1} << 61) + (unseen_ranges_++ << 48)};

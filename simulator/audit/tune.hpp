@@ -29,7 +29,7 @@ std::vector<AllocatorSetting> allocator_settings(bool with_threshold);
 /// The result of a setting.
 struct TunedSetting {
   AllocatorSetting setting;
-  Outcome outcome = Outcome::kOk;  ///< out of memory: under the capacity
+  Outcome outcome = Outcome::kOk;  ///< out of memory: a request exceeded the capacity
   Bytes reserved;                  ///< most bytes reserved at once, up to a request that failed
   std::string message;             ///< the request that failed
 };
@@ -42,7 +42,7 @@ std::vector<TunedSetting> tune(const Trace& trace, std::span<const AllocatorSett
 struct RecordedMemory {
   std::size_t device = 0;
   Bytes most_reserved;                  ///< since the first recorded event
-  std::optional<Bytes> capacity;        ///< bytes that the program could have had when a request first failed
+  std::optional<Bytes> capacity;        ///< bytes that the program could use when a request first failed
   std::optional<Bytes> failed_request;  ///< its size
   bool operator==(const RecordedMemory&) const = default;
 };

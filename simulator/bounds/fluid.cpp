@@ -28,8 +28,8 @@ class FluidProgram {
         out_rate_{query.out_rate * kByte / kNano},
         in_rate_{query.in_rate * kByte / kNano} {
     for (const Absence& absence : step.absences) total_ += mebibytes(absence.size);
-    // Copying everything, one buffer after the other, and running every op again for each absence: no plan need lose
-    // more.
+    // An upper limit on the time that a plan needs to lose: it copies every buffer, one after the other, and runs every
+    // op again for each absence.
     longest_ = total_ / out_rate_ + total_ / in_rate_ +
                milliseconds(step.starts.back()) * (1 + static_cast<double>(query.remat ? step.absences.size() : 0));
     if (query.remat) find_recomputable();

@@ -19,7 +19,7 @@
 namespace tidepool {
 namespace {
 
-constexpr std::int64_t kWorthSaying = 1000;  // part of the peak
+constexpr std::int64_t kWorthSaying = 1000;  // a remedy is printed if it saves at least the peak divided by this
 
 struct Arguments {
   std::string trace, at;

@@ -333,7 +333,7 @@ void refuse_wrong_batch(const Arguments& arguments) {
   if (!arguments.batch && placed) refuse("{{batch}}: expected --batch too, which tries batch sizes there");
 }
 
-/// Jobs with different batch sizes, as far as they may be judged in the end.
+/// Jobs with different batch sizes. Keeps those that the verdict may be about.
 class Search {
  public:
   explicit Search(const Arguments& arguments) : arguments_{arguments} {}
@@ -351,7 +351,7 @@ class Search {
     return trial;
   }
 
-  /// The job with the largest batch that fits; with none, the first.
+  /// The job with the largest batch that fits; if none fits, the first job.
   const Job& judged(const LargestBatch& found) const {
     return found.batch ? jobs_.at(*found.batch) : jobs_.begin()->second;
   }
@@ -366,7 +366,7 @@ class Search {
   }
 
   const Arguments& arguments_;
-  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit: the last one may not count
+  std::map<std::int64_t, Job> jobs_;  ///< the two largest that fit; the second counts if the first failed
 };
 
 int judge(const Arguments& arguments, const Job& job, const std::optional<LargestBatch>& largest) {

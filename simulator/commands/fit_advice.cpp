@@ -57,7 +57,7 @@ std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const Fi
     file = "run.tide";
     advice.commands.push_back(recording_of(source, *fit.device));
   }
-  // The peak of a job that died is not that of its step.
+  // The peak of a job that failed is not that of its step.
   advice.commands.push_back(source.snapshot ? fmt::format("tidepool fit run.tide --device {}", fit.device->name)
                                             : fmt::format("tidepool advise {} --capacity {}B", file, capacity.count()));
   return advice;

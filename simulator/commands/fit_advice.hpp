@@ -12,20 +12,20 @@
 namespace tidepool {
 
 struct FitAdvice {
-  Bytes capacity;                     ///< that is left for the step's tensors
+  Bytes capacity;                     ///< bytes that are left for the step's tensors
   std::vector<Change> changes = {};   ///< the best of each kind that changes the script; none if the trace cannot say
-  std::string missing = {};           ///< then: why
-  std::vector<std::string> commands;  ///< that give advice in full
+  std::string missing = {};           ///< the reason why the trace cannot say
+  std::vector<std::string> commands;  ///< that print the whole advice
 };
 
-/// Where a trace is from.
+/// The origin of a trace.
 struct FitSource {
   std::string file = {};                  ///< of the trace; "" if it is not kept
   std::vector<std::string> command = {};  ///< that was recorded; empty: not known
   bool snapshot = false;                  ///< of memory, which has no operators
 };
 
-/// @return  nothing if the job fits, or if it cannot fit whatever becomes of the tensors
+/// @return nothing if the job fits, or if it would not fit even without the step's tensors
 std::optional<FitAdvice> advice_for(const Trace& trace, const Fit& fit, const FitSource& source);
 
 /// Lines for people, the first one empty.

@@ -33,7 +33,7 @@ std::vector<Nanos> starts(const Trace& trace) {
   return times;
 }
 
-/// The op in front of which more than `room` is first alive; none if that never is.
+/// The op before which live bytes first exceed `room`; none if they never do.
 OpId first_beyond(const Trace& trace, Bytes room) {
   Bytes live;
   bool beyond = false;
@@ -75,7 +75,7 @@ std::size_t first_rank(const std::vector<RankFit>& fits) {
   return static_cast<std::size_t>(first - fits.begin());
 }
 
-/// All ranks fit as far as they are recorded, but of some there is no training step.
+/// All ranks fit as far as they were recorded, but some recordings have no training step.
 bool cannot_tell(const LoadedJob& job, const std::vector<RankFit>& fits) {
   return fits[first_rank(fits)].fit.fits && std::any_of(job.traces.begin(), job.traces.end(), lacks_training);
 }

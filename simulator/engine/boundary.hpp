@@ -29,7 +29,7 @@ struct Boundary {
 /// The number of iterations in the cycle of the run, at least 1; 0: none yet. A cycle is found in one of two ways: the
 /// last state of `boundaries` equals an earlier one, addresses included, or the costs of that many iterations have
 /// occurred twice in a row. A host that is further ahead than before counts as equal if nothing waited for it in
-/// between, since nothing will.
+/// between, since nothing will wait for it later either.
 /// @param iterations  costs of those between the boundaries, one fewer
 int cycle_of(std::span<const Boundary> boundaries, std::span<const Totals> iterations);
 

@@ -250,7 +250,8 @@ void Driver::step(std::size_t position) {
   switch (step.kind) {
     case StepKind::kAlloc:
       if (const OpId op = trace_.allocated_for(position); op.valid() && begun_ != op) {
-        // The op may read its own new buffer as allocated: it must be there before inputs are gathered.
+        // The op may read its new buffer before it writes to it. Then the buffer needs a place before inputs are
+        // gathered.
         for (std::size_t i = position; trace_.steps()[i].kind == StepKind::kAlloc; ++i)
           if (const BufferId b{trace_.steps()[i].id};
               trace_.version(trace_.first_version(b)).kind == VersionKind::kInitial)
@@ -324,7 +325,7 @@ void Driver::begin(OpId op) {
 void Driver::alloc_buffer(BufferId buffer) {
   const VersionId v = current_[buffer.index()] = trace_.first_version(buffer);
   VersionState& s = state(v);
-  if (s.wanted) return;  // it was done before its step
+  if (s.wanted) return;  // the buffer was allocated before this step
   s.wanted = true;
   act(Verb::kAlloc, v.value(), find_place(v));
   if (!s.filled) return;

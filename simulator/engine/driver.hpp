@@ -132,7 +132,7 @@ class Driver {
   std::optional<Block> place(const Request& request);
   Block find_place(VersionId v);
   Request request_for(VersionId v) const;
-  /// The op of the program that has not run yet.
+  /// The first op of the program that has not run yet.
   OpId next_op() const { return issued_ < trace_.ops().size() ? OpId{issued_} : OpId{}; }
   void give_back(VersionId v, const Block& block, const PlaceUsers::Streams& users);
   void give_back_ending(OpId op);

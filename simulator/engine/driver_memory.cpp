@@ -14,8 +14,8 @@ namespace {
 /// versions back.
 constexpr std::size_t kAnswersPerVersion = 4;
 
-/// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit also has as many
-/// as if every op of the program needed all others again.
+/// Base of the limit on reruns in one iteration, for runs with or without an overhead limit. The limit is this plus the
+/// reruns of a program in which every op needs all others again.
 constexpr std::int64_t kRerunsOfSmallSteps = 1'000'000;
 
 /// Refuses `kRun` in the answer to a shortage: the op would need places itself, and ask again.

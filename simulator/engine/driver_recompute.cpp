@@ -145,8 +145,8 @@ void Driver::take_over(VersionId parent, VersionId out) {
   replaced.leaving = false;
 }
 
-/// The same for an op that writes nothing in place. Room is found for all outputs before it is decided which are
-/// written a second time: until then, these take no memory.
+/// The same for an op that writes nothing in place. Places for all outputs are found first. Only then is it known which
+/// outputs are still resident and get a scratch place; until then, these take no memory.
 void Driver::place_outputs_apart(OpId op) {
   const std::span made = trace_.made(op);
   blocks_.clear();

@@ -11,11 +11,12 @@
 
 namespace tidepool {
 
-/// The actions in front of a step that nothing hinders: what existed before gets places of no size, which are in
-/// nobody's way. @param first  whether it is the first of several iterations; later ones keep what outlives the step
+/// The actions before a step without any limit. Buffers from before the step get places of size 0, which overlap no
+/// other place. @param first  whether it is the first of several iterations; later ones keep buffers that outlive the
+/// step
 std::vector<Action> unhindered_begin(const Trace& trace, bool first);
 
-/// The actions of a step that nothing hinders.
+/// The actions of a step without any limit.
 std::vector<Action> unhindered_step(const Trace& trace);
 
 struct OpEnds {

@@ -129,7 +129,8 @@ void Timeline::end_place(VersionId v) {
   state.held = {};
 }
 
-/// Ends a place whose bytes may be written from `free_from` on, or part by part if a swap-out frees it so.
+/// Ends a place whose bytes may be written from `free_from` on. If a swap-out cut into parts frees it, each part may be
+/// written when its copy has ended.
 void Timeline::leave_place(VersionId v, const Moment& free_from) {
   const VersionState& state = states_[v.index()];
   const auto [count, size] = machine_.cut(trace_.size(v));

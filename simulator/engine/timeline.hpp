@@ -31,10 +31,10 @@ namespace tidepool {
 /// O(log n) for places whose last use is still under way.
 class Timeline {
  public:
-  /// An op that ends no earlier than others on other devices let it.
+  /// An op whose end waits for ops on other devices.
   struct Held {
-    Nanos until;  ///< its end is no earlier
-    Nanos alone;  ///< set when it runs: its end without that
+    Nanos until;  ///< the earliest time of its end
+    Nanos alone;  ///< its end without this wait; set when the op runs
   };
 
   /// @param capacity  of the memory that places without addresses share

@@ -14,8 +14,8 @@ namespace {
 constexpr Bytes mib(std::int64_t count) { return Bytes{count << 20}; }
 
 // Kernels of cuBLAS and PyTorch, if they are loaded at the start and not at launch: the part of the context that
-// tests/recording/fit_table.py finds on an A100 beyond the context of tracer/dry. Those of cuDNN: what it finds more
-// for image models.
+// tests/recording/fit_table.py finds on an A100 beyond the context of tracer/dry. Kernels of cuDNN: the further part
+// that it finds for image models.
 constexpr Bytes kKernels = mib(1446 - 420), kCudnnKernels = mib(1609 - 1446);
 
 // cublasGetWorkspaceSize of PyTorch (aten/src/ATen/cuda/CublasHandlePool.cpp), once for each of two threads.

@@ -126,7 +126,7 @@ class Fields {
     return link;
   }
 
-  /// A link without duplex and slowdown.
+  /// A link without the keys `duplex` and `slowdown`.
   Link alone() const {
     Link link{read("rate", parse_rate), read("latency", parse_nanos)};
     if (has("times")) link.times = times("times", link.latency);

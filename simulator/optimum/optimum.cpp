@@ -113,9 +113,9 @@ Optimum find_optimum(const OptimumQuery& query) {
   Search by_bytes{counted, query.most_states, Nanos{}};
   Optimum found = by_bytes.run();
   if (!query.addresses || !found.feasible) return found;
-  // On one stream without copies, no plan with places is faster than by counted bytes, and mostly the best plan has
-  // places. With copies this does not hold: counted bytes that a copy frees must be waited for, a place beside them
-  // not.
+  // On one stream without copies, no plan with places is faster than the best plan by counted bytes, and this plan
+  // mostly has places. With copies this does not hold: counted bytes that a copy frees must be waited for, while a
+  // place beside them is free at once.
   const Nanos least = counted.streams == 1 && !query.swap ? found.makespan : Nanos{};
   const TinyStep placed{
       query.trace, query.machine, query.capacity, {query.swap, query.remat, true, false, query.granule}};

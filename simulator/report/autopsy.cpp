@@ -83,8 +83,8 @@ std::optional<Bytes> least_capacity_for(const Trace& trace, const RunSpec& spec)
 }  // namespace
 
 Eviction cheapest_window(std::span<const Occupant> occupants, Bytes end, Bytes wanted) {
-  // If a window cannot be moved down without meeting another occupant, it begins where an occupant ends, or at 0;
-  // likewise upwards. One of these two kinds of windows is the best.
+  // Any window can be moved until it begins at 0 or at an occupant's end, or ends at `end` or at an occupant's begin,
+  // without overlapping further occupants. So only these windows are tried.
   std::vector<Bytes> starts{Bytes{}, end - wanted};
   for (const Occupant& occupant : occupants) {
     starts.push_back(occupant.offset + occupant.held);

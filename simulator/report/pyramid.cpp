@@ -66,7 +66,8 @@ std::vector<Level> pyramid(std::span<const Tile> finest, Nanos duration, Bytes e
   std::span<const Tile> below = finest;
   Nanos below_cell{1};
   for (std::int64_t cells = kFinestCells; cells >= kCoarsestCells && below.size() > kDrawnAtOnce; cells /= 2) {
-    // Cells are multiples of finer ones: moving a time outwards level by level gives what moving it at once gives.
+    // Cells are multiples of finer cells. So moving a time outwards level by level has the same result as moving it
+    // once.
     const Nanos cell = below_cell * ((cells_of(duration, cells) + below_cell - Nanos{1}) / below_cell);
     std::vector<Tile> tiles = coarser(below, cell, Bytes{extent.count() / cells});
     if (tiles.size() * 3 > below.size() * 2) continue;

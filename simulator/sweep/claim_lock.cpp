@@ -19,8 +19,8 @@ std::int64_t random_byte() {
   return static_cast<std::int64_t>((std::uint64_t{random()} << 32 | random()) >> 2);
 }
 
-/// Asks for a lock that belongs to the open file, not to the process, or for one that is in its way. @param bytes  0:
-/// all
+/// Takes a lock, or finds one that conflicts with it, as `command` says. The lock belongs to the open file, not to the
+/// process. @param bytes  0: all
 int lock(int file, int command, std::int64_t first, std::int64_t bytes, struct flock& range) {
   range = {};
   range.l_type = F_WRLCK;
@@ -36,7 +36,7 @@ ClaimLock::ClaimLock(const std::string& database)
     : path_{std::filesystem::canonical(database).string() + "-workers"}, holder_{random_byte()} {
   struct flock range;
   struct stat status = {};
-  while (status.st_nlink == 0) {  // it was removed between opening and locking it
+  while (status.st_nlink == 0) {  // the file was removed after it was opened and before it was locked
     if (file_ >= 0) ::close(file_);
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file_ < 0 || lock(file_, F_OFD_SETLKW, holder_, 1, range) != 0 || fstat(file_, &status) != 0) {

@@ -32,7 +32,7 @@ std::string cell_text(const Cell& cell, std::set<Outcome>& seen) {
   return "?";
 }
 
-/// Two characters between columns, or one if all of them fit then and not otherwise.
+/// The width of a column: two characters between columns, or one if all columns fit only then.
 std::size_t cell_width(const Frontier& frontier, std::size_t room) {
   std::size_t widest = 1;
   std::set<Outcome> seen;
