@@ -21,7 +21,8 @@ constexpr Bytes kLeastCopied{4096};
 /// the peak fits the capacity (see share_out). Then each op of a block gets a fate (see follow_shares). If the step
 /// fits without changes, the plan is empty.
 ///   offload    copied to the host as soon as it is made; freed, after a wait, `defer` blocks behind the last block
-///              that reads it; copied back when the backward phase begins the block `prefetch` before its own
+///              that reads it; copied back when the backward phase begins the block that is `prefetch` blocks before
+///              its own
 ///   recompute  dropped after its last use in the forward phase
 ///   keep       always for random ops, for tensors that a later block reads, and for all ops behind the last block (the
 ///              head and the loss)

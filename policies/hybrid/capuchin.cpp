@@ -43,8 +43,8 @@ class PromisedLane {
 
 /// Capuchin. The first iteration is measured in passive mode: on a shortage, the buffer that was used longest ago is
 /// swapped out, and comes back when it is read. From then on it is guided. The peak period is the time in which the
-/// live bytes exceed the capacity; candidates are tensors that are accessed again after some of it. For a tensor that
-/// is evicted after one access and back for another:
+/// live bytes exceed the capacity; candidates are tensors that are accessed again after a part of that period. For a
+/// tensor that is evicted after one access and back for another:
 ///   SwapOutEnd  = end of the evicted access + copy time        SwapInStart = start of the back access - copy time
 ///   FT          = SwapInStart - SwapOutEnd
 ///   MSPS        = bytes saved / recomputation time, by lineage
@@ -129,7 +129,8 @@ class Capuchin final : public SwapOutLeast<OldestFirst> {
     Nanos exposed;  // not hidden
   };
 
-  /// Moves in-triggers earlier for the next iteration: of tensors late for the previous op, or absent at this one.
+  /// Moves in-triggers earlier for the next iteration: those of tensors that were late for the previous op, or that are
+  /// absent at this op.
   void note_late(const View& view, OpId op) {
     const Trace& trace = view.trace();
     if (op.value() == asked_.value() + 1 && trace.op(op).stream == trace.op(asked_).stream &&

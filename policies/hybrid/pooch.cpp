@@ -22,10 +22,10 @@ namespace {
 /// simulator: every classification is judged by simulating the run itself, with copies out at the release and copies
 /// back in the order in which they are due, as early as memory allows.
 ///
-///   1. All maps are swapped: the profile. L_O are maps whose copy out ops wait for, L_I maps whose copy back they wait
-///      for. Only these can gain by being kept. Every combination of keeping or swapping the first `exhaustive` maps of
-///      L_I that are due (those near the output) is tried. Then, greedily, the map of L_O and L_I with the longest
-///      waits is kept if the step takes less time with it.
+///   1. All maps are swapped: the profile. L_O has the maps for whose copies out ops wait, L_I those for whose copies
+///      back ops wait. Only these can gain by being kept. Every combination of keeping or swapping the first
+///      `exhaustive` maps of L_I that are due (those near the output) is tried. Then, greedily, the map of L_O and L_I
+///      with the longest waits is kept if the step takes less time with it.
 ///   2. Of the maps that are still swapped, the one with the largest
 ///        r(X) = time that ops wait for the copies of X / time of the ops that X is recomputed by
 ///      is recomputed instead if the step takes less time. r is computed again after each replacement, since it depends
@@ -33,7 +33,7 @@ namespace {
 ///
 /// A pool with addresses cannot place every copy back that the sum of bytes has room for, and evictions for it cost
 /// more than the copy saves. So both steps are repeated `rooms` times, with copies back that may fill the capacity,
-/// 9/10 of it, 8/10 and so on, and the best result is taken; this is Tidepool's.
+/// 9/10 of it, 8/10 and so on, and the best result is taken. These repetitions are Tidepool's addition.
 ///
 /// On a remaining shortage the version with the latest next read is swapped out; PoocH would refuse the plan.
 ///

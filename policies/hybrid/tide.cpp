@@ -42,7 +42,8 @@ namespace {
 ///   3. Place: on a pool that is one arena (best-fit, first-fit), 1 and 2 count bytes only, up to a limit. Then the
 ///      lives of the places in the best plan are packed offline. If they do not fit the capacity, the highest limit at
 ///      which they do is searched, with new plans. Then the best plan is changed as in 2, where bytes above the
-///      capacity cost time. Each plan is also tried with the pool's own places; with with=swap, also plans for less.
+///      capacity cost time. Each plan is also tried with the pool's own places. With with=swap, plans for less memory
+///      are tried too.
 ///   4. Compare: every other registered policy that keeps the order of ops runs as well, unless a bound says that its
 ///      kind cannot win. If one of them is better, it is the answer. So tide is never worse than any in its setting.
 ///   5. With robust=r: all plans found so far, and plans that 1 to 3 find for links slower by r, are executed again as
@@ -60,9 +61,9 @@ namespace {
 ///
 /// Versions that no op reads any more are dropped before they are freed, if in the way (see find_dead_content).
 ///
-/// Steps of up to about a thousand ops are searched twice: an op's freed room is there when the next op begins, and
-/// copies that are planned for this moment sometimes gain and sometimes wait (see SlotBegins). They are searched twice
-/// again without dropping dead content, which other content may be recomputed from.
+/// Steps of up to about a thousand ops are searched twice. The second search plans copies for the time at which an op's
+/// memory is freed, which sometimes gains and sometimes costs time (see SlotBegins). Both searches are repeated without
+/// dropping dead content, since other content may be recomputed from it.
 ///
 /// Steps of a few ops are also solved exactly (see exact_answer): if the best of all plans is faster, it is the answer,
 /// unless robust= is given.
@@ -87,7 +88,8 @@ class Tide final : public AnsweringPlanner {
       throw InputError{fmt::format("tide: option 'robust' is '{}'; expected 0 to 0.99", options.word("robust"))};
   }
 
-  /// The order of the fastest plan: the recorded one, or of order_candidates() those whose quick plans are the fastest.
+  /// The order of the fastest plan. Candidates are the recorded order, and those of order_candidates() whose quick
+  /// plans are the fastest.
   std::shared_ptr<const OrderedStep> reorder(const Trace& trace, const RunSpec& spec) override {
     if (!reorders_) return {};
     found_ = best_of_all(trace, spec);
@@ -176,7 +178,7 @@ class Tide final : public AnsweringPlanner {
     return best;
   }
 
-  /// Of the plans found, also for slower links, the one that loses the least in its worst scenario.
+  /// The plan that loses the least in its worst scenario, among those found for this setting and for slower links.
   Answer most_robust(const Best& best, const Trace& trace, const RunSpec& spec) {
     RunSpec slower = spec;
     slower.machine = with_slower_links(spec.machine, robust_);
@@ -231,7 +233,7 @@ class Tide final : public AnsweringPlanner {
     return recomputes_ ? kMostOps / simulated : std::min(kMostOpsOfCopies / simulated, kMostOpsSelected / planned);
   }
 
-  /// What is dropped when it is dead: all that is, if it is in the way; nothing where a paper's assumptions hold.
+  /// The dead content to drop: all of it if it is in the way, else none; none under a paper's assumptions.
   static std::vector<DeadContent> dead_content(const Trace& trace, const RunSpec& spec) {
     if (!spec.assume.name.empty() || trace.ops().empty()) return {};
     std::vector<DeadContent> dead = find_dead_content(trace);
@@ -241,7 +243,7 @@ class Tide final : public AnsweringPlanner {
     return {};
   }
 
-  /// Searches in all ways that only sometimes gain, for steps with time for many plans.
+  /// Searches, and repeats the search in ways that gain only sometimes if the step is small enough for many plans.
   void search_repeatedly(Best& best, const Trace& trace, const RunSpec& spec, const std::vector<DeadContent>& dead) {
     search(best, trace, spec, SlotBegins::kBeforeFrees, dead);
     if (wanted_tries() > most_tries(trace, spec) / 2) return;
@@ -282,7 +284,7 @@ class Tide final : public AnsweringPlanner {
     LimitSearch limits{counted.capacity, spec.capacity / 500};
     GapPlan plan;
     std::optional<PlacedStart> start;
-    std::optional<Result> to_beat, least;  // by counted bytes: the best with places; `start`, plus cost of its excess
+    std::optional<Result> to_beat, least;  // by counted bytes: of the best with places; of `start`, plus its excess
     for (int i = 0; i < kLimits && !limits.done(); ++i) {
       const bool anew = i == 0 || (thorough && i <= 3);
       const std::int64_t share = i > 0 ? (anew ? 20 : 6) : recomputes_ ? 70 : 50;
@@ -449,7 +451,7 @@ class Tide final : public AnsweringPlanner {
           const std::size_t around = best;
           attempt(around, slack, copies);
           attempt(around + by, slack, copies);
-          attempt(around - by, slack, copies);  // beyond all prices if there is none
+          attempt(around - by, slack, copies);  // if around < by, the index is beyond all prices
         }
     constexpr std::int64_t kMoveOps = 600'000;
     const std::int64_t moves =

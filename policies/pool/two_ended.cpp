@@ -36,7 +36,7 @@ class TwoEnded final : public Pool {
     small_holes_.emplace(Bytes{});
     small_from_ = capacity;
     if (small_ > Bytes{} && region_ < capacity) {
-      // One map for each part: each map has the other part taken out.
+      // One map for each of the two parts. In the map of the small part, the other part counts as taken.
       small_from_ = alignment_ * ((capacity - region_) / alignment_);
       holes_.emplace(small_from_);
       small_holes_.emplace(capacity);

@@ -16,7 +16,7 @@ namespace tidepool {
 namespace {
 
 /// G10's smart tensor migration, to host memory only. While the estimated memory m_k of a slot k is above `line` times
-/// the capacity, takes the idle interval (gap) with the largest
+/// the capacity, the policy takes the idle interval (gap) with the largest
 ///   benefit = size * sum of p_k over the slots k in [mid(out), mid(in)) with m_k above the line,
 /// p_k the duration of slot k, mid(out) and mid(in) the slots in which half of the bytes have moved if they leave when
 /// the gap begins and are back when it ends, with the bandwidth that earlier picks have left in each direction of the
@@ -24,9 +24,9 @@ namespace {
 ///   T_out + (1 + delta) * T_in,
 /// T the time of a copy, and if the copy back begins in a later slot than the copy out ends; then both are entered into
 /// the ledger and the size is taken off m_k in between. A gap that crosses the end of the step counts with all its
-/// slots, its copies take T_out and (1 + delta) * T_in and are not entered. With the option `eager`, each copy back
-/// that does not cross the end is then moved earlier, in the order of their begin, as long as m_(k-1) is below the line
-/// by any amount. On a shortage that remains, the version with the latest next read is swapped out.
+/// slots; its copies take T_out and (1 + delta) * T_in and are not entered into the ledger. With the option `eager`,
+/// each copy back that does not cross the end is then moved earlier, in the order of their begin, as long as m_(k-1) is
+/// below the line by any amount. On a shortage that remains, the version with the latest next read is swapped out.
 ///
 /// Paper: Zhang et al., "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart Tensor
 /// Migrations", MICRO 2023; as in its code (platformxlab/G10, src/analysis.cc, scheduling_prefetch), with three

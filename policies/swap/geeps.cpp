@@ -21,7 +21,8 @@ namespace {
 ///
 /// Paper: Cui, Zhang, Ganger, Gibbons and Xing, "GeePS: Scalable Deep Learning on Distributed GPUs with a
 /// GPU-Specialized Parameter Server", EuroSys 2016; with the rule of the authors' program
-/// (cuihenggang/geeps, clientlib-viter.cpp), which picks in the order of a hash table where this picks by accesses.
+/// (cuihenggang/geeps, clientlib-viter.cpp), which picks buffers in the order of a hash table; this policy picks them
+/// in the order of accesses.
 ///
 /// With one machine, parameters are not exchanged with others, and stay. So do gradients and buffers that live within a
 /// phase; all of these make up the other content. A buffer that is fetched again during the access after its last one

@@ -75,9 +75,9 @@ class GrapplerSwap final : public Policy {
       for (const VersionId v : versions) {
         const auto readers = trace.readers(v);
         const auto at = std::lower_bound(readers.begin(), readers.end(), OpId{reader});
-        if (at == readers.begin()) continue;  // read once: the copy out could delay nothing
+        if (at == readers.begin()) continue;  // the first reader: no reader before it can wait for the copy out
         const std::uint32_t last = std::prev(at)->value();
-        if (*trigger <= last) continue;  // it would come back at once
+        if (*trigger <= last) continue;  // the copy back would begin before the last use
         gaps_.push_back({.out = v, .in = v, .size = trace.size(v), .release = last, .due = *trigger + 1});
       }
     }

@@ -111,7 +111,7 @@ class Reruns::Walk {
 
   void enter(VersionId v) {
     const OpId producer = trace_.version(v).producer;
-    // An op that waits for its own output would never run.
+    // If the op already waits for inputs, it would wait for its own output and never run.
     if (!producer.valid() || trace_.op(producer).kind == OpKind::kSource || waiting_[producer.index()])
       return void(effect_.possible = false);
     waiting_[producer.index()] = true;

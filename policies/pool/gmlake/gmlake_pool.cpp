@@ -55,7 +55,7 @@ std::optional<Block> GmLake::take_stitched(Bytes size, std::int64_t stream) {
   index(id, false);
   block.used = static_cast<std::size_t>(size / kPage);
   for (std::size_t i = 0; i < block.used;) {
-    // At once as many pages as are adjacent in memory and belong to one block.
+    // Pages that are adjacent in memory and belong to one block are taken together.
     const std::uint32_t owner = block_at(block.pages[i]);
     const Bytes first = block.pages[i], end = blocks_[owner].address + blocks_[owner].size;
     Bytes last = first + kPage;

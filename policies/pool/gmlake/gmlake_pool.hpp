@@ -24,11 +24,11 @@ struct GmLakeConfig {
 /// and their segments consist of such pages; free blocks split where 2 MiB or more remain. A large request gets
 ///   1. the smallest free block of its stream that fits, lowest address among equals; else
 ///   2. the smallest stitched block of its stream all of whose pages are free, if it is at most reuse_limit times as
-///      large; it takes the first pages of it, and the blocks that they belong to are split where the use ends; else
+///      large; the request takes its first pages, and the blocks of these pages are split where the use ends; else
 ///   3. from fragment_limit on, a new stitched block: addresses that show the pages of free blocks, largest first, the
 ///      last one in part; there must be two free blocks at least; else
 ///   4. a segment of 20 MiB, or of its own size from 10 MiB on; when the device refuses, 3. if that was not tried yet,
-///      then all whole free segments go back, and 4. and 3. are tried once more.
+///      then all whole free segments are released, and 4. and 3. are tried once more.
 /// Stitched blocks stay when they are freed, and so do the blocks that their pages belong to. Giving a segment back
 /// drops the stitched blocks that show it. Source: intelligent-machine-learning/glake,
 /// GMLake/src/CUDACachingAllocator.cpp and GMLake/include/cuda_vmm_allocator.h at 392d840, with its settings' defaults;
