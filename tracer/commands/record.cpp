@@ -67,7 +67,7 @@ int signal_number(const std::string& name) {
   return number;
 }
 
-/// Why NVIDIA's driver cannot be loaded; empty if it can.
+/// The reason why NVIDIA's driver cannot be loaded; empty if it can.
 std::string driver_missing() {
   if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return "";
   return dlerror();
@@ -99,7 +99,7 @@ bool without_gpu(const Arguments& arguments) {
   return !arguments.is_dry && (arguments.no_gpu || (records_torch(arguments) && !driver_missing().empty()));
 }
 
-/// The device whose roofline gives the times of PyTorch's operators; empty: no device does.
+/// The device whose roofline gives the times of PyTorch's operators; empty: the times are measured.
 std::string times_of(const Arguments& arguments) {
   if (!arguments.times.empty() || !arguments.is_dry || !records_torch(arguments)) return arguments.times;
   return arguments.dry.device;

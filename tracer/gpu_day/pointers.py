@@ -73,7 +73,7 @@ class Tensors:
 
     def holds(self, address, time):
         at = bisect.bisect(self._addresses, address)
-        for begin in reversed(self._addresses[max(0, at - 64):at]):  # ended tensors may lie in between
+        for begin in reversed(self._addresses[max(0, at - 64):at]):  # there may be ended tensors between them
             for start, end, size in self._at[begin]:
                 if address < begin + size and start - TOLERANCE_NS <= time and (end is None or time <= end + TOLERANCE_NS):
                     return True

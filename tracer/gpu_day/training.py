@@ -12,7 +12,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes cuBLAS dete
 
 import torch
 
-SETTLED = 4  # iterations before the optimizer has its state and a plan is executed completely
+SETTLED = 4  # iterations until the optimizer has its state and a plan is executed completely
 
 
 def arguments(batch):
@@ -26,7 +26,7 @@ def arguments(batch):
                         help=f"of the device, for PyTorch, from iteration {SETTLED} on")
     parser.add_argument("--offload", action="store_true", help="PyTorch keeps what the backward pass needs on the host")
     parser.add_argument("--events", metavar="FILE", help="write what PyTorch's allocator did, as JSON")
-    torch.manual_seed(1)  # also for the weights of the model, which is made next
+    torch.manual_seed(1)  # also seeds the weights of the model, which is made next
     return parser.parse_args()
 
 
@@ -40,8 +40,8 @@ def iteration(number, device):
 
 
 def train(options, model, make_batch, make_loss):
-    """make_batch(size, device) returns what make_loss(model, batch) takes. The last line printed is JSON: the median
-    time of the settled iterations in ms, and the peaks of PyTorch's allocator in these iterations, in bytes."""
+    """make_batch(size, device) returns the batch that make_loss(model, batch) takes. The last line printed is JSON: the
+    median time of the settled iterations in ms, and the peaks of PyTorch's allocator in these iterations, in bytes."""
     on_gpu = options.device.startswith("cuda")
     if options.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)

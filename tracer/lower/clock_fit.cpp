@@ -21,7 +21,7 @@ ClockFit::ClockFit(const raw::Log& log) : log_{log} {
   if (log.header.monotonic_raw != 0) add(log.header.time, log.header.monotonic_raw);
   for (const raw::ClockReading& reading : log.clocks) add(reading.time, reading.monotonic_raw);
   std::sort(readings_.begin(), readings_.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
-  // Leave out readings after which the clock was set back: they do not lie on a line.
+  // Leave out readings after which the clock was set back, since no line goes through them.
   std::vector<Reading> ascending;
   for (const Reading& reading : readings_)
     if (ascending.empty() || (reading.time > ascending.back().time && reading.common > ascending.back().common))

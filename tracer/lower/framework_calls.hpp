@@ -31,7 +31,7 @@ class FrameworkCalls {
   /// Adds operators as ops, for captures without records of what they launched. Durations are those of the host.
   void add_as_ops(GpuTimeline& timeline) const;
 
-  /// The time of all ops, and of those that no innermost operator launched.
+  /// The total time of all ops, and of the ops that no innermost operator launched.
   struct Known {
     Nanos all, outside;
     /// Whether operators launched most of the time, so that they can stand for the ops.
@@ -39,9 +39,9 @@ class FrameworkCalls {
   };
 
   /// Replaces the ops from `first` on by innermost operators, if these launched most of their time. An operator's
-  /// duration is the sum over its kernels, copies and memsets, and it has the uses of all of them. It stands where its
-  /// last one was launched, since its outputs are allocated by then. Collectives stay ops. Other ops that no operator
-  /// launched, and ops launched outside `time`, are left out.
+  /// duration is the sum over its kernels, copies and memsets, and it has the uses of all of them. Its place in the
+  /// order is that of its last launch, since its outputs are allocated by then. Collectives stay ops. Other ops that no
+  /// operator launched, and ops launched outside `time`, are left out.
   Known replace_launches(GpuTimeline& timeline, std::size_t first, TimeSpan time) const;
 
  private:

@@ -46,7 +46,7 @@ Trace read_folder(const std::string& folder, std::optional<std::size_t> device, 
   return assemble(folder, read_captures(folder), device, ops);
 }
 
-/// @param sure  whether a capture is read in this form if the user asks for none
+/// @param sure  whether a capture is read in this form if the user names no form
 Importer importer(std::string name, std::string summary, LoweredOps ops, bool sure) {
   return {.name = std::move(name),
           .summary = std::move(summary),

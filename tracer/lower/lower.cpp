@@ -95,8 +95,8 @@ class Assembly {
         use.size = (use.size + kBlock - 1) / kBlock * kBlock;
   }
 
-  /// Adds iterations from the first process that has any. The last iteration ends when all processes that are in it
-  /// then have ended it.
+  /// Adds iterations from the first process that has any. The last iteration ends when all processes that take part in
+  /// it have ended it.
   void add_ranges(const ProcessLog& process) {
     std::vector<GpuRange> found = ranges(process);
     const auto is_iteration = [](const GpuRange& range) { return range.meaning == RangeMeaning::kIteration; };
@@ -125,7 +125,7 @@ class Assembly {
     return rank;
   }
 
-  /// What the recorder knows of a kernel that is a rank's part of a collective.
+  /// The recorder's facts about a kernel that is a rank's part of a collective.
   void note_collective(const raw::Log& log, const raw::Collective& record) {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
     if (record.size > kMostBytes) refuse("{}: a collective of {} bytes; expected at most 1 PiB", log.path, record.size);
@@ -302,7 +302,7 @@ class Assembly {
   GpuTimeline timeline_;
   std::vector<RankCollective> collectives_;
   std::size_t launches_ = 0, unread_ = 0;
-  std::size_t launched_ = 0, not_seen_ = 0;  // of what ran beside graphs: all, and those whose launch was not recorded
+  std::size_t launched_ = 0, not_seen_ = 0;  // launches outside of graphs: all, and those that were not recorded
   Nanos overhead_, outside_;
   LoweredOps ops_;
   bool operators_ = false;  // the ops are operators

@@ -12,8 +12,8 @@ namespace tidepool {
 /// - Mapped pages (cuMemMap) are memory; reserved addresses and physical memory alone are not.
 /// - If the framework reports its tensors, driver allocations that contain tensors are its segments, and no buffers.
 /// All other driver allocations are buffers (workspaces of libraries, communication).
-/// - A tensor ends when the allocator has it back (free_completed), or in a file without such events when the program
-/// releases it (free_requested).
+/// - A tensor ends when the allocator gets its memory back (free_completed). In a file without such events, it ends
+/// when the program releases it (free_requested).
 /// - Pageable and pinned host memory is left out.
 /// @param as_requested  whether a tensor has the size of its storage, if the framework's hook tells it; otherwise it
 /// has that of its allocator's block, which is up to 1 MiB larger if PyTorch does not split the block

@@ -68,7 +68,8 @@ void ProcessLog::index() {
       if (call.correlation == 0) continue;
       const std::int64_t time = file.clock.common(call.start);
       const auto [entry, added] = launches.try_emplace(call.correlation, HostLaunch{time, call.thread});
-      if (!added && time < entry->second.time) entry->second = {time, call.thread};  // of nested calls, the outer
+      if (!added && time < entry->second.time)
+        entry->second = {time, call.thread};  // of nested calls, the outer one counts
     }
     for (const raw::Stream& named : file.log.streams)
       if (named.handle != 0) {

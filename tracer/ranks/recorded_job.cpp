@@ -33,7 +33,8 @@ std::optional<std::size_t> rank_of(const std::vector<const raw::Log*>& files) {
   return widest->rank;
 }
 
-/// What joins the parts of a collective or a message: the communicator, sender and receiver of a message, the number.
+/// The key that the parts of a collective or a message share: the communicator, the sender and receiver of a message,
+/// and the number.
 using Key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint64_t>;
 constexpr std::uint32_t kAll = raw::kNoId;
 
@@ -104,7 +105,7 @@ class Joining {
     const bool complete = ranks.size() > 1 && std::equal(ranks.begin(), ranks.end(), parts.begin(), parts.end(),
                                                          [](std::size_t a, const Part& b) { return a == b.rank; });
     if (!complete) {
-      result_.unmatched += ranks.size() > 1;  // what a rank sends to itself is nobody else's
+      result_.unmatched += ranks.size() > 1;  // a message of a rank to itself has no other part
       return;
     }
     JobCollective joined{.name = message ? "send" : parts.front().collective->name, .group = group_index(ranks)};
@@ -132,7 +133,7 @@ class Joining {
                      });
   }
 
-  /// Ranks of a dry run do not wait for each other, so their begins say nothing of a job: all of them begin together.
+  /// Ranks of a dry run do not wait for each other, so their recorded begins mean nothing: all ranks begin at time 0.
   void finish() {
     Nanos begin = ranks_.front().begin;
     for (const LoweredRank& rank : ranks_) begin = std::min(begin, rank.begin);

@@ -264,7 +264,7 @@ inline constexpr std::uint32_t kUsesIncomplete = 1;  ///< uses are missing: too 
 inline constexpr std::uint32_t kNotScanned = 2;      ///< the parameters were not scanned
 
 /// A launch by the host, recorded at the driver's call, with the buffers among its parameters; the tail has `uses` of
-/// them. A record without correlation, but with a graph node, has the uses of that node at each launch of the graph.
+/// them. A record with a graph node and no correlation has the node's uses at each launch of the graph.
 struct Launch {
   static constexpr Kind kKind = Kind::kLaunch;
   std::int64_t start = 0;  ///< of the host's call
@@ -354,7 +354,8 @@ struct Range {
 
 enum class Phase : std::uint8_t { kUnknown, kForward, kBackward, kOptimizer };
 
-/// What an operator does: it computes, copies to the host, brings bytes from the host, or the host waits for a value.
+/// The work of an operator: it computes, copies to the host, or brings bytes from the host; or the host waits for a
+/// value.
 enum class Work : std::uint8_t { kKernel, kCopy, kSource, kHostWait };
 
 /// A framework's operator with all launches of its thread from start to end; the tail has the `uses` of storages.
@@ -422,7 +423,7 @@ struct Communicator {
   std::uint32_t ranks = 0;  ///< of the group
 };
 
-/// What a kernel is for other ranks: this one's part of a collective, or of a message between two ranks.
+/// A kernel that is this rank's part of a collective, or of a message between two ranks.
 struct Collective {
   static constexpr Kind kKind = Kind::kCollective;
   std::uint64_t communicator = 0;  ///< its id

@@ -1,5 +1,5 @@
-// Writing a raw capture file from inside the recorded process: fast for its threads, without an error for them if the
-// disk fails, and readable up to the last chunk if the process is killed.
+// Writing a raw capture file from inside the recorded process. It is fast for the process's threads, and a failing disk
+// is no error for them. If the process is killed, the file is readable up to the last chunk.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ class Writer {
   /// Writes the other records and ends the file, within a time limit; if a write does not end, thread and buffers are
   /// left running. @return whether the file is complete
   bool close(std::uint32_t most_ms = 5000) noexcept;
-  /// For the child of a fork, which has no writing thread: leaves the file to the parent. open() may follow.
+  /// Call in the child of a fork, which has no writing thread. The file stays with the parent; open() may follow.
   void abandon() noexcept;
 
   bool is_open() const noexcept { return state_ != nullptr; }

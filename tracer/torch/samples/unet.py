@@ -18,7 +18,7 @@ def block(inputs, outputs):
 
 
 class UNet(nn.Module):
-    """Contracts to the bottom and expands again; each level hands its features across."""
+    """The contracting and the expanding path; each level passes its features from one to the other."""
 
     def __init__(self, classes, widths=(64, 128, 256, 512, 1024)):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Helpers of the tests: torch or a skip, and queries on a recorded program."""
+"""Helpers of the tests: they import torch or skip the tests, and query a recorded program."""
 
 import os
 import sys

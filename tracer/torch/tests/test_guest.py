@@ -1,4 +1,4 @@
-"""A recorder in a job: the job must not notice it."""
+"""Tests that a job does not notice the recorder inside it."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Names, phases and kinds in whole steps, and that recording changes nothing."""
+"""Tests of names, phases and kinds in whole steps, and that recording changes nothing."""
 
 import unittest
 

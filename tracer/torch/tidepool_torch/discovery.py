@@ -9,8 +9,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 class Discovery:
-    """Calls stepped(optimizer) after each step of the optimizer that was the first to step, in this process only. A
-    step within a backward pass, of an optimizer that a gradient's hook calls, is a part of that pass."""
+    """Calls stepped(optimizer) after each step of the optimizer that stepped first, in this process only. If a
+    gradient's hook calls an optimizer within a backward pass, its step is a part of that pass."""
 
     def __init__(self, stepped):
         self._stepped_hook = stepped
@@ -20,7 +20,7 @@ class Discovery:
 
     def stop(self):
         self._step_hook.remove()
-        self._optimizer = None  # the script may no longer need it
+        self._optimizer = None  # the script may have no other reference to it
 
     def in_process(self):
         """Whether this is the process that was attached to, not one that it forked."""

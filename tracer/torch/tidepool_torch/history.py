@@ -16,8 +16,8 @@ _ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segme
 class History:
     """Allocations of PyTorch's CUDA allocator, from the time when the job first uses CUDA.
 
-    A process has one history. A script that asks for the history itself gets what it would get without the recorder:
-    earlier entries are taken out first, and until it asks, its snapshots show none.
+    A process has one history. A script that asks for the history gets the same entries as without the recorder: earlier
+    entries are removed first, and until the script asks, its snapshots show no history.
 
     file()  gives the RawFile to write to
     """
@@ -85,8 +85,8 @@ def _read_clocks():
 
 
 def _common(realtime, before, after):
-    """A time since 1970 on the recording's clock. The clocks do not run at the same speed, so that the time lies on the
-    line through the readings before and after it."""
+    """Converts a time since 1970 to the recording's clock. The clocks do not run at the same speed, so the result lies
+    on the line through the readings before and after the time."""
     passed = after[0] - before[0]
     if passed <= 0:  # somebody has set the clock back
         return realtime - after[0] + after[1]

@@ -1,7 +1,7 @@
 """Records an unchanged running script: `tidepool record --torch -- python3 train.py`.
 
-The recorder's records go to a raw file with addresses and times, so that they can be joined with other recordings of
-the same process: CUPTI, or the stand-in for a GPU. These record GPU memory, or PyTorch's own history of its allocator
+The records go to a raw file with addresses and times, so that they can be joined with recordings of CUPTI or the
+stand-in for a GPU in the same process. Those record GPU memory; without them, PyTorch's own history of its allocator
 does, which also has workspaces and segments. Memory on the CPU is recorded from the storages of tensors.
 """
 
@@ -221,7 +221,8 @@ _thread = threading.local()
 
 
 def _thread_id():
-    """The system's number of this thread. It is asked for once, since that takes longer than the rest of a record."""
+    """The system's number of this thread. It is read only once, since reading it takes longer than the rest of a
+    record."""
     try:
         return _thread.number
     except AttributeError:
@@ -269,7 +270,7 @@ class Capture:
 
     def __init__(self, folder, skip=0, iterations=None, times=None):
         self._skip, self._left, self._times = skip, iterations, times
-        self._file = RawFile(folder)  # its existence also shows that the recorder was attached to this process
+        self._file = RawFile(folder)  # the file's existence also shows that the recorder was attached to this process
         self._recorder = self._history = None
         self._other = OtherRecorder(os.environ.get("CUDA_INJECTION64_PATH"))
         self._flush_standin = getattr(ctypes.CDLL(None), "tidepool_flush", None)

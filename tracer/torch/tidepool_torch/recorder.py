@@ -34,7 +34,7 @@ class Recorder(TorchDispatchMode):
         recorder.save("step.jsonl")
 
     models, optimizers  one or a list; they give names and kinds to buffers, and phases to ops
-    device   whose roofline prices the ops (see roofline.DEVICES), or None to measure: the wall time of each op, which
+    device   whose roofline prices the ops (see roofline.DEVICES), or None to measure the wall time of each op, which
              needs real tensors on the CPU
     name     of the model, for the trace's metadata
 

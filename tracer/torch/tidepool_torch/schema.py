@@ -17,8 +17,8 @@ OVERWRITING = frozenset(
 # Ops that make a storage without content: an allocation and no kernel.
 UNINITIALISED = frozenset("empty empty_strided empty_like new_empty new_empty_strided empty_permuted".split())
 
-# Ops that only make a tensor show other memory, or the same memory in another shape, although their schema does not say
-# so.
+# Ops that only make a tensor refer to other memory, or to the same memory in another shape, although their schema does
+# not say so.
 REBINDING = frozenset(["set_", "_unsafe_view"])
 
 

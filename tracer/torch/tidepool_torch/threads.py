@@ -75,6 +75,6 @@ class _Counting(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         try:
             self._threads.saw(func, args, kwargs or {}, result)
-        except Exception:  # the job must not notice an op that cannot be counted
+        except Exception:  # an op that cannot be counted must not disturb the job
             pass
         return result
