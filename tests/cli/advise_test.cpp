@@ -149,7 +149,7 @@ TEST_CASE("tidepool advise gives a compiled model the largest budget with which 
   CHECK(peak_with(budget + 0.05) > json.at("capacity_bytes").get<std::int64_t>());
 }
 
-TEST_CASE("tidepool advise refuses traces and options that it has no answer for") {
+TEST_CASE("tidepool advise refuses unsupported traces and options") {
   const ScratchFolder folder;
   const std::string path = folder.file("two.jsonl");
   std::ofstream{path} << R"({"tidepool":1,"streams":["0"],"strings":[""]})"

@@ -37,7 +37,7 @@ double gradients(const std::string& python, const std::string& change, const Scr
 
 }  // namespace
 
-TEST_CASE("a script that is changed as advised peaks where the advice says, and computes the same") {
+TEST_CASE("a script that is changed as advised has the advised peak, and computes the same") {
   const std::string python = tests::torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;

@@ -29,7 +29,7 @@ void change(const std::string& database, const char* sql) {
 
 }  // namespace
 
-TEST_CASE("compare says identical whatever took how long and wherever the trace lay") {
+TEST_CASE("compare prints identical whatever the wall times and the paths of traces are") {
   const ScratchFolder scratch;
   const std::string a = swept(scratch, "a.sqlite", "none,lru-swap"), b = swept(scratch, "b.sqlite", "lru-swap,none");
   change(b, "UPDATE runs SET plan_ns = plan_ns + 7, trace = '/elsewhere', version = '0.0.9'");

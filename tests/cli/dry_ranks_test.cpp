@@ -187,7 +187,7 @@ TEST_CASE("stages of a pipeline send each micro-batch forward, and its gradient 
         std::pair{Bytes{2 * kSteps * kMicroBatches * 32 * 64 * 4}, 2 * kSteps * kMicroBatches});
 }
 
-TEST_CASE("tensor parallelism reduces activations, and a divided optimizer sends out what it has updated") {
+TEST_CASE("tensor parallelism reduces activations, and a sharded optimizer broadcasts its updated parameters") {
   const auto job = record_script("tensor_parallel.py");
   if (!job) return;
   constexpr int kSteps = 2, kLayers = 4;

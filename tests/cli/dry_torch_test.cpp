@@ -64,7 +64,7 @@ TEST_CASE("tensors that PyTorch's hook records too are buffers once in a dry run
   CHECK(steps.at("kind_bytes").at("parameter") < info.at("kind_bytes").at("parameter"));
 }
 
-TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak falls by what leaves the device") {
+TEST_CASE("offloading by PyTorch's compiler runs without a GPU, and its peak falls by the offloaded bytes") {
   const std::string python = torch_python();
   if (python.empty()) return;
   const ScratchFolder folder;

@@ -209,7 +209,7 @@ TEST_CASE("a sweep by a batch system that is not there leaves nothing behind") {
   CHECK_FALSE(fs::exists(database + ".shards"));
 }
 
-TEST_CASE("a program that shall stop is ended") {
+TEST_CASE("a program is ended when its caller asks for it") {
   const std::atomic<bool> stop = true;
   CHECK(run_process({"sleep", "60"}, false, &stop).code == 128 + SIGTERM);
   CHECK(run_process({"sleep", "60"}, true, &stop).code == 128 + SIGTERM);

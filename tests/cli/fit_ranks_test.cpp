@@ -33,7 +33,7 @@ std::string job_of(const ScratchFolder& folder, std::vector<Trace> traces) {
   return folder.file("job.json");
 }
 
-TEST_CASE("of ranks that do not fit, fit names the one that runs out first, not the largest") {
+TEST_CASE("for ranks that do not fit, fit names the one that runs out first, not the largest") {
   const ScratchFolder folder;
   const std::string job = job_of(folder, {rank(1_GiB, 1_us), rank(100_GiB, 40_us), rank(90_GiB, 30_us)});
   const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
@@ -49,7 +49,7 @@ TEST_CASE("of ranks that do not fit, fit names the one that runs out first, not 
   CHECK(json.at("ranks").at(1).at("at_ns") == 45'000);
 }
 
-TEST_CASE("of ranks that all fit, fit names the one that takes most") {
+TEST_CASE("for ranks that all fit, fit names the one that takes most") {
   const ScratchFolder folder;
   const std::string job = job_of(folder, {rank(1_GiB, 1_us), rank(4_GiB, 1_us), rank(2_GiB, 1_us)});
   const ProgramResult run = run_program({"fit", job, "--device", "h100-80gb"});
@@ -58,7 +58,7 @@ TEST_CASE("of ranks that all fit, fit names the one that takes most") {
   CHECK_THAT(run.out, ContainsSubstring("\n     1  yes  "));
 }
 
-TEST_CASE("of ranks that fit until the job failed, fit cannot tell") {
+TEST_CASE("fit cannot tell for ranks that fit until the job failed") {
   const ScratchFolder folder;
   const std::string killed = "was killed by SIGKILL";
   std::string job = job_of(folder, {rank(1_GiB, 1_us, killed), rank(4_GiB, 1_us, killed)});

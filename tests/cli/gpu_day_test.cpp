@@ -73,7 +73,7 @@ TEST_CASE("each call of the day with a GPU prints its steps anywhere, the most v
   CHECK(!fs::exists(folder.file("results")));
 }
 
-TEST_CASE("a call goes on after a step that fails, and packs the files of every step") {
+TEST_CASE("a call continues after a step that fails, and packs the files of every step") {
   const ScratchFolder folder;
   write_program(folder, "case $1 in --version) echo version 7;; *) echo no $1 here; exit 3;; esac\n");
   const ProgramResult result =
@@ -149,7 +149,7 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
   CHECK_THAT(packed(folder, "calibrate.log"), ContainsSubstring("calibrated\n"));
 }
 
-TEST_CASE("at whatever moment a call is killed, its results are a whole set, with all steps but the last") {
+TEST_CASE("if a call is killed at any moment, its results are a complete set of all steps but the last") {
   // Results of three pieces, which take longest to be replaced.
   const ScratchFolder folder;
   write_program(folder,
@@ -192,7 +192,7 @@ TEST_CASE("at whatever moment a call is killed, its results are a whole set, wit
   CHECK(killed >= 4);  // a call takes more than three seconds
 }
 
-TEST_CASE("results that are too large lack what is largest, which is named") {
+TEST_CASE("results that are too large lack the largest files, which are named") {
   const ScratchFolder folder;
   write_program(folder, "case $1 in calibrate) echo calibrated; head -c 3000000 /dev/urandom >$5.raw; exit 1;; esac\n");
   const ProgramResult result =

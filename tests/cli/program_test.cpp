@@ -48,7 +48,7 @@ TEST_CASE("a full disk ends every command that writes a file with 1, and names t
   CHECK(nowhere.err == "tidepool: " + scratch.file("none/a.tide") + ": cannot be written: No such file or directory\n");
 }
 
-TEST_CASE("a damaged layout is wrong input of every command that places by it") {
+TEST_CASE("every command that places by a layout refuses a damaged one") {
   const ScratchFolder scratch;
   const std::string trace = TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide", layout = scratch.file("a.layout");
   std::ofstream{layout} << R"({"tidepool_layout":1,"alignment_bytes":512,"height_bytes":512,"lower_bound_bytes":0,)"

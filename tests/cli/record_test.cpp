@@ -112,7 +112,7 @@ std::string step(int id, bool whole) {
 
 }  // namespace
 
-TEST_CASE("a step of PyTorch that did not end is no step: nothing is recorded, unless the job died in it") {
+TEST_CASE("a step of PyTorch that did not end is not recorded, unless the job failed in it") {
   const ScratchFolder folder;
   const ProgramResult result = run_program(hooked_job(folder, {"--iterations", "1"}, kAlloc + step(1, false)));
   CHECK(result.code == 1);
@@ -125,7 +125,7 @@ TEST_CASE("a step of PyTorch that did not end is no step: nothing is recorded, u
   CHECK(summarize(load_trace(folder.file("a.tide"))).ops == 1);
 }
 
-TEST_CASE("fewer complete steps of PyTorch than asked for are recorded, said and no success") {
+TEST_CASE("fewer complete steps of PyTorch than requested are recorded, with a message and exit code 1") {
   const ScratchFolder folder;
   const std::string two = kAlloc + step(1, true) + step(2, true);
   CHECK(run_program(hooked_job(folder, {"--iterations", "2"}, two)).code == 0);
@@ -147,7 +147,7 @@ TEST_CASE("the message about a job's end has its last output") {
   CHECK(trace.data().meta.at("failure") == "ValueError: bad data");
 }
 
-TEST_CASE("a trace says why its job failed, and nothing of one that did not") {
+TEST_CASE("a trace says why its job failed, and has no failure if it did not") {
   const ScratchFolder folder;
   const auto failure = [&](const std::string& end) {
     run_program(hooked_job(folder, {}, kAlloc + step(1, true), end));

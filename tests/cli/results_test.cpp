@@ -244,7 +244,7 @@ TEST_CASE("bad arguments of the commands about results are refused") {
   refused({"query", database, "runs", "--to", "xml"}, "--to: 'xml' is not a format; expected table, csv or jsonl");
 }
 
-TEST_CASE("files that are no results, plan, machine or trace are told apart") {
+TEST_CASE("messages tell files of results, plans, machines and traces apart") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("folder"), empty = scratch.file("empty"), binary = scratch.file("binary"),
                     wide = scratch.file("wide"), trace = write_random_trace(scratch, 1, 60);
@@ -279,7 +279,7 @@ TEST_CASE("files that are no results, plan, machine or trace are told apart") {
   CHECK(said({"query", folder}) == "tidepool: " + folder + ": is a directory; expected a database that sweep wrote\n");
 }
 
-TEST_CASE("a misspelt table of a database is told with the nearest one") {
+TEST_CASE("the message about a misspelt table of a database names the nearest one") {
   const ScratchFolder scratch;
   const std::string trace = write_random_trace(scratch, 1, 60), database = scratch.file("r.sqlite");
   REQUIRE(run_program({"sweep", trace, "--policy", "none", "-o", database}).code == 0);

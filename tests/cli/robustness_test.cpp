@@ -54,7 +54,7 @@ TEST_CASE("robustness prints the cost of a plan in each scenario, and the worst 
   CHECK_THAT(table.out, ContainsSubstring("  worst\n"));
 }
 
-TEST_CASE("where nothing is off, every scenario is as planned") {
+TEST_CASE("with a deviation of 0, every scenario is as planned") {
   const ScratchFolder scratch;
   const Files files{scratch};
   const Json told =

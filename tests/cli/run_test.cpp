@@ -27,7 +27,7 @@ TEST_CASE("run --enforce is refused without a plan") {
   CHECK(result.err == "tidepool: run: --enforce limits the job to a plan's capacity; expected --plan\n");
 }
 
-TEST_CASE("run says in one sentence which promise was not kept, and ends with 1") {
+TEST_CASE("run prints in one sentence which promise was not kept, and ends with 1") {
   // A step of one op that writes 512 B.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 512_B});
@@ -71,7 +71,7 @@ TEST_CASE("run says in one sentence which promise was not kept, and ends with 1"
         "tidepool: out of memory: the job used 2 KiB; --enforce limits it to 1 KiB\n");
 }
 
-TEST_CASE("run says the peaks of PyTorch's allocator where the job has one, and judges by its tensors") {
+TEST_CASE("run prints the peaks of PyTorch's allocator if the job uses one, and judges by its tensors") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 512_B});
   const VersionId version = build.run({.duration = 1_us}, {{a, Access::kWrite, Evidence::kSchema}})[0];

@@ -96,7 +96,7 @@ TEST_CASE("keys without meaning are absent") {
   CHECK(run["addresses"] == false);
 }
 
-TEST_CASE("search time is added to the makespan when asked, and said") {
+TEST_CASE("search time is added to the makespan if requested, and the output says so") {
   const ScratchFolder scratch;
   const ProgramResult result =
       run_program({"simulate", small_trace(scratch), "--policy", "dtr", "--count-search", "--json"});
@@ -107,7 +107,7 @@ TEST_CASE("search time is added to the makespan when asked, and said") {
   CHECK(run["makespan_ns"].get<int>() - run["search_ns"].get<int>() == 3'000'000);
 }
 
-TEST_CASE("out of memory is a result, with clocks up to where the run came") {
+TEST_CASE("out of memory is a result, with clocks up to the failure") {
   const ScratchFolder scratch;
   const ProgramResult result = run_program({"simulate", small_trace(scratch), "--capacity", "0.5x", "--json"});
   CHECK(result.code == 0);
@@ -206,7 +206,7 @@ std::string repeated_trace(const ScratchFolder& scratch) {
 
 }  // namespace
 
-TEST_CASE("a step that hands something on is shown in its steady state, whatever the number of iterations tried") {
+TEST_CASE("a step whose buffers outlive it is shown in its steady state, whatever the number of iterations tried") {
   const ScratchFolder scratch;
   const std::string trace = repeated_trace(scratch);
   const auto run = [&](std::vector<std::string> more) {
@@ -254,7 +254,7 @@ std::string write_unsettled(const ScratchFolder& scratch) {
 
 }  // namespace
 
-TEST_CASE("a run of very many iterations ends when it is asked to, and says how far it was") {
+TEST_CASE("a run of very many iterations ends on request, and says how many it has done") {
   const ScratchFolder scratch;
   const std::string line =
       fmt::format("timeout --preserve-status -s TERM 2 '{}' simulate '{}' --iterations 1000000000 >'{}' 2>'{}'",
@@ -319,7 +319,7 @@ TEST_CASE("a step that begins with some of its state on the host says how much")
                         "copy is counted for\n") != std::string::npos);
 }
 
-TEST_CASE("the plan of a run is written as the run went") {
+TEST_CASE("the written plan has the actions of the run") {
   const ScratchFolder scratch;
   const std::string path = small_trace(scratch), plan = scratch.file("small.plan");
   const ProgramResult result = run_program({"simulate", path, "--policy", "lru-swap", "--capacity", "0.5x", "--machine",

@@ -12,7 +12,7 @@ const std::string kSample = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/
 
 }  // namespace
 
-TEST_CASE("tidepool tune names the best setting as PyTorch takes it") {
+TEST_CASE("tidepool tune prints the best setting in PyTorch's form") {
   ProgramResult result = run_program({"tune", kSample});
   CHECK(result.code == 0);
   CHECK_THAT(result.out, ContainsSubstring("best of 60: PYTORCH_CUDA_ALLOC_CONF="));

@@ -95,7 +95,7 @@ TEST_CASE("validate runs a plan on the host and prints the result") {
   CHECK_THAT(files.validate().out, ContainsSubstring("outcome         ok\n"));
 }
 
-TEST_CASE("validate measures time when told how fast it may go") {
+TEST_CASE("validate measures time if --time-scale is given") {
   const Files files;
   files.write(files.plan(8192_B));
   const ProgramResult result = files.validate({"--json", "--time-scale", "2"});
@@ -106,7 +106,7 @@ TEST_CASE("validate measures time when told how fast it may go") {
   CHECK(json["wall_ns"].get<std::int64_t>() >= 2 * json["predicted_ns"].get<std::int64_t>());
 }
 
-TEST_CASE("validate takes memory for content only where content is compared") {
+TEST_CASE("validate allocates memory for content only if content is compared") {
   const Files files;
   files.write(files.plan(8192_B));
   const ProgramResult timed = files.validate({"--json", "--time-scale", "1", "--no-content", "--arena", "1B"});
@@ -351,7 +351,7 @@ Trace large_buffers() {
 
 }  // namespace
 
-TEST_CASE("what a device is predicted to take has no slow-down by copies and no pinning") {
+TEST_CASE("the time that is predicted for a device has no slow-down by copies and no pinning") {
   const ScratchFolder folder;
   Machine machine;
   machine.name = "slow", machine.source = "a test";
@@ -377,7 +377,7 @@ TEST_CASE("the runs of a plan on a device allocate its memory once") {
   CHECK(json["repeats"] == 5);
 }
 
-TEST_CASE("validate says what a device lacks and what it found wrong there") {
+TEST_CASE("validate reports wrong bytes on a device, and resources that it lacks") {
   const Files files;
   files.write(files.plan(2048_B));
   {

@@ -228,7 +228,7 @@ TEST_CASE("no two buffers are ever in the same place at the same time") {
   }
 }
 
-TEST_CASE("giving a place back before the copy to the host is done is found by the bytes, or refused") {
+TEST_CASE("freeing a place before its copy to the host ends corrupts bytes that a check finds, or is refused") {
   const Trace trace = one_stream(5, 30);
   const RunSpec spec{.policy = "lru-swap", .capacity = share_of_peak(trace, 0.5), .machine = simple()};
   const Result result = simulate(trace, spec, true);

@@ -91,7 +91,7 @@ TEST_CASE("every policy keeps the invariants under the assumptions of the DTR si
   }
 }
 
-TEST_CASE("lanes that run side by side read the same bytes") {
+TEST_CASE("lanes that run concurrently read the same bytes") {
   int runs = 0, ended = 0;
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 8 : 2); ++seed) {
     const Trace trace = random_trace(seed, 120);

@@ -9,7 +9,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("on tiny steps no bound is above the optimum, no result below, and every ok executes") {
+TEST_CASE("on tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
   const std::uint64_t steps = tests::kOptimised ? 2'000 : 60;
   std::uint64_t solved = 0, feasible = 0, exceeds = 0, results = 0;
   for (std::uint64_t seed = 1; seed <= steps; ++seed) {

@@ -58,7 +58,7 @@ Bytes load_by_positions(const Instance& instance) {
 
 }  // namespace
 
-TEST_CASE("every planner's layouts stand a check of all pairs, and its bounds hold") {
+TEST_CASE("every planner's layouts pass a check of all pairs, and its bounds hold") {
   REQUIRE_FALSE(planners().empty());
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 40 : 6); ++seed)
     for (std::size_t k = 0; k < std::size(kKinds); ++k) {
@@ -112,7 +112,7 @@ TEST_CASE("every planner reports its result at a capacity, and calls nothing inf
   }
 }
 
-TEST_CASE("a run on real memory needs the planned memory, and reads the right bytes") {
+TEST_CASE("a run on real memory uses the planned memory, and reads the right bytes") {
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 12 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 40 + static_cast<int>(seed) * 20);
     for (const PoolInfo* info : planners()) {
@@ -144,7 +144,7 @@ TEST_CASE("no planner is below tide-pool, however little that may search") {
     }
 }
 
-TEST_CASE("a search whose alignments leave holes is not above hill climbing") {
+TEST_CASE("a search whose alignments leave holes finds no higher layout than hill climbing") {
   // The search alone ends at 323 B at this effort, TVM's hill climbing at 317 B.
   const Instance instance = tests::random_instance(3, 30, {.gaps = false, .alignments = true, .fixed = false});
   const PoolInfo &tide = find_pool("tide-pool"), &tvm = find_pool("tvm-hill-climb");

@@ -16,7 +16,7 @@ const Machine kMachine = tests::uneven();
 
 }  // namespace
 
-TEST_CASE("planners that are made to plan with small tensors read the right bytes") {
+TEST_CASE("planners that plan for small tensors too read the right bytes") {
   int runs = 0, ended = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 8 : 3); ++seed) {
     const Trace trace = tests::random_trace(seed, 60 + static_cast<int>(seed) * 20);

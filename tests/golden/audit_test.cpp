@@ -50,7 +50,7 @@ TEST_CASE("every address of the real PyTorch snapshots is predicted, and every r
   }
 }
 
-TEST_CASE("an audit says the most memory that a job on a real GPU had") {
+TEST_CASE("an audit gives the peaks of memory of a job on a real GPU") {
   const auto path = tests::shared_data("torch_snapshot/kk_memory_ctx128_fullstep_.pickle.xz");
   if (!path) return;
   const AuditReport report = audit_file(*path);
@@ -59,7 +59,7 @@ TEST_CASE("an audit says the most memory that a job on a real GPU had") {
   CHECK(report.devices[0].peaks->reserved.count() == 61'111'009'280);
 }
 
-TEST_CASE("a snapshot that no allocator made is found out") {
+TEST_CASE("an audit detects a snapshot that no allocator made") {
   const auto path = tests::shared_data("torch_snapshot/SYNTHETIC_mosaic_test_output.pickle.xz");
   if (!path) return;
   const DeviceAudit total = audit_file(*path).total();
@@ -86,7 +86,7 @@ TEST_CASE("every address that CnMem gave AlexNet and VGG is predicted") {
   CHECK(vgg.inferred_segments == 0);
 }
 
-TEST_CASE("raw cudaMalloc addresses are not taken for CnMem's") {
+TEST_CASE("an audit does not take raw cudaMalloc addresses for CnMem's") {
   const auto path = tests::shared_data("singa/memInfo_alex_20itr_100size_cudaMalloc.text.gz");
   if (!path) return;
   const DeviceAudit audit = audit_cnmem(load_trace(*path), 256_MiB, {}).total();

@@ -57,7 +57,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("AutoSwap's tuned combination stalls no longer on VGG than any of its scores") {
+TEST_CASE("on VGG, AutoSwap's tuned combination stalls no longer than any of its scores alone") {
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
   if (!path || !tests::optimised()) return;
   const Trace step = one_iteration(load_trace(*path), 1);

@@ -14,7 +14,7 @@
 using namespace tidepool;
 using tidepool::tests::shared_data;
 
-TEST_CASE("g10 is between the bound and what its authors' simulator says of BERT if the SSD is as fast as the host") {
+TEST_CASE("on BERT, g10 is between the bound and its authors' simulator with an SSD as fast as the host") {
   struct Line {
     int batch;
     Nanos time;        // of an iteration at 40 GiB
@@ -36,7 +36,7 @@ TEST_CASE("g10 is between the bound and what its authors' simulator says of BERT
   }
 }
 
-TEST_CASE("flashneuron takes 5 % less time than G10's authors' model of it does on BERT") {
+TEST_CASE("on BERT, flashneuron takes 5 % less time than its model by G10's authors") {
   const auto path = shared_data("g10/bert256_kernels.config.gz");
   if (!path) return;
   Machine machine = find_machine("g10-a100");
@@ -79,7 +79,7 @@ Absences copied_anew(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("window bounds on BERT are those of a linear program to three decimals if every copy is made anew") {
+TEST_CASE("window bounds on BERT equal a linear program's to three decimals if every copy is made anew") {
   struct Line {
     int batch, gibibytes;
     double swap;                   // s that ops wait

@@ -126,7 +126,7 @@ TEST_CASE("the durations of AutoSwap's VGG log add up to its clock") {
   CHECK(time == Nanos{1529635706328248071 - 1529635706083534856});
 }
 
-TEST_CASE("strangers' snapshots are read whole, none of their frees unmatched") {
+TEST_CASE("snapshots of other projects are read completely, and no free is unmatched") {
   struct Expected {
     std::string file;
     std::size_t buffers, born_before;

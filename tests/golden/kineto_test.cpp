@@ -55,7 +55,7 @@ TEST_CASE("the memory of a real Kineto file adds up to its totals") {
   CHECK_THROWS_WITH(load_trace(*path, "auto", 0), *path + ": no device 0; the file has 1");
 }
 
-TEST_CASE("an iteration of a real Kineto file stands for itself") {
+TEST_CASE("an iteration that is cut out of a real Kineto file is a trace by itself") {
   const auto path = shared_data("kineto/hta_df_index_resolver.json.gz");
   if (!path) return;
   const Trace trace = load_trace(*path);

@@ -49,7 +49,7 @@ constexpr Expected kStalloc[] = {
 
 }  // namespace
 
-TEST_CASE("passes over published instances end where others measured them") {
+TEST_CASE("one-pass heights of published instances are those that others measured") {
   for (const Expected& expected : kHeights) {
     const auto path = tests::shared_data(std::string{"static_alloc/"} + expected.file);
     if (!path) continue;
@@ -72,7 +72,7 @@ TEST_CASE("STAlloc's planner gives its authors' answers for published instances,
   }
 }
 
-TEST_CASE("every planner's layout of published instances stands a check of all pairs") {
+TEST_CASE("every planner's layout of published instances passes a check of all pairs") {
   for (const char* file : {"minimalloc_A", "minimalloc_D", "minimalloc_F", "minimalloc_J", "minimalloc_K", "G_1",
                            "resnet50", "singa_alex_20itr", "pytorch_eor_nn.dev0"}) {
     const auto path = tests::shared_data(fmt::format("static_alloc/{}.csv", file));

@@ -30,7 +30,7 @@ std::vector<double> row_of(std::string_view line) {
 
 }  // namespace
 
-TEST_CASE("AutoSwap's predictions on VGG come out as its authors published them") {
+TEST_CASE("AutoSwap's predictions on VGG are those that its authors published") {
   const auto events = shared_data("singa/vec_block_fresh_vgg.csv.gz"),
              loads = shared_data("singa/load_origin_vgg.csv.gz");
   const auto published = shared_data("singa/autoswap_vgg_overhead_ms.csv");
@@ -85,7 +85,7 @@ TEST_CASE("logs of block events are refused word for word") {
   CHECK(refusal(three, "1\n2\n3\n").empty());
 }
 
-TEST_CASE("a copy back that takes longer than the log goes no further back than its block's release") {
+TEST_CASE("a copy back that takes longer than the log begins no earlier than its block's release") {
   // Three events of 1 ns: a is made, b is made at the peak, a is read. 2 MiB take 205744.6912 ns out and 182295.6096
   // back.
   std::string events;

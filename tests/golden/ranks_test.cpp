@@ -6,7 +6,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("the eight ranks of a DLRM step end their collectives when they did") {
+TEST_CASE("the eight ranks of a DLRM step end their collectives at the recorded times") {
   const auto path = tests::shared_data("multigpu/dlrm8/dlrm_kineto.tar.gz");
   if (!path) return;
   const LoadedJob loaded = join_ranks(*path, read_rank_profiles(*path));

@@ -35,7 +35,7 @@ Packing packed(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("tide-pool closes published instances at their load") {
+TEST_CASE("tide-pool finds layouts of published instances whose height is the load") {
   for (const std::string name : kClosed) {
     const auto path = tests::shared_data("static_alloc/" + name + ".csv");
     if (!path) continue;
@@ -57,7 +57,7 @@ constexpr Open kOpen[] = {{"minimalloc_D", 1'038'335_B},  // 1 below the least h
                           {"singa_vgg_20itr", 671'891'106_B},  // 0.01 % above the load
                           {"pangu_2.6B", 5'530'155'076_B}};    // 0.001 %
 
-TEST_CASE("tide-pool is below the heights known before of instances that nobody has closed") {
+TEST_CASE("tide-pool's layouts of unsolved instances are lower than the published ones") {
   if (!tests::optimised()) return;
   for (const Open& open : kOpen) {
     const auto path = tests::shared_data(std::string{"static_alloc/"} + open.name + ".csv");

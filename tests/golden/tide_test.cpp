@@ -41,7 +41,7 @@ std::optional<Result> run_bert(const BertPoint& point, const std::string& policy
 
 }  // namespace
 
-TEST_CASE("tide loses no time on VGG at 280 MiB, also with room for what the log does not name") {
+TEST_CASE("tide loses no time on VGG at 280 MiB, also with memory for blocks that the log does not name") {
   const std::optional<std::string> path = shared_data("singa/vec_block_fresh_vgg.csv.gz");
   if (!path || !optimised()) return;
   const Trace step = one_iteration(load_trace(*path), 1);
@@ -58,7 +58,7 @@ TEST_CASE("tide loses no time on VGG at 280 MiB, also with room for what the log
   }
 }
 
-TEST_CASE("tide is within 0.2 % of what swapping costs at best on G10's BERT if every copy is made anew") {
+TEST_CASE("tide is within 0.2 % of the swap bound on G10's BERT if every copy is made anew") {
   const auto in_seconds = [](Nanos time) { return static_cast<double>(time.count()) / 1e9; };
   for (const BertPoint& point :
        {BertPoint{256, 40, 7.285}, BertPoint{256, 30, 7.285 + 0.379}, BertPoint{256, 20, 7.285 + 1.014},
@@ -79,7 +79,7 @@ TEST_CASE("tide swaps within 0.2 % of the bound on G10's BERT with a batch of 51
             1.002 * static_cast<double>(line.swap_fluid.count()));
 }
 
-TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT, which counts what the host has as free") {
+TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT, which counts copies that the host has already as free") {
   struct Line {
     int batch, gibibytes;
   };
@@ -102,7 +102,7 @@ TEST_CASE("tide swaps within 0.4 % of the bound on G10's BERT, which counts what
   }
 }
 
-TEST_CASE("tide is within 2 % of what swapping and recomputing cost at best on G10's BERT") {
+TEST_CASE("tide is within 2 % of the bound on swapping and recomputing on G10's BERT") {
   for (const BertPoint& point : {BertPoint{256, 40, 1.0}, BertPoint{256, 30, 1.0}, BertPoint{256, 20, 1.0},
                                  BertPoint{512, 40, 1.00002}, BertPoint{512, 30, 1.00009}, BertPoint{512, 20, 1.00132}})
     if (const std::optional<Result> result = run_bert(point, "tide(effort=100)"))
@@ -128,7 +128,7 @@ TEST_CASE("tide gives places as good as counted bytes on GPT-2 at half its peak,
   }
 }
 
-TEST_CASE("tide loses at most 3 % to places where memory is so scarce that the best plan by counted bytes finds none") {
+TEST_CASE("where the best plan by counted bytes finds no places, places cost tide at most 3 %") {
   struct Point {
     const char *trace, *machine;
     int percent;  ///< of the peak

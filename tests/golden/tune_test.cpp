@@ -47,7 +47,7 @@ TEST_CASE("the best setting for real snapshots reserves less than was recorded")
   }
 }
 
-TEST_CASE("a program that really needs more than there is fits under no setting") {
+TEST_CASE("a program whose tensors exceed the device's memory fits under no setting") {
   const auto path = tests::shared_data("torch_snapshot/cs_code_location.pickle.xz");
   if (!path) return;
   const TorchSnapshot snapshot = snapshot_of(*path);

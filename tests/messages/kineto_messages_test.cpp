@@ -45,7 +45,7 @@ TEST_CASE("a Kineto file of too many streams is refused") {
   CHECK(with_streams(4097) == "t.log: more than 4096 streams");
 }
 
-TEST_CASE("every piece of a Kineto file that was cut off is refused") {
+TEST_CASE("every truncated Kineto file is refused") {
   const std::string whole = R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 2, "args": {"stream": 7})") + "]}";
   CHECK(said(whole) == "");
   for (std::size_t size = 0; size < whole.size(); ++size)
@@ -80,7 +80,7 @@ TEST_CASE("a device that a Kineto file does not have is refused with those that 
   CHECK(complaint(read, R"({"traceEvents": [)" + events + "]}") == "t.log: no device 2; the file has 0, 3");
 }
 
-TEST_CASE("import says what a trace without uses is good for") {
+TEST_CASE("import says which commands a trace without uses serves") {
   const Trace trace = read_kineto(Input{"t.json", R"({"traceEvents": [)" + kernel(R"("ts": 1, "dur": 1)") + "," +
                                                       memory(R"("Device Type": 1, "Bytes": 5)") + "]}"});
   CHECK(warnings(trace) ==

@@ -155,7 +155,7 @@ TEST_CASE("an nsys report whose rows share a long text is refused before it is c
   CHECK(said(file) == "t.log: StringIds: " + work + "21.5 KiB can");
 }
 
-TEST_CASE("an nsys report that is cut off or overwritten anywhere is read or refused, never more") {
+TEST_CASE("an nsys report that is truncated or overwritten anywhere is read or refused, without a crash") {
   NsysWriter report;
   report.memory_table();
   report.kernel("k", 10, 20, 30);

@@ -32,7 +32,7 @@ void check_sample(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every plan keeps its bytes on lanes side by side and on a device in any order") {
+TEST_CASE("every plan keeps its bytes on concurrent lanes, and on a device in any order") {
   for (const std::string& name : tests::kSamples) DYNAMIC_SECTION(name) {
       check_sample(name);
     }

@@ -20,7 +20,8 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 
 }  // namespace
 
-TEST_CASE("on many tiny steps no bound is above the optimum, no result below, and every ok executes") {
+TEST_CASE(
+    "on many tiny steps no bound is above the optimum, no result is below it, and every plan of an ok run executes") {
   const std::uint64_t first = number_from("TIDEPOOL_TINY_FIRST", 1);
   const std::uint64_t last = first + number_from("TIDEPOOL_TINY_STEPS", 200'000);
   std::uint64_t solved = 0, found = 0;

@@ -8,7 +8,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("the least sum that makes room is one of whole buffers") {
+TEST_CASE("the least sum that makes room is a sum of whole buffers") {
   const std::vector<Bytes> sizes{6_B, 10_B, 15_B};
   // All sums: 6, 10, 15, 16, 21, 25, 31.
   CHECK(least_sum(sizes, 1_B) == 6_B);
@@ -27,7 +27,7 @@ TEST_CASE("a sum that would take long to find is rounded up to a multiple of the
   CHECK(least_sum(sizes, 513_B) == 1024_B);
 }
 
-TEST_CASE("the sets that make room are those of which nothing can be spared") {
+TEST_CASE("the sets that make room are those from which no buffer can be removed") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     tests::Random random{seed};
     std::vector<Bytes> sizes;

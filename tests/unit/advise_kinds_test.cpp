@@ -34,13 +34,13 @@ TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
         "    torch._functorch.config.activation_memory_budget = 0.95\n    model.compile()\n");
 }
 
-TEST_CASE("no budget is advised for kernels in the place of operators") {
+TEST_CASE("no budget is advised if the ops are kernels, not operators") {
   const Advice advice = advice_for(tests::TwoBlocks{}.trace, 400_B, "budget");
   CHECK(advice.changes.empty());
   CHECK(advice.notes.size() == 1);
 }
 
-TEST_CASE("a change whose peak is only a lower limit stands behind one that fits for certain") {
+TEST_CASE("advice lists a change whose peak is only a lower limit after one that fits for certain") {
   RunSpec spec;
   spec.capacity = 400_B;
   const tests::TwoBlocks blocks{.names = "aten::"};
@@ -81,7 +81,7 @@ TEST_CASE("the advised setting of the allocator reserves least where the tensors
   CHECK(advice_for(trace, kMiB * 11999, "allocator").changes.empty());
 }
 
-TEST_CASE("the peak in blocks of the allocator has what it does not divide") {
+TEST_CASE("the peak in blocks of the allocator counts whole blocks that it does not split") {
   // 100 B take a block of 512 B. 19.5 MiB take a whole segment of 20 MiB, since less than 1 MiB would be left. 1.5 MiB
   // take only their own bytes of a segment of 20 MiB.
   const auto peak = [](std::initializer_list<Bytes> sizes) {

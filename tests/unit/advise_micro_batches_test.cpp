@@ -67,7 +67,7 @@ std::string program_of(const Trace& trace) {
   return text;
 }
 
-TEST_CASE("in micro-batches what the batch makes is cut, and gradients of parameters add up") {
+TEST_CASE("micro-batches divide buffers that depend on the batch, and gradients of parameters add up") {
   const Trace step = Linear{}.trace(1);
   CHECK(step.ideal_peak() == Bytes{4000 + 8000 + 2000 + 6000 + 4 + 6000 + 2000 + 800});
   const Trace changed = with_micro_batches(step, 2).value();

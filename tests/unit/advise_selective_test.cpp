@@ -87,7 +87,8 @@ TEST_CASE(
   CHECK(order == "run 0 free 2 run 1 run 2 free 3 free 4 run 1' free 1 run 3 free 3' free 5 ");
 }
 
-TEST_CASE("operators to keep come by time for a byte, random ones together, without those that are changed in place") {
+TEST_CASE(
+    "operators to keep are ranked by time per byte, random ones together, without those that are changed in place") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput});
   std::vector<BufferId> all;

@@ -111,18 +111,18 @@ TEST_CASE("sizes are rounded up to the alignment, and no bytes get a place of th
   CHECK(fine.place(3_B) == Block{7_B, 3_B});
 }
 
-TEST_CASE("a capacity that is no multiple of the alignment is used up to the last whole one") {
+TEST_CASE("a capacity that is no multiple of the alignment is used up to the last multiple") {
   PoolUnderTest t{"best-fit", 1'200_B};
   CHECK(t.place(513_B) == Block{0_B, 1_KiB});
   CHECK(t.place(1_B) == std::nullopt);
 }
 
-TEST_CASE("an alignment of nothing is refused") {
+TEST_CASE("an alignment of 0 B is refused") {
   CHECK_THROWS_WITH((PoolUnderTest{"best-fit(alignment=0B)", 1_GiB}),
                     "best-fit: option 'alignment' is '0B'; expected at least 1B");
 }
 
-TEST_CASE("both fits answer like their definition on random strings") {
+TEST_CASE("both fits give the addresses of their definitions on random requests") {
   for (const bool best : {true, false})
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
       std::mt19937 random{seed};

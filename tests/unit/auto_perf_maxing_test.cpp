@@ -22,7 +22,7 @@ double recomputed(const std::vector<BlockShares>& shares) {
 
 }  // namespace
 
-TEST_CASE("shares recompute no more than the peak of each block asks for") {
+TEST_CASE("shares recompute no more than the peak of each block requires") {
   // Three blocks of 10 B, no copies. During the third one's backward: 10 (k_1 + k_2) + 10 <= 20. During the head:
   // 10 (k_1 + k_2 + k_3) <= 20. So one block's bytes are recomputed.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
@@ -38,7 +38,7 @@ TEST_CASE("shares recompute no more than the peak of each block asks for") {
   CHECK(recomputed(share_out({{10_B, {}, {}}, {10_B, {}, {}}, {10_B, {}, 10_B}}, kNoCopies).value()) == Approx(2));
 }
 
-TEST_CASE("shares offload what the link carries, but not of the last block, nor more than the host has") {
+TEST_CASE("shares offload as much as the link and the host allow, and nothing of the last block") {
   // Each block may copy 5 B, the last one none: o_1 = 0.5, o_2 counts during the third one's backward, like a kept
   // share. 10 (k_1 + k_2 + o_2) <= 10 and 10 (k_1 + k_2 + k_3) <= 20: k_3 = 1, k_1 + k_2 + o_2 = 1, so 0.5 is left.
   const std::vector<BlockLoad> blocks(3, {10_B, {}, {}});
@@ -59,7 +59,7 @@ TEST_CASE("without shares that fit there is no answer") {
   CHECK_FALSE(share_out({{15_B, 11_B, {}}, {10_B, {}, {}}}, kNoCopies));  // the first one keeps 11 B
 }
 
-TEST_CASE("dear ops are offloaded, then cheap ones recomputed, in whole ops") {
+TEST_CASE("expensive ops are offloaded, then cheap ones recomputed, in whole ops") {
   // By time per byte: 2, 0, 1, 3. A tenth of 100 B to offload: op 2, dearest, is too large; op 0 may not go; op 1 fits.
   // Half to recompute: op 3 fits, then op 0 (of 20 in 20 B left).
   const std::vector<BlockOp> ops{{20_B, 40_ns, false, false}, {10_B, 10_ns}, {40_B, 120_ns}, {30_B, 3_ns}};
@@ -87,7 +87,7 @@ TEST_CASE("a step that fits is left alone") {
   CHECK(result.totals.swap_out == 0_B);
 }
 
-TEST_CASE("what one block has to give up is recomputed in its backward") {
+TEST_CASE("tensors that a block drops are recomputed in its backward") {
   // 135 B beside x_0. While the second block goes back: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most
   // 15 of the first block's 110 B stay or are copied: too little for y_1. It is made again in 60 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
@@ -96,13 +96,13 @@ TEST_CASE("what one block has to give up is recomputed in its backward") {
   CHECK(result.totals.peak == 140_B);
 }
 
-TEST_CASE("with no shares that fit nothing is planned, and the next policy answers") {
+TEST_CASE("if no shares fit, nothing is planned, and the next policy answers") {
   // The second block alone needs 100 + 20 + x_1.
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing", 135_B).outcome == Outcome::kOutOfMemory);
   CHECK(exact_run(blocks_of_two(2), "auto-perf-maxing+dtr", 140_B).outcome == Outcome::kOk);
 }
 
-TEST_CASE("a number of blocks that makes no sense is refused") {
+TEST_CASE("a number of blocks outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(blocks_of_two(2), "auto-perf-maxing(defer=0)"),
                     "auto-perf-maxing: option 'defer' is '0'; expected a whole number from 1 to 100000");
 }

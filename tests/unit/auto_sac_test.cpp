@@ -77,7 +77,7 @@ TEST_CASE("shards divide parameters and gradients, not activations") {
   CHECK_FALSE(choose_modules(stats, 459_B, 4));
 }
 
-TEST_CASE("an op in place goes with the one whose output it updates, within its call") {
+TEST_CASE("an op in place is kept or dropped with the op whose output it updates, within its call") {
   TraceBuilder build;
   const BufferId parameter =
       build.existing({.size = 8_B, .name = build.text("m.weight"), .kind = BufferKind::kParameter});
@@ -110,7 +110,7 @@ TEST_CASE("an op in place goes with the one whose output it updates, within its 
   CHECK_FALSE(region("m.c").keep_random);
 }
 
-TEST_CASE("auto-sac gives up what its programs say, and the step runs") {
+TEST_CASE("auto-sac drops the tensors that its programs choose, and the step runs") {
   const TwoBlocks blocks;
   for (const char* policy : {"auto-sac", "auto-sac(choose=greedy)"}) {
     INFO(policy);

@@ -49,7 +49,7 @@ TEST_CASE("an awaited copy out is waited for although nobody needs its memory") 
   script().clear();
 }
 
-TEST_CASE("a version that is awaited while it is copied and kept stays") {
+TEST_CASE("an awaited version that is copied and kept stays on the device") {
   const Trace trace = a_twice(100_ns);
   const VersionId a = trace.made(OpId{0})[0];
   script() = {act(Verb::kSwapOut, 1, a), act(Verb::kAwait, 1, a), act(Verb::kSwapIn, 1, a)};

@@ -44,7 +44,7 @@ TEST_CASE("among cached blocks the smallest fits best, and the lowest of equals"
   CHECK(t.place(11_MiB) == Block{blocks[0].offset, 11_MiB});
 }
 
-TEST_CASE("when the device refuses, whole cached segments go back and the request is tried once more") {
+TEST_CASE("when the device refuses, whole cached segments are released and the request is tried once more") {
   PoolUnderTest t{"pytorch", 42_MiB};
   const Block whole = t.place(20_MiB).value();
   const Block part = t.place(2_MiB).value();  // keeps a segment of 20 MiB split
@@ -65,7 +65,7 @@ TEST_CASE("beyond the split limit blocks are taken whole, and by requests of abo
   CHECK(t.place(180_MiB + 512_B) == Block{0_B, 200_MiB});
 }
 
-TEST_CASE("when the device refuses, oversize blocks go back before everything else does") {
+TEST_CASE("when the device refuses, oversize blocks are released before all others") {
   PoolUnderTest t{"pytorch(max_split_size=100MiB)", 450_MiB};
   const Block a = t.place(150_MiB).value();
   const Block b = t.place(200_MiB).value();
@@ -118,7 +118,7 @@ TEST_CASE("requests that are not split may get blocks larger by less than the ro
   }
 }
 
-TEST_CASE("large_segment_size is the size of segments for requests of 1 to 10 MiB") {
+TEST_CASE("large_segment_size sets the size of segments for requests of 1 to 10 MiB") {
   for (const auto& [size, segment] : {std::pair{1_MiB, 2_MiB}, std::pair{1_MiB + 512_B, 16_MiB},
                                       std::pair{10_MiB - 512_B, 16_MiB}, std::pair{10_MiB, 10_MiB}}) {
     PoolUnderTest t{"pytorch(large_segment_size=16MiB)", 1_GiB};
@@ -134,7 +134,7 @@ TEST_CASE("requests are rounded up before a block is looked for") {
   CHECK(t.device.reserved() == 20_MiB + 34_MiB);
 }
 
-TEST_CASE("the blocks of a captured graph's pool are its own, and stay when the others are given back") {
+TEST_CASE("a captured graph's pool has its own blocks, which stay when others are released") {
   SegmentDevice device{1_GiB};
   CachingAllocator memory{{}, device, 1_GiB};
   const CachingAllocator::Source graph{.owner = 0, .number = 1};
@@ -181,7 +181,7 @@ TEST_CASE("when the device refuses a page, whole pages of free expandable blocks
   CHECK(t.place(25_MiB) == Block{a.offset + 30_MiB, 25_MiB});
 }
 
-TEST_CASE("among expandable blocks the one that can grow is the larger") {
+TEST_CASE("among expandable blocks, one that can grow counts as larger") {
   // A free block of 4 MiB at the end of the range can grow by all that is unmapped; one of 5 MiB in the middle cannot.
   PoolUnderTest t{"pytorch-expandable", 1_GiB};
   std::vector<Block> blocks;

@@ -32,7 +32,7 @@ TEST_CASE("a block that no other stream has used is free at once") {
   CHECK(t.place(20_MiB) == block);
 }
 
-TEST_CASE("an event that is not complete holds back those behind it on its stream, and no others") {
+TEST_CASE("an event that is not complete delays later events of its stream, and no others") {
   PoolUnderTest t{"pytorch", 1_GiB};
   const Block first = t.place(20_MiB).value(), second = t.place(22_MiB).value(), third = t.place(24_MiB).value();
   t.give_back(first, {{kOne, 100_ns}});
@@ -79,7 +79,7 @@ TEST_CASE("in a run the side stream's work decides whether its input can be reus
   }
 }
 
-TEST_CASE("a buffer keeps its users when an op updates it in place") {
+TEST_CASE("the users of a buffer are kept when an op updates it in place") {
   // The side stream updates a, which was given to the main stream; then the main stream is done with it first.
   TraceBuilder build;
   const StreamId side = build.stream("1");

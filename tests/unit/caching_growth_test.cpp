@@ -26,7 +26,7 @@ std::vector<Bytes> reserved_after_cycles(const std::string& pool, bool fence) {
 
 }  // namespace
 
-TEST_CASE("expandable segments with a split limit grow by all of a cycle that ends in what stays") {
+TEST_CASE("expandable segments with a split limit grow by all of a cycle that ends in memory that stays") {
   // Both 68 MiB are below the limit of 128 MiB, but free they are one block of 136, which no request below the limit
   // gets. Were it at the end of the range, it would grow in place; behind the fence it cannot.
   const std::vector<Bytes> reserved = reserved_after_cycles("pytorch-expandable(max_split_size=128MiB)", true);

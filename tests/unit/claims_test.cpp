@@ -45,7 +45,7 @@ TEST_CASE("a run that a living sweep has claimed is left to it") {
   CHECK(two.claim(kKeys, 1, third) == Claims{Claim::kTaken});
 }
 
-TEST_CASE("a claim of a killed process counts for nothing") {
+TEST_CASE("a claim of a killed process does not count") {
   const ScratchFolder scratch;
   const std::string path = scratch.file("r.sqlite");
   int ready[2] = {};
@@ -92,7 +92,7 @@ TEST_CASE("two sweeps into one database do each run once, and both end with all 
   CHECK(std::filesystem::directory_iterator { scratch.file(".") } -> path().filename() == "r.sqlite");
 }
 
-TEST_CASE("a sweep says of a lock file that it cannot have which and why") {
+TEST_CASE("a sweep names a lock file that it cannot lock, with the reason") {
   const ScratchFolder scratch;
   const std::string path = scratch.file("r.sqlite");
   const Database database{path};

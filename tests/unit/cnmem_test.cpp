@@ -40,7 +40,7 @@ TEST_CASE("cnmem merges neighbours but not across segments") {
   CHECK(t.place(2_MiB) == Block{0_B, 2_MiB});  // of two equal ones the lower
 }
 
-TEST_CASE("cnmem answers no when the device does, and starts with what there is") {
+TEST_CASE("cnmem refuses when the device does, and starts with the memory that there is") {
   PoolUnderTest t{"cnmem", 3_MiB + 100_B};
   CHECK(t.device.reserved() == 3_MiB);
   CHECK(t.place(3_MiB).has_value());

@@ -35,7 +35,7 @@ TEST_CASE("small pieces fit into the holes that a search for the large ones leav
   for (std::size_t i = 0; i < found->size(); ++i) CHECK((*found)[i] + problem.pieces[i].size <= 8);
 }
 
-TEST_CASE("layouts of a coarse search stand a check of all pairs and are below the wanted height") {
+TEST_CASE("layouts of a coarse search pass a check of all pairs and are below the wanted height") {
   int found_any = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
@@ -61,7 +61,7 @@ TEST_CASE("layouts of a coarse search stand a check of all pairs and are below t
   CHECK(found_any > 200);
 }
 
-TEST_CASE("a coarse search that is interrupted at once finds nothing") {
+TEST_CASE("a coarse search that is interrupted at once finds no layout") {
   const Instance instance = tests::random_instance(3, 200, {});
   const PackingProblem problem = reduce(instance, Sections{instance});
   CoarseSearch search{problem};

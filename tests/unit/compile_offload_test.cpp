@@ -70,7 +70,7 @@ TEST_CASE("only products, convolutions and attention count for prefetch where a 
   CHECK(exact_run_that_ends_well(layer_trace(layers, 10_B), policy).totals.stall.h2d.count() == 170);
 }
 
-TEST_CASE("a bandwidth of nothing is refused") {
+TEST_CASE("a bandwidth of 0 is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "compile-offload(bandwidth=0B)"),
                     "compile-offload: option 'bandwidth' is '0B'; expected at least 1MiB");
 }

@@ -60,21 +60,21 @@ TEST_CASE("memory that a stream has freed is available to it at once") {
   CHECK(result.totals.makespan == 20_us);
 }
 
-TEST_CASE("another stream has it when it has waited for the free by an event") {
+TEST_CASE("another stream gets freed memory after it has waited for the free by an event") {
   const std::string only = "allow_opportunistic=off,allow_internal_dependencies=off";
   CHECK(run(handed_over(true, 1_us), only).totals.footprint == 32_MiB);
   CHECK(run(handed_over(false, 1_us), only).totals.footprint == 64_MiB);
   CHECK(run(handed_over(true, 1_us), only + ",follow_event_dependencies=off").totals.footprint == 64_MiB);
 }
 
-TEST_CASE("another stream has it opportunistically when the free has been passed") {
+TEST_CASE("another stream gets freed memory opportunistically once the freeing stream has passed the free") {
   const std::string only = "follow_event_dependencies=off,allow_internal_dependencies=off";
   CHECK(run(handed_over(false, 10_us), only).totals.footprint == 32_MiB);
   CHECK(run(handed_over(false, 9_us), only).totals.footprint == 64_MiB);
   CHECK(run(handed_over(false, 10_us), only + ",allow_opportunistic=off").totals.footprint == 64_MiB);
 }
 
-TEST_CASE("when the device refuses, another stream has it and waits for the free") {
+TEST_CASE("when the device refuses, another stream gets freed memory and waits for the free") {
   const Result waits = run(handed_over(false, 1_us), "", 63_MiB);
   CHECK(waits.outcome == Outcome::kOk);
   CHECK(waits.totals.footprint == 32_MiB);
@@ -92,7 +92,7 @@ TEST_CASE("a block that several streams have used is free when all of them have 
   }
 }
 
-TEST_CASE("when the host waits, all that is not in use goes back but for the threshold") {
+TEST_CASE("when the host waits, unused memory is released down to the threshold") {
   for (const auto& [options, left] :
        {std::pair{"", 64_MiB}, std::pair{"(release_threshold=95MiB)", 64_MiB},
         std::pair{"(release_threshold=96MiB)", 96_MiB}, std::pair{"(release_threshold=1GiB)", 160_MiB}}) {
@@ -107,7 +107,7 @@ TEST_CASE("when the host waits, all that is not in use goes back but for the thr
   }
 }
 
-TEST_CASE("in a run the host's waits give memory back") {
+TEST_CASE("in a run, memory is released when the host waits") {
   for (const auto& [waits, footprint] : {std::pair{true, 64_MiB}, std::pair{false, 96_MiB}}) {
     TraceBuilder build;
     const BufferId a = build.alloc({.size = 32_MiB});
@@ -121,7 +121,7 @@ TEST_CASE("in a run the host's waits give memory back") {
   }
 }
 
-TEST_CASE("a stream comes after what those came after for which it has waited") {
+TEST_CASE("a stream that waits for another one is also ordered after that stream's own waits") {
   // 0 -> 1 -> 2 by events.
   TraceBuilder build;
   const StreamId one = build.stream("1"), two = build.stream("2");

@@ -87,6 +87,6 @@ TEST_CASE("unmapping pages costs for every page and waits for every stream") {
   CHECK(tight.makespan == 7_us + 10_us + 5_us + 14_us + 1_us);
 }
 
-TEST_CASE("pools that never ask the device pay nothing") {
+TEST_CASE("pools that never request memory from the device pay nothing") {
   for (const std::string pool : {"ideal", "best-fit", "first-fit"}) CHECK(totals_of(pool, 1_GiB).stall.memory == 0_ns);
 }

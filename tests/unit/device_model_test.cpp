@@ -157,7 +157,7 @@ TEST_CASE("a place that a copy leaves in pieces is written again piece by piece"
   CHECK(start(pieces, 251_B, 0_B) == 520_ns);
 }
 
-TEST_CASE("what comes in pieces follows what leaves in pieces into its place") {
+TEST_CASE("a copy in by pieces may begin while the copy out of its place still runs, piece by piece") {
   const Example example{100_ns};
   PlanWriter plan{example.trace};
   plan.alloc(example.a, 0_B).run(OpId{0}).swap_out(example.a).drop(example.a).swap_in(example.w, 0_B);
@@ -201,7 +201,7 @@ TEST_CASE("the host submits one copy after the other before they can begin") {
   CHECK(replay(example.trace, on(machine), example.both_ways()).makespan == 2400_ns + 500_ns + 10_ns);
 }
 
-TEST_CASE("the host launches one op after the other, and goes on only when what it waits for has ended") {
+TEST_CASE("the host launches one op after the other, and continues only when the work that it waits for has ended") {
   TraceBuilder build;
   for (int i = 0; i < 3; ++i) build.run({.duration = 10_ns}, {});
   build.run({.kind = OpKind::kHostWait}, {});

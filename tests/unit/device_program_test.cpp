@@ -64,7 +64,7 @@ TEST_CASE("a device gives the host's result in any order that events allow") {
     }
 }
 
-TEST_CASE("a device reports the same errors as the host, to the letter") {
+TEST_CASE("a device reports the same errors as the host, word for word") {
   const SmallStep step;
   PlanWriter overlap{step.trace};  // b takes the last 512 bytes of a
   overlap.alloc(step.a, 0_B).run(OpId{0}).alloc(step.b, 3584_B).run(OpId{1}).alloc(step.c, 8192_B).run(OpId{2});
@@ -101,7 +101,7 @@ TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them
   CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
 }
 
-TEST_CASE("every registered policy gives a program that no order of a device can break") {
+TEST_CASE("every registered policy gives a program that is right in any order of a device") {
   int ended = 0;
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 6 : 1); ++seed) {
     const Trace trace = tests::random_trace(seed, 90);
@@ -182,7 +182,7 @@ TEST_CASE("a program that leaves its memory is refused before it is executed") {
   CHECK_THROWS_WITH(require_sound(program), ContainsSubstring("a command on stream 0 has number"));
 }
 
-TEST_CASE("there is no driver where there is none") {
+TEST_CASE("a missing driver is reported") {
   CHECK_THROWS_WITH(cuda::Driver{"libnothing.so.1"}, ContainsSubstring("libnothing.so.1: cannot open shared object "
                                                                        "file: No such file or directory; no NVIDIA "
                                                                        "driver is installed here"));

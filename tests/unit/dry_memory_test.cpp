@@ -65,7 +65,7 @@ TEST_CASE("placed from the top down, memory lies in chunks of 32 MiB and in the 
   CHECK(space.take(64 * kMiB, 128 * kMiB) == 0);  // the highest free multiple of 128 MiB with so much behind it
 }
 
-TEST_CASE("from the top down, there is no place for nothing, nor for more than all addresses in whole chunks") {
+TEST_CASE("from the top down, requests of 0 B and of more than all addresses in whole chunks are refused") {
   TopDown space{0, 8 * TopDown::kChunk};
   REQUIRE(space.take(1, kDevicePage) == 7 * TopDown::kChunk);  // leaves a hole
   CHECK(space.take(0, kDevicePage) == std::nullopt);
@@ -98,7 +98,7 @@ TEST_CASE("device addresses are found from inside their allocation only") {
   CHECK_FALSE(memory.owns(reinterpret_cast<std::uint64_t>(&here)));
 }
 
-TEST_CASE("mapped memory counts while a handle or a mapping holds it") {
+TEST_CASE("mapped memory counts while a handle or a mapping refers to it") {
   DeviceMemory memory{kPages * kDevicePage};
   const auto addresses = memory.reserve(100 * kDevicePage, 0);  // addresses are not memory
   REQUIRE(addresses);
@@ -120,7 +120,7 @@ TEST_CASE("mapped memory counts while a handle or a mapping holds it") {
   CHECK(memory.unreserve(*addresses));
 }
 
-TEST_CASE("copies to the device write the memory that is there, and copies back give zeros") {
+TEST_CASE("copies to the device write the memory that the stand-in has, and copies back give zeros") {
   DeviceMemory memory{kPages * kDevicePage};
   const auto to = memory.allocate(2 * kDevicePage);
   REQUIRE(to);

@@ -44,7 +44,7 @@ TEST_CASE("a message of another rank can be taken in any order, by who it is for
   CHECK(values<int>(first.take(0, {1, 0, 0})) == std::vector{4});
 }
 
-TEST_CASE("a rank that waits for a message gets it when it comes") {
+TEST_CASE("a rank that waits for a message gets it when the message arrives") {
   const ScratchFolder folder;
   Mailbox waiting{folder.file("ranks"), 0};
   std::thread other{[&] {
@@ -56,7 +56,7 @@ TEST_CASE("a rank that waits for a message gets it when it comes") {
   other.join();
 }
 
-TEST_CASE("a rank does not wait for a process that has ended, nor for ever for one that lives") {
+TEST_CASE("a rank does not wait for a process that has ended, and waits a limited time for one that lives") {
   const ScratchFolder folder;
   Mailbox waiting{folder.file("ranks"), 0, 50ms};
   const pid_t child = fork();
@@ -85,7 +85,7 @@ TEST_CASE("reductions of small messages are those of NCCL") {
   CHECK(values<float>(reduced(floats, Element::kFloat32, Reduction::kSum, 0.5)) == std::vector{2.0F});
 }
 
-TEST_CASE("floats of 16 bits are added as what they stand for") {
+TEST_CASE("floats of 16 bits are added as numbers, not as bits") {
   // 1.5 is 0x3e00 and 0x3fc0, 2.25 is 0x4080 and 0x4010, 3.75 is 0x4380 and 0x4070.
   const Contents halves{bytes<std::uint16_t>({0x3e00, 0x7bff, 0x0001}), bytes<std::uint16_t>({0x4080, 0x7bff, 0x0001})};
   CHECK(values<std::uint16_t>(reduced(halves, Element::kFloat16, Reduction::kSum)) ==

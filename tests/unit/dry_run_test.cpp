@@ -47,7 +47,7 @@ std::vector<Use> uses_of(const raw::Log& log, std::size_t n) {
   return uses;
 }
 
-TEST_CASE("a CUDA program runs without a GPU, and all that it does is recorded") {
+TEST_CASE("a CUDA program runs without a GPU, and all of its work is recorded") {
   const ScratchFolder folder;
   const auto [result, log] = run_job(folder);
   INFO(result.err);
@@ -108,7 +108,7 @@ TEST_CASE("a program on the stand-in can fork while another thread launches") {
   CHECK(result.code == 0);
 }
 
-TEST_CASE("of a dry run, the iterations that are asked for are kept, as far as the job had them") {
+TEST_CASE("the trace of a dry run has the requested iterations, as far as the job had them") {
   const ScratchFolder folder;
   const std::string trace = folder.file("run.tide");
   const auto recorded = [&](const std::vector<std::string>& options) {

@@ -45,7 +45,7 @@ TEST_CASE("a piece that is larger than the capacity, or whose fixed place is abo
   CHECK(offsets == std::vector<std::int64_t>{-1, 3});
 }
 
-TEST_CASE("layouts that are lowered by ejections stand a check of all pairs, the same for the same seed") {
+TEST_CASE("layouts that are lowered by ejections pass a check of all pairs, and are the same for the same seed") {
   int lowered = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};

@@ -128,7 +128,7 @@ TEST_CASE("a run ends when waiting for copies passes its limit, too") {
   CHECK(result.message == "recomputation and stalls exceed 200 ns of the step's 30 ns before op 2 of 3");
 }
 
-TEST_CASE("what was dropped is recomputed with all it needs, also what the program has freed, which is let go again") {
+TEST_CASE("dropped content is recomputed with its inputs, also with freed ones, which are dropped again afterwards") {
   // op0: a | op1: b = f(a), free a | op2: c | op3 reads b and c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B});
@@ -152,7 +152,7 @@ TEST_CASE("what was dropped is recomputed with all it needs, also what the progr
   CHECK(freed == 2);  // by the program, and after it was regenerated
 }
 
-TEST_CASE("what only a parameter's old value can recompute is brought back before the parameter changes") {
+TEST_CASE("content that only a parameter's old value can recompute is recomputed before the parameter changes") {
   // y = f(p) is dropped; the optimizer updates p in place; then y is read.
   TraceBuilder build;
   const BufferId p = build.existing({.size = 10_B});
@@ -243,7 +243,7 @@ TEST_CASE("an output that is still there when its op runs again gets a scratch p
                       [](const Action& x) { return x.verb == Verb::kScratch && x.subject == 1; }) == 1);
 }
 
-TEST_CASE("streams run side by side and wait where content or recorded events say so") {
+TEST_CASE("streams run concurrently and wait only for content and recorded events") {
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 8_B});
@@ -342,7 +342,7 @@ TEST_CASE("versions from before the step get a place when it begins, and later o
                     "alloc version 0 before op 0: only a copy brings back what existed before the step");
 }
 
-TEST_CASE("a step does not end with an empty place for what it hands on, even if the host has the content") {
+TEST_CASE("a step does not end with an empty place for an output, even if the host has the content") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1000_B});
   build.run({.duration = 10_ns}, {{weight, Access::kWrite}});

@@ -80,7 +80,7 @@ TEST_CASE("only what is mapped at the same time bounds a range") {
   CHECK(log.audit().exact());
 }
 
-TEST_CASE("a range of which nothing could be mapped is not another stream's") {
+TEST_CASE("a range in which no page could be mapped belongs to its own stream") {
   Log log{{event(kOom, 0, 60_MiB), event(kSegmentMap, 0, 20_MiB, 1), event(kAlloc, 0, 4_MiB, 1),
            event(kSegmentMap, 580 * kMiB, 20_MiB), event(kAlloc, 580 * kMiB, 4_MiB)}};
   log.ends_with({0_B, 20_MiB}, false, 1, {{0_B, 4_MiB}});
@@ -88,7 +88,7 @@ TEST_CASE("a range of which nothing could be mapped is not another stream's") {
   CHECK(log.audit().exact());
 }
 
-TEST_CASE("a block shows whether pages that are given back together were small") {
+TEST_CASE("a block tells whether pages that are unmapped together were small") {
   for (const Bytes size : {1_MiB, 1_MiB + 512_B}) {
     const Log log{{event(kFreeRequested, 0, size), event(kFreeCompleted, 0, size), event(kSegmentUnmap, 0, 20_MiB)}};
     const StartState start = log.start();
@@ -99,7 +99,7 @@ TEST_CASE("a block shows whether pages that are given back together were small")
   }
 }
 
-TEST_CASE("pages that may be small are if they touch small ones") {
+TEST_CASE("uncertain pages are small if they are adjacent to small ones") {
   for (const Bytes next : {20_MiB, 22_MiB}) {
     Log log{{event(kSegmentUnmap, 0, 20_MiB)}};
     log.ends_with({next, 2_MiB}, true, 0, {{next, 1_MiB}});
@@ -110,7 +110,7 @@ TEST_CASE("pages that may be small are if they touch small ones") {
   }
 }
 
-TEST_CASE("pages that are given back before smaller ones of the same stream are large") {
+TEST_CASE("pages that are unmapped before smaller ones of the same stream are large") {
   // Small pages come last, those of the smallest block first: one that has 20 MiB of whole pages is larger than one
   // that has 16 MiB, and may be smaller than one that has 18 MiB.
   for (const Bytes next : {16_MiB, 18_MiB}) {
@@ -122,7 +122,7 @@ TEST_CASE("pages that are given back before smaller ones of the same stream are 
   }
 }
 
-TEST_CASE("a retry may take what it has waited for as it is") {
+TEST_CASE("a retry may take memory that it has waited for without further events") {
   // In use: 0 to 5 MiB, the 50 MiB behind it, and 55 to 60 MiB. When those 50 MiB come back, the whole pages among them
   // are unmapped; 15 MiB are left on both sides. A retry takes the block in front of the first unmapped pages, a
   // request after an empty_cache the one that cannot grow.

@@ -54,7 +54,7 @@ std::vector<LiveBuffer> of_kind(const Trace& trace, const Instant& instant, Buff
 
 }  // namespace
 
-TEST_CASE("the instant of the peak is in front of the op for which most is alive") {
+TEST_CASE("the instant of the peak is just before the op with the most live bytes") {
   const TwoLayers step;
   const Instant peak = peak_instant(step.trace);
   CHECK(peak.op == OpId{2});
@@ -77,7 +77,7 @@ TEST_CASE("the instant of an op has the op's outputs and the inputs that it is t
   for (std::size_t i = 0; i < live.size(); ++i) CHECK(instant_of(step.trace, OpId{i}).live == live[i]);
 }
 
-TEST_CASE("a peak falls as far as the next instant holds it when waiting buffers are away") {
+TEST_CASE("without the idle buffers of the peak, the peak falls to that of the next instant") {
   const TwoLayers step;
   const Instant peak = peak_instant(step.trace);
   // x is away in front of op 2 only: op 3 reads it and has 390.

@@ -111,7 +111,7 @@ TEST_CASE("a job fits that can do without workspaces of its convolutions, but no
   CHECK(fit.low == kMiB * 5000 + t4().context.low + t4().workspace);
 }
 
-TEST_CASE("a job fits if it fits after its allocator gives back cached segments") {
+TEST_CASE("a job fits if it fits after its allocator releases cached segments") {
   // 8000 MiB are cached when 9000 are asked for: 17000 in all, 14810 are there.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
@@ -250,7 +250,7 @@ TEST_CASE("the largest batch is found on the line of two trials, and proved by t
   }
 }
 
-TEST_CASE("the search for the largest batch ends where a trial says nothing") {
+TEST_CASE("the search for the largest batch ends at a trial without a result") {
   const auto search = [](auto&& last) {
     return largest_batch(
         [&](std::int64_t batch) {

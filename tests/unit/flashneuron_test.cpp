@@ -60,7 +60,7 @@ std::vector<Copy> copies(const Trace& trace, Bytes capacity) {
 
 }  // namespace
 
-TEST_CASE("FlashNeuron offloads what appears first until the rest is below what is left for it") {
+TEST_CASE("FlashNeuron offloads tensors in their order of appearance until the others fit") {
   // 450 B at the peak. Beside the parameter and the 100 B that an op uses, 201 B are left, or 200: b and c take 200.
   const Trace trace = three_tensors();
   const VersionId a = trace.made(OpId{0})[0], b = trace.made(OpId{1})[0];
@@ -73,7 +73,7 @@ TEST_CASE("FlashNeuron offloads what appears first until the rest is below what 
       std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapOut, 2, b}, {Verb::kSwapIn, 5, b}, {Verb::kSwapIn, 6, a}});
 }
 
-TEST_CASE("FlashNeuron's backward phase begins when everything has been offloaded if it is to wait") {
+TEST_CASE("with wait, FlashNeuron's backward phase begins when all offloads have ended") {
   // a and b leave in 1600 ns each, from 1000 on: b has left at 4200. p takes the place of a at 3000, and op 4, from
   // 4000 on, needs nothing of b's.
   Machine machine = kMachine;

@@ -26,7 +26,7 @@ Trace rows_of_ops(int runs, int copies, int ops) {
 
 }  // namespace
 
-TEST_CASE("copies of some ops in a row are one repeat, whatever stands around them") {
+TEST_CASE("adjacent copies of some ops are one repeat, whatever ops surround them") {
   const Structure once = find_structure(rows_of_ops(1, 7, 4));
   CHECK(once.repeats == std::vector<Repeat>{{1, 4, 7, Repeat::kNone}});
   CHECK(once.distinct == 6);
@@ -68,7 +68,7 @@ TEST_CASE("distinct ops of a deep step do not depend on its depth") {
   CHECK(find_structure(gpt_step(deep)).distinct == find_structure(gpt_step(kSmall)).distinct);
 }
 
-TEST_CASE("every op is like one of its own letter, which is itself like no other") {
+TEST_CASE("every op is a copy of one with its letter, which is a copy of no other") {
   for (const Trace& trace : {gpt_step(kSmall), resnet_step({.layers = 26, .batch = 2})}) {
     const std::vector<std::uint32_t> letters = op_letters(trace, Alike::kUses);
     const Structure structure = find_structure(trace);
@@ -86,7 +86,7 @@ TEST_CASE("random steps have no structure") {
   }
 }
 
-TEST_CASE("ops of other durations are alike unless durations count") {
+TEST_CASE("ops that differ only in duration are alike unless durations count") {
   TraceBuilder build;
   for (int i = 0; i < 24; ++i) build.run({.name = build.text("op"), .duration = Nanos{i % 3}}, {});
   const Trace trace = build.finish();

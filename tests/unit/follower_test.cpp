@@ -33,24 +33,26 @@ std::vector<int> rising(int count, int first = 100) {
 
 }  // namespace
 
-TEST_CASE("a step as planned is followed, and the next one begins behind what existed") {
+TEST_CASE("a step that is as planned gets its planned places, and the next one begins after the existing buffers") {
   CHECK(follow({9, 1, 2, 1}, {9, 1, 2, 1, 1, 2, 1}, 1) == std::vector<int>{0, 1, 2, 3, 1, 2, 3});
   CHECK(follow({1, 2}, {1, 2, 1}) == std::vector<int>{0, 1, 0});
   CHECK(follow({}, {1}) == std::vector<int>{-1});
 }
 
-TEST_CASE("an extra request leaves the others where they are planned") {
+TEST_CASE("an extra request does not move others from their planned places") {
   CHECK(follow({1, 2, 3}, {1, 7, 2, 3}) == std::vector<int>{0, -1, 1, 2});
 }
 
-TEST_CASE("a skipped request is passed over") { CHECK(follow({1, 2, 3, 4}, {1, 3, 4}) == std::vector<int>{0, 2, 3}); }
+TEST_CASE("a planned request that the job skips is skipped in the plan") {
+  CHECK(follow({1, 2, 3, 4}, {1, 3, 4}) == std::vector<int>{0, 2, 3});
+}
 
-TEST_CASE("an extra request that looks like a later one is taken back") {
+TEST_CASE("an extra request that was taken for a later one is corrected") {
   // The 3 is taken for the planned one; then 2 comes, which stands where the job was before.
   CHECK(follow({1, 2, 3, 4}, {1, 3, 2, 3, 4}) == std::vector<int>{0, 2, 1, 2, 3});
 }
 
-TEST_CASE("a jump beyond what is looked ahead is found by the last requests") {
+TEST_CASE("a jump beyond the look-ahead is found by the last requests") {
   const auto window = static_cast<int>(Follower::kWindow), far = static_cast<int>(Follower::kAhead) + 50;
   const std::vector<int> planned = rising(far + 20);
   std::vector<int> job = rising(2);

@@ -15,7 +15,7 @@ TEST_CASE("frameworks are told not to pool device memory") {
                     "--framework: 'mxnet' is no framework known here; expected jax, tensorflow (tf) or torch");
 }
 
-TEST_CASE("record --framework sets what the framework reads") {
+TEST_CASE("record --framework sets the framework's environment variables") {
   const ScratchFolder folder;
   const ProgramResult result = run_program({"record", "-o", folder.file("a.tide"), "--no-gpu", "--torch", "--framework",
                                             "jax", "--", "sh", "-c", "echo $XLA_PYTHON_CLIENT_ALLOCATOR"});

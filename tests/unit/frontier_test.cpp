@@ -62,7 +62,7 @@ TEST_CASE("below the policies, a table has the bounds on plans with the same act
         "OOM: out of memory; inf: cannot be done\n");
 }
 
-TEST_CASE("columns move together if all of them fit then") {
+TEST_CASE("columns are one character apart if only then all of them fit") {
   CHECK(table(small_frontier(), 45) ==
         "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
         "overhead in % by capacity (x: times the peak)\n"
@@ -73,7 +73,7 @@ TEST_CASE("columns move together if all of them fit then") {
         "OOM: out of memory; slow: over the time limit\n*: counts bytes, knows no addresses\n");
 }
 
-TEST_CASE("columns that do not fit go below") {
+TEST_CASE("columns that do not fit are printed below") {
   CHECK(table(small_frontier(), 34) ==
         "small.jsonl on a100-pcie4: peak 1000 MiB, 2 ms without limit\n"
         "overhead in % by capacity (x: times the peak)\n"
@@ -106,7 +106,7 @@ TEST_CASE("a plot shows overhead against memory with units on both axes") {
         "a none  b lru-swap  . best of all\n");
 }
 
-TEST_CASE("the best pool of a policy does not count bytes where another knows addresses") {
+TEST_CASE("the best pool of a policy is one with addresses, if there is one") {
   const std::vector<Line> best = best_pools(small_frontier());
   REQUIRE(best.size() == 2);
   CHECK(best[1].policy == "lru-swap");
@@ -136,7 +136,7 @@ TEST_CASE("nothing is plotted where no run with a limit ended well") {
   CHECK(plot(frontier, {}) == "");
 }
 
-TEST_CASE("overheads that would flatten all others are named instead of shown") {
+TEST_CASE("overheads that would flatten all others are named, not drawn") {
   Frontier frontier{"t", "m", 4_MiB, 1_ms, {}, {}};
   arrange(std::vector<Point>{{"a", "q", true, 1_MiB, Outcome::kOk, 50}, {"a", "q", true, 2_MiB, Outcome::kOk, 0.5}},
           frontier);

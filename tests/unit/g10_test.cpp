@@ -91,7 +91,7 @@ TEST_CASE("G10 uses a gap that is longer than its copies with the time by which 
   CHECK(planned(around_b({100_B}, {100_ns, 0_ns, 100_ns}, 1, 100_B), 199_B, "g10(delta=0)").empty());
 }
 
-TEST_CASE("G10 finds no place in the link for a gap whose copies others have taken the time of") {
+TEST_CASE("G10 does not use a gap if the copies of other gaps have taken the bandwidth for its own") {
   // Of two buffers (100 B) one leaves in slot 1 and is back in the last slot. The other one needs a slot on either side
   // of the peak.
   const std::vector<Bytes> two{100_B, 100_B};
@@ -122,7 +122,7 @@ TEST_CASE("G10 moves copies back earlier while the memory is below the line") {
   }
 }
 
-TEST_CASE("shares that make no sense to G10 are refused") {
+TEST_CASE("G10 refuses shares outside their ranges") {
   const Trace trace = around_b({100_B}, {100_ns}, 0, 100_B);
   CHECK_THROWS_WITH(planned(trace, 199_B, "g10(delta=-0.5)"), "g10: option 'delta' is '-0.5'; expected 0 to 1000");
   CHECK_THROWS_WITH(planned(trace, 199_B, "g10(line=1e300)"), "g10: option 'line' is '1e300'; expected 0 to 1");

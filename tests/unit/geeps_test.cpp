@@ -19,7 +19,7 @@ Trace equal_layers(std::size_t count, Bytes size) {
 
 }  // namespace
 
-TEST_CASE("what fits beside two accesses of what needs most is pinned, and what is needed most goes first") {
+TEST_CASE("buffers that fit beside two of the largest accesses are pinned, those of the largest access first") {
   // x_1 to x_5 of 100 B are kept, and the loss. Besides live x_0 and two gradients: 300 B. A layer makes one x and
   // reads one: p = 200 B. Of 700 B, nothing is left beside 2 p. Of 1000 B, x_1 to x_3; then no access needs two any
   // more, so that p = 100 B, and the rest fits too.

@@ -8,7 +8,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("a copy is removed if there is memory enough without it, and kept if not") {
+TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
   // Op 0 makes a and c, op 1 makes b, which is not needed afterwards, op 2 reads a and c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 40_B});

@@ -87,7 +87,7 @@ TEST_CASE("gmlake stitches free blocks, largest first, from the limit on") {
   CHECK(not_yet.device.shown.empty());
 }
 
-TEST_CASE("gmlake stitches nothing that is not enough, nor a single block") {
+TEST_CASE("gmlake stitches neither too few bytes nor a single block") {
   ThreeFree t{stitch_from(2_MiB)};
   CHECK(t.place(44_MiB).has_value());
   CHECK(t.device.shown.empty());
@@ -140,7 +140,7 @@ TEST_CASE("gmlake's level says when it stitches") {
   }
 }
 
-TEST_CASE("when the device refuses, gmlake gives whole segments back and drops what shows them") {
+TEST_CASE("when the device refuses, gmlake releases whole segments and drops stitched blocks that show them") {
   ThreeFree t{stitch_from(40_MiB), 42_MiB};
   const Block whole = t.place(40_MiB).value();
   CHECK(t.place(30_MiB, 1) == std::nullopt);
@@ -151,7 +151,7 @@ TEST_CASE("when the device refuses, gmlake gives whole segments back and drops w
   CHECK(t.device.hidden == std::vector{std::tuple{whole.offset, 40_MiB}});
 }
 
-TEST_CASE("a page that a stitched block has no use for may go back while the block is in use") {
+TEST_CASE("a page that a stitched block does not need may be released while the block is in use") {
   ThreeFree t{stitch_from(10_MiB), 42_MiB};
   const Block whole = t.place(40_MiB).value();
   t.free(whole);
@@ -168,7 +168,7 @@ TEST_CASE("a page that a stitched block has no use for may go back while the blo
   CHECK(t.place(16_MiB) == t.c);
 }
 
-TEST_CASE("beyond a limit of addresses, stitched blocks that are free go") {
+TEST_CASE("beyond a limit of addresses, free stitched blocks are dropped") {
   for (const auto& [limit, left] : {std::pair{66_MiB, 2u}, std::pair{64_MiB, 1u}}) {
     ThreeFree t{{.fragment_limit = 20_MiB, .auto_gc = limit}};
     t.free(t.place(40_MiB).value());
@@ -178,7 +178,7 @@ TEST_CASE("beyond a limit of addresses, stitched blocks that are free go") {
   }
 }
 
-TEST_CASE("gmlake refuses settings that mean nothing") {
+TEST_CASE("gmlake refuses settings outside their ranges") {
   CHECK_THROWS_WITH(PoolUnderTest("gmlake(defragment_level=3)", 1_GiB),
                     "gmlake: option 'defragment_level' is 3; expected 0, 1 or 2");
   CHECK_THROWS_WITH(PoolUnderTest("gmlake(reuse_limit=0.5)", 1_GiB),

@@ -25,7 +25,7 @@ Trace six_layers(Nanos time) {
 
 }  // namespace
 
-TEST_CASE("tensors are swapped until the peak is below the memory, the ones used farthest from it first") {
+TEST_CASE("tensors are swapped until the peak fits the memory; those used farthest from the peak go first") {
   const Trace trace = six_layers(1'000'000_ns);
   REQUIRE(trace.ideal_peak() == kSize * 8);
   for (const auto& [capacity, swapped] :

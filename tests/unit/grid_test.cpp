@@ -94,7 +94,7 @@ TEST_CASE("without a capacity a run has the memory of its machine") {
   CHECK(grid.at(1).capacity == 80_GiB);
 }
 
-TEST_CASE("all names every pool and every policy") {
+TEST_CASE("the word all stands for every pool and every policy") {
   const Grid grid{{.pool = "all", .policy = "all"}, small_trace()};
   CHECK(grid.size() == all_pools().size() * all_policies().size());
 }

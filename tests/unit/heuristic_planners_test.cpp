@@ -72,7 +72,7 @@ TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
   CHECK(plan("xla", instance).height == 5_B);
 }
 
-TEST_CASE("buffers that do not meet share an object, which grows with them") {
+TEST_CASE("buffers that are not live together share an object, which grows with them") {
   // Position 1 has the most bytes: 4 and 3 are live. Each gets an object; 2 fits into the object of 4.
   CHECK(place_by_breadth(three()) == std::vector<Bytes>{0_B, 4_B, 0_B});
   // Position 0 has the most bytes: 2 and 1. No object is large enough for 5, so the largest free one grows to 5.
@@ -106,7 +106,7 @@ TEST_CASE("hill climbing swaps buffers under the top until the load is reached")
   CHECK(plan("tvm-hill-climb(attempts=1)", three()).offsets == std::vector<Bytes>{0_B, 4_B, 0_B});
 }
 
-TEST_CASE("hill climbing of nothing is nothing") {
+TEST_CASE("hill climbing of no buffers gives an empty layout") {
   CHECK(plan("tvm-hill-climb", {}).height == 0_B);
   Instance empty;
   empty.add(0_B, 0, 1);

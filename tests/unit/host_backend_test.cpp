@@ -57,7 +57,7 @@ TEST_CASE("the host runs a plan that swaps and recomputes, and finds every byte 
   CHECK(report.read == 4096_B * 2 + 512_B);  // a and b by op 2, c as the output
 }
 
-TEST_CASE("a place given over a live one is found by the op that reads what is no longer there") {
+TEST_CASE("the read of an overwritten place finds a place that was given over a live one") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0});
@@ -180,7 +180,7 @@ TEST_CASE("an update in place takes the old content with it, and a copy keeps it
   CHECK(execute_both_ways(trace, not_copied.plan(), copy_on_write).outcome == HostOutcome::kOk);
 }
 
-TEST_CASE("what runs again although its content is there writes a scratch place, or over what it replaces") {
+TEST_CASE("a rerun whose output is resident writes a scratch place, or over the version that it replaces") {
   // op0 writes a | op1 adds to a in place and writes b | op2 reads a and b, writes c.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1024_B}), b = build.alloc({.size = 1024_B}), c = build.alloc({.size = 8_B});
@@ -231,7 +231,7 @@ TEST_CASE("a random op that runs again must get the generator state of its first
   CHECK(report.first->version == m);
 }
 
-TEST_CASE("a source that runs again brings something else") {
+TEST_CASE("a source that runs again brings other content") {
   TraceBuilder build;
   const BufferId batch = build.alloc({.size = 64_B});
   const VersionId v = build.run({.kind = OpKind::kSource}, {{batch, Access::kWrite}})[0];
@@ -265,7 +265,7 @@ TEST_CASE("a backend that reuses a place before the copy to the host has left it
   CHECK(execute_on_host(step.trace, plan.plan(), options).outcome == HostOutcome::kCorrupt);
 }
 
-TEST_CASE("a run in which nothing moves any more ends with who waits for whom") {
+TEST_CASE("a stuck run ends with the lanes that wait for each other") {
   const ThreeOps step = ThreeOps::make();
   PlanWriter plan{step.trace};
   plan.alloc(step.a, 0_B).run(OpId{0}).swap_out(step.a).drop(step.a).alloc(step.c, 8192_B);
@@ -279,7 +279,7 @@ TEST_CASE("a run in which nothing moves any more ends with who waits for whom") 
         "has ended for 20 ms");
 }
 
-TEST_CASE("iterations carry over what outlives them") {
+TEST_CASE("iterations carry over buffers that outlive them") {
   // op0 reads the batch and the weight, writes g | op1 updates the weight with g.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 64_B}), batch = build.existing({.size = 64_B});
@@ -308,7 +308,7 @@ TEST_CASE("iterations carry over what outlives them") {
       "version 3, which the step leaves behind, is neither on the device nor on the host when the step ends");
 }
 
-TEST_CASE("what begins on the host and is not asked for is still there when the step ends") {
+TEST_CASE("content that begins on the host and is never requested is still there when the step ends") {
   TraceBuilder build;
   const BufferId idle = build.existing({.size = 64_B}), read = build.existing({.size = 64_B});
   build.run({}, {{read}});
@@ -379,7 +379,7 @@ TEST_CASE("a large plan is scaled down to the memory that is given, whatever its
                     "expected at most 15 B (--arena)");
 }
 
-TEST_CASE("numbers that no memory has are refused before anything is taken for them") {
+TEST_CASE("sizes and addresses that no memory has are refused before memory is allocated") {
   const ThreeOps step = ThreeOps::make();
   const auto with_place = [&](Bytes offset, Bytes size) {
     return Plan{{{Verb::kAlloc, OpId{0}, step.a.value(), offset, size}}};

@@ -14,7 +14,7 @@ HostMemory memory(Bytes capacity, bool powers_of_two) {
 
 }  // namespace
 
-TEST_CASE("a block is pinned once and serves again whatever is as large") {
+TEST_CASE("a block is pinned once and serves later requests of its size") {
   const HostMemory host = memory(1_GiB, true);
   HostPool pool{host};
   CHECK(pool.take(100_B) == 1_us + 128_ns);
@@ -28,7 +28,7 @@ TEST_CASE("a block is pinned once and serves again whatever is as large") {
   CHECK(pool.peak() == 128_B + 128_B + 64_B + 256_B);
 }
 
-TEST_CASE("without rounding what is idle serves any size, and only what is missing is pinned") {
+TEST_CASE("without rounding, idle memory serves any size, and only missing bytes are pinned") {
   const HostMemory host = memory(1_GiB, false);
   HostPool pool{host};
   CHECK(pool.take(100_B) == 1_us + 100_ns);
@@ -54,7 +54,7 @@ TEST_CASE("content fits as long as its blocks do, whatever is idle") {
   CHECK(pool.take(128_B) == 1_us + 128_ns);
 }
 
-TEST_CASE("pinning is free where nothing is said about it") {
+TEST_CASE("pinning is free if the machine gives no time for it") {
   const HostMemory host;
   HostPool pool{host};
   CHECK(pool.take(100_GiB) == 0_ns);

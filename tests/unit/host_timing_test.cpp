@@ -30,7 +30,7 @@ const TaskTime& find(const ExecutionReport& report, TaskKind kind) {
 
 }  // namespace
 
-TEST_CASE("ops on the host take their time to the nanosecond, however late their threads wake up") {
+TEST_CASE("ops on the host take exactly their time, however late their threads wake up") {
   constexpr int kOps = 600;  // more than lanes queue while they run
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 4096_B});

@@ -33,7 +33,7 @@ std::size_t count(const Plan& plan, Verb verb) {
 
 }  // namespace
 
-TEST_CASE("a selection that lacks room is kept and added to, one that does not stays as it is") {
+TEST_CASE("a selection that does not fit is extended, and one that fits stays as it is") {
   TraceBuilder build;
   for (int i = 0; i < 6; ++i) build.run({.duration = 100_ns}, {});
   const Trace trace = build.finish();
@@ -96,7 +96,7 @@ TEST_CASE("absent versions from a source or from before the step have no lineage
   CHECK_FALSE(lineage.time(trace.made(OpId{2})[0], 3).has_value());
 }
 
-TEST_CASE("copies back that may come early come as soon as there is room from then on") {
+TEST_CASE("early copies back begin as soon as there is memory for them from then on") {
   const std::vector<Gap> gaps{gap(0, 6, 50), gap(1, 5, 40)};
   // The one that is due first goes first. 100 less 60, 30, 30, 60, 10: 40 B fit from slot 2 on, but not in slot 4.
   const std::vector<Bytes> load{100_B, 60_B, 30_B, 30_B, 61_B, 10_B, 100_B};
@@ -108,7 +108,7 @@ TEST_CASE("copies back that may come early come as soon as there is room from th
   CHECK(schedule_early(gaps, {0}, lower, 110_B) == std::vector<PlannedGap>{{0, 1, 0}});
 }
 
-TEST_CASE("copies that ops wait for are exposed by as much, and those in front of them for what is longer") {
+TEST_CASE("copies that ops wait for are exposed by that wait, and a longer wait exposes the copies before them") {
   // a and c (100 B each) leave one after the other from 10 on. b (100 B) takes the place of a at 110 instead of 10.
   // Both are wanted back by op 3 at once: it waits for 200 ns.
   TraceBuilder build;
@@ -159,7 +159,7 @@ TEST_CASE("an op's wait on another stream exposes no copy") {
   CHECK(exposed_copies(trace, spec, result.realised).of(va) == 0_ns);
 }
 
-TEST_CASE("feature maps wait between the phases; parameters and what crosses the boundary do not count") {
+TEST_CASE("feature maps are idle between the phases; parameters and gaps across the boundary do not count") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1_B}), input = build.existing({.size = 2_B});
   const BufferId a = build.alloc({.size = 3_B}), early = build.alloc({.size = 4_B});

@@ -106,7 +106,7 @@ TEST_CASE("a DTR mutation is in place when nobody reads or keeps the old value")
   CHECK(trace.uses(OpId{2})[0].in == VersionId{1});
 }
 
-TEST_CASE("a DTR mutation fills a copy when the old value is read later or asked for at the end") {
+TEST_CASE("a DTR mutation fills a copy if the old value is read later or is an output") {
   SECTION("read later through another name") {
     const Trace trace = Log{}
                             .call("f", "", "a", 8)
@@ -177,7 +177,7 @@ TEST_CASE("COPY_FROM rebinds a DTR name and drops the tensor that it named") {
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{1}});
 }
 
-TEST_CASE("what a DTR log still names at the end is asked for in the order in which the names came up") {
+TEST_CASE("the names at the end of a DTR log are outputs, in the order of their first mention") {
   const Trace trace = Log{}
                           .call("f", "", "a", 8)
                           .call("f", "", "b", 8)
@@ -188,7 +188,7 @@ TEST_CASE("what a DTR log still names at the end is asked for in the order in wh
   CHECK(std::vector(trace.outputs().begin(), trace.outputs().end()) == std::vector{VersionId{2}, VersionId{1}});
 }
 
-TEST_CASE("a DTR log begins behind its first START, and BACKWARD begins the backward phase") {
+TEST_CASE("a DTR log begins after its first START, and BACKWARD begins the backward phase") {
   const Trace trace = Log{}
                           .line("not even JSON")
                           .annotate("START")

@@ -105,7 +105,7 @@ TEST_CASE("G10's tables are refused word for word") {
   CHECK(refusal(kKernels, kTensors, "0000 1 ms\n") == "times.txt: times for 1 kernels; the table of kernels has 3");
 }
 
-TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels with the others beside it") {
+TEST_CASE("G10's three tables are read from a folder, or from a table of kernels with the others beside it") {
   const ScratchFolder scratch;
   const std::string folder = scratch.file("run");
   std::filesystem::create_directory(folder);
@@ -129,7 +129,7 @@ TEST_CASE("a folder is read as G10's three tables, and so is a table of kernels 
         folder + ": a folder without b_tensors.config; expected a file, or a folder with G10\'s three tables");
 }
 
-TEST_CASE("times of G10's kernels that cannot be added up are refused") {
+TEST_CASE("times of G10's kernels whose sum overflows are refused") {
   std::string kernels, times;
   for (int i = 0; i < 2306; ++i) {  // 10^15 ns each; 2^61 ns are 2305.8 of them
     kernels += fmt::format("Kernel ID: {}, Name: Linear_Forward\n", i);

@@ -59,7 +59,7 @@ Names ops(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("a Kineto file is known by its first bytes") {
+TEST_CASE("a Kineto file is recognised by its first bytes") {
   CHECK(find_importer(Input{"t.json", file("")}, "auto").name == "kineto");
   CHECK(find_importer(Input{"t", R"( {"traceEvents": []})"}, "auto").name == "kineto");
 }
@@ -90,7 +90,7 @@ TEST_CASE("kernels of one stream run in the order in which they started, others 
   CHECK(ops(read(kernel("a", 10, 50, 1) + "," + kernel("b", 20, 40, 2, 8))) == Names{"a", "b"});
 }
 
-TEST_CASE("a kernel whose launch was lost follows what its stream ran before, and is counted") {
+TEST_CASE("a kernel whose launch was lost follows the op before it on its stream, and is counted") {
   std::string orphan = kernel("b", 90, 60, 3);
   orphan = orphan.substr(orphan.find("},") + 2);
   orphan = orphan.substr(orphan.find('{'));
@@ -130,7 +130,8 @@ TEST_CASE("memory from before follows from the first total and the frees") {
   CHECK(trace.data().losses == Losses{});
 }
 
-TEST_CASE("what is allocated when a kernel is launched comes before it, what is last freed then comes after it") {
+TEST_CASE(
+    "a buffer that is allocated at a kernel's launch comes before the kernel; its last free then comes after it") {
   CHECK(program(read(memory(10, 1, 5, 5) + "," + memory(10, 1, -5, 0) + "," + kernel("a", 10, 20, 1))) ==
         Names{"alloc 0", "run a", "free 0"});
   // A free that makes room for a later allocation at the same time stays in front of it.

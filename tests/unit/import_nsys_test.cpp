@@ -69,7 +69,7 @@ TEST_CASE("an nsys report gives kernels, copies and memsets in the order of thei
   CHECK(trace.data().meta.at("time") == "measured");
 }
 
-TEST_CASE("an nsys report that was written ahead is read too") {
+TEST_CASE("an nsys report with a write-ahead log is read too") {
   NsysWriter report;
   report.kernel("k", 100, 150, 250);
   std::string file = report.file();
@@ -140,7 +140,7 @@ TEST_CASE("an nsys report's memory events give buffers between the launches, hos
               "no op says which buffers it uses: pools can be compared, swapping and recomputation cannot"});
 }
 
-TEST_CASE("an allocation where an nsys report's block is still live means a lost free") {
+TEST_CASE("an allocation at an address in use in an nsys report means a lost free") {
   NsysWriter report;
   report.memory_table();
   report.memory(false, 100, 0x1000, 64);
@@ -172,7 +172,7 @@ TEST_CASE("a stream of an nsys report waits for what was issued before the event
   CHECK(orders(read(report)) == Names{"0>3"});
 }
 
-TEST_CASE("an event of an nsys report that was recorded twice means its last record, or the one that the wait names") {
+TEST_CASE("a wait for an event that was recorded twice means its last record, or the one that the wait names") {
   for (const auto& [waits_for, expected] : {std::pair{0, "1>2"}, std::pair{8, "0>2"}, std::pair{9, "1>2"}}) {
     NsysWriter report;
     report.kernel("a", 10, 100, 110, 7);
@@ -185,7 +185,7 @@ TEST_CASE("an event of an nsys report that was recorded twice means its last rec
   }
 }
 
-TEST_CASE("what the host of an nsys report waited for comes before what it launches next") {
+TEST_CASE("the work that the host waited for in an nsys report comes before its next launch") {
   const auto found = [](std::int64_t stream, std::int64_t event, int result) {
     NsysWriter report;
     report.kernel("a", 10, 100, 110, 7);
@@ -256,7 +256,7 @@ TEST_CASE("without numbered ranges the period of an nsys report's launches gives
   CHECK(summarize(read(report)).iterations == 8);
 }
 
-TEST_CASE("of an nsys report of several devices --device takes one") {
+TEST_CASE("--device takes one device of an nsys report of several devices") {
   NsysWriter report;
   report.memory_table();
   report.kernel("a", 10, 20, 30, 7, 0);
@@ -283,7 +283,7 @@ TEST_CASE("a kernel of an nsys report whose time was lost keeps its place, and i
   CHECK(trace.data().losses.dropped_records == 1);
 }
 
-TEST_CASE("a range of an nsys report that ends as it begins is over afterwards") {
+TEST_CASE("an empty range of an nsys report does not include the next launch") {
   NsysWriter report;
   report.range("forward", 10, "10");
   report.kernel("a", 10, 20, 30);
@@ -294,7 +294,7 @@ TEST_CASE("a range of an nsys report that ends as it begins is over afterwards")
   CHECK(trace.ops()[1].phase == Phase::kUnknown);
 }
 
-TEST_CASE("a real nsys report has the counts that its tables have") {
+TEST_CASE("the trace of a real nsys report has the counts of its tables") {
   const auto path = tests::shared_data("nsys/nsys_cs336_jsun.sqlite.gz");
   if (!path) return;
   const Trace trace = load_trace(*path);

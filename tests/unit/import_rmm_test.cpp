@@ -39,7 +39,7 @@ TEST_CASE("an RMM log gives lifetimes with addresses and streams") {
   CHECK(trace.data().meta.at("logged") == to_text(3_us));
 }
 
-TEST_CASE("blocks of an RMM log that it does not allocate, or frees twice") {
+TEST_CASE("an RMM log's blocks without an allocation existed before, and second frees are counted") {
   const Trace trace = read(
       "1,10:00:00.000000,free,0x900,32,0\n"
       "1,10:00:00.000000,free,0x900,32,0\n"

@@ -55,7 +55,7 @@ Names uses(const Trace& trace, std::size_t op) {
 
 }  // namespace
 
-TEST_CASE("an execution trace is known by its first bytes") {
+TEST_CASE("an execution trace is recognised by its first bytes") {
   CHECK(find_importer(Input{"et", file({})}, "auto").name == "torch-et");
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a storage that is allocated again is another buffer") {
                                 "run aten::zero_", "free 3"});
 }
 
-TEST_CASE("in-place operators change, those that fill overwrite all of it or change a part") {
+TEST_CASE("in-place operators update a storage; operators that fill overwrite all of it or update a part") {
   const std::string out = "(Tensor self, *, Tensor(a!) out) -> Tensor(a!)";
   const std::string copy = "(Tensor(a!) self, Tensor src) -> Tensor(a!)";
   const Trace trace =
@@ -165,7 +165,7 @@ TEST_CASE("uses that schemas do not give are marked as guesses") {
   CHECK(trace.uses(OpId{1})[0].evidence == Evidence::kParameter);
 }
 
-TEST_CASE("phases of an execution trace come from the nodes around an operator") {
+TEST_CASE("the phase of an operator in an execution trace comes from its enclosing nodes") {
   const Trace trace = read({node(2, 1, "autograd::engine::evaluate_function: X", "", "", ""),
                             node(3, 2, "aten::relu", kUnary, tensor(7, 10), tensor(8, 10)),
                             node(4, 1, "Optimizer.step#SGD.step", "", "", ""),
@@ -176,7 +176,7 @@ TEST_CASE("phases of an execution trace come from the nodes around an operator")
   CHECK(trace.op(OpId{1}).random);
 }
 
-TEST_CASE("nodes are read in the order of their ids, in the words of 1.0.1 too") {
+TEST_CASE("nodes are read in the order of their ids, also with the keys of schema 1.0.1") {
   const std::string flat =
       R"({"name": "aten::relu", "id": 2, "rf_id": 3, "parent": 1, "seq_id": 4, "op_schema": "aten::relu(Tensor self))"
       R"( -> Tensor", "inputs": [[1, 7, 0, 10, 4, "cuda:0"]], "outputs": [[1, 8, 0, 10, 4, "cuda:0"]]})";

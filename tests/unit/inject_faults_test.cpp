@@ -100,7 +100,7 @@ TEST_CASE("kernels whose times were lost are recorded without times") {
                       [](const raw::Kernel& kernel) { return kernel.start == 0 && kernel.end == 0; }) == 2);
 }
 
-TEST_CASE("a driver that does not tell parameters leaves launches that were not looked at") {
+TEST_CASE("if a driver does not give kernel parameters, launches are recorded as not scanned") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + kStep, "STANDIN_FAULTS=no-layout");
   REQUIRE(job.log().launches.size() == 1);
@@ -119,7 +119,7 @@ TEST_CASE("a flush that hangs does not hold up the end of the job") {
   CHECK(job.log().kernels.empty());
 }
 
-TEST_CASE("a job that is killed, aborts or leaves by _exit has a readable file up to then") {
+TEST_CASE("the file of a job that is killed, aborts or calls _exit is readable up to that moment") {
   for (const auto& [ending, code] : {std::pair{"raise 9", -1}, std::pair{"raise 6", -1}, std::pair{"_exit 7", 7}}) {
     const ScratchFolder folder;
     const tests::Gate written = tests::gate_until_written(folder, 1, 1);
@@ -133,7 +133,7 @@ TEST_CASE("a job that is killed, aborts or leaves by _exit has a readable file u
   }
 }
 
-TEST_CASE("children that fork are not recorded and spoil nothing; those that exec have a file of their own") {
+TEST_CASE("forked children are not recorded and disturb nothing; those that exec have their own file") {
   const ScratchFolder folder;
   std::ofstream{folder.file("other")} << kKernels + kStep + "launch add a b 1\n";
   const auto job = run_job(
@@ -162,7 +162,7 @@ TEST_CASE("a process that replaces itself begins a second file, and its memory e
   CHECK(summarize(trace).ideal_peak == 8192_B);
 }
 
-TEST_CASE("a full disk is said once and the job goes on") {
+TEST_CASE("a full disk is reported once and the job continues") {
   const ScratchFolder folder;
   const std::string many = kKernels + "alloc a 4096\nalloc b 4096\nrepeat 3000\nlaunch add a b 1\nagain\nexit 4\n";
   std::ofstream{folder.file("script")} << many;

@@ -83,7 +83,7 @@ TEST_CASE("all ways of launching are seen, and those through the runtime have it
   CHECK(inside.at(0).offset == 8);
 }
 
-TEST_CASE("what was launched leads to its launch by the id of any call around it") {
+TEST_CASE("launched work is joined with its launch by the id of any enclosing call") {
   for (const std::string which : {"outer", "inner", "driver"}) {
     INFO(which);
     const ScratchFolder folder;
@@ -126,7 +126,7 @@ TEST_CASE("the questions of the day with a GPU read what the recorder wrote") {
                        "parameters: 0 by cuFuncGetParamInfo, 1 by cuKernelGetParamInfo, 0 by neither\nCUPTI 26 of "));
 }
 
-TEST_CASE("what was launched by a call that was not seen is counted") {
+TEST_CASE("work whose launching call was not seen is counted") {
   const ScratchFolder folder;
   auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\nlaunch add b a 1\n");
   job.logs.at(0).kernels.at(1).correlation += 1000;
@@ -163,7 +163,7 @@ TEST_CASE("a CUPTI that answers only once it is used is asked again for its vers
   CHECK(job.log().event_records[0].sync_id == 1);
 }
 
-TEST_CASE("what CUPTI itself takes is recorded, and its numbers of threads are not taken for the job's") {
+TEST_CASE("CUPTI's own overhead is recorded, and its thread numbers are not taken for the job's") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels + "alloc a 4096\nalloc b 4096\nlaunch add a b 1\n");
   const raw::Log& log = job.log();
@@ -230,7 +230,7 @@ TEST_CASE("copies and memsets say exactly what they read and write") {
   CHECK(set[0].size == 64);  // 16 words
 }
 
-TEST_CASE("memory that was there before is found through pointers, once") {
+TEST_CASE("memory from before the recording is found through pointers, once") {
   const ScratchFolder folder;
   const auto job = run_job(folder, kKernels +
                                        "hidden old 4096\nalloc b 4096\nlaunch add old+64 b 1\nlaunch add old b 2\n"
@@ -274,7 +274,7 @@ TEST_CASE("a tensor map among the parameters leads to its memory") {
   CHECK(uses[1].parameter == 1);
 }
 
-TEST_CASE("what PyTorch's kernels do with their array of addresses is read from its order") {
+TEST_CASE("the accesses of PyTorch's kernels to their array of addresses follow from its order") {
   const ScratchFolder folder;
   // The result, then the operands: (n, functor, array of three addresses).
   const auto job =
@@ -324,7 +324,7 @@ TEST_CASE("a node of a destroyed graph is not written again when the next one ha
   CHECK(written(log.kernels[1].graph_node) == 2);
 }
 
-TEST_CASE("events and waits are recorded with what joins them") {
+TEST_CASE("events and waits are recorded with the ids that join them") {
   const ScratchFolder folder;
   const auto job = run_job(folder, "stream s\nstream t\nevent e\nrecord e s\nwait e t\nrecord e t\n");
   const raw::Log& log = job.log();
@@ -358,7 +358,7 @@ TEST_CASE("NVTX ranges and marks are recorded, and those named iteration mark it
   CHECK(job.log().ranges.at(0).meaning == raw::Meaning::kIteration);
 }
 
-TEST_CASE("the recorder keeps the iterations that were asked for, and detaches behind them") {
+TEST_CASE("the recorder keeps the requested iterations, and detaches after them") {
   const ScratchFolder folder;
   const std::string step = "push iteration\nlaunch add a b 1\nlaunch add b a 1\npop\n";
   const tests::Gate detached = tests::gate_until_said(folder, "finalized");
@@ -395,7 +395,7 @@ TEST_CASE("the recorder does not detach in a nested call, nor while another thre
   }
 }
 
-TEST_CASE("CUPTI stays in the job that is not to be left by it, and records nothing more") {
+TEST_CASE("if CUPTI must not detach, it stays in the job and records nothing more") {
   const ScratchFolder folder;
   const auto job =
       run_job(folder,
@@ -444,7 +444,7 @@ TEST_CASE("beside PyTorch's hook, the iterations recorded are the hook's") {
   CHECK(broken.log().kernels.size() == 4);  // 2 to 5; the hook could not go on
 }
 
-TEST_CASE("a job that ends before the iterations to be recorded is told why nothing was") {
+TEST_CASE("if a job ends before the iterations to record, a message says why nothing was recorded") {
   const ScratchFolder folder;
   const auto job = run_job(folder, "push iteration\npop\n", "TIDEPOOL_SKIP=10");
   CHECK(job.err ==

@@ -29,7 +29,7 @@ std::string packed_by(const std::string& program, const ScratchFolder& scratch) 
 
 }  // namespace
 
-TEST_CASE("compressed inputs are read as they are, cut ones are refused with the place") {
+TEST_CASE("compressed inputs are read directly, and truncated ones are refused with the place") {
   const ScratchFolder scratch;
   for (const auto& [program, form] : {std::pair{"gzip", "gzip"}, std::pair{"xz", "xz"}, std::pair{"zstd", "zstd"}}) {
     const std::string packed = packed_by(program, scratch);

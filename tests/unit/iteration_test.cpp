@@ -30,7 +30,7 @@ Trace two_iterations() {
 
 }  // namespace
 
-TEST_CASE("an iteration is cut out with what is live at both of its ends") {
+TEST_CASE("an iteration is cut out with the buffers that are live at both of its ends") {
   const Trace cut = one_iteration(two_iterations(), 1);
   CHECK(program(cut) == std::vector<std::string>{"alloc 2", "run in", "run view", "run out", "free 1"});
   CHECK(cut.buffers()[0].born_before);
@@ -44,7 +44,7 @@ TEST_CASE("an iteration is cut out with what is live at both of its ends") {
   CHECK(cut.outputs().size() == 2);
 }
 
-TEST_CASE("what an op of the iteration made is still what the next one uses") {
+TEST_CASE("in a cut-out iteration, an op still uses the version that an earlier op made") {
   const Trace cut = one_iteration(two_iterations(), 0);
   const std::span uses = cut.uses(OpId{2});
   CHECK(cut.version(uses[1].in).kind == VersionKind::kView);

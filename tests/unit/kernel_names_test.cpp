@@ -22,7 +22,7 @@ TEST_CASE("the mangled name of a kernel says which pointers are to const") {
   CHECK(parameter_types("_Z2ppPKPKfPPf") == Types{kConst, kPointer});     // arrays of pointers: of const, of not
 }
 
-TEST_CASE("kernels of no parameters and names that are not C++ say nothing") {
+TEST_CASE("kernels without parameters and names that are not C++ give no uses") {
   CHECK(parameter_types("_Z4nullv").empty());
   CHECK(parameter_types("triton_poi_fused_add_0").empty());
   CHECK(parameter_types("").empty());
@@ -41,7 +41,7 @@ TEST_CASE("brackets in a demangled name are matched before parameters are split"
   CHECK(declared_parameter_types("nothing").empty());
 }
 
-TEST_CASE("kernels are named as people know them") {
+TEST_CASE("kernels have readable names") {
   CHECK(tidepool::kernel_name("_ZN2at6native13reduce_kernelILi512EfEEvPf") == "at::native::reduce_kernel");
   CHECK(tidepool::kernel_name("_ZN12_GLOBAL__N_16kernelEv") == "(anonymous namespace)::kernel");
   CHECK(tidepool::kernel_name("_Z5scalePfi") == "scale");

@@ -110,7 +110,7 @@ TEST_CASE("the kernels' code writes, copies and clears as the host does") {
   }
 }
 
-TEST_CASE("the kernels' code finds what is wrong as the host does, and hands it on") {
+TEST_CASE("the kernels' code finds wrong words as the host does, and passes them on") {
   std::mt19937_64 random{6};
   for (const std::size_t wrong : {0U, 1U, 2U, 40U}) {
     const std::size_t count = 150, covered = 470;

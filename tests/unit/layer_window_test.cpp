@@ -19,7 +19,7 @@ Trace equal_layers(std::size_t count, Bytes size) {
 
 }  // namespace
 
-TEST_CASE("what leaves a window of one layer has one layer's time for each copy") {
+TEST_CASE("with a window of one layer, each copy has one layer's time") {
   // Of three layers and the loss, only x_1 can leave: beside layer 3, before the loss. Layer 3 backward brings it back.
   for (const auto& [size, stall] : {std::pair{100_B, 0_ns}, std::pair{101_B, 1_ns}, std::pair{250_B, 150_ns}}) {
     const Result result = exact_run(equal_layers(3, size), "layer-window(window=1)");
@@ -44,7 +44,7 @@ TEST_CASE("the window is the smallest that hides copies") {
   }
 }
 
-TEST_CASE("where that window does not fit, the largest that does is used, and where all fits, nothing is copied") {
+TEST_CASE("if that window does not fit, the largest one that fits is used, and if all fits, nothing is copied") {
   const Trace trace = equal_layers(8, 150_B);
   CHECK(exact_run(trace, "layer-window", trace.ideal_peak()).totals.swap_out == 0_B);
   int smaller = 0, none = 0;
@@ -64,7 +64,7 @@ TEST_CASE("where that window does not fit, the largest that does is used, and wh
   CHECK(none > 0);
 }
 
-TEST_CASE("a window that makes no sense is refused") {
+TEST_CASE("a window outside its range is refused") {
   CHECK_THROWS_WITH(exact_run(equal_layers(3, 1_B), "layer-window(window=-1)"),
                     "layer-window: option 'window' is '-1'; expected 0 to 1000000");
 }

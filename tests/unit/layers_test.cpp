@@ -14,7 +14,7 @@ const std::vector<tests::ChainLayer> kThree{{"aten::convolution", 100_ns, 200_ns
 
 }  // namespace
 
-TEST_CASE("modules are layers, and backward ops belong to the layer that used what they read") {
+TEST_CASE("modules are layers, and backward ops belong to the layer that used their inputs") {
   // Ops 0 to 2 run forward, 3 is the loss, 4 goes back from it, 5 to 7 go back through the layers.
   const Layers layers = find_layers(tests::layer_trace(kThree, 60_B));
   CHECK(layers.layers == std::vector<Layer>{{0, 1, 7, 8, LayerKind::kConvolution},
@@ -34,7 +34,7 @@ TEST_CASE("modules are layers, and backward ops belong to the layer that used wh
   for (std::uint32_t op = 0; op < 4; ++op) CHECK(layers.layer_of(op) == op);
 }
 
-TEST_CASE("without modules, a layer ends where what it made and keeps is read") {
+TEST_CASE("without modules, a layer ends where an output that it keeps is read") {
   // The loss reads x_3, which is not kept: it is part of the last layer.
   const Layers layers = find_layers(tests::layer_trace(kThree, 60_B, false));
   CHECK(layers.layers == std::vector<Layer>{{0, 1, 7, 8, LayerKind::kConvolution},

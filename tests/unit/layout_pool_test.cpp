@@ -53,7 +53,7 @@ TEST_CASE("a layout is served as planned, sizes in its granules") {
   CHECK(planned.count("worst_case_bytes") == 448);
 }
 
-TEST_CASE("requests that are not planned go above the plan, then into its holes, then beyond") {
+TEST_CASE("requests that are not planned go above the plan, then into its holes, then beyond the arena") {
   Planned planned{"128B"};
   CHECK(planned.under.place(64_B) == Block{384_B, 64_B});    // extra: fallback region [384, 512)
   CHECK(planned.under.place(128_B) == Block{0_B, 128_B});    // too large for what is left of it: a hole of the plan
@@ -66,7 +66,7 @@ TEST_CASE("requests that are not planned go above the plan, then into its holes,
   CHECK(planned.count("planned") == 0);
 }
 
-TEST_CASE("a full device refuses, whatever is planned") {
+TEST_CASE("a full device refuses a request, even a planned one") {
   Planned planned{"64B", 128_B};
   CHECK(planned.under.place(100_B) == Block{0_B, 128_B});
   CHECK_FALSE(planned.under.place(200_B));

@@ -87,7 +87,7 @@ TEST_CASE("a copy waits for those that it is told to wait for, either way") {
   CHECK(links.resolve({200_ns, {second, in}}) == 200_ns);
 }
 
-TEST_CASE("time goes on only as far as somebody waits") {
+TEST_CASE("simulated time advances only as far as somebody waits") {
   Links links = link(500'000, 500'000);
   links.add(kOut, {}, 0_ns, 100_ns);
   links.add(kOut, {}, 0_ns, 100_ns);

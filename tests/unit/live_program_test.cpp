@@ -40,7 +40,7 @@ struct ThreeOps {
 
 }  // namespace
 
-TEST_CASE("a live program keeps what the framework has not done already") {
+TEST_CASE("a live program keeps the actions that the framework does not do by itself") {
   const ThreeOps step;
   const auto json = nlohmann::json::parse(live_program(step.trace, step.recomputing(), "run.plan"));
   CHECK(json["actions"] == nlohmann::json::parse(R"([[2,"drop",0],[2,"run",0]])"));
@@ -63,7 +63,7 @@ TEST_CASE("a live program leaves out workspaces, which a job gives to libraries 
   CHECK(json["ops"][0]["uses"][0][0] == made.value());
 }
 
-TEST_CASE("what comes in from the host first thing is there when the step begins, unless an op of the step made it") {
+TEST_CASE("content that a plan first swaps in is on the host when the step begins, unless an op of the step makes it") {
   // w exists before | op0 updates w | op1 reads w. After op0, w is the version that op0 made: it needs no new place.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 512_B});
@@ -84,7 +84,7 @@ TEST_CASE("what comes in from the host first thing is there when the step begins
   CHECK(json["actions"].size() == 3);
 }
 
-TEST_CASE("actions that a live job cannot carry out are refused with the op and the reason") {
+TEST_CASE("a live program refuses actions that a live job cannot carry out, with the op and the reason") {
   const auto refusal = [](const ThreeOps& step, const PlanFile& file) {
     try {
       live_program(step.trace, file, "run.plan");

@@ -43,7 +43,7 @@ std::string op(const std::string& name, int start, int end, const std::string& u
 
 }  // namespace
 
-TEST_CASE("operators are the ops where that is asked for, each as long as what it launched") {
+TEST_CASE("if requested, operators are the ops, each with the time of its launches") {
   const Trace trace =
       operators(tensor(1, 4096, 64) + op("aten::linear", 10, 30, "['read', 4096]") + tensor(15, 8192, 64) +
                 op("aten::addmm", 12, 28, "['read', 4096], ['write', 8192]") + kernel(14) + kernel(20) +
@@ -59,7 +59,7 @@ TEST_CASE("operators are the ops where that is asked for, each as long as what i
   CHECK(trace.data().meta.at("outside_operators") == "5 ns");  // of the kernel that no operator launched
 }
 
-TEST_CASE("a capture whose kernels belong to no operators is not read by operators") {
+TEST_CASE("a capture whose kernels belong to no operators is refused as a trace of operators") {
   // A kernel whose launch was not recorded runs for 5 ns, one of the operator for 5 ns: half is still read.
   const std::string lost =
       "{'kind': 'kernel', 'name': 'k', 'start': 50, 'end': 55, 'context': 1, 'stream': 7, 'correlation': 99}\n";

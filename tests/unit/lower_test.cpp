@@ -94,7 +94,7 @@ TEST_CASE("a capture's kernels use the buffers that hold their pointers, in the 
   CHECK(trace.data().streams == Lines{"7"});
 }
 
-TEST_CASE("an address that is used again is another buffer") {
+TEST_CASE("an address that is allocated again is another buffer") {
   const Trace trace =
       lowered(driver("alloc", 1, 4096, 100) + kernel("a", 2, "['touch', 4096]") + driver("free", 3, 4096, 0) +
               driver("alloc", 4, 4096, 50) + kernel("b", 5, "['touch', 4096]"));
@@ -117,7 +117,7 @@ TEST_CASE("host memory and copies within it are left out of a capture's trace") 
   CHECK(program(trace) == Lines{"alloc 0"});
 }
 
-TEST_CASE("memory that is found to be there existed before the trace") {
+TEST_CASE("memory whose allocation was not seen existed before the trace") {
   const Trace trace = lowered(kernel("a", 10) + driver("existing", 20, 4096, 64) + kernel("b", 21, "['touch', 4100]") +
                               driver("free", 30, 8192, 16));
   CHECK(program(trace) == Lines{"run a", "run b", "free 1"});
@@ -163,7 +163,7 @@ TEST_CASE("mapped pages are memory, and one unmap ends all that is mapped in its
   CHECK(trace.data().losses == Losses{});
 }
 
-TEST_CASE("a tensor that spans mapped pages makes segments of all of them, and not of the page behind") {
+TEST_CASE("a tensor that spans mapped pages makes all of them segments, but not the page after them") {
   const std::string pages = vmm("map", 1, 4096, 4096) + vmm("map", 2, 8192, 4096) + vmm("map", 3, 12288, 4096);
   const Trace trace = lowered(pages + tensor("alloc", 4, 4096 + 512, 6000) +
                               tensor("free_completed", 5, 4096 + 512, 6000) + vmm("unmap", 6, 4096, 12288));
@@ -193,7 +193,7 @@ TEST_CASE("copies and memsets read and write exactly, and a part of a buffer is 
   CHECK(trace.op(OpId{2}).kind == OpKind::kCopy);
 }
 
-TEST_CASE("an operator's schema says how its kernels use what they were given") {
+TEST_CASE("an operator's schema gives the access of its kernels' parameters") {
   const std::string memory = tensor("alloc", 1, 4096, 64) + tensor("alloc", 2, 8192, 64) + tensor("alloc", 3, 512, 64);
   SECTION("of several kernels, the first one writes the result, and later ones may read it") {
     const Trace trace =
@@ -231,7 +231,7 @@ TEST_CASE("an operator's schema says how its kernels use what they were given") 
   }
 }
 
-TEST_CASE("a framework's operators are the ops where nothing recorded launches") {
+TEST_CASE("a framework's operators are the ops if no launches were recorded") {
   const Trace trace = lowered(
       tensor("alloc", 1, 4096, 64) + tensor("alloc", 3, 8192, 64) + op("aten::linear", 10, 30, "['read', 4096]") +
       op("aten::addmm", 12, 28, "['read', 4096], ['write', 8192]") + op("aten::relu_", 40, 45, "['read_write', 8192]"));
@@ -294,7 +294,7 @@ TEST_CASE("without marks, the repetition of kernels gives the iterations") {
   CHECK(summarize(lowered(lines)).iterations == 5);
 }
 
-TEST_CASE("a training job without marks has its steps, not the rows of alike ops around and in them") {
+TEST_CASE("in a training job without marks, its steps are found, not the repetition in and around them") {
   // As PyTorch's: parameters are copied and filled; the first step makes the optimizer's state, and the last is
   // followed by a test.
   std::string lines;
@@ -317,7 +317,7 @@ TEST_CASE("a training job without marks has its steps, not the rows of alike ops
   CHECK(begins == Lines{"60 0", "288 1", "436 2", "584 after 2"});
 }
 
-TEST_CASE("files of different clocks are joined, and the straight line's error is told") {
+TEST_CASE("files of different clocks are joined, and the losses have the error of the straight lines") {
   // The device's clock is 1000 behind the common one at its 0 and its 2000, and 1003 at its 1000.
   const raw::Log device = raw_log(
       "{'kind': 'clock', 'time': 1000, 'monotonic_raw': 2003}\n"
@@ -334,7 +334,7 @@ TEST_CASE("files of different clocks are joined, and the straight line's error i
   CHECK(trace.data().losses.clock_residual_ns == 3);
 }
 
-TEST_CASE("times beyond what the common clock can hold are refused") {
+TEST_CASE("times beyond the range of the common clock are refused") {
   raw::Log log;
   log.path = "t.raw";
   log.header.clock = raw::Clock::kCupti;
@@ -384,7 +384,7 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(by_process(early)[0].files.size() == 2);
 }
 
-TEST_CASE("a stream whose context was not told has that of its kernels") {
+TEST_CASE("a stream whose context was not recorded has that of its kernels") {
   const std::vector logs{
       raw_log("{'kind': 'stream', 'handle': 77, 'stream': 7, 'context': 4294967295}\n" + kernel("k", 5))};
   const std::vector<ProcessLog> processes = by_process(logs);
@@ -410,14 +410,14 @@ TEST_CASE("losses of a capture are in its trace") {
         "recovered what was written before the job ended: 1 of 1 files unfinished, 7 bytes cut off");
 }
 
-TEST_CASE("launches that nobody looked at and the profiler's own time are told") {
+TEST_CASE("the trace counts launches that were not scanned, and the profiler's own time") {
   const Trace trace = lowered(kernel("a", 10) + "{'kind': 'launch', 'correlation': 5, 'flags': 2}\n" +
                               "{'kind': 'overhead', 'start': 100, 'end': 400, 'name': 'flush'}\n");
   CHECK(warnings(trace)[0] == "lacks what 1 of 2 launches use: their parameters were not read");
   CHECK(trace.data().meta.at("profiler_overhead") == "300 ns");
 }
 
-TEST_CASE("kinds of buffers show in when they are used") {
+TEST_CASE("kinds of buffers follow from the times of their uses") {
   std::string lines = tensor("existing", 1, 4096, 64) + tensor("existing", 1, 8192, 64);
   const auto alloc = [&](int time, int address) { lines += tensor("alloc", time, address, 64); };
   const auto run = [&](int time, const char* phase, const std::string& list) {

@@ -135,7 +135,7 @@ TEST_CASE("a machine file with a mistake is refused with its key") {
   CHECK(refusal("") == "box.json: is empty; expected a machine file, as simulator/machine/MACHINES.md describes");
 }
 
-TEST_CASE("AutoSwap's machine and G10's copy as their papers assume: nothing disturbs anything") {
+TEST_CASE("AutoSwap's machine and G10's copy as their papers assume, without mutual slow-downs") {
   for (const std::string name : {"titan-x-pcie3", "g10-a100"}) {
     const Machine machine = find_machine(name);
     for (const Link& link : {machine.h2d, machine.d2h}) CHECK(link == Link{link.rate, link.latency});

@@ -84,7 +84,7 @@ TEST_CASE("two live buffers with the same memory are refused, wherever their add
         "map [104857600, +4194304) to [0, +4194304) before op 0: what it would show is not reserved");
 }
 
-TEST_CASE("addresses that have memory show no other, and the other way round") {
+TEST_CASE("addresses with memory of their own show no other memory, and the reverse") {
   TraceBuilder build;
   build.run({}, {});
   const Trace trace = build.finish();
@@ -102,7 +102,7 @@ TEST_CASE("addresses that have memory show no other, and the other way round") {
                                           "reserve [10485760, +2097152) before op 0: part of it shows other memory"});
 }
 
-TEST_CASE("memory that other addresses show cannot be given back, nor can addresses in use be unmapped") {
+TEST_CASE("memory that other addresses show cannot be released, nor can addresses in use be unmapped") {
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 2_MiB});
   build.run({}, {{x, Access::kWrite}});
@@ -117,7 +117,7 @@ TEST_CASE("memory that other addresses show cannot be given back, nor can addres
                                             "unmap [104857600, +2097152) before op 0: version 0 has its place there"});
 }
 
-TEST_CASE("what gets memory through a window waits for those who had it elsewhere") {
+TEST_CASE("a buffer that gets memory through a window waits for its users at other addresses") {
   // x's place ends while its copy to the host, of 1,048,576 ns, is under way. Where y gets the same memory through a
   // window, op1 waits for the copy; elsewhere it does not.
   TraceBuilder build;

@@ -93,7 +93,7 @@ TEST_CASE("on a uniform chain the minimum cut is the optimum as long as nothing 
   }
 }
 
-TEST_CASE("an output of several is paid for once") {
+TEST_CASE("an op with several outputs is paid for once") {
   // One op of 10 us makes a and b, 100 B each; beside a workspace of 100 B only 50 B are left for both.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}}), b = build.alloc({.size = Bytes{100}});
@@ -135,7 +135,7 @@ TEST_CASE("content that cannot be recomputed must fit") {
       best_bound({.trace = trace, .machine = machine, .capacity = 199_B, .swap = true, .remat = true})->feasible);
 }
 
-TEST_CASE("a version that is updated in place may be kept or made again, and needs the bytes of one version") {
+TEST_CASE("a version that is updated in place may be kept or recomputed, and needs the bytes of one version") {
   // Op 0 makes a; op 1 updates it in place, 100 B in all; op 2 needs 50 B; op 3 reads a.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = Bytes{100}});
@@ -175,7 +175,7 @@ TEST_CASE("recomputation on other streams than the busiest costs nothing") {
   }
 }
 
-TEST_CASE("instants that do not fit at different times add up, but not in the knapsack") {
+TEST_CASE("recomputation at separate instants adds up, but not in the knapsack") {
   // Twice the same: a, 100 B and 10 us, waits while w, 150 B, is used, and is read; of 200 B, 50 B are left beside w.
   TraceBuilder build;
   for (int twice = 0; twice < 2; ++twice) {

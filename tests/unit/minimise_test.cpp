@@ -125,7 +125,7 @@ TEST_CASE("the height of a complete search is the least of all trials") {
   }
 }
 
-TEST_CASE("a height that is enough is found, lower ones are not looked for, and no more is claimed than is proved") {
+TEST_CASE("a search stops at a height that is enough, and claims no more than it has proved") {
   int higher = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const tests::InstanceKind kind{.gaps = seed % 2 == 0, .alignments = seed % 3 == 0, .fixed = seed % 4 == 0};
@@ -176,7 +176,7 @@ TEST_CASE("a time limit is kept") {
   CHECK(verified_height(instance, layout.offsets) == layout.height);
 }
 
-TEST_CASE("no items need no bytes") {
+TEST_CASE("an instance without items has height 0") {
   const Layout layout = minimise({}, {}, 100);
   CHECK(layout.height == Bytes{});
   CHECK(layout.optimal());

@@ -139,7 +139,7 @@ class LetsTheParentGo final : public Policy {
 
 }  // namespace
 
-TEST_CASE("without mutants nothing is found") {
+TEST_CASE("without mutants the checks find no fault") {
   const FourOps step;
   for (const Plan& plan : {step.swapped(8192_B), step.recomputed()}) {
     CHECK(found_on_host(step.trace, plan) == "");
@@ -168,7 +168,7 @@ TEST_CASE("mutant: two places overlap by 512 bytes") {
   CHECK_THROWS_WITH(replay(step.trace, spec, plan), "swap in version 1 before op 3: it would overlap version 2");
 }
 
-TEST_CASE("mutant: a version that was replaced is recomputed from what replaced it") {
+TEST_CASE("mutant: a version that was replaced is recomputed from its replacement") {
   const FourOps step;
   const Plan plan = step.recomputed();
   DeviceProgram program = make_program(step.trace, plan, {});
@@ -187,7 +187,7 @@ TEST_CASE("mutant: a version that was replaced is recomputed from what replaced 
                     "run op 1 before op 3: version 0 has no place to be read from");
 }
 
-TEST_CASE("mutant: the lock on what a run replaces in place is let go before all its outputs have places") {
+TEST_CASE("mutant: the lock on a version that a run replaces in place is released before all its outputs have places") {
   const MixedOp step;
   CHECK_NOTHROW(replay(step.trace, step.spec(), step.recomputed(false)));
   CHECK(found_on_host(step.trace, step.recomputed(false)) == "");

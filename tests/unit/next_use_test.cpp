@@ -70,7 +70,7 @@ TEST_CASE("a version that is never read again is evicted first") {
   CHECK(first_dropped(graph, "next-use(cost=own,distance=0)", 1) == std::vector{c.value()});
 }
 
-TEST_CASE("each cost counts the absent versions that it says") {
+TEST_CASE("each cost counts the absent versions of its definition") {
   // A parent, its child and another buffer (21 ns), all read at the same time; two must go. The cheaper of parent and
   // child goes first; then the other one of the two costs 12 ns by itself, 22 ns with the absent one.
   const auto family = [](Nanos parent, Nanos child) {

@@ -10,7 +10,7 @@
 using namespace tidepool;
 using tests::Random;
 
-TEST_CASE("open gaps are found by slot as by looking at all") {
+TEST_CASE("the open gap of a slot is the one that a scan over all gaps finds") {
   Random random{6};
   int found = 0;
   for (int round = 0; round < 40; ++round) {

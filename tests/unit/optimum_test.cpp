@@ -42,7 +42,7 @@ Trace away_and_back(Nanos busy) {
 
 }  // namespace
 
-TEST_CASE("the optimum of one copy out and back is the time of both, less what they hide behind") {
+TEST_CASE("the optimum of one copy out and back is the time of both, minus the part that ops hide") {
   // Room for two: b needs none of a's, c neither. Room for one: a must have left (1 us) before b begins, and comes back
   // (1 us) after c has ended: 100 + 1000 + busy + busy + 1000 + 100.
   for (const Nanos busy : {300_ns, 3'000_ns}) {
@@ -78,7 +78,7 @@ TEST_CASE("versions from before the step begin on the host if that is better") {
   CHECK_FALSE(answer_of({trace, kMachine, 1'000_B, false, true}).feasible);
 }
 
-TEST_CASE("holes cost time where places do not move") {
+TEST_CASE("holes cost time if places do not move") {
   // Room for four: x of 1, y of 1, then x ends and z of 2 wants its place. By the sum of bytes z fits; with addresses
   // it does as well, as long as y was placed at an end. With y before the step in the middle of nothing it is a choice.
   TraceBuilder build;
@@ -113,7 +113,7 @@ TEST_CASE("a copy is not always best begun at once where the host takes time to 
   CHECK(answer_of({build.finish(), machine, 1'000_B, true, false}).makespan == 10'700_ns);
 }
 
-TEST_CASE("with copies a plan may be faster in places than by the sum of bytes") {
+TEST_CASE("with copies, a plan with places may be faster than one by the sum of bytes") {
   // What begins while a copy to the host is under way waits for it where bytes are counted, even if a hole beside it
   // is large enough.
   const tests::TinyRecipe recipe = tests::tiny_recipe(16'667, 7);
@@ -124,7 +124,7 @@ TEST_CASE("with copies a plan may be faster in places than by the sum of bytes")
   CHECK(answer_of(query).makespan == 28'000_us);
 }
 
-TEST_CASE("where directions slow each other down what is on its way back is not made again in its place") {
+TEST_CASE("if directions slow each other down, content that is being copied back is not recomputed in its place") {
   // The ops take 9 ms, and what must have left before the last but one of them takes 4 ms from the end of the second.
   const tests::TinyRecipe recipe = tests::tiny_recipe(122'633, 5);
   const Trace trace = recipe.trace();

@@ -78,7 +78,7 @@ TEST_CASE("a list splits at separators outside parentheses") {
   CHECK(split_list("").empty());
 }
 
-TEST_CASE("the nearest word is near: one mistake in three letters") {
+TEST_CASE("the nearest word is named only if it has at most one mistake in three letters") {
   const std::vector<std::string> known{"dtr", "gap-swap", "lru-swap", "none"};
   CHECK(nearest("gapswap", known) == "gap-swap");
   CHECK(nearest("DTR", known) == "dtr");

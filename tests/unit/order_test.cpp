@@ -177,7 +177,7 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
   CHECK(stays([](TraceData& data) { data.strings[data.ops[0].name.index()] = "aten::add_"; }));
 }
 
-TEST_CASE("updates as soon as a gradient is there let it go before the next one") {
+TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed before the next one") {
   // Three weights of 10 and what backward passes on (10); activations of 40; gradients of 50, which as recorded all
   // live until the updates at the end.
   TraceBuilder build;

@@ -65,7 +65,7 @@ TEST_CASE("a plan may run ops in another order, and costs no time for it") {
   require_sound(make_program(trace, result.realised, {}));
 }
 
-TEST_CASE("with the memory for the recorded order, it stays") {
+TEST_CASE("the recorded order stays if the memory is enough for it") {
   RunSpec spec = in_70_bytes("order-peak");
   spec.capacity = 120_B;
   CHECK_FALSE(simulate(two_updates(), spec, true).realised.order);

@@ -28,7 +28,7 @@ Trace holed() {
 
 }  // namespace
 
-TEST_CASE("a hole that is too small costs the memory that stays in it") {
+TEST_CASE("the memory in a hole that is too small counts as fragmentation") {
   const Packing packing = pack_with(holed(), "best-fit");
   CHECK(packing.outcome == Outcome::kOk);
   CHECK(packing.buffers == 4);

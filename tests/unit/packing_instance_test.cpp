@@ -39,7 +39,7 @@ std::string overlap_of(const Instance& instance, std::vector<Bytes> offsets) {
 
 }  // namespace
 
-TEST_CASE("the load at a position does not count items that end there") {
+TEST_CASE("an item that ends at a position does not count in the load there") {
   CHECK(load_of(four()) == 112_B);
   CHECK(load_of(Instance{}) == 0_B);
 }

@@ -83,7 +83,7 @@ TEST_CASE("a tensor map passed by value leads to the memory that it was encoded 
     CHECK(pointer.place != PointerPlace::kTensorMap);
 }
 
-TEST_CASE("tensor maps are forgotten by age, not without limit kept") {
+TEST_CASE("the number of kept tensor maps is limited, and the oldest ones are forgotten") {
   TensorMaps maps;
   std::array<std::byte, kTensorMapBytes> descriptor{};
   const auto numbered = [&](std::uint32_t number) {

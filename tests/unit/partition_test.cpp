@@ -162,7 +162,7 @@ TEST_CASE("the root gradient, which reads nothing, is not the result of the forw
   CHECK(phases == std::vector{kForward, kForward, kAside, kBackward});
 }
 
-TEST_CASE("a workspace is no value of the graph, and what is freed before backward cannot be kept for it") {
+TEST_CASE("a workspace is no value of the graph, and buffers that are freed before backward cannot be kept for it") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
                  workspace = build.alloc({.size = 900_B, .kind = BufferKind::kWorkspace});
@@ -183,7 +183,7 @@ TEST_CASE("a workspace is no value of the graph, and what is freed before backwa
   CHECK(kept(made.graph) == Nodes{2, 3});
 }
 
-TEST_CASE("what the first backward op replaces in place can be kept for it") {
+TEST_CASE("content that the first backward op replaces in place can be kept for that op") {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B, .kind = BufferKind::kInput}), y = build.alloc({.size = 50_B}),
                  loss = build.alloc({.size = 4_B});
@@ -197,7 +197,7 @@ TEST_CASE("what the first backward op replaces in place can be kept for it") {
   CHECK(kept(made.graph) == Nodes{1, 2});  // the product is dear
 }
 
-TEST_CASE("min-cut runs cheap ops again below a budget that needs it, or as far as the capacity asks") {
+TEST_CASE("min-cut runs cheap ops again if the budget or the capacity requires it") {
   // Kept are x and w (15), both h (200), both a (120), y (10) and g (10). Without both a, 220 of 340 beyond the inputs.
   const tests::TwoBlocks blocks;
   const auto run = [&](const char* policy, Bytes capacity) {

@@ -28,7 +28,7 @@ TEST_CASE("the period of a loop is the length of one iteration, with the runs th
   CHECK(period.runs == std::vector{PeriodicRun{3, 39}});
 }
 
-TEST_CASE("a row of equal events within an iteration is not a loop") {
+TEST_CASE("a sequence of equal events within an iteration is not a loop") {
   const Period period = find(times(4, "abcdeffffffff"));
   CHECK(period.length == 13);
   CHECK(period.runs == std::vector{PeriodicRun{0, 52}});
@@ -41,7 +41,7 @@ TEST_CASE("the iterations of three epochs are found, not the epochs") {
   CHECK(period.runs == std::vector{PeriodicRun{0, 80}, PeriodicRun{87, 167}, PeriodicRun{174, 254}});
 }
 
-TEST_CASE("events without a loop have no period") {
+TEST_CASE("events that do not repeat have no period") {
   CHECK(find("").length == 0);
   CHECK(find("a").length == 0);
   CHECK(find("abcdefghijklmnopqrstuvwxyz").length == 0);

@@ -29,7 +29,7 @@ Trace loop_trace(int iterations) {
 
 }  // namespace
 
-TEST_CASE("the loop of a recording is found with what lives over its end and what stays") {
+TEST_CASE("the loop of a recording is found, with the blocks that live across its end and those that stay") {
   // The first free is of a buffer of unknown age, so the loop begins behind it, with event 2.
   const SteadyLoop loop = find_loop(loop_trace(20), 0);
   REQUIRE(loop.found());
@@ -41,7 +41,7 @@ TEST_CASE("the loop of a recording is found with what lives over its end and wha
   CHECK(loop.copies() == 2);
 }
 
-TEST_CASE("what lives over the end of the circle is one item with two intervals") {
+TEST_CASE("a block that lives across the end of the circle is one item with two intervals") {
   const Trace trace = loop_trace(20);
   const Instance circle = on_circle(find_loop(trace, 0), trace, 1_B);
   check(circle);
@@ -59,7 +59,7 @@ TEST_CASE("what lives over the end of the circle is one item with two intervals"
   CHECK(load_of(circle) == 17_B);  // 7 + 5 + 5: both versions for a moment
 }
 
-TEST_CASE("a layout of the circle serves every iteration, and a wrong one is found out") {
+TEST_CASE("a layout of the circle serves every iteration, and a check finds a wrong one") {
   const Trace trace = loop_trace(20);
   const SteadyLoop loop = find_loop(trace, 0);
   const Instance circle = on_circle(loop, trace, 1_B);
@@ -76,7 +76,7 @@ TEST_CASE("a layout of the circle serves every iteration, and a wrong one is fou
   CHECK(replay_loop(trace, 0, loop, circle, wrong).overlaps > 0);
 }
 
-TEST_CASE("sizes on the circle are whole granules") {
+TEST_CASE("sizes on the circle are multiples of the granule") {
   const Trace trace = loop_trace(20);
   const Instance circle = on_circle(find_loop(trace, 0), trace, 512_B);
   for (const Item& item : circle.items) CHECK((item.size == 512_B && item.alignment == 512_B));

@@ -87,7 +87,7 @@ TEST_CASE("a pickle's texts and byte strings of every width are texts") {
   CHECK(read("C\x02hi"s) == "'hi'");
 }
 
-TEST_CASE("a pickle's containers hold what is put into them at once and later") {
+TEST_CASE("a pickle's containers hold items that are added at once and later") {
   CHECK(read("NN\x88\x87"s) == "(None, None, True)");
   CHECK(read(")") == "()");
   CHECK(read("](K\x01K\x02"s + "eK\x03"s + "a(K\x04" + "e") == "[1, 2, 3, 4]");

@@ -11,7 +11,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("a limit falls by three quarters of what is too much until it is low enough, then halves what is left") {
+TEST_CASE("a limit falls by three quarters of the excess until it is low enough, then halves the interval") {
   LimitSearch limits{1'000_B, 2_B};
   limits.is_high(100_B);
   CHECK(limits.limit() == 925_B);

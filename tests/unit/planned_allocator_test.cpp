@@ -99,7 +99,7 @@ TEST_CASE("a live job gets planned places, step after step") {
   job.free_all();
 }
 
-TEST_CASE("what exists before the step finds its place in whatever order the job makes it") {
+TEST_CASE("buffers from before the step get their places in whatever order the job allocates them") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
   Job job{allocator};
@@ -127,7 +127,7 @@ TEST_CASE("a deviating step falls back and the next one is as planned again") {
   job.free_all();
 }
 
-TEST_CASE("what the arena has no room for, and other streams, get memory of their own") {
+TEST_CASE("requests that do not fit the arena, and other streams, get separate memory") {
   CountedMemory memory;
   PlannedAllocator allocator{layout(), 0_B, memory};
   void* weight = allocator.allocate(100_B, kFirst);
@@ -146,7 +146,7 @@ TEST_CASE("what the arena has no room for, and other streams, get memory of thei
   CHECK(allocator.allocate(0_B, kFirst) == nullptr);
 }
 
-TEST_CASE("without memory for the arena the job goes on, and without any it is told") {
+TEST_CASE("without memory for the arena the job continues, and without any memory it gets an error") {
   CountedMemory memory;
   memory.left = 1_KiB;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
@@ -182,7 +182,7 @@ TEST_CASE("a layout of sizes that no memory has, or with places that kernels can
                     "a layout aligned to 48 B; expected a multiple of 256 B, as kernels load by");
 }
 
-TEST_CASE("threads that ask for anything at any time never share a byte") {
+TEST_CASE("concurrent requests of any size never share a byte") {
   HeapMemory memory;
   PlannedAllocator allocator{layout(), 4_KiB, memory};
   std::atomic<int> damaged = 0;

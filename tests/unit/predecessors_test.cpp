@@ -39,7 +39,7 @@ TEST_CASE("a step follows the one before it on its stream, and what the stream h
   CHECK(before(found, 4) == Steps{3});
 }
 
-TEST_CASE("an event stands for what its stream had waited for, and means its latest record") {
+TEST_CASE("an event includes the waits of its stream, and means its latest record") {
   const Predecessors found{program_of({{Kind::kStep, 0, 0},
                                        {Kind::kRecord, 0, 0},
                                        {Kind::kWait, 4, 0},  // upkeep has no step: it only passes on

@@ -74,7 +74,7 @@ TEST_CASE("a swap-in of a draft starts during an op when a copy to the host ends
   CHECK(result.totals.swap_in == 100_B);
 }
 
-TEST_CASE("a swap-in of what is still on its way to the host keeps it") {
+TEST_CASE("a swap-in of a version whose swap-out is under way keeps the version") {
   const Trace trace = a_around_b(50_ns);
   const VersionId a = trace.made(OpId{0})[0];
   const Result result = scripted(trace, {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 1, a)}, 200_B);
@@ -106,7 +106,7 @@ TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") 
   }
 }
 
-TEST_CASE("what a draft copies out stays until it is released, also if that is at once") {
+TEST_CASE("a version that a draft copies out stays until the draft releases it, also if it does so at once") {
   const Trace trace = a_around_b(50_ns);
   const VersionId a = trace.made(OpId{0})[0];
   const auto drafted = [&](std::uint32_t released) {

@@ -45,7 +45,7 @@ std::vector<PlannedGap> late_by_slots(const StepCircle& circle, const std::vecto
 
 }  // namespace
 
-TEST_CASE("a tree of ranges answers as a list of slots does") {
+TEST_CASE("a tree of ranges gives the answers of a list of slots") {
   Random random{3};
   for (const std::size_t slots : {1u, 2u, 7u, 64u, 100u}) {
     std::vector<Bytes> list(slots);
@@ -68,7 +68,7 @@ TEST_CASE("a tree of ranges answers as a list of slots does") {
   }
 }
 
-TEST_CASE("what gaps take off the load is looked up as slot by slot") {
+TEST_CASE("a load without some gaps equals the one that is subtracted slot by slot") {
   Random random{4};
   StepCircle circle;
   circle.start.emplace_back(0);
@@ -108,7 +108,7 @@ TEST_CASE("what gaps take off the load is looked up as slot by slot") {
   CHECK(tree.fits());
 }
 
-TEST_CASE("copies back are issued where going back slot by slot ends") {
+TEST_CASE("copies back are issued at the slot that a walk back slot by slot reaches") {
   Machine machine;
   machine.h2d = {BytesPerSecond{1'000'000'000}, 3_ns};
   Random random{5};

@@ -93,7 +93,7 @@ TEST_CASE("buffers of a rank live from the first to the last activity of the cal
   CHECK(trace.buffers()[2].size == 40_B);
 }
 
-TEST_CASE("of several kernels of a call, those behind the first one change what it writes") {
+TEST_CASE("the kernels of a call after the first one update the outputs that it writes") {
   const Trace trace = rank_of({{.bytes = 40}}, {{{0, Access::kWrite}}, {{0, Access::kRead}}});
   const auto access = [&](std::size_t op) { return trace.uses(OpId{op})[0].access; };
   CHECK(access(0) == Access::kWrite);

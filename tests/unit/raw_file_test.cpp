@@ -165,7 +165,7 @@ TEST_CASE("a raw writer's records come to the disk without a flush") {
   CHECK(file.read().memory.size() == 1);
 }
 
-TEST_CASE("a full disk is told once, counted, and leaves a readable file") {
+TEST_CASE("a full disk is reported once, and its lost records are counted; the file stays readable") {
   const ScratchFile file;
   const pid_t child = fork();
   REQUIRE(child >= 0);
@@ -250,7 +250,7 @@ TEST_CASE("damage in the middle of a raw file is refused with its chunk") {
   CHECK(complaint("TPRAW") == "t.log: 5 bytes; expected the 64 of the header of a raw capture file");
 }
 
-TEST_CASE("texts that are not UTF-8 have question marks in place of what nobody can read") {
+TEST_CASE("texts that are not UTF-8 have question marks in the place of invalid bytes") {
   const ScratchFile file;
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
@@ -316,7 +316,7 @@ TEST_CASE("messages about raw JSON lines") {
         "t.log:2: 'uses' has a row of 1; expected [access, address] or [access, address, size]");
 }
 
-TEST_CASE("the description of raw files names every record, field and word") {
+TEST_CASE("the page about raw files names every record, field and word") {
   std::ifstream file{std::string{TIDEPOOL_SOURCE_DIR} + "/tracer/raw/FORMAT.md"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   raw::each_kind([&]<class Record>(const char* kind) {

@@ -40,7 +40,7 @@ TEST_CASE("the least recomputation of a short chain is revolve's") {
   }
 }
 
-TEST_CASE("a search that is cut short proves what it has left behind") {
+TEST_CASE("a search that is cut short proves the length of the paths that it has expanded") {
   const Trace trace = updated_with_another_output();
   const RecomputeStates whole = recompute_states(trace, 8_MiB, kEnough);
   REQUIRE(whole.exact);
@@ -58,7 +58,7 @@ TEST_CASE("a search that is cut short proves what it has left behind") {
   CHECK(partial > 0);
 }
 
-TEST_CASE("what no order of running again can bring together is infeasible") {
+TEST_CASE("a step whose inputs no order of reruns can bring together is infeasible") {
   // Op 2 leaves no room for both a and b, of 4 MiB each. Neither comes back: running op 1 again takes what a source
   // wrote and op 1 has updated in place; keeping that as well takes 4 MiB more.
   TraceBuilder build;

@@ -59,7 +59,7 @@ TEST_CASE("a window of iterations holds the calls between its boundaries") {
   CHECK_FALSE(window.contains(401));
 }
 
-TEST_CASE("a window holds across the wrap-around of correlation ids") {
+TEST_CASE("a window is right across the wrap-around of correlation ids") {
   IterationWindow window{0, 1};
   window.boundary(0xfffffff0);
   CHECK(window.contains(0xfffffff1));

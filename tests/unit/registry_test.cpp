@@ -48,7 +48,7 @@ TEST_CASE("pools are found by name") {
   CHECK(refusal([] { find_pool("no-such-thing-at-all"); }) == "no pool named 'no-such-thing-at-all'; known: " + known);
 }
 
-TEST_CASE("a registration that was built for another version is not taken") {
+TEST_CASE("a registration that was built for another version is refused") {
   const std::size_t before = all_policies().size();
   RegisterPolicy{PolicyInfo{.name = "from-elsewhere", .summary = {}, .paper = {}, .options = {}, .make = {}}, "0.0.1"};
   CHECK(all_policies().size() == before);

@@ -4,7 +4,7 @@
 
 using namespace tidepool;
 
-TEST_CASE("what a sweep still takes follows from what each kind of run took") {
+TEST_CASE("the remaining time of a sweep follows from the times of each kind of run") {
   RemainingTime remaining{1};
   for (int i = 0; i < 4; ++i) remaining.expect("lru");
   for (int i = 0; i < 3; ++i) remaining.expect("tide");

@@ -57,7 +57,7 @@ TEST_CASE("the critical path goes through the rank that arrives last") {
   CHECK(path.of_rank[0].collective == 7_us);
 }
 
-TEST_CASE("waits are told by who waited and by whom") {
+TEST_CASE("waits are listed by the waiting and by the late rank") {
   const LoadedJob job = two_ranks();
   const JobWaits waits = waits_of(job, run(job), rank_programs(job, "job.json"));
   CHECK(waits.by[0] == std::vector{0_us, 10_us});         // C1: 27 - 17

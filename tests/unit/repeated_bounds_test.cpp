@@ -45,7 +45,7 @@ Nanos steady_time(const Trace& trace, Bytes capacity, const std::string& policy,
 
 }  // namespace
 
-TEST_CASE("what the first op of the next iteration reads may be away until the end of this one") {
+TEST_CASE("content that the first op of the next iteration reads may be absent until the end of this one") {
   // A weight that is only read, by op 0; op 1 needs room; op 2 hides some of its way back.
   const auto step = [](bool activation) {
     TraceBuilder build;
@@ -80,7 +80,7 @@ TEST_CASE("what the first op of the next iteration reads may be away until the e
   CHECK(bounds_of(both, 2'000_B) == std::map<std::string, Nanos>{{"critical-path", 1'230_ns}});
 }
 
-TEST_CASE("what the step hands on may be computed again before it ends, for all that the bounds know") {
+TEST_CASE("by the bounds, content that outlives the step may be recomputed before the step ends") {
   // op 0 reads a buffer and op 1 writes it anew, or op 1 makes one that is handed on; op 2 needs its room. Running op 1
   // again takes 100 ns, a copy out or in 1000 ns.
   for (const bool from_before : {false, true})
@@ -115,7 +115,7 @@ TEST_CASE("what the step hands on may be computed again before it ends, for all 
     }
 }
 
-TEST_CASE("what was computed again before the step ends is copied if it is away when the next one begins") {
+TEST_CASE("content that was recomputed before the step ends is copied if it is absent when the next one begins") {
   // A weight that op 2 writes and op 1 of the next iteration reads; op 0 needs its room.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 1'000_B});
@@ -141,7 +141,7 @@ TEST_CASE("what was computed again before the step ends is copied if it is away 
   }
 }
 
-TEST_CASE("waits before and behind an op of which one serves the next iteration are not added up") {
+TEST_CASE("waits before and after an op are not added up if one of them serves the next iteration") {
   // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs room for both, op 3 reads a. b comes back
   // until the next op 1, in front of which the next a leaves: one wait for both.
   TraceBuilder build;

@@ -35,7 +35,7 @@ std::vector<PeriodicPart> by_definition(const std::vector<std::uint32_t>& text) 
 
 }  // namespace
 
-TEST_CASE("the runs of a word are all found, nested ones too") {
+TEST_CASE("all runs of a word are found, also nested ones") {
   CHECK(periodic_parts(letters_of("")).empty());
   CHECK(periodic_parts(letters_of("abcdefg")).empty());
   CHECK(periodic_parts(letters_of("aaaa")) == std::vector<PeriodicPart>{{0, 4, 1}});

@@ -49,7 +49,7 @@ std::vector<std::int64_t> column(const std::string& raw, std::size_t at, std::si
 
 }  // namespace
 
-TEST_CASE("a table of a report reads back as it was written, in as few bytes as its numbers need") {
+TEST_CASE("a table of a report reads back as it was written, and takes as few bytes as its numbers need") {
   const std::vector<std::int64_t> wide{0, (std::int64_t{1} << 53) - 1, -5, 7, 0}, narrow{1, 2, 3, 2, 1};
   DataBlocks blocks;
   CHECK(blocks.add_text("names")["block"] == 0);

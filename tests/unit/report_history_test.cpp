@@ -113,7 +113,7 @@ TEST_CASE("an evicted buffer says for whose place it went") {
   CHECK(history.runs[2].cause == Cause::kCopyIn);
 }
 
-TEST_CASE("where a trace knows no durations, events are counted instead") {
+TEST_CASE("if a trace has no durations, the time axis counts events") {
   // Before the step: one buffer. Then alloc, run, alloc, free, free.
   TraceBuilder build;
   build.existing({.size = 100_B});

@@ -37,7 +37,7 @@ std::vector<Tile> random_tiles(std::size_t count, std::int64_t duration, std::in
 
 }  // namespace
 
-TEST_CASE("a coarser level covers exactly what the finer one covers") {
+TEST_CASE("a coarser level covers exactly the area of the finer one") {
   const std::vector<Tile> finest = random_tiles(400, 2'000, 60);
   std::vector<Tile> below = finest;
   for (const Nanos cell : {2_ns, 8_ns, 64_ns, 512_ns}) {

@@ -54,7 +54,7 @@ std::int64_t peak_of(const RerunProblem& problem, const std::vector<std::uint32_
 
 }  // namespace
 
-TEST_CASE("changes of choices come to what a state made for them says, and exchanged again to what was there before") {
+TEST_CASE("changed choices give the state that is built from them, and reversed changes give the state before") {
   tests::Random random{3};
   int fitting = 0;
   for (int round = 0; round < 60; ++round) {

@@ -40,7 +40,7 @@ std::uint32_t gap_of(const Trace& trace, const std::vector<Gap>& gaps, std::size
 
 }  // namespace
 
-TEST_CASE("what is dropped alone costs its op, and the ops of what the program has freed") {
+TEST_CASE("content that is dropped alone costs its op, and the ops of freed inputs") {
   const Trace trace = chain();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const std::vector<Nanos> costs = Reruns{trace, gaps}.costs();
@@ -50,7 +50,7 @@ TEST_CASE("what is dropped alone costs its op, and the ops of what the program h
     if (gaps[i].crosses || gaps[i].made == Gap::kBefore) CHECK(costs[i] == Reruns::kImpossible);
 }
 
-TEST_CASE("what is dropped is made again where something else is made from it, and stays") {
+TEST_CASE("dropped content is recomputed as soon as a rerun reads it, and stays") {
   const Trace trace = chain();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const Reruns reruns{trace, gaps};

@@ -122,7 +122,7 @@ TEST_CASE("a plan can be executed in every scenario, whatever its policy, pool a
   CHECK(plans >= 30);
 }
 
-TEST_CASE("a step without limit also waits for the host to launch its ops") {
+TEST_CASE("a step without a limit also waits for the host to launch its ops") {
   const Trace trace = barely_hidden();
   RunSpec spec = room_for_one("none");
   spec.capacity = kNoLimit;

@@ -42,7 +42,7 @@ class WaitsForEver final : public Policy {
 
 }  // namespace
 
-TEST_CASE("a run that recomputes without end is ended by the number of runs, not by their time") {
+TEST_CASE("the number of runs, not their time, ends a run that recomputes without end") {
   if (!tests::optimised()) return;
   // Op i reads what ops i - 1 and i - 3 have written. When i - 1 has been made again, i - 3 is gone: each takes runs of
   // its own, and their number grows like a power of i. Ops take no time, so no overhead limit ends it.

@@ -62,7 +62,7 @@ TEST_CASE("addresses that no place covers take no words") {
   CHECK(scale.word(far) == 3);
 }
 
-TEST_CASE("a wrong word of a content is wrong in its copy") {
+TEST_CASE("a wrong word of a content makes its copy wrong") {
   std::vector<std::uint64_t> from(7), to(2);
   for (std::size_t damaged = 0; damaged <= from.size(); ++damaged) {
     const Content source{from.data(), 2, from.size()}, copy{to.data(), 2, to.size()};

@@ -104,7 +104,7 @@ TEST_CASE("greedily, ops without time go first, views are never kept, and groups
   CHECK(keep_greedily(region, 199_B) == Kept{false, false, false, false});
 }
 
-TEST_CASE("what is always kept counts twice against the limit of the greedy selection") {
+TEST_CASE("tensors that are always kept count twice against the limit of the greedy selection") {
   const SelectiveRegion region{
       .ops = {{.memory = 10_B, .runtime = 1_ns, .updates = 0}, {.memory = 5_B, .runtime = 1_ns, .updates = {}}}};
   CHECK(keep_greedily(region, 25_B) == Kept{true, true});

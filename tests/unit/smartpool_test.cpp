@@ -138,7 +138,7 @@ TEST_CASE("SmartPool serves an iteration from its pool once it has seen it twice
   CHECK(loop.device.most_reserved() == 60_KiB);
 }
 
-TEST_CASE("SmartPool never finds its place again after one event more") {
+TEST_CASE("SmartPool finds wrong slots for ever after one additional event") {
   SmartPool pool{SmartPoolFit::kBest};
   Loop loop{pool};
   for (int i = 0; i < 13; ++i) loop.iteration(60);

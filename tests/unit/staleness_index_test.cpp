@@ -42,7 +42,7 @@ std::uint32_t scan(const std::vector<std::optional<Candidate>>& slots, Nanos now
 
 }  // namespace
 
-TEST_CASE("a quotient is rounded once") {
+TEST_CASE("an exact division rounds once") {
   CHECK(quotient(1, 3) == 1.0 / 3.0);
   CHECK(quotient(0, 7) == 0);
   CHECK(quotient(-6, 4) == -1.5);
@@ -56,7 +56,7 @@ TEST_CASE("a quotient is rounded once") {
   CHECK(quotient(std::numeric_limits<std::int64_t>::max(), 1) == std::ldexp(1.0, 63));
 }
 
-TEST_CASE("what was used longest ago per cost wins once its line has crossed the other's") {
+TEST_CASE("the version with the largest staleness per cost wins once its line has crossed the other's") {
   // a: 10 bytes, 5 ns, last used at 0: height 2 t.  b: 30 bytes, 5 ns, last used at 60: height 6 (t - 60).
   // They meet at t = 90; b is evicted from there on, as it has the larger order.
   StalenessIndex index;

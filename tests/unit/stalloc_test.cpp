@@ -25,7 +25,7 @@ std::vector<Bytes> offsets_of(const std::vector<Life>& lives) { return plan(live
 
 }  // namespace
 
-TEST_CASE("STAlloc stacks what lives all the time, then layers of equal size, the largest first") {
+TEST_CASE("STAlloc stacks blocks that live all the time, then layers of equal size, the largest first") {
   // The weight lives from the first position to the last. The blocks of 8 B take turns in one layer.
   CHECK(offsets_of({{8_B, 2, 4}, {3_B, 0, 9}, {8_B, 5, 8}, {4_B, 2, 8}}) == std::vector{3_B, 0_B, 3_B, 11_B});
 }
@@ -44,7 +44,7 @@ TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes
         std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
 }
 
-TEST_CASE("what ends where a block of a layer begins does not fit below it, but what begins where that ends does") {
+TEST_CASE("a block that ends where a layer's block begins does not fit below it; one that begins where it ends does") {
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 4}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 3}, {1_B, 0, 9}}).height == 13_B);
   CHECK(plan({{8_B, 4, 6}, {4_B, 1, 2}, {1_B, 0, 9}}).height == 9_B);
@@ -59,7 +59,7 @@ TEST_CASE("STAlloc's plans hold at the first and the last position that there is
   CHECK(plan({{8_B, kLast - 9, kLast}, {8_B, kLast - 5, kLast}, {4_B, kLast - 7, kLast}}).height == 16_B + 4_B);
 }
 
-TEST_CASE("rehearsals move the places in the order that no layer took to the front") {
+TEST_CASE("rehearsals move positions of blocks that no layer took to the front of the order") {
   // One layer of 8 B, idle until 9. Of five blocks of 5 B in it, rows by first fit are {0, 3, 4}, {1}, {2}: the order
   // is 0 3 4 1 2. In a rehearsal 0, 3 and 4 are taken; the places 3 and 4 are not, and come first: blocks 1 and 2 as
   // rows put them. So block 1 is placed first, and 0 and 2 need new layers.

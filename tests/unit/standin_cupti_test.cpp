@@ -95,7 +95,7 @@ TEST_CASE("kernels that end after the recorded iterations have their times, and 
   }
 }
 
-TEST_CASE("what a job waited for before it ended has its times") {
+TEST_CASE("work that a job waited for before it ended has its times") {
   const ScratchFolder folder;
   const auto job = run_job(
       folder,

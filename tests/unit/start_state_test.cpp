@@ -56,7 +56,7 @@ TEST_CASE("an allocation right behind a block tells its slack") {
   CHECK(state.text() == "ambiguous: 1 block, first at 0x1000000");
 }
 
-TEST_CASE("a slack is set when without it the model would answer otherwise") {
+TEST_CASE("a slack is set if the model's answer would be wrong without it") {
   // Free: 8 MiB from 4 MiB on, less the slack of the first block, and 24 MiB from 16 MiB on. A request of 8 MiB - 512 B
   // that went to 16 MiB means that the first of them was too small.
   TorchSnapshot snapshot;

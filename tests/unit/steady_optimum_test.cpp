@@ -36,7 +36,7 @@ Trace weight_and_more(Access use) {
 
 }  // namespace
 
-TEST_CASE("a weight that does not change comes in once an iteration where it cannot stay") {
+TEST_CASE("a weight that does not change and cannot stay is swapped in once an iteration") {
   // Room for one: b goes for w, which takes 1 us to come in from the host and need not leave: 1000 + 100 + 300.
   const Trace trace = weight_and_more(Access::kRead);
   const Machine machine = tests::byte_per_nano();
@@ -46,7 +46,7 @@ TEST_CASE("a weight that does not change comes in once an iteration where it can
   CHECK_FALSE(answer_of({trace, machine, 1'000_B, false, true}).feasible);
 }
 
-TEST_CASE("a weight that is updated leaves and comes in where it cannot stay") {
+TEST_CASE("a weight that is updated and cannot stay is swapped out and in once an iteration") {
   // b begins when w has left, w comes in when b has ended: 100 + 1000 + 300 + 1000, iteration after iteration. One step
   // alone begins with w on the host: the copy out is the same, but nothing comes after b.
   const Trace trace = weight_and_more(Access::kReadWrite);
@@ -55,7 +55,7 @@ TEST_CASE("a weight that is updated leaves and comes in where it cannot stay") {
   CHECK(answer_of({trace, machine, 1'000_B, true, false}).mean() == 2'400_ns);
 }
 
-TEST_CASE("a copy in goes on over the boundary of two iterations") {
+TEST_CASE("a swap-in continues across the boundary of two iterations") {
   // w, of 8, must be away while op 3 makes d, and takes 16 ms to come in (its copy out is there once and for all). It
   // begins when d has ended, while op 4 takes 6 ms: op 0 of the next iteration waits for the other 10. 22 + 10.
   TraceBuilder build;

@@ -169,7 +169,7 @@ TEST_CASE("every iteration of a run is executed once more, and compared with wha
   CHECK_THROWS_WITH(confirm({costs[0], costs[1]}), "it has 3 iterations, and the run had 2");
 }
 
-TEST_CASE("what may turn out not to be part of a plan is executed only when it is") {
+TEST_CASE("actions that may be discarded are executed only when they are part of the plan") {
   const Trace trace = weight_in_the_way(Access::kReadWrite);
   const RunSpec spec = steady("none", 200_B);
   const Plan plan = run(trace, spec).realised;
@@ -192,7 +192,7 @@ TEST_CASE("what may turn out not to be part of a plan is executed only when it i
   }
 }
 
-TEST_CASE("a step that nothing must leave is run once") {
+TEST_CASE("a step that fits is run once") {
   for (const char* pool : {"ideal", "best-fit", "first-fit"})
     for (const char* policy : {"none", "dtr", "lru-swap", "tide"}) {
       INFO(pool << " " << policy);
@@ -220,7 +220,7 @@ TEST_CASE("a pool that keeps its segments takes them from the device in the firs
   CHECK(result.cycle.lead_in == 1);
 }
 
-TEST_CASE("the host, once it is ahead, is in nobody's way") {
+TEST_CASE("a host that is ahead of the device delays nothing") {
   // The host launches an op in 100 ns. At first op 0 waits for it, later the host is ahead of all ops.
   Machine machine = kMachine;
   machine.launch = 100_ns;
@@ -255,7 +255,7 @@ TEST_CASE("a first step says what it began with on the host") {
   CHECK(settled.totals.swap_out == 0_B);  // neither is ever changed
 }
 
-TEST_CASE("tide begins with a weight on the host where it would be in the way on the device") {
+TEST_CASE("tide begins with a weight on the host if the weight does not fit on the device") {
   // Of 10 MiB, op 0 needs 8 for 5 ms, then op 1 updates a weight of 8 MiB. A copy out takes 10.5 ms, one in 1 ms.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 8_MiB}), room = build.alloc({.size = 8_MiB});
@@ -322,7 +322,7 @@ TEST_CASE("means are rounded to the nearest whole number, halves up") {
   CHECK(sum_of(all).actions == 30);
 }
 
-TEST_CASE("a state comes back where all clocks do, and a host that nobody waits for may be further ahead") {
+TEST_CASE("a state recurs if all clocks do, and a host that nothing waits for may be further ahead") {
   const auto boundary = [](std::int64_t state, Nanos lead = 0_ns, bool delayed = false) {
     return Boundary{{state}, {}, lead, delayed};
   };
@@ -338,7 +338,7 @@ TEST_CASE("a state comes back where all clocks do, and a host that nobody waits 
   CHECK(cycle({boundary(1, 5_ns), boundary(1)}) == 0);        // the host falls behind
 }
 
-TEST_CASE("where addresses do not come back, costs have to be the same twice, or the longest cycle counts") {
+TEST_CASE("if addresses do not recur, costs must be the same twice, or the longest cycle counts") {
   const auto boundary = [](std::int64_t state, std::int64_t place) { return Boundary{{state}, {place}, 0_ns, false}; };
   const auto costs = [](std::vector<Nanos> times) {
     std::vector<Totals> all(times.size());
@@ -357,7 +357,7 @@ TEST_CASE("where addresses do not come back, costs have to be the same twice, or
   CHECK(longest_cycle({{boundary(1, 1), boundary(2, 2), boundary(3, 3)}}) == 0);
 }
 
-TEST_CASE("a grid is of the steady state where the step repeats, and of one step where that is asked for") {
+TEST_CASE("a grid is of the steady state if the step repeats, and of one step if that is requested") {
   const Trace repeated = weight_in_the_way(Access::kRead);
   TraceBuilder build;
   build.free([&] {

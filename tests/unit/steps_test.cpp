@@ -51,7 +51,7 @@ TEST_CASE("four micro-batches of five layers and an optimizer are one step") {
     CHECK(find(times(static_cast<int>(count), kAccumulated)) == equal_steps(count, 93));
 }
 
-TEST_CASE("long rows before the loop, each op of its own kind, are no steps") {
+TEST_CASE("long sequences of different ops before the loop are no steps") {
   const std::string prologue = times(161, "h") + times(53, "uvv") + times(322, "v");
   CHECK(find(prologue + times(3, kAccumulated)) == equal_steps(3, 93, prologue.size()));
 }
@@ -68,7 +68,7 @@ TEST_CASE("a first step of which most is different is left out") {
   CHECK(find(first + times(3, kAccumulated)).size() == 3);
 }
 
-TEST_CASE("a program that never repeats, or runs once, has no steps") {
+TEST_CASE("a program that never repeats, or runs its step once, has no steps") {
   CHECK(find("").empty());
   CHECK(find("a").empty());
   CHECK(find("aaaaaaaa").empty());
@@ -76,7 +76,7 @@ TEST_CASE("a program that never repeats, or runs once, has no steps") {
   CHECK(find(times(12, "abcd") + "efghijkl" + times(12, "mnop") + "qrstuvw").empty());
 }
 
-TEST_CASE("layers fill the memory or empty it: they are no steps, however much of the job they are") {
+TEST_CASE("layers are no steps, however much of the job they are, since they fill or empty the memory") {
   // 12 layers forth, each leaving 10 bytes, and 12 back, each taking them.
   const std::string job = "s" + times(12, "abcd") + "t" + times(12, "efgh") + "u";
   std::vector<std::int64_t> live;
@@ -137,7 +137,7 @@ TEST_CASE("ops that are missing, added or others here and there hide no step") {
   }
 }
 
-TEST_CASE("the steps of a real report are where its ranges are, though names are all that is looked at") {
+TEST_CASE("the steps that are found by names alone in a real report are those of its ranges") {
   const auto path = tests::shared_data("nsys/nsys_cs336_jsun.sqlite.gz");
   if (!path) return;
   const Trace trace = load_trace(*path);

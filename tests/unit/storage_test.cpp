@@ -108,7 +108,7 @@ TEST_CASE("a copy that fits neither on the host nor in storage is refused with w
   CHECK(execute_on_host(trace, stored.realised).outcome == HostOutcome::kOk);
 }
 
-TEST_CASE("bounds count the rates of both tiers") {
+TEST_CASE("bounds allow the rates of both tiers together") {
   // 1000 bytes must be away during an op of no time: out at 1 + 0.5 bytes per ns, back at 1 + 0.25.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});

@@ -98,7 +98,7 @@ TEST_CASE("planners see the ends of the streams") {
   CHECK(load_of(instance) == 2_KiB);
 }
 
-TEST_CASE("what existed before and ends first of all has lived, and shares memory with nothing of then") {
+TEST_CASE("a buffer from before the step that ends first has lived, and shares memory with no buffer of that time") {
   TraceBuilder build;
   const BufferId old = build.existing({.size = 1_KiB});
   build.existing({.size = 512_B});

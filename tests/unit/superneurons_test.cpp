@@ -28,7 +28,8 @@ Trace segment_of(std::size_t cheap) {
 
 }  // namespace
 
-TEST_CASE("a segment of m layers is run again once, or for every layer: m or m (m + 1) / 2 runs") {
+TEST_CASE(
+    "a segment of m layers is run again once, which takes m runs, or for every layer, which takes m (m + 1) / 2") {
   for (std::int64_t m = 1; m <= 8; ++m) {
     INFO(m);
     const Trace trace = segment_of(static_cast<std::size_t>(m));
@@ -52,7 +53,7 @@ TEST_CASE("peaks are those of liveness, of the segment run again at once, and of
   }
 }
 
-TEST_CASE("the checkpoints of a speed-centric step are all that is kept in the forward phase") {
+TEST_CASE("the forward phase of a speed-centric step keeps only its checkpoints") {
   // Four segments of three activations: the sum of all x is 17000 B, that of the checkpoints 5000.
   std::vector<tests::ChainLayer> layers(17, {"relu", 100_ns, 100_ns, 1000_B});
   for (std::size_t i = 0; i < layers.size(); i += 4) layers[i].name = "conv";
@@ -63,7 +64,7 @@ TEST_CASE("the checkpoints of a speed-centric step are all that is kept in the f
   CHECK(under(trace, "when=always,recompute=memory").totals.peak == 1000_B * (1 + 4 + 1 + 2));
 }
 
-TEST_CASE("the cache copies nothing where all fits, and the unified pool always does") {
+TEST_CASE("if everything fits, the cache copies nothing, and the unified pool still copies") {
   const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, 100_B}), 100_B);
   CHECK(under(trace, "when=always").totals.swap_out == 0_B);
   CHECK(under(trace, "when=always,offload=always").totals.swap_out == 400_B);
@@ -74,7 +75,7 @@ TEST_CASE("the cache copies nothing where all fits, and the unified pool always 
   CHECK(under(trace, "", 650_B).totals.swap_out == 100_B);
 }
 
-TEST_CASE("a convolution's inputs are asked for when the convolution behind it begins backward") {
+TEST_CASE("a convolution's inputs are requested when the next convolution begins backward") {
   for (const auto& [size, back, late] : {std::tuple{100_B, 4, 0}, std::tuple{130_B, 3, 30}}) {
     const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, size}), size);
     const Result result = under(trace, "when=always,offload=always");
@@ -84,7 +85,7 @@ TEST_CASE("a convolution's inputs are asked for when the convolution behind it b
   }
 }
 
-TEST_CASE("what several layers read is kept, so that a joint needs no run from before the branch") {
+TEST_CASE("tensors that several layers read are kept, so that a joint needs no rerun from before the branch") {
   // conv | a = relu (read by relu and by the joint) | b = relu | c = a + b | conv reads c.
   TraceBuilder build;
   const BufferId x = build.existing({.size = 1000_B});

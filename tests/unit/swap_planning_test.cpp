@@ -58,7 +58,7 @@ std::vector<std::uint32_t> picked(GapScore score, const StepCircle& circle, cons
 
 }  // namespace
 
-TEST_CASE("gaps are stretches between two uses, also across the boundary of the step") {
+TEST_CASE("gaps are intervals between two uses, also across the boundary of the step") {
   const Trace trace = five_ops();
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const auto made = [&](std::size_t op, std::size_t index) { return trace.made(OpId{op})[index]; };
@@ -72,7 +72,7 @@ TEST_CASE("gaps are stretches between two uses, also across the boundary of the 
   CHECK(find_gaps(trace, 31_B).size() == 1);
 }
 
-TEST_CASE("in a step that is run once nothing is copied for another one, nor is it on the host already") {
+TEST_CASE("a step that is run once copies nothing for the next one, and finds nothing on the host") {
   // The weight that op 4 changes, and a constant that ops 0 and 4 read.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 20_B}), constant = build.existing({.size = 10_B});
@@ -142,7 +142,7 @@ TEST_CASE("a copy back is issued as late as it can be, and earlier only as far a
   CHECK(schedule_late(full, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 5, 0}});
 }
 
-TEST_CASE("copies back that are due early in the step queue behind those of the step before") {
+TEST_CASE("copies back that are due early in the step wait for those of the previous step") {
   // Two copies of 250 ns are due at op 1 of the next iteration (at 900 ns): they begin at 650 and at 400.
   const std::vector<Gap> gaps{gap(1, 9, 250), gap(2, 9, 250)};
   const StepCircle circle = circle_of({500, 500, 500, 500, 500, 500, 500, 500});
@@ -185,7 +185,7 @@ TEST_CASE("a copy out may begin when the lane is free, and only once for all gap
                                                               act(Verb::kSwapOut, 4, 0), act(Verb::kSwapIn, 4, 0)});
 }
 
-TEST_CASE("what the step changes at its end is copied when the lane is free, for the next iteration") {
+TEST_CASE("content that the step changes at its end is copied for the next iteration when the lane is free") {
   // Content of before is away from op 2 to op 4 and changed by op 5: copied from 600 on, it needs no copy at op 2.
   Gap weight = gap(1, 4, 150);
   weight.renewed = VersionId{9};
@@ -201,7 +201,7 @@ TEST_CASE("what the step changes at its end is copied when the lane is free, for
         std::vector<Bytes>{0_B, 0_B, 150_B, 150_B, 0_B, 0_B, 0_B, 0_B});
 }
 
-TEST_CASE("of runs that fail the one that did more of the program is better, and any that ends well") {
+TEST_CASE("of failed runs, the one that ran more of the program is better; any run that ends well is better still") {
   const auto run = [](Outcome outcome, Nanos makespan, Nanos stalled, Nanos recompute, Bytes copied = {}) {
     Result result;
     result.outcome = outcome;

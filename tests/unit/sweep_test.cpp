@@ -132,7 +132,7 @@ TEST_CASE("a policy that fails is a row with its message and loses no other run"
   CHECK(mended.failed == 0);
 }
 
-TEST_CASE("a row comes back from the database as it went in") {
+TEST_CASE("a row is read back from the database as it was written") {
   const NamedTrace trace{"a \"name\"", random_trace(2, 60)};
   const RunSpec spec{.capacity = trace.trace.ideal_peak(), .overhead_limit = 2.5};
   const Row row = make_row(trace, trace.trace.ideal_peak(), spec, try_simulate(trace.trace, spec), std::nullopt);

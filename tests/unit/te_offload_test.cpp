@@ -10,7 +10,7 @@ using tests::exact_run_that_ends_well;
 
 // Of four blocks of 100 ns, y_i (100 B) is saved at 100 i + 100, x_i (10 B) by the next block, at 100 i + 60.
 
-TEST_CASE("the first layers leave before as many others run as may stay") {
+TEST_CASE("the first layers leave the device before more layers than may stay run") {
   // Two of four go. y_0: from 100 to 200, when block 2 is to run. x_1, which block 1 saves at 160, and y_1: until 310,
   // and block 3 is to run at 300.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
@@ -22,7 +22,7 @@ TEST_CASE("the first layers leave before as many others run as may stay") {
   CHECK(large.totals.stall.d2h == 0_ns);
 }
 
-TEST_CASE("a layer comes back when the layer begins backward behind which it left") {
+TEST_CASE("a layer comes back when the layer after which it left begins backward") {
   // Block 1 (110 B) is asked for when block 2 goes back, of 100 ns, and awaited in front of its own ops: 10. Block 0
   // is asked for then, and hidden.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
@@ -30,7 +30,7 @@ TEST_CASE("a layer comes back when the layer begins backward behind which it lef
   CHECK(result.totals.stall.h2d == 10_ns);
 }
 
-TEST_CASE("where all layers but the last go, each comes back at its own backward") {
+TEST_CASE("if all layers but the last are offloaded, each comes back at its own backward") {
   // By default. y_0, y_1 and y_2 are waited for in full forward, before the next block, but the last one: behind block
   // 2 comes block 3. Backward: x_2 is asked for with y_2, x_1 with y_1.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
@@ -39,7 +39,7 @@ TEST_CASE("where all layers but the last go, each comes back at its own backward
   CHECK(result.totals.stall.h2d == 300_ns);
 }
 
-TEST_CASE("a number of layers that makes no sense is refused") {
+TEST_CASE("a number of layers outside its range is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(blocks_of_two(2), "te-offload(layers=1.5)"),
                     "te-offload: option 'layers' is '1.5'; expected a whole number from 0 to 1000000");
 }

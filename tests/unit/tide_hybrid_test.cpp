@@ -31,7 +31,7 @@ RunSpec setting(const Trace& trace, int percent, std::string policy = "none") {
 
 }  // namespace
 
-TEST_CASE("what a planner has answered with repeats its run without being planned again") {
+TEST_CASE("the answer of a planner repeats its run without another search") {
   const Trace trace = gpt2();
   const RunSpec spec = setting(trace, 60);
   for (const char* name : {"tide-fold", "tide-remat"}) {
@@ -48,7 +48,7 @@ TEST_CASE("what a planner has answered with repeats its run without being planne
   }
 }
 
-TEST_CASE("tide judges nothing where a bound says that no plan exists") {
+TEST_CASE("tide tries no plan if a bound says that none exists") {
   const Trace trace = gpt2();
   const RunSpec spec = setting(trace, 20, "tide");
   const Result result = simulate(trace, spec);
@@ -57,7 +57,7 @@ TEST_CASE("tide judges nothing where a bound says that no plan exists") {
   CHECK(result.cost_evaluations == judge(trace, spec, follow_draft(nothing, OnDemand::kCopyOrDrop)).cost_evaluations);
 }
 
-TEST_CASE("what begins on the host and is needed late leaves the device only if the step is run again") {
+TEST_CASE("content that begins on the host and is needed late leaves the device only if the step is repeated") {
   TraceBuilder build;
   const BufferId state = build.existing({.size = 8_MiB, .kind = BufferKind::kOptimizerState});
   const BufferId activation = build.alloc({.size = 8_MiB, .kind = BufferKind::kActivation});

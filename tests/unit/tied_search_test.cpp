@@ -56,7 +56,7 @@ std::int64_t judged_where_all_are_alike(const Trace& trace, const std::function<
 
 }  // namespace
 
-TEST_CASE("what the layers of a model leave idle is in as many classes whatever its depth") {
+TEST_CASE("the gaps of a model's layers form the same number of classes at any depth") {
   const Classes few = classes_of(gpt(6)), many = classes_of(gpt(40));
   CHECK(few.classes.size() == many.classes.size());
   CHECK(few.gaps.size() * 5 < many.gaps.size());
@@ -65,7 +65,7 @@ TEST_CASE("what the layers of a model leave idle is in as many classes whatever 
   CHECK(members == many.gaps.size());
 }
 
-TEST_CASE("activations of one class lie one in another") {
+TEST_CASE("the gaps of activations of one class are nested") {
   const Trace trace = gpt(6);
   const Classes found = classes_of(trace);
   std::size_t nested = 0;
@@ -82,7 +82,7 @@ TEST_CASE("activations of one class lie one in another") {
   CHECK(nested > 30);
 }
 
-TEST_CASE("making content again costs its op and what has to be made for that") {
+TEST_CASE("recomputing content costs its op and the ops of its absent inputs") {
   TraceBuilder build;
   const BufferId kept = build.existing({.size = 1_MiB});
   const BufferId freed = build.alloc({.size = 1_MiB}), a = build.alloc({.size = 1_MiB});
@@ -109,7 +109,7 @@ TEST_CASE("making content again costs its op and what has to be made for that") 
     if (gaps[i].crosses) CHECK(costs[i] == Reruns::kImpossible);
 }
 
-TEST_CASE("a class is dropped from its longest gap on and kept from some gap on") {
+TEST_CASE("a class drops its longest gaps first and keeps its shortest") {
   const Trace trace = gpt(12);
   const Classes found = classes_of(trace);
   const RunSpec spec{
@@ -159,7 +159,7 @@ TEST_CASE("a class is dropped from its longest gap on and kept from some gap on"
   CHECK(copies);
 }
 
-TEST_CASE("as many plans are tried whatever the depth, none of them twice") {
+TEST_CASE("the number of tried plans does not depend on the depth, and no plan is tried twice") {
   constexpr std::int64_t kTries = 500;
   for (const std::int64_t layers : {6, 24}) {
     INFO(layers);
@@ -185,7 +185,7 @@ TEST_CASE("hopeless plans are not judged, and do not keep a search from ending")
   }
 }
 
-TEST_CASE("what must lose by what it drops runs that again, and loses") {
+TEST_CASE("a plan that must lose by its drops runs their ops again, and loses") {
   const Trace trace = gpt(6);
   const Classes found = classes_of(trace);
   const std::vector<Nanos> costs = Reruns(trace, found.gaps).costs();
@@ -212,7 +212,7 @@ TEST_CASE("what must lose by what it drops runs that again, and loses") {
   CHECK(hopeful > 10);
 }
 
-TEST_CASE("where nothing repeats it does not matter whether a step is folded") {
+TEST_CASE("if nothing repeats, folding does not change the result") {
   for (const char* const name : {"vgg16", "unet"}) {
     INFO(name);
     const Trace trace = load_trace(std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/" + name + ".tide");

@@ -24,7 +24,7 @@ const std::string kPointwise =
     "24PointwiseOpScalarFunctorI"
     "fLi3ELi3ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_";
 
-TEST_CASE("of a tensor list only this launch's tensors count, with the roles that the functor has for them") {
+TEST_CASE("only this launch's tensors of a list count, with the roles that the functor gives them") {
   // Three lists with room for 336 addresses and as many sizes, 2240 blocks with a 16-bit index and a 32-bit chunk each,
   // and a number at the end: 4 * 336 * 8 + 2240 * (2 + 4) + 4, in whole words.
   constexpr std::uint32_t kBytes = 24200, kList = 336 * 8;
@@ -58,7 +58,7 @@ TEST_CASE("lists with scalars and lists with room for 4 KiB have layouts of thei
   CHECK_FALSE(TorchKernel::recognise(kPointwise, {}));
 }
 
-TEST_CASE("fused optimizers read their step counters, and what they do with their lists is not known") {
+TEST_CASE("fused optimizers read their step counters, and their use of their lists is not known") {
   const std::string fused =
       "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
       "20FusedAdamMathFunctorI"

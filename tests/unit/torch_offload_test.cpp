@@ -33,7 +33,8 @@ TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
   }
 }
 
-TEST_CASE("what is alive when the backward phase begins is read where it is, and copies back start a node ahead") {
+TEST_CASE(
+    "tensors that are alive when the backward phase begins are read in place, and copies back start a node ahead") {
   // With one alive: x_3 is. The loss goes back from 510 + 100 (waited) on, for 10 ns, then layer 4. x_2 is asked for in
   // front of the loss, and comes in 150 ns: layer 3 waits for 150 - 110. x_1 is asked for behind layer 4, and starts
   // when x_2 is there: it needs 150, layer 3 only hides 100.
@@ -60,7 +61,7 @@ TEST_CASE("small tensors stay, and so does what the output projection saves") {
   CHECK(exact_run_that_ends_well(trace, "torch-offload(stash=1,head=offload,least=2001B)").totals.swap_out == 3000_B);
 }
 
-TEST_CASE("a stash that makes no sense is refused") {
+TEST_CASE("a stash outside its range is refused") {
   CHECK_THROWS_WITH(exact_run_that_ends_well(four_layers(1_B), "torch-offload(stash=0)"),
                     "torch-offload: option 'stash' is '0'; expected 1 to 1000000");
 }

@@ -180,7 +180,7 @@ TEST_CASE("allocations of a snapshot become buffers that end when the free is co
   CHECK(trace.data().streams[trace.buffer(BufferId{0}).stream.index()] == "7");
 }
 
-TEST_CASE("what was there before the events of a snapshot is born before") {
+TEST_CASE("blocks from before the events of a snapshot are born before the trace") {
   const Trace trace = trace_of(
       Pickled::list(
           {segment(Pickled::list({block(8192, 512, 100, "active_allocated"),
@@ -214,7 +214,7 @@ TEST_CASE("devices of a snapshot are merged by time and keep their streams apart
   CHECK(trace.buffer(BufferId{0}).stream != trace.buffer(BufferId{1}).stream);
 }
 
-TEST_CASE("of a snapshot of several devices one is read alone") {
+TEST_CASE("one device of a snapshot of several is read alone") {
   const Input input{"s.pickle", file(Pickled::list({}), Pickled::list({Pickled::list({event("alloc", 1, 10, 100)}),
                                                                        Pickled::list({event("alloc", 1, 20, 200)})}))};
   for (const std::size_t device : {0u, 1u}) {

@@ -112,7 +112,7 @@ TEST_CASE("chunks appended one after the other end as the same trace") {
   CHECK(read(bytes).data() == trace.data());
 }
 
-TEST_CASE("no flipped bit crashes the reader or gives another trace unnoticed") {
+TEST_CASE("no flipped bit crashes the reader or gives another trace without an error") {
   const Trace trace = random_trace(11, 30);
   const std::string bytes = to_trace_file(trace);
   std::size_t refused = 0;

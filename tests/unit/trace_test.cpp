@@ -18,7 +18,7 @@ TEST_CASE("an in-place write makes a new version of the same buffer and costs no
   CHECK(trace.ideal_peak() == 12_MiB);
 }
 
-TEST_CASE("the ideal peak counts what is live at once, and views for nothing") {
+TEST_CASE("the ideal peak counts buffers that are live at once, and no views") {
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_B});
   const BufferId a = build.alloc({.size = 10_B});

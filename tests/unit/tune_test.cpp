@@ -85,7 +85,7 @@ TEST_CASE("the setting that would have avoided running out of memory comes first
   CHECK(tight.back().outcome == Outcome::kOutOfMemory);
 }
 
-TEST_CASE("a snapshot says what was reserved and what the program could have had when a request failed") {
+TEST_CASE("a snapshot gives the reserved bytes, and those that the program could use when a request failed") {
   const RecordedMemory memory = recorded_memory(failing());
   CHECK(memory == RecordedMemory{1, 60_MiB, 65_MiB, 50_MiB});
   TorchSnapshot quiet = failing();

@@ -64,7 +64,7 @@ TEST_CASE("in a network without convolutions, products of matrices stand for the
   CHECK(exact_run(trace, "vdnn(which=conv)").totals.swap_out == 101_B);
 }
 
-TEST_CASE("a copy back is not asked for across a convolution") {
+TEST_CASE("a copy back is not requested across a convolution") {
   // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) asks for 3; norm 6 and norm 5, behind
   // convolution 4, which has its input, ask for nothing; convolution 4 (op 10) asks for 1.
   const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 10_B},

@@ -98,7 +98,7 @@ TEST_CASE("content from before the step is on the device or on the host when the
   check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B, .steady = true}), 300_ns + 1'000_ns);
 }
 
-TEST_CASE("what the step hands on ends on the host only if its buffer began there") {
+TEST_CASE("content that outlives the step ends on the host only if its buffer began there") {
   for (const bool read_first : {false, true}) {
     TraceBuilder build;
     const BufferId weight = build.existing({.size = 1'000_B, .outlives = true});
@@ -111,7 +111,7 @@ TEST_CASE("what the step hands on ends on the host only if its buffer began ther
   }
 }
 
-TEST_CASE("a buffer is run again or copied as a whole, with what that reads") {
+TEST_CASE("a buffer is recomputed or copied as a whole, and recomputation needs its inputs") {
   // op 0 makes a, op 1 makes b of it; a is of no further use. An op needs the room of one of them, and then b is read.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 1'000_B});

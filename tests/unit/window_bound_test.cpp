@@ -53,7 +53,7 @@ void check_tight(Nanos bound, Nanos exact) {
 
 }  // namespace
 
-TEST_CASE("what must be away at an op leaves before it and comes back behind it") {
+TEST_CASE("content that must be absent during an op leaves before it and comes back after it") {
   const Trace trace = one_gap(10_us);
   // 1 MB out takes 1 ms behind op0, 1 MB in takes 2 ms behind op1.
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
@@ -62,7 +62,7 @@ TEST_CASE("what must be away at an op leaves before it and comes back behind it"
   CHECK(bound_of(trace, 2'000'000_B, "swap-window") == Nanos{});
 }
 
-TEST_CASE("a bound says what most of the time is lost to that no plan can save") {
+TEST_CASE("a bound names the resource behind most of the time that every plan loses") {
   /// By the window and by the linear programs for plans that swap, or that recompute as well.
   const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
     std::vector<Resource> limited_by;
@@ -89,7 +89,7 @@ TEST_CASE("a bound says what most of the time is lost to that no plan can save")
   CHECK(limits(one_gap(10_us, 3_ms), fast, true) == all(Resource::kD2h));
 }
 
-TEST_CASE("a run meets the bound by windows") {
+TEST_CASE("a run reaches the window bound") {
   const Trace trace = one_gap(10_us);
   script() = {{Verb::kSwapOut, OpId{1}, 0, {}, {}}};
   const RunSpec spec{
@@ -117,7 +117,7 @@ TEST_CASE("copies hide behind ops between the uses") {
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 2360_us + 300_us + 490_us);
 }
 
-TEST_CASE("content is computed again where that is cheaper than copying it") {
+TEST_CASE("content is recomputed if that is cheaper than copying it") {
   const Trace trace = one_gap(10_us);
   // 100 us for op0 again; with copies of everything the step takes 3 ms more.
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), 160_us + 100_us);
@@ -153,7 +153,7 @@ TEST_CASE("content from before the step needs no copy out, and in a repeated ste
   }
 }
 
-TEST_CASE("content from before the step that leaves again was copied one way or the other in front of that") {
+TEST_CASE("content from before the step that leaves again was copied out or in before that") {
   // A weight is read by op 0 and by the last op; op 1 needs its room. On the device it leaves behind op 0's start, in
   // 1 ms; on the host it comes for op 0, in 2 ms. Of parts of it, a third comes while two thirds leave, 667 us each.
   for (const Nanos first : {100_us, 3_ms}) {
@@ -193,7 +193,7 @@ TEST_CASE("content that is overwritten before it is read again needs no place in
   CHECK(step.load == std::vector<Bytes>{1'000'000_B, 0_B, 1'000'000_B, 1'000'000_B});
 }
 
-TEST_CASE("what a buffer came with is had again by allocating it again, without a copy") {
+TEST_CASE("a new allocation brings the initial content of a buffer back, without a copy") {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
   build.run({.duration = 100_us}, {{a, Access::kRead}});
@@ -221,7 +221,7 @@ TEST_CASE("what a buffer came with is had again by allocating it again, without 
   }
 }
 
-TEST_CASE("more away than may be away is infeasible") {
+TEST_CASE("a step is infeasible if more bytes must be absent than may be absent") {
   const Trace trace = one_gap(10_us);
   const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 999'999_B, .swap = true};
   CHECK_FALSE(compute_bounds(query, BoundEffort::kQuick).back().feasible);
@@ -243,7 +243,7 @@ TEST_CASE("windows of two peaks add up where they do not overlap") {
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), (160_us + 100_us) * 2);
 }
 
-TEST_CASE("what is copied once and away twice is waited for once") {
+TEST_CASE("content that is copied out once and absent twice is waited for once") {
   // a makes room for b twice, in front of op 1 and of op 3: the host has it when it leaves for the second time.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100'000_B});
@@ -272,7 +272,7 @@ TEST_CASE("what is copied once and away twice is waited for once") {
     }
 }
 
-TEST_CASE("the fluid bound meets the windows where one instant decides, and adds what they do not see") {
+TEST_CASE("the fluid bound equals the windows where one instant decides, and is larger where several do") {
   const auto fluid = [](const Trace& trace, Bytes capacity, bool remat) {
     const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = capacity, .swap = true, .remat = remat};
     const std::string name = remat ? "hybrid-fluid" : "swap-fluid";
@@ -290,7 +290,7 @@ TEST_CASE("the fluid bound meets the windows where one instant decides, and adds
   CHECK(fluid(trace, 2'000'000_B, false) == Nanos{});
 }
 
-TEST_CASE("a step is free of overhead from the capacity on at which its copies hide behind its ops") {
+TEST_CASE("a step has no overhead from the capacity on at which its ops hide its copies") {
   // Ten buffers of 100 kB may leave for 400 us and return for 400 us around an op of no time that needs 1 MB more: four
   // of them out, two back.
   TraceBuilder build;

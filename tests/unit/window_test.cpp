@@ -27,7 +27,7 @@ std::vector<Found> windows(const std::vector<Stretch>& stretches, int need, bool
 
 }  // namespace
 
-TEST_CASE("a window spans free memory and what may go, and ends as soon as it fits") {
+TEST_CASE("a window spans free memory and evictable versions, and ends as soon as it is large enough") {
   CHECK(windows({held_of(4, 1), free_of(2), held_of(4, 2)}, 6) == std::vector<Found>{{0, 2, 1}, {1, 3, 2}});
   CHECK(windows({held_of(4, 1), free_of(2), held_of(4, 2)}, 7) == std::vector<Found>{{0, 3, 3}});
   CHECK(windows({held_of(4, 1), free_of(2), held_of(4, 2)}, 11).empty());
@@ -40,7 +40,7 @@ TEST_CASE("a window does not contain versions that must stay") {
 
 TEST_CASE("free memory alone is no window") { CHECK(windows({free_of(8), held_of(4, 2)}, 8).size() == 0); }
 
-TEST_CASE("a window shrinks from the left while it still fits") {
+TEST_CASE("a window shrinks from the left while it is still large enough") {
   CHECK(windows({held_of(2, 1), held_of(2, 2), held_of(8, 4)}, 8) ==
         std::vector<Found>{{0, 3, 7}, {1, 3, 6}, {2, 3, 4}});
 }
