@@ -2,12 +2,12 @@
 # The README's commands on a bare machine: makes a bare Debian 12 beside this system, clones this repository into it and
 # runs there, unchanged, the commands that the README marks with "tests/bare_root.sh runs": the set-up with the demo,
 # and all steps from the clone to the frontier of a user's script. Then checks the results.
-#   tests/bare_root.sh [FOLDER]     FOLDER: the root is made there, and stays; otherwise in a temporary folder, which is
-#                                   removed if all is well
+#   tests/bare_root.sh [FOLDER] FOLDER: the root is made there and stays; without FOLDER, in a temporary folder, which
+#                                   is removed if all is well
 # The clone has the committed files. Takes 8 GB of disk, the network and about half an hour on two cores. Needs root,
 # debootstrap and the right to mount. Prints "skipped: REASON" and exits with 0 where they are missing.
-#   MIRROR       of Debian 12's packages; from this machine's apt if it is a Debian 12 too
-#   TORCH        what pip is asked for, with options; "torch numpy" unless given (wheels for CPUs alone are a tenth as large)
+#   MIRROR       of Debian 12's packages; default: that of this machine's apt, if this is Debian 12
+#   TORCH        arguments of pip install; default "torch numpy" (wheels for CPUs alone are a tenth as large)
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 suite=bookworm
@@ -36,7 +36,7 @@ trap leave EXIT
 fail() { kept=yes; echo "failed: $*"; exit 1; }
 
 step() { printf '== %s (%d s)\n' "$*" $SECONDS; }
-# A command in the bare root, which knows of this environment only how the network is reached.
+# Runs a command in the bare root, with no variables of this environment but those for the network.
 inside() {
   local network=() name
   for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_{INDEX_URL,EXTRA_INDEX_URL,CERT}; do
@@ -45,7 +45,7 @@ inside() {
   env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb \
     "${network[@]}" chroot "$root" bash -euo pipefail -O expand_aliases -c "$1"
 }
-# The lines of the README's blocks of a mark, one command after the other.
+# Prints the commands of the README's blocks that have a mark, in order.
 commands_of() {
   python3 - "$repository" "$1" <<'END'
 import pathlib, sys

@@ -10,8 +10,8 @@
 
 namespace tidepool::tests {
 
-/// Items that fill [0, height) at every position, so that no layout is lower, and the cut itself is one of that height.
-/// One of three cuts makes five pieces around a middle one, which no straight cut through all of them separates.
+/// Items that fill [0, height) at every position. So no layout is lower, and the cut itself is a layout of that height.
+/// One of three cuts makes five pieces, four of them around a middle one, so that no straight cut separates them.
 inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_t height) {
   struct Rectangle {
     std::int64_t left, right, low, high;
@@ -24,7 +24,7 @@ inline Instance cut_rectangle(std::uint64_t seed, std::size_t items, std::int64_
   };
   std::vector<Rectangle> cut{{0, 8 * static_cast<std::int64_t>(items), 0, height}};
   while (cut.size() < items) {
-    // A large one of four.
+    // A large cut, into four or five pieces.
     std::size_t at = random.below(cut.size());
     for (int k = 0; k < 3; ++k)
       if (const std::size_t other = random.below(cut.size());

@@ -1,4 +1,4 @@
-# Every C++ file is as clang-format 14 would write it; other versions write it differently.
+# Checks that clang-format 14 would change no C++ file. Other versions format differently.
 #   cmake -DROOT=<of the tree> -P format.cmake
 find_program(CLANG_FORMAT NAMES clang-format-14)
 if(NOT CLANG_FORMAT)

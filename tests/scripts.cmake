@@ -1,4 +1,4 @@
-# Tests that are scripts: of the program as people use it, of what is in Python, of the documents.
+# Tests that are scripts: of the program, of the Python parts, and of the documents.
 add_test(NAME "a test that fails is no skipped one, however many of its checks fail"
   COMMAND sh -c "\"$1\" 'four checks fail' >/dev/null; test $? = 1" sh $<TARGET_FILE:tidepool_tests>)
 add_test(NAME "a sweep by a real Slurm gives the same results"
@@ -14,7 +14,7 @@ if(TIDEPOOL_BUNDLE)
   set_tests_properties("the bundle runs in an empty root" PROPERTIES FIXTURES_REQUIRED bundle
     SKIP_REGULAR_EXPRESSION "skipped:")
 endif()
-# Calls of the C library that fail, in the program as it is.
+# Failing calls of the C library, in the unchanged program.
 add_library(tidepool_faults SHARED faults/faults.cpp)
 target_compile_features(tidepool_faults PRIVATE cxx_std_20)
 target_compile_options(tidepool_faults PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)

@@ -224,7 +224,7 @@ class TinyGenerator {
       if (random_.chance(10)) make();
       return;
     }
-    if (roll < 45 && number > 0) return;  // it only reads: a loss that is printed, a copy elsewhere
+    if (roll < 45 && number > 0) return;  // an op that only reads, as when a loss is printed
     make();
     if (random_.chance(25)) make();
     if (random_.chance(3)) op.touches.push_back({add({.mebibytes = size()}), Access::kTouch});  // not written before

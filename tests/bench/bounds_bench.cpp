@@ -29,7 +29,7 @@ void min_cut(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// The bound by itself: absences are found once for all capacities.
+/// The time of the bound alone, since absences are found once for all capacities.
 void swap_window(benchmark::State& state) {
   const Trace trace = tests::training_trace(static_cast<int>(state.range(0)));
   const Absences step = find_absences(trace, false);

@@ -37,7 +37,7 @@ void find_live_range(benchmark::State& state) {
 }
 BENCHMARK(find_live_range)->Arg(600)->Arg(100'000);
 
-/// Eight pointers and a struct of 512 bytes, as PyTorch's kernels over lists of tensors take.
+/// Eight pointers and a struct of 512 bytes, like the parameters of PyTorch's kernels over lists of tensors.
 void scan_parameters(benchmark::State& state) {
   const LiveRanges ranges = ranges_of(state.range(0));
   const std::vector<std::uint64_t> words = addresses(state.range(0));

@@ -30,7 +30,7 @@ void count(benchmark::State& state, const Step& step, const Selection& selection
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-/// Every copy is waited for, as where links are busy all the time: what was picked is looked at again.
+/// Ops wait for every copy, as if links were busy all the time. So picked gaps are examined again.
 void for_peaks(benchmark::State& state) {
   const Step step{state.range(0)};
   std::vector<double> prices;

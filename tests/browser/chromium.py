@@ -66,7 +66,7 @@ class Page:
         os.close(self._from)
         try:
             self._profile.cleanup()
-        except OSError:  # something of the browser is still writing
+        except OSError:  # a process of the browser is still writing
             pass
 
     def _read(self, deadline):
@@ -102,7 +102,7 @@ class Page:
                 return answer["result"]
 
     def open(self, path, drawn="settled().then(() => true)"):
-        """Opens a file and waits until all that it shows at first is drawn. Returns the seconds that took.
+        """Opens a file and waits until its first view is drawn. Returns the seconds until then.
 
         `drawn` is a script that ends then."""
         begin = time.monotonic()
@@ -147,7 +147,7 @@ class Page:
         self.mouse("Wheel", x, y, deltaX=0, deltaY=delta, modifiers=modifiers)
 
     def touch(self, *ways, steps=8):
-        """Fingers that go, at the same time, each from (x, y) to (x, y)."""
+        """Moves fingers at the same time, each from (x, y) to (x, y)."""
         self._call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=len(ways))
         for step in range(steps + 1):
             places = [{"id": i, **{axis: begin[k] + (end[k] - begin[k]) * step / steps for k, axis in enumerate("xy")}}

@@ -32,7 +32,7 @@ FRAMES = """(async (count, move) => {
   return {gap: median(gaps), script: median(frames.times.map(time => time[1])), rectangles: frames.rectangles};
 })"""
 
-# After a finger the page glides on: resolves when it has left a place and stands still, or after 10 s.
+# The page keeps scrolling after a swipe. Resolves when it has left a position and stands still, or after 10 s.
 GLIDED = """(async from => {
   const deadline = performance.now() + 10_000;
   for (let last = from, still = 0; still < 5 && performance.now() < deadline;) {
@@ -111,7 +111,7 @@ class Report(unittest.TestCase):
     def test_begins_with_the_time_that_overheads_are_over(self):
         lead = self.page.run("""(() => {
           const recorded = content.trace.duration_ns;
-          content.trace.duration_ns = 2 * recorded;  // as where much time passed between the ops
+          content.trace.duration_ns = 2 * recorded;  // as if much time had passed between the ops
           const text = headline().innerText;
           content.trace.duration_ns = recorded;
           return text;
@@ -129,7 +129,7 @@ class Report(unittest.TestCase):
             }})()""")
             if row.get("lead_in_iterations", 0) == 0:
                 self.assertEqual(peak, row["peak_bytes"])
-            else:  # the page shows the cycle; more may have been in use before it
+            else:  # the page shows the cycle; the peak may have been before it
                 self.assertLessEqual(peak, row["peak_bytes"])
                 self.assertGreater(peak, 0.9 * row["peak_bytes"])
         self.assertIn(0, [row.get("lead_in_iterations") for row in self.rows])
@@ -176,18 +176,18 @@ class Report(unittest.TestCase):
             middle = x + width / 2, y + height / 2
             at = f"(pane => pane.timeAt({middle[0] - x}))(slots[0].panes.find(pane => pane.name === '{pane}'))"
             between = self.page.run(at)
-            # Twice as far from each other: half of the time is left, around what was between the fingers.
+            # The fingers end twice as far apart, so the window is half as long, around the point between the fingers.
             self.page.touch(*(((middle[0] + side * 60, middle[1]), (middle[0] + side * 120, middle[1])) for side in (-1, 1)))
             zoomed = self.page.run(window)
             self.assertAlmostEqual((zoomed[1] - zoomed[0]) / (full[1] - full[0]), 0.5, places=3)
             self.assertAlmostEqual((self.page.run(at) - between) / full[1], 0, places=3)
             self.assertEqual(zoomed[2:], full[2:])
-            # One finger takes what is under it along.
+            # One finger pans: the point under it stays under it.
             self.page.touch((middle, (middle[0] + 50, middle[1])))
             dragged = self.page.run(window)
             self.assertAlmostEqual(dragged[1] - dragged[0], zoomed[1] - zoomed[0], delta=2)
             self.assertLess(dragged[0], zoomed[0])
-            # The same way back shows all again.
+            # The opposite movement shows the whole window again.
             self.page.touch(*(((middle[0] + side * 120, middle[1]), (middle[0] + side * 50, middle[1])) for side in (-1, 1)))
             self.assertEqual(self.page.run(window), full)
 
@@ -460,7 +460,7 @@ class JobReport(unittest.TestCase):
 @unittest.skipUnless(chromium.find(), "no Chromium is installed")
 @unittest.skipUnless(os.environ.get("TIDEPOOL_SLOW_TESTS"), "slow: TIDEPOOL_SLOW_TESTS=1 runs it")
 class LargeReport(unittest.TestCase):
-    """A step of a million events. Times are of a machine that has nothing else to do."""
+    """A step of a million events. The limits hold on an idle machine."""
 
     def test_opens_and_moves_quickly(self):
         with tempfile.TemporaryDirectory() as folder, chromium.Page() as page:

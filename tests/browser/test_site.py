@@ -15,10 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("TIDEPOOL_PROGRAM", str(ROOT / "build" / "tidepool"))
 WIDE, PHONE = 1400, 400
 
-# The elements that reach over the edge of the page, apart from those inside of an element that scrolls.
+# The elements that extend beyond the edge of the page, except those inside an element that scrolls.
 CLIPPED = """[...document.querySelectorAll("main *")].filter(element =>
   !element.closest("pre, table") && element.getBoundingClientRect().right > innerWidth).map(element => element.outerHTML)"""
-# The blocks and tables of which a part is out of sight until it is scrolled to.
+# The blocks and tables that are wider than their box.
 SCROLLED = """[...document.querySelectorAll("pre, table")].filter(element =>
   element.scrollWidth > element.clientWidth + 1).map(element => element.textContent.slice(0, 60))"""
 BROKEN_IMAGES = "[...document.images].filter(image => !image.naturalWidth).map(image => image.src)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the installed bundle in a root that has nothing but the C library and a shell.
-#   empty_root.sh FOLDER      what install.sh was given
+#   empty_root.sh FOLDER as given to install.sh
 # Prints "skipped: REASON" where no root may be changed.
 set -euo pipefail
 folder=$(cd "$1" && pwd -P)

@@ -24,7 +24,7 @@ cd "$day"
 "$bundle/validator/gpu_plans.sh" --samples bilstm -o plans || fail "gpu_plans.sh"
 [ "$(ls plans | wc -l)" = 5 ] || fail "there are not five plans"
 
-# call NAME EXIT [OPTIONS]: as on a fresh machine that knows nothing of this environment
+# call NAME EXIT [OPTIONS]: runs a call without this environment's variables, as on a fresh machine
 call() {
   local name=$1 expected=$2 code=0
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records a PyTorch job on the CPU with the installed bundle, makes a plan, validates it, and carries it out on the job.
-#   torch_jobs.sh FOLDER PYTHON      FOLDER: what install.sh was given
+#   torch_jobs.sh FOLDER PYTHON FOLDER: as given to install.sh
 # Prints "skipped: REASON" where PyTorch is missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ fi
 rm -rf "$folder/jobs"
 mkdir "$folder/jobs"
 cd "$folder/jobs"
-# Nothing of this environment: neither LD_LIBRARY_PATH nor TIDEPOOL_PYTHON may be what makes it work.
+# The commands get no variables of this environment, so that they cannot depend on LD_LIBRARY_PATH or TIDEPOOL_PYTHON.
 alone() { env -i PATH="$PATH" HOME="$folder/jobs" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 "$@"; }
 
 alone "$program" record --torch --no-gpu --skip 2 --iterations 1 -o step.tide -- "$python" "$here/job.py" "$folder/bundle" \

@@ -35,7 +35,7 @@ for tool in bash env sh awk basename cat chmod cp cut date diff dirname du find 
 done
 [ -e "$root/bin" ] || ln -s usr/bin "$root/bin"
 
-# Python: its program, its modules, and what PyTorch and the modules in C are linked with.
+# Python: its program, its modules, and the libraries that PyTorch and the modules in C are linked with.
 mapfile -t paths < <("$python" -c 'import os, sys, sysconfig
 print(os.path.realpath(sys.executable))
 for path in dict.fromkeys([sys.prefix, sysconfig.get_path("stdlib"), *sys.path]):

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kScript = std::string{TIDEPOOL_SOURCE_DIR} + "/tests/dry/blocks.py";
 
-/// What a job prints behind a word.
+/// The text that a job prints after a word.
 double number_behind(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word + " ");
   REQUIRE(at != std::string::npos);

@@ -34,7 +34,7 @@ TEST_CASE("tidepool bound prints one object for each capacity, the best bound la
   CHECK(seen[0]["bounds"].back()["proof"].get<std::string>().ends_with("cannot be run again takes 3.906 KiB"));
   CHECK_FALSE(seen[0]["bounds"].back().contains("makespan_ns"));
   CHECK(seen[0]["bounds"].back()["limited_by"] == "memory");
-  // 33 us, and with 10 slots beside x_0 and two gradients 5 of the 15 activations are made again.
+  // The step takes 33 us. With 10 slots beside x_0 and two gradients, 5 of the 15 activations are recomputed.
   CHECK(seen[1]["capacity_bytes"] == 13'000);
   CHECK(seen[1]["feasible"] == true);
   CHECK(seen[1]["with"] == "remat");

@@ -44,7 +44,7 @@ TEST_CASE("a job of two ranks that use NCCL is a trace of each, and a job file t
   const Trace& trace = loaded.traces[1];
   const JobCollective& gather = loaded.job.collectives[2];
   CHECK(gather.input == 4_MiB);
-  CHECK(gather.cost == 10_us);  // half of 8 MiB at 450 GB/s is 9.3 us, less than the least of any
+  CHECK(gather.cost == 10_us);  // half of 8 MiB at 450 GB/s is 9.3 us, less than the least time of a collective
   const Op& op = trace.op(gather.ops[1]);
   CHECK(trace.text(op.name) == "ncclAllGather");
   const auto uses = trace.uses(gather.ops[1]);
@@ -112,7 +112,8 @@ std::pair<Bytes, int> inputs(const Job& job, const std::string& name, Bytes leas
 TEST_CASE("torchrun's processes are the ranks of a job, whose gradients are reduced as DDP says") {
   const auto job = record_script("ddp.py");  // it checks values that the ranks exchange, too
   if (!job) return;
-  // Three steps of four linear layers of 512 with biases, in 32 bits; all else that is reduced are numbers of 8 bytes.
+  // Three steps of four linear layers of 512 with biases, in 32 bits. All other reductions are of single numbers of 8
+  // bytes.
   constexpr std::int64_t kGradients = 4 * (512 * 512 + 512) * 4;
   CHECK(inputs(job->job, "all_reduce", 9_B).first == Bytes{3 * kGradients});
   for (const Trace& trace : job->traces) CHECK(trace.data().losses.unmatched_frees == 0);
@@ -125,10 +126,11 @@ TEST_CASE("FSDP2 gathers blocks twice a step, and reduces gradients once") {
   constexpr std::int64_t kWidth = 256, kVocabulary = 1024, kTokens = 128, kLayers = 2, kSteps = 2, kRanks = 2;
   constexpr std::int64_t kBlock = 12 * kWidth * kWidth + 13 * kWidth;
   constexpr std::int64_t kRoot = (2 * kVocabulary + kTokens + 2) * kWidth;
-  // In bfloat16, of what each rank has; the root keeps what it has gathered for the forward pass.
+  // Gathers are in bfloat16 and count each rank's part. The root keeps its gathered parameters from the forward pass
+  // on.
   CHECK(inputs(job->job, "all_gather", 1_KiB) ==
         std::pair{Bytes{kSteps * (2 * kLayers * kBlock + kRoot) * 2 / kRanks}, int{kSteps * (2 * kLayers + 1)}});
-  // In 32 bits, of all ranks.
+  // Reductions are in 32 bits and count all ranks' parts.
   CHECK(inputs(job->job, "reduce_scatter", 1_KiB) ==
         std::pair{Bytes{kSteps * (kLayers * kBlock + kRoot) * 4}, int{kSteps * (kLayers + 1)}});
 }

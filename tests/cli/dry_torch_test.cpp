@@ -27,7 +27,7 @@ TEST_CASE("a training step of PyTorch for CUDA runs without a GPU, and its alloc
   CHECK(audit.at("segment_matched") == audit.at("segment_allocations"));
   CHECK(audit.at("devices").at(0).at("peak_allocated_bytes") == std::stoll(content_of(peak)));
 
-  // What PyTorch counted, to the byte: each tensor is a buffer, and nothing else is.
+  // Every tensor is a buffer, and no other buffer exists: the peak is exactly PyTorch's.
   const Json info = Json::parse(run_program({"info", trace, "--json"}).out);
   CHECK(info.at("ideal_peak_bytes") == std::stoll(content_of(peak)));
   CHECK(info.at("buffers") == audit.at("allocations"));

@@ -38,8 +38,8 @@ void write_program(const std::string& path, const std::string& script) {
 }
 
 /// Commands with the names of Slurm's, in a folder of their own: sbatch runs the tasks at once, but leaves out those in
-/// the file "lost" the first time. What it was given is in the file "submitted". The job is 17, and 17;west on the
-/// cluster west.
+/// the file "lost" the first time. Its arguments are in the file "submitted". The job is 17, and 17;west on the cluster
+/// west.
 void write_slurm(const ScratchFolder& scratch) {
   fs::create_directories(scratch.file("bin"));
   write_program(scratch.file("bin/sbatch"), R"sh(cd "$(dirname "$0")"
@@ -128,7 +128,7 @@ TEST_CASE("a sweep whose waiting program was killed waits for its job before it 
   const std::string database = scratch.file("r.sqlite");
   fs::create_directories(database + ".shards");
   std::ofstream{database + ".shards/job.sh.id"} << "16\n";
-  // Job 16 runs when it is asked for the first time, and then no more.
+  // Job 16 runs at the first query, and has ended at later ones.
   write_program(scratch.file("bin/squeue"), R"sh(cd "$(dirname "$0")"
 case "$*" in *--jobs=16*) [ -f asked ] || { touch asked; echo RUNNING; } ;; esac
 )sh");
@@ -146,7 +146,7 @@ TEST_CASE("a job that went to another cluster is followed and ended there") {
   const ScratchFolder scratch;
   const Sweep sweep{scratch};
   write_slurm(scratch);
-  // This cluster knows no job 17; the other one says that it runs, until it is asked for the second time.
+  // This cluster knows no job 17. The other one reports it as running until the second query.
   write_program(scratch.file("bin/squeue"), R"sh(cd "$(dirname "$0")"
 case "$*" in
   "-M west --noheader --array --jobs=17 "*) echo "CLUSTER: west"; [ -f asked ] || { touch asked; echo RUNNING; } ;;

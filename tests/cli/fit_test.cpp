@@ -23,7 +23,7 @@ TEST_CASE("tidepool fit begins with the verdict") {
              ContainsSubstring("\npeak        in front of op 242 (aten::_log_softmax_backward_data)\n"
                                "allocator   PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reserves 120 MiB less: "
                                "14.13 GiB\n"));
-  result = run_program({"fit", kSample, "--device", "t4"});  // what does not fit for certain is said so
+  result = run_program({"fit", kSample, "--device", "t4"});  // the message says that the verdict is not certain
   CHECK(result.code == 0);
   CHECK_THAT(result.out, StartsWith("fits: 14.38 of 14.58 GiB, margin 205.8 MiB; not for certain, it may be 15.38 "
                                     "GiB\n"));
@@ -67,7 +67,7 @@ TEST_CASE("a job that does not fit gets the best change of each kind") {
   const std::string job = std::string{TIDEPOOL_SOURCE_DIR} + "/traces/samples/gpt2_xl.tide";
   const Json json = Json::parse(run_program({"fit", job, "--device", "t4", "--json"}).out);
   const Json& advice = json.at("advice");
-  // What is too much has to go from the tensors that are alive at the peak.
+  // The excess must be removed from the tensors that are live at the peak.
   CHECK(advice.at("capacity_bytes").get<std::int64_t>() ==
         json.at("live_bytes").get<std::int64_t>() + json.at("margin_bytes").get<std::int64_t>());
   std::vector<std::string> kinds;

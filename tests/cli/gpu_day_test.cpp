@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Runs the script in `folder`, where what it makes goes.
+/// Runs the script in `folder`, which also gets its results.
 ProgramResult gpu_day(const ScratchFolder& folder, const std::string& arguments) {
   const std::string line = "cd '" + folder.file("") + "' && '" TIDEPOOL_SOURCE_DIR "/validator/gpu_day.sh' " +
                            arguments + " >out 2>err </dev/null";
@@ -36,7 +36,7 @@ std::vector<std::string> results_in(const std::string& folder) {
   return names;
 }
 
-/// One file out of the packed results.
+/// One file of the packed results.
 std::string packed(const ScratchFolder& folder, const std::string& name) {
   fs::remove_all(folder.file("unpacked"));
   CHECK(gpu_day(folder, "unpack results unpacked").code == 0);
@@ -150,7 +150,7 @@ TEST_CASE("whenever a call is killed, its finished steps are kept") {
 }
 
 TEST_CASE("if a call is killed at any moment, its results are a complete set of all steps but the last") {
-  // Results of three pieces, which take longest to be replaced.
+  // Results of three pieces, the number whose replacement takes longest.
   const ScratchFolder folder;
   write_program(folder,
                 "case $1 in calibrate) head -c 36000000 /dev/urandom >work/large; echo calibrated;;\n"
@@ -174,7 +174,7 @@ TEST_CASE("if a call is killed at any moment, its results are a complete set of 
                            folder.file(""), call, wait_ms / 1000.0));
     REQUIRE(std::system(("bash '" + folder.file("kill.sh") + "' 2>/dev/null").c_str()) == 0);
     killed += fs::remove(folder.file("killed")) ? 1 : 0;
-    std::vector<std::string> steps;  // that were said to be over
+    std::vector<std::string> steps;  // reported as ended
     std::istringstream said{content_of(folder.file("out"))};
     for (std::string text; std::getline(said, text);)
       if (text.ends_with("ok") || text.find(" s  ") != std::string::npos)

@@ -49,7 +49,7 @@ TEST_CASE("tidepool simulate of a job says when collectives begin and end, and w
   CHECK(result["critical_path"][0]["rank"] == 1);
   CHECK(run_program({"simulate", job, "--json", "-j", "1"}).out == ran.out);
   CHECK(run_program({"simulate", job}).out.find("collectives end within 0 ns of the recording") != std::string::npos);
-  // Without the host's time, the all-reduce and what follows come earlier.
+  // Without the host's time, the all-reduce and the later ops begin earlier.
   CHECK(Json::parse(run_program({"simulate", job, "--json", "--scale", "0", "--of", "host"}).out)["makespan_ns"] <
         1'065'000);
 }

@@ -30,7 +30,7 @@ TEST_CASE("tidepool policies --json lists every pool and policy with its options
   }
   for (const PoolInfo* info : all_pools()) known.push_back(info->name);
   for (const PolicyInfo* info : all_policies())
-    if (info->name != "scripted") known.push_back(info->name);  // which only this test program has
+    if (info->name != "scripted") known.push_back(info->name);  // only this test program has it
   CHECK(listed == known);
 }
 

@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Exit code and stderr of `tidepool policies`, with its stdout as the shell is told.
+/// Exit code and stderr of `tidepool policies`, with its stdout redirected by the shell.
 ProgramResult policies_to(const std::string& redirection) {
   const ScratchFolder scratch;
   const std::string line =

@@ -56,7 +56,7 @@ TEST_CASE("tidepool record passes the job's exit status on, and says when nothin
 
 TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there is NVIDIA's driver") {
   if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return tests::skip("NVIDIA's driver is here");
-  // As it is after ./setup.sh on a machine without NVIDIA's headers: the program and its Python packages alone.
+  // The state after ./setup.sh on a machine without NVIDIA's headers: the program and its Python packages alone.
   const ScratchFolder folder;
   std::filesystem::copy_file(TIDEPOOL_PROGRAM, folder.file("tidepool"));
   std::filesystem::create_directory(folder.file("python"));
@@ -79,7 +79,7 @@ TEST_CASE("tidepool record --torch needs the recorder for GPUs only where there 
 
 namespace {
 
-/// A job that writes what PyTorch's hook would: `records` behind a header, into the folder that it is told.
+/// A job that writes a file like that of PyTorch's hook: a header and `records`, in the folder of the recording.
 std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vector<std::string>& options,
                                     const std::string& records, const std::string& end = "") {
   std::ofstream{folder.file("records")}
@@ -95,7 +95,7 @@ std::vector<std::string> hooked_job(const ScratchFolder& folder, const std::vect
 
 const std::string kAlloc = R"({"kind":"framework_memory","time":2,"action":"existing","address":4096,"size":64})"
                            "\n";
-/// Step `id` of one op: begun, and ended or not.
+/// The records of step `id`, with one op; the step may lack its end.
 std::string step(int id, bool whole) {
   const int time = 10 * id;
   return fmt::format(

@@ -30,7 +30,7 @@ void add(std::vector<std::string>& arguments, std::initializer_list<std::string>
   arguments.insert(arguments.end(), more);
 }
 
-/// Everything that must be the same whoever did the runs.
+/// All values that must not depend on the worker that did the runs.
 std::string results(const std::string& database) {
   const ProgramResult result = run_program(
       {"query", database, "SELECT run_key, outcome, makespan_ns, peak_bytes, actions FROM runs ORDER BY run_key",
@@ -39,7 +39,7 @@ std::string results(const std::string& database) {
   return result.out;
 }
 
-/// Lowers what this process and those that it starts may write into one file, while it lives.
+/// While it lives, limits the size of files that this process and its children write.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {
@@ -89,7 +89,7 @@ TEST_CASE("merge refuses a damaged database before it takes anything from anothe
   REQUIRE(run_program(sweep_of(trace, whole)).code == 0);
   std::string bytes = content_of(whole);
   REQUIRE(bytes.size() > 3 * 4096);
-  std::fill(bytes.begin() + 4096, bytes.end(), '\xff');  // all pages but the first, which says whose file it is
+  std::fill(bytes.begin() + 4096, bytes.end(), '\xff');  // all pages but the first, which identifies the file
   std::ofstream{damaged, std::ios::binary} << bytes;
   const ProgramResult result = run_program({"merge", whole, damaged, "-o", all});
   CHECK(result.code == 2);
@@ -125,7 +125,7 @@ TEST_CASE("a file that may not grow ends a sweep with advice, and nothing is los
                     full = scratch.file("full.sqlite");
   std::vector<std::string> arguments = sweep_of(trace, whole);
   arguments[5] = "0.4x..1.0x/200";
-  arguments.insert(arguments.end() - 2, "--first");  // what fills the file is the number of runs
+  arguments.insert(arguments.end() - 2, "--first");  // the number of runs decides the size of the file
   REQUIRE(run_program(arguments).code == 0);
   arguments.back() = full;
   {

@@ -160,8 +160,8 @@ TEST_CASE("without --json the results are a table, with the rate") {
 }
 
 TEST_CASE("a step that fits by its sum but not by its places is told apart, and autoswap plans for it") {
-  // a (20 MiB) lies between two that end before b (20 MiB) begins: at 1.0x there are two holes of 10 MiB. It could
-  // leave and return while ops run that do not use it.
+  // a (20 MiB) lies between two buffers that end before b (20 MiB) begins, so at 1.0x there are two holes of 10 MiB.
+  // While ops run that do not use a, it could be swapped out and in.
   const ScratchFolder scratch;
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 10_MiB}), a = build.alloc({.size = 20_MiB}),
@@ -217,7 +217,7 @@ TEST_CASE("a step whose buffers outlive it is shown in its steady state, whateve
     CHECK(result.err.empty());
     return Json::parse(result.out);
   };
-  const std::int64_t copy = find_machine("g10-a100").d2h.time(100_MiB).count();  // the same either way
+  const std::int64_t copy = find_machine("g10-a100").d2h.time(100_MiB).count();  // the same time in both directions
   std::vector<Json> runs{run({})};
   for (const char* tried : {"1", "2", "3", "8", "16", "40"}) runs.push_back(run({"--iterations", tried}));
   for (const Json& one : runs) {
@@ -233,7 +233,7 @@ TEST_CASE("a step whose buffers outlive it is shown in its steady state, whateve
     CHECK(one["bound_ns"] > 2'000'000 + copy);
     CHECK(one["bound_ns"] <= one["makespan_ns"]);
   }
-  // Alone, the step has to have it back when it ends.
+  // If the step runs alone, the weight must be on the device when it ends.
   const Json first = run({"--first"});
   CHECK(first["steady"] == false);
   CHECK(first["makespan_ns"] == 2'000'000 + 2 * copy);
@@ -305,7 +305,7 @@ TEST_CASE("without --json the output says which iterations the means cover, and 
 }
 
 TEST_CASE("a step that begins with some of its state on the host says how much") {
-  // Two weights of 100 and 60 MiB of which one finds a place.
+  // Two weights of 100 and 60 MiB. Only one of them fits.
   const ScratchFolder scratch;
   TraceBuilder build;
   const BufferId a = build.existing({.size = 100_MiB}), b = build.existing({.size = 60_MiB});
@@ -334,7 +334,7 @@ TEST_CASE("the written plan has the actions of the run") {
   CHECK(file.spec.capacity == 100_MiB);
   CHECK(file.spec.seed == 7);
   CHECK(file.predicted.makespan.count() == run["makespan_ns"]);
-  CHECK(file.predicted.swap_out == 200_MiB);  // a when b comes, b when a comes back
+  CHECK(file.predicted.swap_out == 200_MiB);  // a leaves for b, and b leaves when a comes back
   CHECK(replay(trace, file.spec, file.plan) == file.predicted);
 }
 

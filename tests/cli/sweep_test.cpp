@@ -35,7 +35,7 @@ pid_t start_program(std::vector<std::string> arguments, const std::string& err) 
   _exit(127);
 }
 
-/// What a query says, a line for each row; "" while the database cannot be read.
+/// The output of a query, a line for each row; "" while the database cannot be read.
 std::string query(const std::string& path, const char* sql) {
   sqlite3* handle = nullptr;
   std::string text;
@@ -52,7 +52,7 @@ std::string query(const std::string& path, const char* sql) {
   return text;
 }
 
-/// Everything but what tells wall time.
+/// All lines but those with wall times.
 std::string dump(const std::string& path) {
   std::string columns = query(path,
                               "SELECT group_concat(name) FROM pragma_table_info('runs') WHERE name NOT IN "

@@ -170,7 +170,7 @@ TEST_CASE("validate refuses places that no device has") {
   CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 256 B");
   odd.spec.pool = "best-fit(alignment=16B)";
   CHECK(message(odd) == "alloc version 1 before op 1: it begins at 8193 B; expected a multiple of 16 B");
-  odd.spec.pool = "smartpool";  // which places at any byte, as its authors do
+  odd.spec.pool = "smartpool";  // whose places begin at any byte, as in its authors' code
   files.write(odd);
   CHECK(files.validate().code == 0);
   files.write(files.plan(8448_B));
@@ -225,7 +225,7 @@ TEST_CASE("validate runs a plan on a device, and compares its time with the pred
   CHECK(json["read_bytes"] == 5 * 4096);
   CHECK(json["repeats"] == 3);
   CHECK(std::abs(json["error"].get<double>()) < 0.001);
-  CHECK(json["predicted_stall_ns"] == 2 * 10'342);  // b leaves and comes back while nobody has anything else to do
+  CHECK(json["predicted_stall_ns"] == 2 * 10'342);  // no op runs while b leaves and comes back
   CHECK(std::abs(json["measured_stall_ns"].get<std::int64_t>() - 2 * 10'341) < 500);  // spins end 100 ns late
   CHECK(json["copy_error"].get<double>() < 0.001);
   CHECK(json["worst"]["what"].is_string());
@@ -274,7 +274,7 @@ TEST_CASE("gaps between kernels, the host's launches and a graph's upload are no
   for (const bool graph : {false, true}) {
     const auto json = validated_with_gaps(trace, {"--policy", "none"}, graph);
     CHECK(json["predicted_ns"] == 1'000'000);
-    // The last commands remain; without a graph, what the host takes for the first ones does, too.
+    // The gaps before the last commands remain; without a graph, so does the host's time for the first ones.
     CHECK(std::abs(json["error"].get<double>()) < (graph ? 0.005 : 0.02));
   }
 }
@@ -291,7 +291,7 @@ TEST_CASE("the ticks of a device's timer do not add up") {
 }
 
 TEST_CASE("gaps before kernels that wait for other streams do not add up either") {
-  TraceBuilder build;  // a hundred ops of 40 us on two streams in turn, each of which waits for the one before it
+  TraceBuilder build;  // a hundred ops of 40 us on alternating streams; each waits for the previous one
   const StreamId side = build.stream("1");
   BufferId last = build.alloc({.size = 4096_B});
   build.run({.duration = 40_us}, {{last, Access::kWrite}});
@@ -368,8 +368,8 @@ TEST_CASE("the time that is predicted for a device has no slow-down by copies an
 }
 
 TEST_CASE("the runs of a plan on a device allocate its memory once") {
-  // Two large allocations are possible: the arena and the pinned memory, for the run that compares bytes and the five
-  // that measure time.
+  // Only two large allocations are possible: the arena and the pinned memory. The run that compares bytes and the five
+  // that measure time must share them.
   const auto json = validated_with_gaps(large_buffers(), {"--policy", "autoswap", "--capacity", "0.6x"}, false,
                                         ",large=2", {"--repeat", "5"});
   CHECK(json["outcome"] == "ok");

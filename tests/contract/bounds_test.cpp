@@ -1,5 +1,5 @@
-// No run of any policy on any pool is faster than a bound that holds for it, or ends well if a bound says that no plan
-// exists.
+// No run of any policy on any pool is faster than a bound that holds for it. No run ends well if a bound says that no
+// plan exists.
 #include <fmt/format.h>
 
 #include <map>

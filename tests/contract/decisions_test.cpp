@@ -23,12 +23,12 @@ namespace {
 
 const Machine kMachine = tests::uneven();
 
-/// An eviction: where in the run, and of what.
+/// An eviction: its position in the run, and its version.
 using Eviction = std::tuple<int, std::uint32_t, std::uint32_t>;  // iteration, op or ~0, version
 
 std::uint32_t number(OpId op) { return op.valid() ? op.value() : ~std::uint32_t{0}; }
 
-/// Evictions, of each how many.
+/// The number of each eviction.
 struct Evictions {
   std::map<Eviction, int> drops, copies;
 };
@@ -56,7 +56,7 @@ Evictions done_evictions(const Plan& plan) {
   return all;
 }
 
-/// The versions told of as copied to the host in an iteration.
+/// The versions that are reported as copied to the host in an iteration.
 std::set<std::pair<int, std::uint32_t>> versions_of(const std::map<Eviction, int>& evictions) {
   std::set<std::pair<int, std::uint32_t>> versions;
   for (const auto& [eviction, count] : evictions) versions.emplace(std::get<0>(eviction), std::get<2>(eviction));
@@ -71,7 +71,7 @@ std::vector<std::uint32_t> subjects_of(const Decision& decision) {
   return subjects;
 }
 
-/// The answer is what the policy ranks first, and it knows all about that.
+/// The answer is the candidate that the policy ranks first, with an exact score.
 void check_ranking(const Decision& decision) {
   const Ranking& ranking = decision.ranking;
   REQUIRE(ranking.candidates > 0);
@@ -84,8 +84,8 @@ void check_ranking(const Decision& decision) {
   CHECK(subjects_of(decision) == first);
 }
 
-/// Every drop and every copy to the host is told of where it is done, except the drop that a copy to the host ends
-/// with; and what is told of is done, except a copy that is on the host already.
+/// Every drop and every copy to the host is reported where it is done, except the drop that ends a copy to the host.
+/// Every reported action is done, except a copy of content that the host has already.
 void check_told(const std::vector<Decision>& told, const Plan& plan) {
   const Evictions said = told_evictions(told), done = done_evictions(plan);
   const auto copied_said = versions_of(said.copies), copied_done = versions_of(done.copies);

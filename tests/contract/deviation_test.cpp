@@ -25,8 +25,9 @@ Packing pack_with(const Trace& trace, const std::string& text) {
   return pack(trace, info, Options{info.name, info.options, spec.options}, {});
 }
 
-/// The allocs and frees of a step, changed: `size_of(n, size)` is the size of the n-th alloc, negative if it is left
-/// out; before those for which `extra(n)` is not 0 B, so much more is allocated, and freed twenty allocs later.
+/// The allocs and frees of a changed step. `size_of(n, size)` is the size of the n-th alloc, negative if it is left
+/// out. If `extra(n)` is not 0 B, a block of that size is allocated before the n-th alloc, and freed twenty allocs
+/// later.
 Trace changed(
     const Trace& step, const std::function<Bytes(int, Bytes)>& size_of,
     const std::function<Bytes(int)>& extra = [](int) { return 0_B; }) {
@@ -87,7 +88,8 @@ TEST_CASE("the step that was planned finds every place") {
 }
 
 TEST_CASE("a step that leaves allocations out keeps most planned places") {
-  // Where equal sizes follow each other, as in the layers of GPT-2, one may be taken for the next, which lives longer.
+  // If equal sizes follow each other, as in the layers of GPT-2, a request may be taken for the next one, which lives
+  // longer.
   const std::vector<std::pair<std::string, int>> kPercent{{"resnet50", 95}, {"swin_t", 85}, {"gpt2", 85}};
   for (const auto& [name, percent] : kPercent) {
     INFO(name);

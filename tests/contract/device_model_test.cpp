@@ -28,7 +28,7 @@ Machine simple() {
   return machine;
 }
 
-/// Copies slow each other down, and kernels; they are cut, submitted, and go to pinned blocks.
+/// Copies slow each other and kernels down. They are cut, submitted by the host, and go to pinned blocks.
 Machine full() {
   Machine machine = simple();
   machine.name = "full";
@@ -41,7 +41,7 @@ Machine full() {
   return machine;
 }
 
-/// Little room on the host, and more beyond it.
+/// Little memory on the host, and storage beyond it.
 Machine tiered(bool disturbed) {
   Machine machine = disturbed ? full() : simple();
   machine.name = disturbed ? "tiered and full" : "tiered";
@@ -51,7 +51,7 @@ Machine tiered(bool disturbed) {
   return machine;
 }
 
-/// Drafts copies out and in, anywhere.
+/// Drafts random copies out and in.
 std::vector<Action> random_copies(const Trace& trace, std::uint64_t seed) {
   Random random{seed};
   std::vector<Action> draft;
@@ -99,13 +99,14 @@ Trace one_stream(std::uint64_t seed, int layers) {
   return build.finish();
 }
 
-/// Memory that was in use from the beginning of the first op or copy that touched it to the end of the last.
+/// Memory and the time in which it was in use: from the begin of the first op or copy that touched it to the end of the
+/// last.
 struct Occupation {
   Bytes first, last;
   Nanos begin, end;
 };
 
-/// What memory was used when, by one stream, from when the timeline ends each op and copy of a plan.
+/// Finds the memory in use at each time, for one stream, from the times of the timeline for each op and copy of a plan.
 std::vector<Occupation> occupations(const Trace& trace, const Machine& machine, const Plan& plan) {
   std::vector<VersionState> states;
   Timeline timeline{trace, machine, {}, states};
@@ -134,7 +135,7 @@ std::vector<Occupation> occupations(const Trace& trace, const Machine& machine, 
         for (const Use& use : trace.uses(OpId{v.value()})) touch(use.in.valid() ? use.in : use.out, begin, end);
         break;
       }
-      default:  // a drop or free; of what is on the host only, nothing was in use
+      default:  // a drop or free; content that is only on the host used no memory
         if (open[v.index()].begin != kNotYet) all.push_back(open[v.index()]);
         open[v.index()].begin = kNotYet;
         break;
@@ -199,7 +200,7 @@ TEST_CASE("a link that both directions share is never faster") {
     spec.machine = shared;
     const Totals slower = replay(trace, spec, result.realised);
     CHECK(slower.makespan >= result.totals.makespan);
-    // At worst every copy is alone on a link of 71 %.
+    // In the worst case, every copy has 71 % of the rate all the time.
     for (Link* link : {&spec.machine.h2d, &spec.machine.d2h})
       link->duplex_ppm = 1'000'000, link->rate = BytesPerSecond{link->rate.count() * 71 / 100};
     CHECK(slower.makespan <= replay(trace, spec, result.realised).makespan);
@@ -233,13 +234,13 @@ TEST_CASE("freeing a place before its copy to the host ends corrupts bytes that 
   const RunSpec spec{.policy = "lru-swap", .capacity = share_of_peak(trace, 0.5), .machine = simple()};
   const Result result = simulate(trace, spec, true);
   REQUIRE(result.outcome == Outcome::kOk);
-  // The executor frees before the copy is done: nobody waits for the end of copies out, and they are late.
+  // The executor frees before the copy has ended: no task waits for copies out, and they are late.
   HostOptions options{.arena = 1_MiB};
   options.faults.late_copies = 5_ms;
   CHECK(execute_on_host(trace, result.realised, options).outcome == HostOutcome::kOk);
   options.faults.ignore_waits_on = Verb::kSwapOut;
   CHECK(execute_on_host(trace, result.realised, options).outcome == HostOutcome::kCorrupt);
-  // The plan frees before it copies.
+  // The plan frees the place before it copies.
   Plan mutant = result.realised;
   const auto out = std::find_if(mutant.actions.begin(), mutant.actions.end(),
                                 [](const Action& action) { return action.verb == Verb::kSwapOut; });

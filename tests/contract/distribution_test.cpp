@@ -27,11 +27,12 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-/// Of one planner, over steps whose optimum exceeds the time without a limit; failures are over all with a plan.
+/// Results of one planner, over the steps whose optimum exceeds the time without a limit; failures count over all steps
+/// that have a plan.
 struct Ratios {
   std::vector<double> over;
   int failed = 0, feasible = 0;
-  double longest = 0;  ///< CPU time of one run, in seconds, with what checks it
+  double longest = 0;  ///< CPU time of one run with its checks, in seconds
 
   /// @param run  gives the result
   template <class Run>
@@ -45,7 +46,7 @@ struct Ratios {
     over.push_back(static_cast<double>(result.totals.makespan.count()) / static_cast<double>(optimum.count()));
   }
   double count() const { return static_cast<double>(std::max<std::size_t>(over.size(), 1)); }
-  /// Of the ratios that are 1.
+  /// The share of ratios that are 1.
   double exact() const {
     return static_cast<double>(std::count_if(over.begin(), over.end(), [](double each) { return each <= 1; })) /
            count();
@@ -60,7 +61,7 @@ struct Ratios {
   }
 };
 
-/// Of one bound, likewise: how much of what the optimum takes longer it proves. Where it has nothing to say, nothing.
+/// Results of one bound over the same steps: the share of the optimum's overhead that it proves; 0 if it has no answer.
 struct Shares {
   double proved = 0, lost = 0, shares = 0;
   int steps = 0, nothing = 0;

@@ -40,7 +40,7 @@ Versions children(const View& view, VersionId v) {
   return found;
 }
 
-/// The formulas with sets and maps, and nothing kept that could be counted again.
+/// The formulas with sets and maps. Nothing is cached: all values are computed anew.
 class Scan : public Policy {
  public:
   bool watches() const override { return true; }
@@ -201,7 +201,7 @@ class ScanRegions : public Scan {
   std::map<VersionId, Region> up_, down_;
 };
 
-/// Decides as the scan does, and compares what EvictedRegions says of every candidate whenever room is needed.
+/// Decides like the scan. At each shortage, compares the scan's cost of every candidate with that of EvictedRegions.
 class CheckRegions final : public ScanRegions {
  public:
   CheckRegions() : ScanRegions{false} {}
@@ -239,7 +239,7 @@ class CheckRegions final : public ScanRegions {
 
  private:
   EvictedRegions regions_;
-  std::map<VersionId, Nanos> last_;  // what regions cost when room was needed before, unless they may be cheaper since
+  std::map<VersionId, Nanos> last_;  // costs of regions at the previous shortage, unless they may be cheaper now
 };
 
 Result run(const Trace& trace, const RunSpec& spec, std::unique_ptr<Policy> policy) {
@@ -285,7 +285,7 @@ void compare_on_random_traces(const std::string& name, const std::function<std::
           evictions += compare(name, scan, views_cost ? with_costing_views(trace) : trace, assumed, fraction);
         }
   }
-  CHECK(evictions > 2'000);  // or the runs above say nothing
+  CHECK(evictions > 2'000);  // otherwise the runs above test nothing
 }
 
 /// With regions as large as the step.

@@ -46,7 +46,7 @@ void check_run(const Trace& trace, const RunSpec& spec) {
   }
   CHECK(replay(trace, spec, result.realised) == result.totals);
   CHECK(result.totals.footprint <= spec.capacity);
-  // Several streams may start on the next iteration before the slowest has finished the last one.
+  // Fast streams may start the next iteration before the slowest one has finished the last.
   if (spec.iterations == 1 || trace.data().streams.size() == 1) CHECK(result.totals.makespan >= result.baseline);
   CHECK(result.totals.actions == static_cast<std::int64_t>(result.realised.actions.size()));
   check_bytes(trace, spec, result, false);
@@ -55,7 +55,8 @@ void check_run(const Trace& trace, const RunSpec& spec) {
 }  // namespace
 
 TEST_CASE("every policy on every pool keeps the invariants on random traces") {
-  // A third of the capacities each, so that with the seeds every policy on every pool meets all of them.
+  // Each seed tries a third of the capacities, so that all seeds together try every policy on every pool at all of
+  // them.
   for (std::uint64_t seed = 1; seed <= (kOptimised ? 12 : 1); ++seed) {
     const Trace trace = random_trace(seed, 40 + static_cast<int>(seed) * 30);
     std::uint64_t turn = seed;

@@ -23,9 +23,9 @@ using tidepool::tests::Random;
 
 namespace {
 
-/// A step of a few ops on one stream, whose weights stay from one iteration to the next. Ops read what is there, also
-/// through views, make buffers, update or overwrite what is there, or need room for nothing else; a batch may be there
-/// anew each time. Buffers end after a use or are handed on.
+/// A step of a few ops on one stream, whose weights stay from one iteration to the next. Ops read existing buffers,
+/// also through views, make new ones, update or overwrite existing ones, or use temporary ones. A batch may be new in
+/// each iteration. Buffers end after a use or outlive the step.
 class RepeatedStep {
  public:
   explicit RepeatedStep(std::uint64_t seed) : random_{seed}, even_{random_.chance(50)} {}
@@ -89,7 +89,8 @@ class RepeatedStep {
   std::vector<BufferId> live_;
 };
 
-/// Links that are fast or slow to what ops take, either way, that disturb each other, that take pieces, and two tiers.
+/// Links that are fast or slow in comparison with ops, in either direction, that slow each other down, that cut copies,
+/// and two tiers.
 std::vector<Machine> machines() {
   constexpr BytesPerSecond kFast{50'000'000'000}, kSlow{200'000'000};
   const auto make = [](BytesPerSecond out, BytesPerSecond in) {
@@ -128,7 +129,7 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
     const Trace trace = RepeatedStep{seed}.make();
     for (std::size_t m = seed % 3; m < all.size(); m += 3)
       for (const int percent : {40, 60, 80}) {
-        std::map<std::string, std::vector<Bound>> known;  // by what they allow
+        std::map<std::string, std::vector<Bound>> known;  // by the allowed actions
         for (const std::string& policy : policies) {
           const RunSpec spec{.pool = "ideal",
                              .policy = policy,
@@ -163,7 +164,8 @@ void check_bounds(std::uint64_t first, std::uint64_t count, bool steady) {
 }  // namespace
 
 TEST_CASE("no policy repeats a step in less than its bounds on the average") {
-  check_bounds(209, kOptimised ? 60 : 12, true);  // these steps tell every error found so far, but one of tests/unit
+  // These steps show every error that was found so far, except one that is in tests/unit.
+  check_bounds(209, kOptimised ? 60 : 12, true);
 }
 
 TEST_CASE("no policy runs a step of one stream in less than its bounds") {

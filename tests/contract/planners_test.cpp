@@ -62,7 +62,7 @@ TEST_CASE("every planner's layouts pass a check of all pairs, and its bounds hol
   REQUIRE_FALSE(planners().empty());
   for (std::uint64_t seed = 1; seed <= (tests::kOptimised ? 40 : 6); ++seed)
     for (std::size_t k = 0; k < std::size(kKinds); ++k) {
-      // Not an item, one, a few, many.
+      // No items, one, a few, many.
       const std::size_t items = seed == 1 ? 0 : seed == 2 ? 1 : 2 + seed * seed % 60;
       const Instance instance = tests::random_instance(seed, items, kKinds[k]);
       check(instance);

@@ -1,5 +1,5 @@
-// Invariants of every registered policy on steps of a few ops, in which one op may update in place and make further
-// outputs, at capacities at which it can only just run again.
+// Invariants of every registered policy on steps of a few ops. One op may update in place and make further outputs. The
+// capacities are barely enough for such an op to run again.
 #include <fmt/format.h>
 
 #include "simulator/registry.hpp"
@@ -17,7 +17,7 @@ using tidepool::tests::kOptimised;
 
 namespace {
 
-/// The most that one op uses at once: with less, no plan exists.
+/// The most bytes that one op uses at once. With less memory, no plan exists.
 Bytes largest_working_set(const Trace& trace) {
   Bytes most;
   for (std::size_t i = 0; i < trace.ops().size(); ++i) {
@@ -32,7 +32,7 @@ Bytes largest_working_set(const Trace& trace) {
   return most;
 }
 
-/// A capacity between what the largest op needs and what the whole step does.
+/// A capacity between the needs of the largest op and those of the whole step.
 RunSpec tight_spec(const Trace& trace, tests::Random& random) {
   RunSpec spec{.pool = random.chance(50) ? "ideal" : "best-fit", .machine = tests::uneven()};
   const Bytes least = largest_working_set(trace), most = std::max(least, trace.ideal_peak());
@@ -66,7 +66,7 @@ TEST_CASE("every run of a small step that is ok replays to its totals and moves 
     const Trace trace = tests::small_step(seed, 3 + static_cast<int>(random.below(8)));
     const RunSpec setting = tight_spec(trace, random);
     for (const PolicyInfo* policy : all_policies()) {
-      // A fifth of the policies each, so that with the seeds every policy meets all there is.
+      // Each seed tries a fifth of the policies, so that all seeds together try every policy on every kind of step.
       if (random.below(5) != 0) continue;
       RunSpec spec = setting;
       spec.policy = tests::quick_spec(*policy);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the documents: every link leads somewhere, every command that a guide shows does what it should.
+"""Checks the documents: every link has a target, and every command in a guide succeeds.
 
-Commands are the lines of ```sh blocks. Those of one document run one after the other, in a folder of their own that has
-the repository's traces/ and notebooks/, with the built program as `tidepool`. A block that cannot run here has a
+Commands are the lines of ```sh blocks. The commands of one document run one after the other, in a separate folder with
+the repository's traces/ and notebooks/, and with the built program as `tidepool`. A block that cannot run here has a
 comment above it that says why: <!-- not run: needs a GPU -->. With --package, ```python blocks run as well, all of a
 document in one interpreter, in that folder.
 
@@ -69,7 +69,7 @@ def without_blocks(path):
 
 
 def anchors(path):
-    """What headings can be linked to, as code hosts and site generators name them."""
+    """The anchors of headings, as code hosts and site generators name them."""
     names = set()
     for _, line in without_blocks(path):
         heading = re.match(r"^#+\s+(.*)$", line)
@@ -107,7 +107,7 @@ def to_run(path, package):
 
 
 def failing_commands(path, program, package):
-    """Runs the document's commands; says which block failed and what it printed."""
+    """Runs the document's commands. Prints the block that failed, with its output."""
     commands = to_run(path, package)
     if not commands:
         return []

@@ -148,7 +148,7 @@ void streams_and_graphs() {
   expect(call("cudaMemcpyAsync", static_cast<void*>(z + 4096), static_cast<const void*>(z), std::size_t{4096}, 3,
               two) == 0,
          __LINE__);
-  expect(z[4096] == 0, __LINE__);  // captured, not done
+  expect(z[4096] == 0, __LINE__);  // the copy was captured and has not run
   expect(call("cudaStreamEndCapture", one, &graph) == 0, __LINE__);
   expect(call("cudaGraphInstantiate", &executable, graph, 0ull) == 0, __LINE__);
   expect(call("cudaGraphLaunch", executable, one) == 0, __LINE__);
@@ -179,7 +179,7 @@ void fork_while_another_thread_launches() {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);
-      unsetenv("TIDEPOOL_RAW");  // the recording is of this program alone
+      unsetenv("TIDEPOOL_RAW");  // only this program is recorded, not its children
       void* more = nullptr;
       std::exit(call("cudaMalloc", &more, std::size_t{4096}) + call("cudaFree", more));
     }

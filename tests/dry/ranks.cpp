@@ -1,5 +1,5 @@
-// A program of several ranks that uses CUDA and NCCL as programs do, to be run against the stand-in: exits with 3 and
-// the line that went wrong. With "leave" as its argument, rank 1 ends before the last collective.
+// A program of several ranks that uses CUDA and NCCL like other programs, to run against the stand-in. If a check
+// fails, it prints the line and exits with 3. With "leave" as its argument, rank 1 ends before the last collective.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,9 +70,9 @@ int run_rank(int rank, const UniqueId& id, bool leaves) {
   expect(value_at(numbers + 2) == 1 && value_at(numbers + 3) == 2, __LINE__);
   expect(call("ncclAllGather", Input{data}, gathered, kMany, kFloat, comm, stream) == 0, __LINE__);
   expect(call("ncclReduceScatter", Input{gathered}, data, kMany, kFloat, kSum, comm, stream) == 0, __LINE__);
-  expect(call("ncclCommSplit", comm, 0, -rank, &half, Input{nullptr}) == 0, __LINE__);  // the ranks change places
+  expect(call("ncclCommSplit", comm, 0, -rank, &half, Input{nullptr}) == 0, __LINE__);  // reverses the ranks
 
-  // Each sends first: on a device the messages of a group go at the same time.
+  // Each rank sends first. On a device, the messages of a group move at the same time.
   expect(call("ncclGroupStart") == 0, __LINE__);
   expect(call("ncclSend", Input{numbers}, std::size_t{1}, kInt64, rank, half, stream) == 0, __LINE__);
   expect(call("ncclRecv", static_cast<void*>(numbers + 4), std::size_t{1}, kInt64, rank, half, stream) == 0, __LINE__);
@@ -87,7 +87,7 @@ int run_rank(int rank, const UniqueId& id, bool leaves) {
   expect(call("cudaDeviceSynchronize") == 0, __LINE__);
   expect(value_at(numbers) == 3, __LINE__);
 
-  // No such operator, no such rank: nothing is done, and no rank waits.
+  // An unknown operator and an unknown rank are refused: nothing is done, and no rank waits.
   constexpr int kInvalidArgument = 4, kOwnOperators = 5;
   for (const int operation : {-1, kOwnOperators})
     expect(call("ncclAllReduce", Input{numbers}, static_cast<void*>(numbers), std::size_t{1}, kInt64, operation, comm,

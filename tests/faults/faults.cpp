@@ -1,9 +1,9 @@
-// Calls of the C library that fail on request, in a program that this is loaded into (LD_PRELOAD). As SQLite tests
-// itself: the first, second, ... call of a kind fails, one in each run.
+// Calls of the C library that fail on request, in a program that this is loaded into (LD_PRELOAD). As in SQLite's own
+// tests, the first, second, ... call of a kind fails, one in each run.
 //   TIDEPOOL_FAULT=KIND:N       the n-th call of this kind in `tidepool` fails; 0: none does
 //     TIDEPOOL_FAULT_COUNTS=FILE  receives the number of calls of each kind, one in each line
-// Calls between the beginning and the end of main() count, but for what is written to stderr. Kinds: memory (ENOMEM),
-// write (EIO), full (ENOSPC, from the n-th call to the end), sync (EIO), read (EIO), short_read (half of the bytes).
+// Calls between the beginning and the end of main() count, except writes to stderr. Kinds: memory (ENOMEM), write
+// (EIO), full (ENOSPC, from the n-th call to the end), sync (EIO), read (EIO), short_read (half of the bytes).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -35,17 +35,17 @@ std::atomic<bool> armed = false;
 std::size_t failing = kKinds;
 long failing_call = 0;
 
-/// Counts a call of a kind. @return whether it shall fail
+/// Counts a call of a kind. @return whether it must fail
 bool fails(Kind kind) {
   if (!armed) return false;
   const long call = ++calls[kind];
   return kind == failing && failing_call > 0 && (kind == kFull ? call >= failing_call : call == failing_call);
 }
 
-/// Counts a call that writes. @return the error that it shall end with; 0 for none
+/// Counts a call that writes. @return the error that it must end with; 0 for none
 int write_error(int descriptor) {
   if (descriptor == STDERR_FILENO) return 0;
-  const bool once = fails(kWrite);  // both are counted, whatever the first says
+  const bool once = fails(kWrite);  // both kinds are counted, also if the first one fails
   return fails(kFull) ? ENOSPC : once ? EIO : 0;
 }
 
@@ -60,14 +60,14 @@ Result failed(int error, Result result) {
   return result;
 }
 
-/// What fread and fwrite return when they fail.
+/// The return value of fread and fwrite when they fail.
 std::size_t broken(std::FILE* file, int error) {
-  constexpr int kErrorSeen = 0x20;  // what ferror() looks at in glibc's streams
+  constexpr int kErrorSeen = 0x20;  // the flag of ferror() in glibc's streams
   file->_flags |= kErrorSeen;
   return failed<std::size_t>(error, 0);
 }
 
-/// Bytes that a call that reads may return: fewer than asked for if it shall; -1 if it shall fail.
+/// The number of bytes that a call that reads returns at most: fewer than requested for a short read; -1 for a failure.
 ssize_t readable(std::size_t bytes) {
   const bool fails_at_all = fails(kRead);
   const bool less = fails(kShortRead);

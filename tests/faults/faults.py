@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Calls of the C library that fail, one in each run of a command: none may crash the command or leave half a file.
+"""Lets calls of the C library fail, one in each run of a command. No failure may crash the command or leave half a
+file.
 
 Every run ends with the result that it has without a fault, or with exit code 1 or 2 and a message that names a file of
-the command (or stdout, where that is what could not be written). A file that it writes is then as it was, and not there
-if it was not; a database of results holds whole runs, and the same command goes on from them to the same results.
+the command (or stdout, if that could not be written). After a failure, a file that the command writes is unchanged, or
+still missing. A database of results has whole runs, and the same command continues from them to the same results.
 
     faults.py --program build/tidepool --library build/tests/libtidepool_faults.so [--points 200] [--last 0] [COMMAND...]
 
---points: at most so many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON
-object: runs, findings, and what was left out.
+--points: at most this many calls of each kind and command fail, spread evenly over all of them. The last line is a JSON
+object: runs, findings, and calls that were left out.
 """
 import argparse
 import json
@@ -33,7 +34,7 @@ SWEEP = ("--policy", "none,lru,lru-swap", "--capacity", "0.6x,1x", "--first", "-
 
 
 class Command:
-    """What is run in a folder of its own, what it writes there, and what has to be there before."""
+    """A command that runs in a separate folder, with the files that it writes and those that it needs."""
 
     def __init__(self, name, words, output, before=()):
         self.name, self.words, self.output, self.before = name, words, output, before
@@ -71,7 +72,7 @@ class Runner:
             raise SystemExit(f"{' '.join(words)}: exit code {ran.returncode}; expected 0 without a fault\n{ran.stderr}")
 
     def prepare(self, command, folder):
-        """What the command reads, and the result that it has without a fault, in `folder`."""
+        """Makes the command's inputs in `folder`, and its result without a fault."""
         shutil.copy(SAMPLE, folder / "trace.tide")
         self.must(folder, ("export", "trace.tide", "--to", "jsonl", "-o", "trace.jsonl"))
         subprocess.run(["gzip", "trace.jsonl"], cwd=folder, check=True)
@@ -81,7 +82,7 @@ class Runner:
             self.must(folder, words)
 
     def same(self, command, folder, expected):
-        """Whether the command's output is what it is without a fault; wall times may differ."""
+        """Whether the command's output equals that without a fault; wall times may differ."""
         if command.database():
             return self.run(folder, ("compare", command.output, str(expected))).returncode == 0
         return without_times((folder / command.output).read_bytes()) == without_times(expected.read_bytes())
@@ -99,7 +100,7 @@ def points(count, most, last):
 
 
 def wrong_end(runner, command, folder, ran, before, expected):
-    """What is wrong with how a run with a fault ended; "" if nothing is."""
+    """The mistake in the outcome of a run with a fault; "" if there is none."""
     if ran.returncode < 0 or ran.returncode > 2:
         return f"exit code {ran.returncode}"
     left = {path.name for path in folder.iterdir()}
@@ -113,7 +114,7 @@ def wrong_end(runner, command, folder, ran, before, expected):
             return f"a message that names no file: {message}"
         if not command.database() and command.output in left and not runner.same(command, folder, expected):
             return f"exit code {ran.returncode}, and half of {command.output} is there"
-    # What a database needs besides is SQLite's; what a recording took stays where the message says.
+    # SQLite's files beside a database may stay, and raw files of a recording, whose folder the message names.
     databases = [name for name in (*before, command.output) if name.endswith(".sqlite")]
     allowed = {*before, command.output, "out.raw", *(name + end for name in databases for end in ("-wal", "-shm", "-journal"))}
     if ran.returncode != 0:  # where no exception can leave, the program ends at once, as if it were killed

@@ -1,4 +1,4 @@
-// Any events and segments as an allocator's log: explained or not, without other failures.
+// Any events and segments as an allocator's log. The audit explains them or not, and never fails otherwise.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,7 +8,8 @@
 using namespace tidepool;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Five bytes are one record: kind and stream, address, size. Few values, so that records meet each other.
+  // Five bytes are one record: kind and stream, address, size. There are few values, so that records refer to the same
+  // addresses.
   TorchSnapshot snapshot;
   snapshot.device_traces.resize(2);
   if (size > 0) {

@@ -1,4 +1,4 @@
-// Any bytes as a fat binary, and as a cubin: read as far as they can be, nothing else.
+// Any bytes as a fat binary, and as a cubin: read as far as possible, without a crash.
 #include "tracer/dry/cubin.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,4 @@
-// Any bytes as a table of lifetimes: read or refused, nothing else; and what check() takes of it can be planned.
+// Any bytes as a table of lifetimes: read or refused, nothing else. Tables that check() accepts can be planned.
 #include "simulator/packing/lifetime_instance.hpp"
 #include "simulator/registry.hpp"
 #include "traces/error.hpp"

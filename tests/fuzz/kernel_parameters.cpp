@@ -8,8 +8,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tidepool::cupti;
   const std::string_view text{reinterpret_cast<const char*>(data), size};
-  const auto types =
-      declared_parameter_types(text);  // not the demangler: it is not ours, and slow on purpose-made names
+  // The demangler is left out: it belongs to the C++ library, and is slow on malicious names.
+  const auto types = declared_parameter_types(text);
   KernelLayout layout;
   for (std::size_t at = 0; at + 8 <= size && layout.size() < 64; at += 8) {
     KernelParameter parameter;

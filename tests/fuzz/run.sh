@@ -13,7 +13,7 @@ corpus=build-fuzz/corpus/$name findings=build-fuzz/findings/$name
 mkdir -p "$corpus" "$findings"
 [ -d "tests/fuzz/corpus/$name" ] && cp -r "tests/fuzz/corpus/$name/." "$corpus"
 
-# Small samples are good seeds: in the binary form as they are, as text by way of the program.
+# Small samples are good seeds. They serve in their binary form, and as text that the program exports.
 if [ "$name" = tide_file ] || [ "$name" = jsonl ]; then
   cmake --build build-fuzz --target tidepool -j2 > /dev/null
   for sample in $(find traces/samples tests/fuzz/corpus/jsonl -type f \( -name '*.tide' -o -name '*.jsonl' \) -size -64k 2>/dev/null); do

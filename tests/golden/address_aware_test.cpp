@@ -25,7 +25,7 @@ namespace {
 struct Row {
   std::string model, policy, ratio, status;
   double overhead = 0;
-  double fragmentation = 0;  // mean over evicting allocations of what lies free, as a share of the memory
+  double fragmentation = 0;  // mean share of the memory that is free at allocations that evict
 };
 
 std::vector<Row> rows_of(const std::string& table) {
@@ -58,7 +58,7 @@ RunSpec spec_of(const Row& row) {
                                                             {"coop1", "coop(neighbours=classes,small=10kB)"},
                                                             {"coop2", "coop(neighbours=classes,small=10kB)"}};
   const std::string placement = row.policy == "coop2" ? "dear=name" : "groups=1";
-  const std::string region = row.model == "treelstm" ? "" : ",small=10kB,region=10485760B";  // it has no room for one
+  const std::string region = row.model == "treelstm" ? "" : ",small=10kB,region=10485760B";  // too large for it
   RunSpec spec{.pool = "two-ended(" + placement + region + ")", .policy = kPolicies.at(row.policy), .machine = {}};
   spec.assume = Assumptions::find("simrd");
   spec.overhead_limit = 3.0;
@@ -69,7 +69,7 @@ bool agrees(const Row& row, const Result& result, Nanos baseline) {
   static const std::map<std::string, std::set<Outcome>> kOutcomes{
       {"ok", {Outcome::kOk}}, {"oom", {Outcome::kOutOfMemory}}, {"thrash", {Outcome::kTimeLimit}}};
   if (!kOutcomes.at(row.status).contains(result.outcome)) return false;
-  // A run that is ended for thrashing is ended at another op here: the limit counts stalls too.
+  // A run that thrashes ends at another op than in the reference, since Tidepool's limit counts stalls too.
   const double points = row.status == "thrash" ? 0.015 : 0.01;
   if (std::abs(result.eviction_fragmentation - row.fragmentation) > points) return false;
   const double overhead = static_cast<double>(result.totals.makespan.count()) / static_cast<double>(baseline.count());
@@ -82,7 +82,8 @@ TEST_CASE("DTR, DTE and Coop have the overheads of the reference's arena") {
   const auto table = tests::shared_data("remat/address_aware_results.csv");
   const auto folder = tests::shared_data("dtr");
   if (!table || !folder) return;
-  // Where all of them thrash, one decision that differs changes the rest of the run; the first has not been found.
+  // If all of them thrash, one different decision changes the rest of the run. The first such decision has not been
+  // found.
   const std::set<std::string> differs{"inception coop1 0.4", "inception coop1 0.5", "inception coop2 0.4",
                                       "treelstm dte 0.3"};
   std::map<std::string, Trace> traces;

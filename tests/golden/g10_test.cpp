@@ -50,8 +50,8 @@ TEST_CASE("on BERT, flashneuron takes 5 % less time than its model by G10's auth
 
 namespace {
 
-/// A step as G10's authors take it: whatever exists before it is live all through it, all else from its first use to
-/// its last, and every stretch between two uses, whether what is there is needed or not, is copied out anew and back.
+/// A step by the assumptions of G10's authors. Buffers from before the step are live throughout, all others from first
+/// to last use. Every gap between two uses is copied out anew and back, whether its content is needed or not.
 Absences copied_anew(const Trace& trace) {
   const auto n = static_cast<std::int64_t>(trace.ops().size());
   Absences step{{0_ns}, std::vector<Bytes>(trace.ops().size()), {}};
@@ -82,7 +82,7 @@ Absences copied_anew(const Trace& trace) {
 TEST_CASE("window bounds on BERT equal a linear program's to three decimals if every copy is made anew") {
   struct Line {
     int batch, gibibytes;
-    double swap;                   // s that ops wait
+    double swap;                   // s that ops wait for copies
     std::optional<double> hybrid;  // or run again
   };
   const double rate = static_cast<double>(find_machine("g10-a100").h2d.rate.count()) / 1e9;

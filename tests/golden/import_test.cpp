@@ -1,4 +1,4 @@
-// Real logs of other people, against facts that they or independent tools state about them.
+// Real logs of other projects, compared with facts that their authors or independent tools state.
 #include <algorithm>
 #include <fstream>
 #include <map>

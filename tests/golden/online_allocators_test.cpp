@@ -15,8 +15,8 @@ namespace {
 struct Published {
   std::string instance;
   double pytorch, expandable, growth, one_region,
-      cnmem;        // reserved over load - 1, in percent, as far as they were given
-  double digit[5];  // what the last digit given stands for
+      cnmem;        // reserved over load - 1, in percent, with the published digits
+  double digit[5];  // value of the last published digit
 };
 
 double percent_over_load(const Trace& trace, const std::string& pool) {
@@ -30,8 +30,8 @@ double percent_over_load(const Trace& trace, const std::string& pool) {
 }  // namespace
 
 TEST_CASE("PyTorch's, TensorFlow's and CnMem's heights on real lifetimes are those measured elsewhere") {
-  // Measured on the same lifetimes with separate implementations: of PyTorch's allocator one that reproduces its logs,
-  // of CnMem its own code, of bfc one that was never compared with a log.
+  // Measured on the same lifetimes with separate implementations: PyTorch's allocator by one that reproduces its logs,
+  // CnMem by its own code, bfc by one that was never compared with a log.
   const std::vector<Published> table{
       {"pytorch_wedsonlin_medium_128_train.dev0", 3.0, 0.9, 22, 3.8, 19.4, {0.1, 0.1, 1, 0.1, 0.1}},
       {"pytorch_nothanmin_fwd.dev0", 4.0, 0.49, 57, 1.4, 0.2, {0.1, 0.01, 1, 0.1, 0.1}},

@@ -20,7 +20,8 @@ struct Expected {
   std::int64_t height;
 };
 
-// The best of the ten passes, as far as others have measured it too: 0.758 % and 1.492 % above the load, and the load.
+// The best of the ten passes where others have measured it too: 0.758 % and 1.492 % above the load, and the load
+// itself.
 constexpr Expected kHeights[] = {
     {"pangu_2.6B.csv", "one-pass", 5'572'042'815},
     {"pangu_2.6B.csv", "one-pass(order=size,fit=first)", 5'572'042'815},
@@ -34,8 +35,8 @@ constexpr Expected kHeights[] = {
     {"pytorch_ftcourse.dev0.csv", "one-pass(order=size-life,fit=first)", 5'876'215'808},
 };
 
-/// What STAlloc's own code answers (infinigence/STAlloc 3a9f97f, allocator.py --split-and-fuse), by a transcription of
-/// it; positions and sizes as in the tables.
+/// The answers of STAlloc's own code (infinigence/STAlloc 3a9f97f, allocator.py --split-and-fuse), from a transcription
+/// of it. Positions and sizes are those of the tables.
 constexpr Expected kStalloc[] = {
     {"resnet50.csv", "", 1'527'426'732},
     {"G_1.csv", "", 3'041'654'930},

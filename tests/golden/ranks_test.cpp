@@ -35,7 +35,7 @@ TEST_CASE("the eight ranks of a DLRM step end their collectives at the recorded 
   REQUIRE(result.off);
   CHECK(*result.off * 100 < result.recorded);  // wanted: all 64 ends within 1 % of the step
   CHECK(*result.off == 8_us);
-  // Rank 7 begins last, and others wait for it most. If its time is halved, they wait most for another rank.
+  // Rank 7 begins last, and others wait longest for it. If its time is halved, they wait longest for another rank.
   const auto most = [](const JobResult& of) {
     std::size_t rank = 0;
     for (std::size_t i = 1; i < 8; ++i)

@@ -1,4 +1,4 @@
-// Least heights of published instances, found and proved with the effort that is the default.
+// Least heights of published instances, found and proved with the default effort.
 #include "simulator/packing/pack.hpp"
 #include "tests/catch.hpp"
 #include "tests/effort.hpp"
@@ -9,7 +9,7 @@ using namespace tidepool;
 
 namespace {
 
-/// All of them end at their load.
+/// The height of each is its load.
 constexpr const char* kClosed[] = {"minimalloc_A",
                                    "minimalloc_B",
                                    "minimalloc_C",
@@ -47,7 +47,7 @@ TEST_CASE("tide-pool finds layouts of published instances whose height is the lo
   }
 }
 
-/// Instances that nobody is known to have closed.
+/// Instances for which no proof of the least height is published.
 struct Open {
   const char* name;
   Bytes most;

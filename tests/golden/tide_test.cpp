@@ -18,7 +18,7 @@ using tidepool::tests::shared_data;
 
 namespace {
 
-/// G10's BERT with a batch in so much memory.
+/// A case: G10's BERT with this batch, in this memory.
 struct BertPoint {
   int batch, gibibytes;
   double bound;  ///< the least that an iteration takes: s, or a multiple of the time without limit
@@ -63,7 +63,7 @@ TEST_CASE("tide is within 0.2 % of the swap bound on G10's BERT if every copy is
   for (const BertPoint& point :
        {BertPoint{256, 40, 7.285}, BertPoint{256, 30, 7.285 + 0.379}, BertPoint{256, 20, 7.285 + 1.014},
         BertPoint{512, 40, 9.833 + 2.192}, BertPoint{512, 30, 9.833 + 2.827}, BertPoint{512, 20, 9.833 + 3.461}})
-    // What the host has already is not copied again: it may cost less.
+    // Content that the host has already is not copied again, so the step may cost less.
     if (const std::optional<Result> result = run_bert(point, "tide(with=swap,effort=64)"))
       CHECK(in_seconds(result->totals.makespan) <= point.bound * 1.002 + 0.0005);
 }
@@ -157,7 +157,7 @@ TEST_CASE("tide finds places for a step that fits its memory exactly") {
 }
 
 TEST_CASE("tide's places are the same in every iteration of a U-Net in 0.4 of its memory") {
-  // Places for the iterations that were looked at alone are of no use in the next one: that cost 15 % and more.
+  // Places must fit all iterations. Places for the searched iterations alone cost 15 % and more in the next one.
   const Trace trace = load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/unet.tide");
   const RunSpec spec{.pool = "best-fit",
                      .policy = "tide(effort=10)",

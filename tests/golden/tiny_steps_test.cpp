@@ -18,15 +18,15 @@ using tests::kOptimised;
 
 namespace {
 
-/// The host has no memory for copies: what is lost must be recomputed.
+/// The host has no memory for copies, so dropped content must be recomputed.
 Machine without_host_memory() {
   Machine machine = tests::byte_per_nano();
   machine.host.capacity = 0_B;
   return machine;
 }
 
-/// What ends well on ideal and best-fit, for every policy that recomputes: it must replay, move the right bytes and be
-/// no faster than the optimum. With and without an overhead limit: every policy comes to an end.
+/// Runs every policy that recomputes, on ideal and best-fit, with and without an overhead limit. Every run must end. A
+/// run that ends well must replay, move the right bytes and be no faster than the optimum.
 struct Ended {
   std::string run;
   Nanos makespan;

@@ -13,12 +13,12 @@ namespace {
 struct Expected {
   const char* file;
   std::int64_t recorded;  ///< most reserved, as the snapshot says
-  std::int64_t defaults;  ///< what the defaults come to from an empty device on
+  std::int64_t defaults;  ///< reserved by the defaults from an empty device on
   const char* best;
   std::int64_t least;
 };
 
-// The first two began on an empty device, or as good as that, with the defaults: the prediction is the record.
+// The first two began with the defaults on an empty, or nearly empty, device, so the prediction equals the record.
 constexpr Expected kSnapshots[] = {
     {"js_eor_nn", 134'217'728, 134'217'728, "expandable_segments:True", 113'246'208},
     {"kk_memory_ctx128_fullstep_", 61'111'009'280, 61'111'009'280, "expandable_segments:True", 55'511'613'440},

@@ -6,8 +6,8 @@
     tests/inputs/fetch.py --from FOLDER           from clones in FOLDER/OWNER/NAME instead of GitHub
 
 The manifest names repository, commit, path and the SHA-256 of the content without compression. A file is written only
-if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests, pass none of
-them on. Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
+if its hash is right. Needs git. Several of the repositories have no licence file: use the files for tests only, and do
+not distribute them. Exit code 0: every public file is there; 1: some could not be fetched; 2: wrong input.
 """
 import argparse
 import fnmatch
@@ -62,7 +62,7 @@ def member_of(archive, name):
 
 
 def git(clone, *arguments):
-    """What git prints. It must not ask for a password, as it would where a repository is gone."""
+    """The output of git. Git must not ask for a password, as it would for a repository that does not exist."""
     ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True,
                          env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
     if ran.returncode != 0:
@@ -102,7 +102,7 @@ def write(path, content):
 
 
 def is_there(path, entry):
-    """Whether a file is there with the right content. One with another content is left alone."""
+    """Whether a file is there with the right content. A file with other content is left unchanged."""
     if not path.exists():
         return False
     if hashlib.sha256(decompressed(path.name, path.read_bytes())).hexdigest() != entry["sha256"]:

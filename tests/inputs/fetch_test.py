@@ -1,4 +1,5 @@
-"""fetch.py takes files at fixed commits out of repositories, checks them, and says which it cannot get and why."""
+"""Tests of fetch.py: it takes files at fixed commits from repositories, checks them, and names those that it cannot
+get, with the reason."""
 import gzip
 import hashlib
 import io

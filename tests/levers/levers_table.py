@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What each lever is worth: the least memory of a step at no more than some percent of its time.
+"""Prints the gain of each lever: the least memory of a step whose overhead is at most some percent.
 
     tests/levers/levers_table.py [--program build/tidepool] [--results levers.sqlite] [--effort 40]
                                  [--machines NAME,...] [--levers LEVER,...] [SAMPLE...]
 
-Memory is in percent of the least in which the unchanged step loses no time on PyTorch's pool, to one percent of the
-step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results, and none that is in it is
-done again: the same command continues one that was interrupted. --effort is that of planners, less than their default.
+Memory is in percent of the least memory in which the unchanged step has no overhead on PyTorch's pool, to one percent
+of the step's peak. Each number is a search of `tidepool sweep --find`. Runs are kept in --results and not repeated, so
+the same command continues an interrupted one. --effort is the effort of planners, less than their default.
 """
 
 import argparse

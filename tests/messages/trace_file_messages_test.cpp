@@ -105,7 +105,7 @@ TEST_CASE("columns that do not fit their frame are refused") {
 }
 
 TEST_CASE("a number that is no id is refused with its record") {
-  // A mark before step 0, of kind iteration, whose name is 2^32 - 1: what stands for no id.
+  // A mark before step 0, of kind iteration, whose name is 2^32 - 1: the number for no id.
   const std::string raw = numbers({0}) + std::string(1, '\0') + numbers({0x1fffffffe});
   CHECK_THROWS_WITH(read(file_with(Section::kMarks, raw)),
                     "t.tide:byte 16: mark 0: name is 4294967295; expected 0 to 4294967294");
@@ -175,7 +175,7 @@ TEST_CASE("a recovered trace says how far it goes and why") {
 }
 
 TEST_CASE("the part before a cut must be a trace by itself") {
-  // A chunk whose only step frees a buffer that nobody brought.
+  // A chunk whose only step frees an unknown buffer.
   std::string bytes = header();
   file::append_frame(Section::kSteps, 1, "\x01" + numbers({0}), bytes);
   file::append_frame(Section::kChunk, 0, numbers({0, 0, 0, 0, 0, 0, 1, 0, 0}), bytes);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Memory and CPU time that giant inputs take, held to stated limits.
+"""Checks memory and CPU time of giant inputs against limits.
 
     giants.py --program build/tidepool [--events 10000000] [--snapshot-gb 5]
 
 It writes an allocator log of so many events (RMM's CSV) and a memory snapshot of PyTorch of so many gigabytes (a
-pickle, with the frames of each call), both seeded, and imports them and what comes of that. A limit is missed where a
-command takes more memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs,
-findings, and what each took.
+pickle, with the frames of each call), both seeded, and imports and processes them. A limit is missed if a command takes
+more memory or CPU time for each MB of its input than LIMITS says. The last line is a JSON object: runs, findings, and
+the resources of each command.
 """
 import argparse
 import json
@@ -20,8 +20,8 @@ import sys
 import tempfile
 
 MB = 1_000_000
-BASE_MB = 100  # what the program takes without any input
-# For each command: resident memory in bytes, and CPU seconds, for each byte and MB of what it reads.
+BASE_MB = 100  # resources of the program without any input
+# For each command: bytes of resident memory for each byte of its input, and CPU seconds for each MB.
 LIMITS = {"import log": (10, 0.3), "info log": (80, 2.0), "simulate log": (160, 8.0), "import snapshot": (6, 0.1)}
 
 
@@ -86,7 +86,7 @@ class Measured:
         self.program, self.folder, self.findings, self.took = program, folder, [], []
 
     def run(self, name, read, *words):
-        """Runs a command and holds it to the limits for what it reads."""
+        """Runs a command and compares its resources with the limits for its input."""
         size = (self.folder / read).stat().st_size
         process = subprocess.Popen([self.program, *words], cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

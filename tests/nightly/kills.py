@@ -34,7 +34,7 @@ class Sweep:
                                 stderr=subprocess.PIPE, text=True)
 
     def finish(self, database):
-        """Does the rest; the message of what went wrong, or ""."""
+        """Finishes the sweep. Returns a message about a fault, or ""."""
         process = self.start(database)
         try:
             _, said = process.communicate(timeout=SECONDS)
@@ -51,7 +51,7 @@ class Sweep:
 
 
 def trial(sweep, moment, number):
-    """@return (whether the sweep was killed before it ended, what is wrong or "")"""
+    """@return (whether the sweep was killed before it ended, a message about a fault or "")"""
     database = f"{number}.sqlite"
     process = sweep.start(database)
     time.sleep(moment)

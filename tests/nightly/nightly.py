@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs what takes hours, part by part, and writes a page of what came of it.
+"""Runs the tests that take hours, part by part, and writes a page of their results.
 
     tests/nightly.sh [PART...] [--minutes 20] [--points 200] [--kills 200] [--steps 200000] [--events 10000000]
                      [--snapshot-gb 5]
 
 Parts run in the order in which they are named, or else all: `fuzz` is every fuzz target, `fuzz:NAME` one; `faults` and
 `faults:COMMAND` likewise. A part that has ended for this commit and these options is not run again, so the same command
-goes on where it was interrupted; with changes that are not committed nothing is kept. Logs and results are in
+continues after an interruption. With uncommitted changes, no results are kept. Logs and results are in
 build-nightly/COMMIT.
 """
 import argparse
@@ -32,7 +32,7 @@ def fuzz_targets():
 
 class Part:
     """@param command  a line of bash, run in the root of the repository
-    @param result   (log, exit code) -> (runs, findings: one line each, what else is to be said)"""
+    @param result   (log, exit code) -> (runs, findings: one line each, further remarks)"""
 
     def __init__(self, name, what, command, result):
         self.name, self.what, self.command, self.result = name, what, command, result
@@ -133,7 +133,7 @@ def git(*words):
 
 
 def run(part, commit, folder):
-    """Runs a part and keeps what came of it. @return its row of the page"""
+    """Runs a part and keeps its result. @return its row of the page"""
     log = folder / f"{part.name.replace(':', '-')}.log"
     begin = time.monotonic()
     with open(log, "w") as file:

@@ -1,4 +1,5 @@
-"""The package as a wheel: built by one command, and used in an environment that has nothing else of this project."""
+"""Builds the package as a wheel by one command, and uses it in an environment without any other file of this
+project."""
 import importlib.util
 import os
 import pathlib
@@ -10,7 +11,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "traces" / "samples" / "vgg16.tide"
-# Of a build that takes minutes without the objects of an earlier one.
+# The folder of the build, which takes minutes without the objects of an earlier one.
 BUILD = ROOT / "build" / "wheel"
 
 
@@ -20,7 +21,7 @@ class Wheel(unittest.TestCase):
             if importlib.util.find_spec(backend) is None:
                 self.skipTest(f"{backend}, which builds wheels, is not installed")
         with tempfile.TemporaryDirectory() as folder:
-            # What stands in the README, but with the build backend that is installed, so that no network is needed.
+            # The README's command, but with the installed build backend, so that no network is needed.
             subprocess.run([sys.executable, "-m", "pip", "wheel", ROOT / "notebooks", "--no-deps", "--no-build-isolation",
                             "--wheel-dir", folder, "-C", f"build-dir={BUILD}"], check=True, stdout=subprocess.DEVNULL)
             wheel, = pathlib.Path(folder).glob("tidepool-*.whl")

@@ -1,4 +1,4 @@
-# Installs Tidepool, builds the example plug-in against what was installed, and loads it.
+# Installs Tidepool, builds the example plug-in against the installation, and loads it.
 #   cmake -DBUILD=<build folder> -DSCRATCH=<folder to write in> -DCXX=<compiler> -DINTERFACE=<version and hash of the headers> -P check.cmake
 set(program ${SCRATCH}/prefix/bin/tidepool)
 
@@ -39,7 +39,7 @@ expect(2 "tidepool: ${wrong}: built against tidepool 0.0.9; this is tidepool ${I
 expect(2 "tidepool: ${SCRATCH}/none.so: no such file; expected a shared library with policies\n"
   ${program} policies --plugin ${SCRATCH}/none.so)
 
-# It decides like any other policy. Room for two buffers of 1 MiB: making b drops a, which is made again (1 us) for d.
+# The plug-in's policy decides in a run. Two buffers of 1 MiB fit, so b drops a, which is recomputed (1 us) for d.
 file(WRITE ${SCRATCH}/step.jsonl [==[
 {"tidepool":1}
 {"alloc":0,"size_bytes":1048576}

@@ -1,4 +1,4 @@
-"""Building the package: a build that was configured before pybind11 was installed makes it afterwards."""
+"""Building the package: a build that was configured before pybind11 was installed builds the package afterwards."""
 import pathlib
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The notebooks: their code runs, on few and small inputs, and what is committed has the output of every cell."""
+"""The notebooks: their code runs on few and small inputs, and the committed files have the output of every cell."""
 import json
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""The Python package: tables of traces, runs and sweeps that are the program's, and policies in Python."""
+"""The Python package: its tables of traces, runs and sweeps equal the program's, and policies can be written in
+Python."""
 import contextlib
 import json
 import os
@@ -21,7 +22,7 @@ import tidepool
 
 @tidepool.register("least-recent", kind="remat")
 class LeastRecent(tidepool.Policy):
-    """What `lru` does, in Python."""
+    """The policy `lru` in Python."""
 
     def make_room(self, view, request):
         versions = view.droppable_versions()
@@ -76,7 +77,7 @@ class Package(unittest.TestCase):
             rows = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
             self.assertEqual(len(rows), 6)
             again = tidepool.sweep(self.trace, path, policy="lru-swap", capacity="0.5x..1.0x/6")
-            self.assertEqual(list(rows["plan_ns"]), list(again["plan_ns"]))  # wall times: nothing was run again
+            self.assertEqual(list(rows["plan_ns"]), list(again["plan_ns"]))  # equal wall times: no run was repeated
             best = rows[rows["outcome"] == "ok"].sort_values("capacity_bytes")["overhead_ratio"]
             self.assertEqual(len(tidepool.read_results(path, "frontier")), best.cummin().nunique())
             with self.assertRaisesRegex(ValueError, "no table 'frontiers'; expected one of best_policy, "):
@@ -85,11 +86,11 @@ class Package(unittest.TestCase):
     def test_resume_goes_on_with_a_sweep_from_here(self):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/r.sqlite"
-            # A process that has registered no policy: the program does not know those of this one.
+            # Another process, which has registered no policy, does not know the policies of this one.
             subprocess.run([sys.executable, "-c", f"import tidepool; tidepool.sweep({self.trace.path!r}, {path!r}, "
                             "policy='lru-swap', capacity='0.5x..1.0x/6')"], check=True)
             whole = tidepool.read_results(path)
-            tidepool.sweep(self.trace, path, policy="tide", capacity="0.8x")  # would ask those, too: no request
+            tidepool.sweep(self.trace, path, policy="tide", capacity="0.8x")  # tries this process's policies too: no request
             with contextlib.closing(sqlite3.connect(path)) as database, database:
                 database.execute("DELETE FROM runs WHERE capacity_bytes < (SELECT avg(capacity_bytes) FROM runs)")
             self.assertLess(len(tidepool.read_results(path)), 6)
@@ -170,7 +171,7 @@ class Package(unittest.TestCase):
         @tidepool.register("forgetful", kind="remat")
         class Forgetful(tidepool.Policy):
             def make_room(self, view, request):
-                return [tidepool.drop(0)]  # a parameter: nothing can make it again
+                return [tidepool.drop(0)]  # a parameter cannot be recomputed
 
         with self.assertRaisesRegex(AssertionError, r"vgg16.tide: forgetful on best-fit at .*: .*drop version 0"):
             tidepool.check("forgetful", [self.trace], pool="best-fit", capacity="0.6x")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Advised against recorded peaks: whether a script that is changed as `tidepool advise` says peaks where it says.
+"""Compares advised with recorded peaks of scripts that are changed as `tidepool advise` says.
 
     PYTHON tests/recording/advise_table.py [--capacity 0.6x,0.7x,0.8x] [--models gpt2,...] [--kinds checkpoint,...]
                                            [--all] [--device NAME] [--keep FOLDER]
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS = 3  # the hook sees modules from the second one on
+STEPS = 3  # the hook sees modules from the second step on
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "advise_scripts"
 
 
@@ -52,7 +52,7 @@ def images(torch, model, batch, side):
 def resnet50(torch):
     import timm
 
-    with torch.device("cpu"):  # values are looked at while it is made
+    with torch.device("cpu"):  # its initialisation reads values
         model = timm.create_model("resnet50")
     return images(torch, model, 16, 224)
 

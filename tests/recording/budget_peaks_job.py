@@ -42,14 +42,14 @@ def model_of(name, scale):
 
 
 def one_sequence_in_a_row():
-    """Answers a question about values, which a stand-in for a GPU leaves zero: uncompiled, transformers looks at position ids
-    for several sequences in one row, and would make a mask of them."""
+    """Replaces a query of values, which are zero on the stand-in for a GPU. Without compilation, transformers searches
+    position ids for several sequences in one row, and would make a mask of them."""
     from transformers import masking_utils
     return unittest.mock.patch.object(masking_utils, "find_packed_sequence_indices", lambda position_ids: None)
 
 
 class Watched:
-    """PyTorch's solver dp, and what it was asked and answered."""
+    """PyTorch's solver dp, which also keeps its inputs and answers."""
 
     items = saved = 0
 
@@ -63,7 +63,7 @@ class Watched:
 
 
 def measured(name, scale, budget, backend):
-    """A model's peaks. Allocations before it, also those of an earlier call, leave their marks in the allocator."""
+    """A model's peaks. The allocator's state depends on earlier allocations, also on those of an earlier call."""
     model = model_of(name, scale).to("cuda")
     ids = torch.randint(0, 1000, (2, 128 * scale)).to("cuda")
     Watched.items = Watched.saved = 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Peaks of `min-cut` with a budget against models that torch.compile partitions with the same activation_memory_budget.
+"""Compares peaks of `min-cut` with a budget with those of models that torch.compile partitions with the same
+activation_memory_budget.
 
     PYTHON tests/recording/budget_table.py [--models vit,...] [--budgets 1,0.5,0.2] [--keep FOLDER]
 

@@ -39,7 +39,7 @@ def images():
     return torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
 
 
-# How a model and its batch are made.
+# Functions that make a model and its batch.
 MODELS = {"mlp": (mlp, lambda: (torch.randn(32, 512), torch.randint(10, (32,)))), "cnn": (cnn, images),
           "lm": (Tied, lambda: (torch.randint(2000, (2, 64)), torch.randint(2000, (2, 64))))}
 OPTIMIZERS = {"sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Updates in backward on jobs that really train, on the CPU: predicted, recorded again and measured.
+"""Compares predicted, recorded and measured peaks of jobs that really train on the CPU, with updates in backward.
 
     PYTHON tests/recording/early_updates_table.py [--program build/tidepool] [--tolerance 2] [JOB...]
 
 Each JOB is a model and an optimizer of early_updates_job.py, as in lm/adamw. It is recorded, and `tidepool advise`
-says what peak its step has with early updates. The advised code is applied to the job; the changed job is recorded,
+predicts the peak of its step with early updates. The advised code is applied to the job; the changed job is recorded,
 and run once more under `tidepool run`, which counts the bytes of all tensors while the job runs. Exit status 1: the
 losses of the changed job are not bit for bit those of the job, or a peak differs from the prediction by more than
 --tolerance percent. PYTHON needs PyTorch.
@@ -50,7 +50,7 @@ def measured(program, job, trace, folder):
 
 
 def row(program, name, folder):
-    """What is printed of a job; None if nothing is advised."""
+    """The line that is printed for a job; None if nothing is advised."""
     job = [sys.executable, JOB, *name.split("/"), str(STEPS)]
     plain, changed, change = f"{folder}/plain.tide", f"{folder}/changed.tide", f"{folder}/change.py"
     record(program, job, plain)

@@ -97,7 +97,7 @@ def train_images(torch, model, batch, side, optimizer):
 def image_model(torch, name):
     import timm
 
-    with torch.device("meta"):  # values are looked at while it is made
+    with torch.device("meta"):  # its initialisation reads values
         model = timm.create_model(name)
     return model.to_empty(device="cuda").train()
 
@@ -119,7 +119,7 @@ def train_real(row):
     train_images(torch, model, int(row["batch"]), side, torch.optim.Adam(model.parameters()))
 
 
-# Flags of runs that died, or were not measured alone.
+# Flags of runs that failed, or were not measured alone.
 DOUBTFUL = {"near_capacity", "estimate_over_capacity", "below_estimate", "non_monotone", "same_as_other_batch"}
 
 PERCEPTRON_SIZES, IMAGE_SIZES = "1536,1792,2048,3072,4096", "4096,6144,8192,11264,16384,24576"

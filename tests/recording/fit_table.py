@@ -6,12 +6,12 @@
 A table has a row for each training run: its program, in a few words, and the most memory of the device that nvidia-smi
 showed (GPUMemNet's data sets, arXiv 2602.17817: an A100 with 40 GB). Every K-th row is taken. Its training program is
 made from the row (fit_programs.py) and recorded dry (`tidepool record --dry`); `tidepool fit` says what the allocator
-reserves, and what workspaces take besides. On the rows of even index the constant is fitted: the median of measured -
-reserved - workspaces. On the others the prediction, with that constant, is compared with what was measured. A job that
-is called fitting and does not fit: predicted to take no more than a device has, measured to take more, for devices of
-each of --sizes; the last but one column has those whose largest prediction (`high_bytes`) is no more than the device
-has, the last column the share of jobs that were measured at no more than it. PYTHON has PyTorch for CUDA, and timm for
-the tables of images; no GPU is needed. FOLDER keeps the recordings, and those in it are used again.
+reserves, and what workspaces take besides. Rows of even index fit the constant: the median of measured - reserved -
+workspaces. On the other rows, the prediction with that constant is compared with the measurement. The table counts
+wrong verdicts on devices of each of --sizes: jobs whose prediction fits the device and whose measurement does not. The
+last column but one counts those whose largest prediction (`high_bytes`) fits. The last column is the share of jobs
+whose measurement is at most this largest prediction. PYTHON has PyTorch for CUDA, and timm for the tables of images; no
+GPU is needed. FOLDER keeps the recordings, and those in it are used again.
 """
 import argparse
 import csv
@@ -39,7 +39,7 @@ def record_command(arguments, trace):
 
 
 def record(arguments, server, name, trace):
-    """Records a row's program; of one that does not run to its end, the recording is empty, and the reason is said."""
+    """Records a row's program. If the program does not end well, the recording is empty, and the reason is printed."""
     job = server.command(__file__, arguments.table, "--train", name)
     unfinished = trace.with_suffix(".part.tide")
     ran = subprocess.run(record_command(arguments, unfinished) + job, capture_output=True, text=True)
@@ -67,7 +67,7 @@ def record_missing(arguments, table, traces):
 
 
 def answer(arguments, trace):
-    """What `tidepool fit` says of a row's program; nothing if that did not run."""
+    """The answer of `tidepool fit` for a row's program; None if the program did not run."""
     if trace.stat().st_size == 0:
         return None
     command = [arguments.program, "fit", str(trace), "--device", arguments.device, "--json"]
@@ -80,7 +80,7 @@ def percentile(values, share):
 
 
 def wrong_of(measured, predicted, sizes):
-    """Of the jobs that are called fitting on a device of one of the sizes, those that do not fit: "2 of 100"."""
+    """The number of wrong among all verdicts "fits" on a device of one of the sizes: "2 of 100"."""
     called = [(m, size) for p, m in zip(predicted, measured) for size in sizes if p <= size]
     return f"{sum(m > size for m, size in called)} of {len(called)}"
 

@@ -39,7 +39,7 @@ def gathered(x, group):
 
 
 def collected(x, group):
-    """All parts, in a tensor of their own."""
+    """All parts, in a new tensor."""
     whole = torch.empty(x.shape[0] * group.size(), *x.shape[1:], dtype=x.dtype, device="cuda")
     dist.all_gather_into_tensor(whole, x.contiguous(), group=group)
     return whole
@@ -166,7 +166,8 @@ class SwiGlu(torch.autograd.Function):
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Of logits whose columns are divided over a group; the softmax is kept (Shoeybi et al. 2019, section 3)."""
+    """Cross entropy of logits whose columns are divided over a group; the softmax is kept (Shoeybi et al. 2019, section
+    3)."""
 
     @staticmethod
     def forward(ctx, logits, labels, group):
@@ -326,7 +327,7 @@ def mebibytes(count):
 
 
 def iteration(model, options, ranks, batch):
-    """MiB at the places where the profiler looks. model: a wrapped Stage."""
+    """MiB at the points at which the profiler reads memory. model: a wrapped Stage."""
     stage = model.module
     peers = ranks.rank - ranks.size, ranks.rank + ranks.size
     torch.cuda.reset_peak_memory_stats()

@@ -7,9 +7,9 @@ MEASURED.csv has what Galvatron's memory profiler measured on eight GPUs (PKU-DA
 galvatron/models/gpt), a row for a slice and a rank: file, pp, tp, dp, checkpoint, vocab_tp, layers, global_batch, rank,
 model_states_mib (allocated after backward), activation_mib (after forward, less before) and activation_peak_mib (the
 most in an iteration, less that after backward). galvatron_job.py, beside this script, runs all slices on eight ranks in
-one dry recording. It says its memory itself, so that both columns are PyTorch's own numbers. Nothing is fitted.
+one dry recording. The job prints its own memory, so that both columns are PyTorch's numbers. No number is fitted.
 
-Rows say a sequence of 2048 tokens. What they measured is one of 4096, the length in the model's configuration: a
+Rows give a sequence length of 2048 tokens. The measured length is 4096, that of the model's configuration: a
 checkpointed layer keeps 32 MiB for each sample, which is 4096 tokens of 4096 numbers in bf16. So --tokens is 4096.
 --file chooses rows by the name of their file: rows of memory_profiling_bf16_llama2-7b_seqlen2048_all.json were measured
 with other settings, which are not known.
@@ -39,7 +39,7 @@ def slice_of(row, tokens):
 
 
 def record(arguments, folder, slices, ranks):
-    """What the first and the last rank say, by slice and rank."""
+    """The output of the first and the last rank, by slice and rank."""
     job = pathlib.Path(__file__).parent / "galvatron_job.py"
     command = [arguments.program, "record", "--dry", "--device", "a100-80gb", "-o", str(folder / "slices.json"), "--",
                sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), str(job),

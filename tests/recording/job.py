@@ -1,4 +1,4 @@
-"""A small training script with the ways of real ones, one at a time: job.py VARIANT [PORT]. Prints each step's loss
+"""A small training script, with one feature of real scripts at a time: job.py VARIANT [PORT]. Prints each step's loss
 with all its bits, and that of an evaluation after each epoch."""
 
 import os
@@ -51,7 +51,7 @@ def loader(variant):
 
 
 def end(variant, step):
-    """The ways in which a job ends before its time, or its disk fills."""
+    """Variants in which the job ends early, or its disk fills."""
     if variant == "disk-full" and step == 3:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
     if step < 6:

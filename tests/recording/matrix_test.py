@@ -1,5 +1,5 @@
-"""What a real job does, under the recorder, on the stand-in for a GPU, and under a plan: it computes what it computes
-without, to the bit, it ends as it ends without, and what was recorded can be read.
+"""Tests of real jobs under the recorder, on the stand-in for a GPU, and under a plan. A job computes the same bits and
+ends in the same way as without, and its recording can be read.
 
 TIDEPOOL_NIGHTLY=1 tries all kinds of jobs in all ways, and not only those of COMMIT."""
 
@@ -30,7 +30,7 @@ WHOLE = {variant: 0 for variant in (
     "late-compile", "ddp", "disk-full")}
 BROKEN = {"crash": 1, "out-of-memory": 1, "missing-module": 1, "exit": 3, "sigkill": 137, "sigterm": 143}
 
-# What every commit tries.
+# The variants that every commit tests.
 COMMIT = {
     "record": {"workers", "workers-spawn-persistent", "accumulate", "amp", "checkpointing", "ddp", "disk-full", "crash",
                "exit", "sigkill"},
@@ -40,7 +40,7 @@ COMMIT = {
 
 
 def chosen(way, variants):
-    """Those of the variants that are tried now."""
+    """The variants that this run tests."""
     return [variant for variant in variants if "TIDEPOOL_NIGHTLY" in os.environ or variant in COMMIT[way]]
 
 
@@ -55,7 +55,7 @@ def ends(variant):
 
 
 class Jobs(unittest.TestCase):
-    """What the three ways share."""
+    """Helpers of the three classes of tests."""
 
     server = None
 
@@ -76,7 +76,7 @@ class Jobs(unittest.TestCase):
         return self.server.command(*arguments) if self.server else [sys.executable, *arguments]
 
     def unrecorded(self, variant):
-        """What a job prints by itself."""
+        """The output of a job without Tidepool."""
         if variant not in self.plain:
             result = subprocess.run(self.job(variant), capture_output=True, text=True, timeout=300)
             self.assertIn(result.returncode, (ends(variant), 128 - ends(variant)), result.stderr)
@@ -85,7 +85,7 @@ class Jobs(unittest.TestCase):
         return self.plain[variant]
 
     def facts(self, path):
-        """What tidepool says of a trace, which it reads and checks."""
+        """The answer of `tidepool info` for a trace, which it reads and checks."""
         result = self.run_program("info", "--json", path)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertFalse(os.path.exists(os.path.splitext(path)[0] + ".raw"))

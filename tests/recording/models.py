@@ -70,7 +70,7 @@ def transformer(kind, **settings):
 
     config = getattr(transformers, f"{kind}Config")(vocab_size=VOCABULARY, use_cache=False, **settings)
     head = {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM", "Llama": "LlamaForCausalLM"}[kind]
-    config._attn_implementation = "eager"  # what SDPA is made of differs between devices
+    config._attn_implementation = "eager"  # the ops of SDPA differ between devices
     return getattr(transformers, head)(config)
 
 
@@ -110,10 +110,10 @@ def job(name, device):
         labels = torch.randint(10, (BATCH,), device=device)
     else:
         batch = labels = torch.randint(VOCABULARY, (BATCH, WORDS), device=device)
-        # Whether transformers looks at values, which a dry run and fake tensors lack, depends on the mask.
+        # A mask decides whether transformers reads values, which a dry run and fake tensors lack.
         given = {} if name == "bert" else {"attention_mask": torch.ones_like(batch)}
 
-    loss = None  # lives until the next step has another one, as in a loop
+    loss = None  # lives until the next step replaces it, as in a loop
 
     def step():
         nonlocal loss

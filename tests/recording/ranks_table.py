@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Memory of a sharded optimizer on two ranks: dry against real, phase by phase.
+"""Compares the memory of a sharded optimizer on two ranks, dry and real, phase by phase.
 
     PYTHON tests/recording/ranks_table.py CODE MEASURED [--program PROGRAM] [--keep FOLDER]
 
 CODE has cs336_systems/sharded_optimizer.py and cs336-basics (Wedsonlin/assignment2-systems at 87b0864), MEASURED the files
 sharded_optimizer_baseline.json and sharded_optimizer_sharded.json of its results, made on two GPUs. Each mode is recorded dry
-with the measured configuration (one step of ten, no warm-up: memory is said before them). The script itself says its memory: both
-columns are PyTorch's own numbers, in GiB, rounded to three places by the script. Weights are not initialised, so that they take no
-memory of the host. PYTHON has PyTorch 2.11 (the version that CODE's uv.lock names) for CUDA, einops, einx and jaxtyping; no GPU is
-needed.
+with the measured configuration (one step of ten, no warm-up, since memory is printed before these). The script prints
+its own memory, so both columns are PyTorch's numbers, in GiB, rounded to three places by the script. Weights are not
+initialised, so that they take no memory of the host. PYTHON has PyTorch 2.11 (the version that CODE's uv.lock names)
+for CUDA, einops, einx and jaxtyping; no GPU is needed.
 """
 import argparse
 import json
@@ -51,7 +51,7 @@ def per_rank(results):
 
 
 def compare(mode, real, dry):
-    """Prints rows, and gives back the differences."""
+    """Prints rows, and returns the differences."""
     differences = []
     for rank, phases in sorted(per_rank(real).items()):
         for phase in PHASES:

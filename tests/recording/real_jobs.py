@@ -15,8 +15,9 @@ VOCABULARY, BATCH = 10_000, 4
 
 
 def kkaitlyn111(precision, *contexts):
-    """All of one function's loop in one process, whose later runs find the segments of earlier ones: benchmark.py itself has
-    both precisions in its history. @param contexts  the last run, forward or fullstep and its context, such as fullstep 128"""
+    """Runs the whole loop of one function in one process, so that later runs find the segments of earlier ones.
+    benchmark.py itself has both precisions in its history. @param contexts the last run, forward or fullstep and its
+    context, such as fullstep 128"""
     from cs336_systems import benchmark
 
     mixed = precision == "bf16"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Dry recordings against snapshots of real GPUs: the same public scripts, without their GPUs.
+"""Compares dry recordings of public scripts with snapshots that the same scripts made on real GPUs.
 
 Three public repositories (Stanford's CS336, assignment 2) have both a snapshot of PyTorch's allocator from a real GPU and
 the script that made it. Each script is run under `tidepool record --dry` with the PyTorch of its lock file, makes its own
@@ -9,8 +9,9 @@ snapshot, and the two are compared:
 
 Peaks are those of the allocator's blocks (`tidepool audit`), in bytes. Events are allocations and frees; two differ if
 their action or size is another. Segments: whether those of the two runs have the same sizes. Same place: the share of
-allocations at the same offset of a segment of the same size, of those that both have. Where segments lie differs between
-devices, and PyTorch breaks ties by address: the last column is what the dry run reserves with `--placement top-down`.
+common allocations that have the same offset in a segment of the same size. Addresses of segments differ between
+devices, and PyTorch breaks ties by address. So the last column has the reserved bytes of the dry run with `--placement
+top-down`.
 
 --code has the repositories at OWNER/NAME, or as OWNER_NAME.code.tar.xz; what is not there is cloned from GitHub. Snapshots
 are taken from the folder of the tests' inputs (tests/inputs/fetch.py), else from a clone. --venvs has a Python with each
@@ -51,7 +52,8 @@ SNAPSHOTS = {"kkaitlyn111/cs336-a2-systems": "c1c174d", "Wedsonlin/assignment2-s
              "Athrun0109/CS336_assignment2": "58f5fc9"}
 
 # A snapshot: its repository, its path there, the job's arguments, the file that the job writes, its name in the inputs. Of
-# several variants of the arguments, no file says which was run: it is the first with as many events as the snapshot has.
+# several variants of the arguments, no file says which one was run; the first one with the snapshot's number of events
+# is taken.
 Job = collections.namedtuple("Job", "repository snapshot variants written file")
 
 
@@ -81,7 +83,7 @@ def jobs():
 
 
 class Missing(Exception):
-    """What a row lacks; the text says why."""
+    """A row that cannot be made; the text has the reason."""
 
 
 def run(*command, **options):
@@ -186,7 +188,7 @@ def dry_snapshots(job, asked, code, scratch, real, to):
 
 
 class Plain(pickle.Unpickler):
-    """Reads what snapshots are made of, and runs nothing: they are other people's files."""
+    """Reads plain values only, and runs no code, since snapshots are files of other projects."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"{module}.{name} in a snapshot")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares three recordings of one job: with fake tensors, by the hook on the CPU, and on the stand-in for a GPU.
 
-Of each model of models.py: buffers and ideal peak of one step, and how far the recordings' overheads of one policy are
-apart at 0.6 and 0.8 of their peak, at most. All are priced for one device. Needs a PyTorch for CUDA, torchvision,
-transformers and peft; no GPU.
+For each model of models.py, it prints buffers and ideal peak of one step, and the largest difference of the recordings'
+overheads under one policy at 0.6 and 0.8 of their peak. All are priced for one device. Needs a PyTorch for CUDA,
+torchvision, transformers and peft; no GPU.
 
     tests/recording/recordings_table.py [--program build/tidepool] [--policies dtr,lru-swap] [MODEL...]
 """
@@ -22,7 +22,7 @@ JOB, PACKAGES = HERE / "models.py", HERE.parent.parent / "tracer" / "torch"
 MODELS = ("resnet50", "vit", "unet", "gpt2", "bert", "llama_lora")
 WAYS = ("fake", "cpu", "dry")
 DEVICE, MACHINE = "a100-40gb", "a100-pcie4"
-# What only a GPU has: cuBLAS works without its workspaces here, whose sizes the other recordings cannot know.
+# cuBLAS runs without its workspaces here, which only a GPU has, and whose sizes the other recordings cannot know.
 NO_WORKSPACES = {"CUBLAS_WORKSPACE_CONFIG": ":0:0", "CUBLASLT_WORKSPACE_SIZE": "0"}
 
 
@@ -49,7 +49,7 @@ def answer(program, *arguments):
 
 
 def overhead(program, trace, policy, capacity):
-    """As a number, or what came instead."""
+    """A number, or the outcome in its place."""
     found = answer(program, "simulate", trace, "--policy", policy, "--capacity", capacity, "--machine", MACHINE, "--pool",
                    "ideal", "--overhead-limit", "3")
     return found["overhead_ratio"] - 1 if found["outcome"] == "ok" else found["outcome"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much longer a step takes while `tidepool record --torch` records it, and after that.
+"""Measures how much longer a step takes while `tidepool record --torch` records it, and after that.
 
     PYTHON tests/recording/slowdown_table.py [--program build/tidepool]
 

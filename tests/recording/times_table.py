@@ -77,7 +77,7 @@ def convolutions(operators):
 
 
 def work(name, shapes, sizes, outputs):
-    """(class, operations, bytes) of an operator; None of one that the table does not cover."""
+    """(class, operations, bytes) of an operator; None if the table does not cover it."""
     moved = sum(elements(shape) * size for shape, size in zip(shapes, sizes))
     if name in MATRIX:
         a, b = [shape for shape in shapes if len(shape) >= 2][-2:]

@@ -1,9 +1,9 @@
-"""Python programs that begin with PyTorch loaded: importing it takes longer than all that a test's job does.
+"""Runs Python programs with PyTorch already loaded, since importing it takes longer than a test's whole job.
 
 `Server` starts a process that has imported torch. `Server.command(script, *arguments)` is a command that runs a script
-in a fork of it, with the environment, the working directory and the streams of that command, and ends as the script
-ends. Where the environment asks for Tidepool's hooks, they are loaded as Python's start would have loaded them after
-the import of torch.
+in a fork of this process, with the command's environment, working directory and streams, and ends as the script ends.
+Where the environment asks for Tidepool's hooks, they are loaded as Python's start would have loaded them after the
+import of torch.
 """
 
 import array
@@ -44,7 +44,7 @@ class Server:
 
 
 def run(address, arguments):
-    """The command: hands everything over, and ends as the other one ends."""
+    """The command: passes its arguments to the server, and ends as the script ends."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         text = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
@@ -112,7 +112,7 @@ def serve(address, modules):
 
 
 def hook():
-    """What Python's start does before a program (site, sitecustomize) and at its import of torch."""
+    """Does the work of Python's start before a program (site, sitecustomize) and at its import of torch."""
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [folder for folder in folders if folder]
     for folder in folders:
@@ -126,8 +126,8 @@ def hook():
 
 
 def main(script):
-    """Runs the script as a main program, up to the functions that Python calls at its end: what comes then, taking all
-    of PyTorch apart, is slow in a fork. Returns its status."""
+    """Runs the script as a main program, including the functions that Python calls at its end. Leaves out the teardown
+    of PyTorch, which is slow in a fork. Returns its status."""
     status = 0
     try:
         runpy.run_path(script, run_name="__main__")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What works of `tidepool record --dry` with the PyTorch of the Python that runs this: rows of a table.
+"""Prints rows of a table: which jobs `tidepool record --dry` can record with the PyTorch of this Python.
 
     PYTHON tests/recording/wheels_table.py [--program build/tidepool] [--devices h100-80gb,rtx-4090] [--header]
 
 Each job of wheel_jobs.py is recorded with and without --torch, for each device. "yes": the job ended with 0, the trace can be
-read, and, without --torch, kernels have operands. Else what the job or tidepool said.
+read, and, without --torch, kernels have operands. Otherwise, the cell has the message of the job or of tidepool.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from warm_python import Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 JOB = HERE / "wheel_jobs.py"
-# What a job does, by name. Two steps each; the fifth then allocates until there is no memory left, and must be told so.
+# The jobs by name, with a description. Each runs two steps; the fifth then allocates until memory runs out, and must
+# get the error.
 TITLES = {"cnn": "CNN", "embedding": "embedding, AdamW", "attention": "bfloat16 attention",
           "indexing": "indexing, sort, nonzero", "out_of_memory": "out of memory", "compiled": "`torch.compile`"}
 ERROR = re.compile(r"^[\w.]*\b(\w*Error|\w+Missing): (.*)")
@@ -28,7 +29,7 @@ MOST = 60  # characters of a reason
 
 
 def said(text):
-    """The last error in a program's words, or else what tidepool said last."""
+    """The last error message of a program, or else the last line of tidepool."""
     lines = [line.strip().removeprefix("tidepool: ") for line in text.splitlines() if line.strip()]
     errors = [found.expand(r"\1: \2") for line in lines if (found := ERROR.match(line))]
     words = (errors or lines or ["nothing said"])[-1].replace("|", "/")

@@ -32,7 +32,8 @@ trap 'fail "not done after ${SECONDS_AT_MOST:-280} s"' TERM
 pids+=($!)
 fail() { echo "failed: $*"; keep=1; tail -n 20 "$work"/*.log 2>/dev/null; exit 1; }
 
-# A sandbox may lack what Slurm's default plug-ins want (cgroups, a resolvable host name): everything is said here.
+# A sandbox may lack the needs of Slurm's default plug-ins (cgroups, a resolvable host name), so every plug-in is set
+# here.
 host=$(hostname -s)
 port=$((20000 + RANDOM % 20000))
 mkdir -p "$work"/{state,spool}

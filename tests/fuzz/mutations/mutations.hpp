@@ -1,4 +1,4 @@
-// Mutations that keep the form of a file, so that fuzzing gets past what reads the form to what reads the content.
+// Mutations that keep the form of a file, so that fuzzing reaches the code that reads the content.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@ namespace tidepool::fuzz {
 
 using Random = std::minstd_rand;
 
-/// A file of one JSON value, or of one on each line: a value is replaced, removed, doubled or swapped with another one,
-/// or a line is. The same text if it is neither.
+/// Mutates a file of one JSON value, or of one on each line: a value or a line is replaced, removed, doubled or swapped
+/// with another. Returns any other text unchanged.
 std::string mutate_json(std::string_view text, Random& random);
 
 /// An opcode of a pickle is removed, doubled, copied to elsewhere, or gets another argument.
 std::string mutate_pickle(std::string_view bytes, Random& random);
 
-/// A value of a database gets another one, or a row, a column or a table goes or comes twice. "" if it is no database.
+/// Mutates a database: a value is changed, or a row, a column or a table is removed or doubled. "" if the bytes are no
+/// database.
 std::string mutate_sqlite(std::string_view bytes, Random& random);
 
 /// LLVMFuzzerCustomMutator by one of these: every other time, libFuzzer's own mutations otherwise.
