@@ -10,8 +10,8 @@ repetitions.
 
 The last two lines of a model show how search time grows with the number of ops, in total and for each plan that was
 tried. Each has the exponent over all depths, by least squares over the logarithms, and the one between the two deepest.
-The search tries the same number of plans at every depth, but rejects some of them before they are run, and how many
-differs from depth to depth. So two depths alone are not enough to judge the growth.
+The search tries the same number of plans at every depth, but rejects some of them before they are run. The number of
+rejected plans differs between depths, so two depths alone are not enough to judge the growth.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def run_model(arguments, model, depths, options, planners):
             line = f"{layers:>8}{info['ops']:>9}"
             for name, planner in planners.items():
                 if results[name] and results[name][-1][2]["seconds"] > arguments.longest:
-                    line += f"{'-':>18}{'-':>7}{'-':>10}{'-':>8}"  # the step before took too long
+                    line += f"{'-':>18}{'-':>7}{'-':>10}{'-':>8}"  # the next smaller step took too long
                     continue
                 measured = measure(arguments, trace, planner)
                 if measured is None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Predicts the time of GPT training iterations on several A100 of one node, and compares with measured ones.
+"""Predicts the time of GPT training iterations on several A100 of one node, and compares the predictions with measured
+times.
 
     gpt_iteration.py ROWS.csv ALL_REDUCE.csv.gz [--seed N] [--check OTHER.csv] [--worst N] [--constants]
 
@@ -42,7 +43,7 @@ LINK_BYTES = 150e9
 MULTIPROCESSORS = 108
 TILE = 128
 
-# Where the search for the constants begins. Times in seconds.
+# Initial constants of the search. Times in seconds.
 START = {
     "gemm_share": 0.7,        # of the peak rate, in full waves
     "memory_share": 0.7,      # of the memory's peak rate

@@ -20,7 +20,7 @@ namespace {
 
 namespace py = pybind11;
 
-/// A View that Python may keep, but use only while the policy is asked.
+/// A View that Python may keep beyond a call of the policy, but may use only during the call.
 struct LentView {
   std::optional<View> view;
   const View& get() const {

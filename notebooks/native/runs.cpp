@@ -60,8 +60,8 @@ std::vector<std::string> simulate_grid(const std::shared_ptr<Trace>& trace, cons
   return rows;
 }
 
-/// As `tidepool sweep -o`, without printing. On Ctrl-C, runs in progress are finished and kept. If policies are Python
-/// classes, no request is stored, because `tidepool resume` does not know these classes.
+/// The same as `tidepool sweep -o`, but without printing. On Ctrl-C, runs in progress are finished and kept. If
+/// policies are Python classes, no request is stored, because `tidepool resume` does not know these classes.
 void sweep_into(const std::vector<std::string>& traces, const std::string& output, int threads,
                 const py::kwargs& given) {
   SweepOrder order{.traces = traces,

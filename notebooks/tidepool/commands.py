@@ -42,7 +42,8 @@ def bound(trace: Trace | str | os.PathLike, capacity, with_: str = "swap,remat",
 
     Columns: capacity_bytes, feasible (whether any plan may exist), name, with, makespan_ns (none if no plan exists),
     limited_by, proof, and free_from_bytes, the capacity below which every plan has overhead.
-    `with_` is what plans may use (swap, remat or both); options: machine, assume, iterations, steady=True.
+    `with_` names the actions that plans may use (swap, remat or both). Options: machine, assume, iterations,
+    steady=True.
     """
     rows = []
     for answer in answers("bound", path_of(trace), capacity=capacity, with_=with_, **options):

@@ -26,8 +26,8 @@ from tidepool.traces import Trace
 
 
 class Policy:
-    """Base class of policies, which decide what is kept, swapped or recomputed. Define any of these methods (a method
-    that is not defined takes no time):
+    """Base class of policies, which decide what is kept, swapped or recomputed. Define any of these methods; the others
+    cost no time:
 
         start(view)                  a step begins
         make_room(view, request)     `request.size` bytes do not fit; asked again while they still do not
@@ -35,7 +35,7 @@ class Policy:
         plan(trace, capacity)        once, before the step
 
     Each returns a list of actions, or None: drop(version), swap_out(version), swap_in(version), wait(version), run(op).
-    In plan() every action says before which op it is done: drop(version, before=op).
+    In plan(), every action names the op before which it is done: drop(version, before=op).
     """
 
 

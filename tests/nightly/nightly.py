@@ -90,12 +90,12 @@ def all_parts(asked):
 
     parts = [Part(f"fuzz:{name}", "any bytes are read or refused", f"tests/fuzz/run.sh {name} {round(asked.minutes * 60)}",
                   fuzz_result) for name in fuzz_targets()]
-    parts += [Part(f"faults:{name}", "every call that fails is said, and nothing is left half-written",
+    parts += [Part(f"faults:{name}", "every failing call is reported, and no file is half-written",
                    f"{BUILD} tidepool tidepool_faults > /dev/null && "
                    f"python3 tests/faults/faults.py {program} {library} --points {asked.points} {name}", json_result)
               for name in ("import", "record", "sweep", "merge", "report")]
     parts += [
-        Part("kills", "a killed sweep goes on to the same results",
+        Part("kills", "a killed sweep continues to the same results",
              f"{BUILD} tidepool > /dev/null && python3 tests/nightly/kills.py {program} --kills {asked.kills}", json_result),
         Part("steps", "no bound above the optimum, no result below it, every plan executes",
              f"{BUILD} tidepool_nightly > /dev/null && TIDEPOOL_TINY_STEPS={asked.steps} build/tidepool_nightly '*tiny steps*'",

@@ -12,9 +12,10 @@ tests/nightly.sh                                    # every part, 20 minutes for
 tests/nightly.sh kills faults fuzz --minutes 1      # these parts, in this order, shorter
 ```
 
-Each row is the last run of its part: its commit (`+`: with changes that were not committed), its wall time with building, and its
-number of runs. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands.
-A part without a row has not run yet. All parts are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `wheel`, `asan`, `tsan`, `giants`.
+Each row is the last run of its part: its commit (`+`: with uncommitted changes), its wall time with building, and its
+number of runs. `runs` are inputs of a fuzz target, calls that failed, kills, steps, tests or commands. A part without a
+row has not run yet. All parts are `fuzz:NAME`, `faults:COMMAND`, `kills`, `steps`, `samples`, `wheel`, `asan`, `tsan`,
+`giants`.
 
 | part | what holds | commit | minutes | runs | findings | |
 |---|---|---|---|---|---|---|
