@@ -36,7 +36,7 @@ TEST_CASE("a checkpointed module keeps nothing but its output, and runs again up
   CHECK(calls[0].inputs == std::vector{step.x});
   const std::vector<ChangedStep> changed = checkpointed_steps(step.trace, pointers(calls));
   CHECK(step.trace.ideal_peak() == 445_B);
-  // In op 8 the first block's 160 are away: 285. From op 10 on they are back: 275 at most.
+  // In op 8, the first block's 160 are absent: 285. From op 10 on they are resident again: 275 at most.
   CHECK(peak_of(step.trace, changed).bytes == 285_B);
 }
 
@@ -123,7 +123,7 @@ def apply(model):
 
 namespace {
 
-/// Module a casts its weight, which backward needs, and its bias, which it does not need. b comes behind a.
+/// Module a casts its weight, which backward needs, and its bias, which backward does not need. b follows a.
 struct CastTrace {
   BufferId small, unsaved;
   Trace trace;
@@ -175,8 +175,8 @@ TEST_CASE("autocast holds its casts of parameters until it ends, checkpointed or
   const auto [small, unsaved, trace] = cast_trace(true);
   const std::vector<CheckpointedCall> calls = calls_of(trace, {"a"});
   REQUIRE(calls.size() == 1);
-  // 90 before. In backward g (100) comes beside y (10) and the cast that is saved: 220. If a is checkpointed, that cast
-  // goes when autocast ends, and y after its op; then both casts are made again.
+  // 90 before. In backward, g (100) is added to y (10) and the saved cast: 220. If a is checkpointed, that cast is
+  // freed when autocast ends, and y after its op; then both casts are recomputed.
   REQUIRE(calls[0].ends.size() == 1);
   CHECK(trace.steps()[calls[0].ends[0].position] == Step{StepKind::kFree, unsaved.value()});
   CHECK(trace.ideal_peak() == 90_B + 20_B + 10_B + 100_B);

@@ -17,8 +17,8 @@ Advice advice_for(const Trace& trace, Bytes capacity, const char* kind) {
 }  // namespace
 
 TEST_CASE("the advised budget is the largest with which the minimum cut fits") {
-  // Alive are 445 B at most. The ops of both a (60) are cheap; without both a, 385. What is kept beyond the inputs is
-  // then 220 of 340, less than each share down to 0.65. Two gelu of 10 us run again, beside 14 ops of 10 us.
+  // At most 445 B are live. The ops of both a (60) are cheap; without both a, 385. The tensors kept beyond the inputs
+  // are then 220 of 340, less than each share down to 0.65. Two gelu of 10 us run again, beside 14 ops of 10 us.
   const tests::TwoBlocks blocks{.names = "aten::"};
   const Advice advice = advice_for(blocks.trace, 400_B, "budget");
   CHECK(advice.base_peak == 445_B);
@@ -53,8 +53,8 @@ TEST_CASE("advice lists a change whose peak is only a lower limit after one that
 }
 
 TEST_CASE("the advised setting of the allocator reserves least where the tensors fit") {
-  // A segment of 6000 MiB holds 3000 and cannot go when 9000 are asked for: 15000 are reserved, 12000 are alive. A
-  // segment that is larger than max_split_size is not divided: it is given back, and 3000 have a segment of their own.
+  // A segment of 6000 MiB holds 3000 and cannot be released when 9000 are requested: 15000 are reserved, 12000 are
+  // live. A segment that is larger than max_split_size is not divided: it is released, and 3000 get their own segment.
   TraceBuilder build;
   constexpr Bytes kMiB{1 << 20};
   const auto op = [&](Phase phase) {

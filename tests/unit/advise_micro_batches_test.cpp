@@ -9,7 +9,7 @@
 namespace tidepool {
 namespace {
 
-/// One linear module with a cast of its parameter, its backward pass as often as told, and one step of an optimizer.
+/// One linear module with a cast of its parameter, in `passes` forward and backward passes, and one optimizer step.
 struct Linear {
   TraceBuilder build{};
 

@@ -45,8 +45,9 @@ TEST_CASE("tensors that a module uses in forward and backward are saved, paramet
 TEST_CASE("an offloaded module's saved tensors leave behind their last use in forward and are back for one op each") {
   const TwoBlocks step;
   const StepUses uses{step.trace};
-  // h (100) and a (60) of the first block leave; x is the script's, and is copied for nothing. In op 8, where 445 were
-  // alive, they are away: 285. In op 10 a is back alone, in op 11, where 275 were, h: as many, since a is gone by then.
+  // h (100) and a (60) of the first block are swapped out. x belongs to the script, so its copy saves nothing. In op 8,
+  // with 445 live before, both are absent: 285. In op 10 only a is back. In op 11, with 275 live before, h is back: the
+  // same, since a is freed by then.
   const OffloadedStep changed{step.trace, uses, saved_in(step, uses, "block.0")};
   CHECK(step.trace.ideal_peak() == 445_B);
   CHECK(changed.peak() == 285_B);

@@ -21,7 +21,7 @@ CheckpointedCall first_block(const Trace& trace, const KeptOperators& kept) {
 
 TEST_CASE("operators that selective checkpointing keeps do not run again, and their outputs stay") {
   const TwoBlocks step;
-  // Of the first block's h (100, by mm) and a (60, by gelu) the one that is not kept is absent in op 8, which had 445.
+  // One of the first block's h (100, by mm) and a (60, by gelu) is kept. The other is absent in op 8, which had 445.
   for (const auto& [kept, peak] : {std::pair{"mm", 385_B}, std::pair{"gelu", 345_B}}) {
     const CheckpointedCall call = first_block(step.trace, {kept});
     CHECK(call.duration == 10_us);
@@ -78,8 +78,8 @@ TEST_CASE(
   const CheckpointedCall call = checkpointed_call(trace, uses, module_calls(trace).at(0), {"mm"}).value();
   REQUIRE(call.kept_ends.size() == 1);
   CHECK(call.kept_ends[0].buffer == a);
-  // a (1) is there from op 0 on, until exp has run again and made b (3) again. The sum, which saves b, does not run
-  // again. The workspace of mm (2) ends with it, and is not made again.
+  // a (1) is resident from op 0 on, until exp has run again and has recomputed b (3). The sum, which saves b, does not
+  // run again. The workspace of mm (2) ends with mm, and is not made again.
   std::string order;
   for (const ChangedStep& each : checkpointed_steps(trace, {&call}))
     if (each.kind != StepKind::kAlloc)

@@ -79,7 +79,7 @@ TEST_CASE("among holes of equal size the lowest address wins") {
     CHECK(offset(t.place(1_KiB)) == 1_KiB);
     CHECK(offset(t.place(1_KiB)) == 3_KiB);
     CHECK(offset(t.place(512_B)) == 5_KiB);
-    CHECK(offset(t.place(512_B)) == 5_KiB + 512_B);  // what was left of it
+    CHECK(offset(t.place(512_B)) == 5_KiB + 512_B);  // the rest of that hole
   }
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("shares recompute no more than the peak of each block requires") {
   CHECK(recomputed(*shares) == Approx(1));
   for (const BlockShares& each : *shares) CHECK(each.keep + each.recompute + each.offload == Approx(1));
   CHECK((*shares)[0].keep + (*shares)[1].keep <= 1 + 1e-6);
-  // The head needs 5 B: half a block more. Temporary bytes of the third block: none but its own may be there.
+  // The head needs 5 B: half a block more. With the temporary bytes of the third block, only its own tensors fit.
   BlockLimits head = kNoCopies;
   head.head = 5_B;
   CHECK(recomputed(share_out(blocks, head).value()) == Approx(1.5));
@@ -60,8 +60,8 @@ TEST_CASE("without shares that fit there is no answer") {
 }
 
 TEST_CASE("expensive ops are offloaded, then cheap ones recomputed, in whole ops") {
-  // By time per byte: 2, 0, 1, 3. A tenth of 100 B to offload: op 2, dearest, is too large; op 0 may not go; op 1 fits.
-  // Half to recompute: op 3 fits, then op 0 (of 20 in 20 B left).
+  // By time per byte: 2, 0, 1, 3. A tenth of 100 B to offload: op 2, the most expensive, is too large; op 0 may not be
+  // offloaded; op 1 fits. Half to recompute: op 3 fits, then op 0 (20 B in the remaining 20 B).
   const std::vector<BlockOp> ops{{20_B, 40_ns, false, false}, {10_B, 10_ns}, {40_B, 120_ns}, {30_B, 3_ns}};
   using enum Fate;
   CHECK(follow_shares(ops, {.keep = 0.4, .recompute = 0.5, .offload = 0.1}) ==
@@ -79,7 +79,7 @@ TEST_CASE("an op larger than what is left is recomputed too if more would be kep
 }
 
 TEST_CASE("a step that fits is left alone") {
-  // While the second block goes back: x_0, x_1, y_1, y_2, g_2 and g_1.
+  // During the second block's backward: x_0, x_1, y_1, y_2, g_2 and g_1.
   const Trace trace = blocks_of_two(2);
   REQUIRE(trace.ideal_peak() == 240_B);
   const Result result = exact_run_that_ends_well(trace, "auto-perf-maxing", 240_B);
@@ -88,8 +88,8 @@ TEST_CASE("a step that fits is left alone") {
 }
 
 TEST_CASE("tensors that a block drops are recomputed in its backward") {
-  // 135 B beside x_0. While the second block goes back: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most
-  // 15 of the first block's 110 B stay or are copied: too little for y_1. It is made again in 60 ns.
+  // 135 B beside x_0. During the second block's backward: 110 (k_1 + o_1) + 100 + 20 of gradients <= 135, so at most 15
+  // of the first block's 110 B stay or are copied: too little for y_1. It is recomputed in 60 ns.
   const Result result = exact_run_that_ends_well(blocks_of_two(2), "auto-perf-maxing", 145_B);
   CHECK(result.totals.recompute == 60_ns);
   CHECK(result.totals.swap_out == 0_B);

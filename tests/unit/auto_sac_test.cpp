@@ -32,16 +32,16 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
   CHECK(model.stats.modules[1].path == "block.0");
   CHECK(model.of("block.0.in").leaf);
   CHECK_FALSE(model.of("block.0").leaf);
-  // h and a are saved, y is handed on. When block.1 returns, both h, a and y are there.
+  // h and a are saved, y is the output. When block.1 returns, h, a and y of both blocks are live.
   CHECK(model.of("block.0").saved == 160_B);
   CHECK(model.of("block.0").alive == 170_B);
   CHECK(model.of("block.1").saved == 160_B);
   CHECK(model.of("block.1").alive == 340_B);
-  // Memory peaks where gh is made beside ga; that of block.0 begins with g (10) in place of nothing.
+  // The peak is where gh is made beside ga. The backward of block.0 begins with g (10), that of block.1 with nothing.
   CHECK(model.of("block.1").temporary == 160_B);
   CHECK(model.of("block.0").temporary == 150_B);
   CHECK(model.of("block.1").gradients == 0_B);
-  // Two outputs of 512 bytes each; that of the last op is handed on.
+  // Two outputs of 512 bytes each; the last op's is the region's output.
   CHECK(model.of("block.0").made == 1024_B);
   CHECK(model.of("block.0").runtime == 30_us);
   CHECK(model.of("block.0").returned == 3);
@@ -51,7 +51,7 @@ TEST_CASE("the modules of a step, what they save, and what their backward adds")
 TEST_CASE("modules are given up as far as the budget asks, and not one byte below what is possible") {
   const Model model;
   // The backward of block.1 begins with 340 of activations, makes 160 and has 5 of parameters. Of 1024 bytes that
-  // block.0 makes, 864 would not be saved without checkpointing: so much has to go before anything is gained.
+  // block.0 makes, 864 would not be saved without checkpointing. Only drops beyond these lower the peak.
   CHECK(choose_modules(model.stats, 505_B, 1)->modules.empty());
   const std::optional<ModuleChoice> little = choose_modules(model.stats, 504_B, 1);
   REQUIRE(little);

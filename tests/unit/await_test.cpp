@@ -61,7 +61,7 @@ TEST_CASE("an awaited version that is copied and kept stays on the device") {
 }
 
 TEST_CASE("an awaited copy back is waited for before anybody reads it") {
-  // a has left when op2 begins, and comes back beside it, from op2's begin on: op3 would not need it.
+  // a has left when op2 begins, and comes back during op2. Without the await, op3 would not wait for it.
   const Trace trace = a_twice(200_ns);
   const VersionId a = trace.made(OpId{0})[0];
   script() = {act(Verb::kSwapOut, 1, a), act(Verb::kSwapIn, 2, a), act(Verb::kAwait, 3, a)};

@@ -12,10 +12,10 @@
 namespace tidepool::tests {
 
 /// Shortest path over (ops of the program that have run, versions in memory). A run needs its inputs in memory, and
-/// room for outputs that are not there. An output written in place may take the place of the version that it replaces
-/// or get its own. Any version may be dropped, and any op but a source may run again at any time. This allows more than
-/// any plan may do: writing a version again needs no place. Times in ns; none if there is no schedule. Single stream;
-/// at most 12 versions.
+/// room for its absent outputs. An output written in place may take the place of the version that it replaces or get
+/// its own. Any version may be dropped, and any op but a source may run again at any time. This allows more than any
+/// plan may do: writing a version again needs no place. Times in ns; none if there is no schedule. Single stream; at
+/// most 12 versions.
 class BestSchedule {
  public:
   explicit BestSchedule(const Trace& trace) : trace_{trace} {}

@@ -15,8 +15,8 @@ using tests::Random;
 
 namespace {
 
-/// A step of a few ops: they read what is there, make one or two buffers or update one in place; most buffers end after
-/// their last use, a few are handed on.
+/// A step of a few ops. They read existing buffers, make one or two or update one in place. Most buffers end after
+/// their last use, a few outlive the step.
 Trace tiny_trace(std::uint64_t seed) {
   Random random{seed};
   TraceBuilder build;
@@ -94,7 +94,7 @@ TEST_CASE("no bound on recomputation is above the best of all schedules of tiny 
 }
 
 TEST_CASE("on a short chain the best of all schedules is revolve's, and the bound meets it") {
-  // 4 layers, x_0, two gradients and s slots: the optimum is 4 + 1 + 4 runs and 3 - s again, as with revolve.
+  // 4 layers, x_0, two gradients and s slots: the optimum is 4 + 1 + 4 runs and 3 - s reruns, as with revolve.
   const Trace trace = tests::chain_trace(4);
   const Machine machine;
   BestSchedule best{trace};

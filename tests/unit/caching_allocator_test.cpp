@@ -71,7 +71,7 @@ TEST_CASE("when the device refuses, oversize blocks are released before all othe
   const Block b = t.place(200_MiB).value();
   const Block c = t.place(20_MiB).value();
   for (const Block& block : {a, b, c}) t.pool->release(block);
-  CHECK(t.place(120_MiB).has_value());  // only the 150 MiB had to go
+  CHECK(t.place(120_MiB).has_value());  // only the 150 MiB were released
   CHECK(t.device.reserved() == 200_MiB + 20_MiB + 120_MiB);
   CHECK(t.place(300_MiB).has_value());  // neither 200 MiB alone nor everything oversize is enough
   CHECK(t.device.reserved() == 120_MiB + 300_MiB);
@@ -85,8 +85,8 @@ TEST_CASE("the garbage collector frees the blocks that were idle for the longest
   CHECK(t.place(24_MiB).has_value());
   CHECK(t.device.reserved() == 74_MiB);
   t.pool->release(b);
-  // 74 MiB are reserved, 24 MiB more than half. a is 2 requests old, b 1; the mean is 1.5 and 20 MiB are not enough,
-  // so b goes in a second round.
+  // 74 MiB are reserved, 24 MiB more than half. a is 2 requests old, b 1, so the mean age is 1.5 and only a is
+  // released. Its 20 MiB are not enough, so b follows in a second round.
   CHECK(t.place(40_MiB).has_value());
   CHECK(t.device.reserved() == 24_MiB + 40_MiB);
 }
@@ -171,8 +171,8 @@ TEST_CASE("when the device refuses a page, whole pages of free expandable blocks
   CHECK(t.place(5_MiB) == Block{b.offset + 45_MiB, 5_MiB});
   CHECK(t.device.reserved() == 60_MiB);
   t.pool->release(b);
-  // [10, 55) MiB is free, and of three pages only [20, 40) lies wholly in it. 46 MiB do not fit there, and what could
-  // be mapped elsewhere is 20 MiB.
+  // [10, 55) MiB is free, and only one of three whole pages, [20, 40), lies in it. 46 MiB do not fit there, and only 20
+  // MiB could be mapped elsewhere.
   CHECK(t.place(46_MiB) == std::nullopt);
   CHECK(t.device.reserved() == 40_MiB);
   CHECK(t.place(20_MiB) ==

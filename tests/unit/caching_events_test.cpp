@@ -1,4 +1,4 @@
-// Blocks that other streams have used are free again when those streams are done with them.
+// Blocks that other streams have used are free again when those streams have ended their uses.
 #include "simulator/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/pool_fixture.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("when the device refuses, the allocator waits for all events before it
 
 TEST_CASE("in a run the side stream's work decides whether its input can be reused") {
   // op0 0-10 us writes a on the main stream; op1 reads it on the side stream, from 10 us on; a is freed; op2 keeps the
-  // main stream busy until 30 us; then b is wanted.
+  // main stream busy until 30 us; then b is requested.
   for (const auto& [side_work, footprint] : {std::pair{20_us, 20_MiB}, std::pair{21_us, 40_MiB}}) {
     TraceBuilder build;
     const StreamId side = build.stream("1");
@@ -71,7 +71,7 @@ TEST_CASE("in a run the side stream's work decides whether its input can be reus
     const Trace trace = build.finish();
     RunSpec spec{.pool = "pytorch"};
     CHECK(simulate(trace, spec).totals.footprint == footprint);
-    // With memory for one block only, the allocator waits, and so does what runs in the block.
+    // With memory for one block only, the allocator waits, and so does the op that uses the block.
     spec.capacity = 20_MiB;
     const Result tight = simulate(trace, spec);
     CHECK(tight.outcome == Outcome::kOk);
@@ -80,7 +80,7 @@ TEST_CASE("in a run the side stream's work decides whether its input can be reus
 }
 
 TEST_CASE("the users of a buffer are kept when an op updates it in place") {
-  // The side stream updates a, which was given to the main stream; then the main stream is done with it first.
+  // The side stream updates a, which was allocated for the main stream. The main stream's last use ends first.
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 20_MiB});

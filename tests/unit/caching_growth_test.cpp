@@ -9,8 +9,8 @@ using tidepool::testing::PoolUnderTest;
 
 namespace {
 
-/// A cycle places twice 68 MiB, then, with a fence, 2 MiB that stay, and gives the 68 MiB back. Memory reserved after
-/// each of 20 cycles.
+/// A cycle places 68 MiB twice, then, with a fence, 2 MiB that stay, and frees both 68 MiB. Returns the reserved memory
+/// after each of 20 cycles.
 std::vector<Bytes> reserved_after_cycles(const std::string& pool, bool fence) {
   PoolUnderTest t{pool, 64_GiB};
   std::vector<Bytes> reserved;
@@ -27,8 +27,8 @@ std::vector<Bytes> reserved_after_cycles(const std::string& pool, bool fence) {
 }  // namespace
 
 TEST_CASE("expandable segments with a split limit grow by all of a cycle that ends in memory that stays") {
-  // Both 68 MiB are below the limit of 128 MiB, but free they are one block of 136, which no request below the limit
-  // gets. Were it at the end of the range, it would grow in place; behind the fence it cannot.
+  // Both 68 MiB are below the limit of 128 MiB. When they are free, they are one block of 136, which no request below
+  // the limit gets. At the end of the range, the block would grow in place; before the fence it cannot.
   const std::vector<Bytes> reserved = reserved_after_cycles("pytorch-expandable(max_split_size=128MiB)", true);
   for (std::size_t i = 0; i < reserved.size(); ++i)
     CHECK(reserved[i] == round_up(138_MiB * static_cast<std::int64_t>(i + 1), 20_MiB));

@@ -23,7 +23,7 @@ Result run(const Trace& trace, Bytes capacity, int iterations = 1, const Machine
 }
 
 /// Op 0 makes a (100 B) from x (10 B) in `made` ns | op 1, 100 ns | op 2 makes and frees p (100 B), 10 ns | op 3, 10
-/// ns: p is there until it begins, so the peak period ends with it | ops of these durations | the last one reads a.
+/// ns: p is live until op 3 begins, so the peak period ends then | ops of these durations | the last one reads a.
 Trace a_around_p(Nanos made, const std::vector<Nanos>& durations) {
   TraceBuilder build;
   const BufferId x = build.existing({.size = 10_B});
@@ -44,7 +44,7 @@ Trace a_around_p(Nanos made, const std::vector<Nanos>& durations) {
 }  // namespace
 
 TEST_CASE("Capuchin swaps if copies are hidden, and otherwise takes the cheaper action") {
-  // a takes 100 ns to come back behind the peak period. In 100 it is hidden; in 60, 40 are not.
+  // The swap-in of a takes 100 ns after the peak period. Ops of 100 ns hide it; with ops of 60 ns, 40 are exposed.
   const Result hidden = run(a_around_p(30_ns, {100_ns}), 110_B);
   CHECK(hidden.totals.makespan == hidden.baseline);
   CHECK(hidden.totals.swap_in == 100_B);
@@ -57,7 +57,7 @@ TEST_CASE("Capuchin swaps if copies are hidden, and otherwise takes the cheaper 
 }
 
 TEST_CASE("Capuchin takes the tensor with the largest FT, and no more than passive mode had to evict") {
-  // b is idle for shorter than a. One of them must leave.
+  // b's idle interval is shorter than a's. One of them must be evicted.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 100_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -121,9 +121,9 @@ TEST_CASE("Capuchin measures the first of several iterations in passive mode") {
 
 TEST_CASE("Capuchin moves an in-trigger earlier after a tensor came late") {
   // 260 B. p makes passive mode evict e (60 B), then a (100 B). To save 160 B, b and a leave, which have the largest
-  // FT. a comes back from 200 to 300, in front of the op that reads it. But until 230 b leaves, and so long a moves at
-  // half the rate: it is late by 15 ns. An in-trigger that is one op of 10 ns earlier makes up for 5 of it; 5 % of 100
-  // ns make it so after one late iteration, and then after every other one.
+  // FT. a comes back from 200 to 300, before the op that reads it. But b's swap-out runs until 230, and a moves at half
+  // the rate until then, so a is late by 15 ns. An in-trigger that is one op of 10 ns earlier saves 5 ns. Steps of 5 %
+  // of 100 ns reach the next op after one late iteration, and then after every second one.
   Machine machine = kMachine;
   machine.h2d.duplex_ppm = 500'000;
   TraceBuilder build;

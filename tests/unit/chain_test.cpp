@@ -78,8 +78,8 @@ std::vector<ChainSequence> all_orders(const Chain& chain, std::uint32_t i, std::
 }  // namespace
 
 TEST_CASE("a sequence costs the sum of its steps, and peaks at its largest sum of bytes") {
-  // Stage 0 hands on 4 bytes, stage 1 hands on 2; each takes 3 ns forward and 5 ns backward, and saves 1 byte more.
-  // Run again, stage 0 takes 2 ns, or 1 ns when stage 1 has gone backward.
+  // Stage 0 has an output of 4 bytes, stage 1 one of 2; each takes 3 ns forward and 5 ns backward, and saves 1 byte
+  // more. A rerun of stage 0 takes 2 ns, or 1 ns after the backward of stage 1.
   const Chain chain{{{3_ns, 2_ns, 4_B, 6_B, 0_B, {{3_ns, 2_ns, 1_ns, 5_ns, 5_B, 7_B, 8_B}}},
                      {3_ns, 3_ns, 2_B, 2_B, 10_B, {{3_ns, 3_ns, 3_ns, 5_ns, 3_B, 3_B, 20_B}}}}};
   CHECK(cost_of(chain, save_all(chain)) == ChainCost{16_ns, 25_B});  // 5 B saved by stage 0, 20 B in stage 1's backward
@@ -112,7 +112,7 @@ TEST_CASE("binomial checkpointing runs as many stages again as its closed form s
       const auto cost = cost_of(uniform(stages), revolve(stages, slots));
       REQUIRE(cost.has_value());
       CHECK(cost->time == Nanos{sweeps + 2 * static_cast<std::int64_t>(stages)});
-      // Besides the first input: the slots, what is handed on, and its successor.
+      // Besides the first input: the slots, the current output, and its successor.
       CHECK(cost->peak <= Bytes{static_cast<std::int64_t>(slots) + 2});
     }
 }
@@ -223,7 +223,7 @@ TEST_CASE("a published chain with options takes the least time that it can at ea
     CHECK(cost->peak <= Bytes{capacity});
     CHECK(*time >= least);
   }
-  // As a second solver, a memoised recursion over the same recurrence, says.
+  // The answers of a second solver, a memoised recursion over the same recurrence.
   CHECK(rotor.least_capacity() == 703_B);
   CHECK(rotor.time(703_B) == Nanos{83'524'471});
   CHECK(rotor.time(800_B) == Nanos{82'444'631});

@@ -38,7 +38,7 @@ TEST_CASE("a run that a living sweep has claimed is left to it") {
     const ClaimLock second{two.path()};
     CHECK(two.claim(kKeys, 2, second) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
   }
-  // The second has ended without a word: what it claimed is free, what the first claimed is not.
+  // The second sweep has ended without releasing its claims. Its claims count no more; those of the first still count.
   const ClaimLock third{two.path()};
   CHECK(two.claim(kKeys, 3, third) == Claims{Claim::kElsewhere, Claim::kTaken, Claim::kTaken});
   one.release(first);
@@ -68,7 +68,7 @@ TEST_CASE("a claim of a killed process does not count") {
     waitpid(child, nullptr, 0);
     CHECK(database.claim(kKeys, 3, lock) == Claims(3, Claim::kTaken));
   }
-  CHECK_FALSE(std::filesystem::exists(path + "-workers"));  // the last one out has removed it
+  CHECK_FALSE(std::filesystem::exists(path + "-workers"));  // the last holder has removed it
   close(ready[0]), close(ready[1]);
 }
 

@@ -37,9 +37,9 @@ TEST_CASE("without prefetch the backward phase waits for every copy back") {
 }
 
 TEST_CASE("with prefetch copies back begin when the ops until their use take as long") {
-  // At 1 GB/s as in the machine, a copy of 90 B takes 90 ns. From the end: x_1 joins at layer 2, and is placed before
-  // layer 3 (100 ns); there x_2 joins, placed before layer 4; x_3 joins there, and the loss of 10 ns is not enough: it
-  // starts behind the loss, and layer 4 waits for all of it.
+  // At 1 GB/s as in the machine, a copy of 90 B takes 90 ns. From the end: x_1 joins the queue at layer 2, and is
+  // placed before layer 3 (100 ns). There x_2 joins, and is placed before layer 4. x_3 joins there, and the loss of 10
+  // ns is too short: x_3 starts after the loss, and layer 4 waits for all of it.
   const Result enough = exact_run_that_ends_well(four_layers(90_B), "compile-offload(least=2B,bandwidth=1000000000B)");
   CHECK(enough.totals.stall.h2d.count() == 90);
   // Twice as fast as the machine: x_1 needs 75 of layer 3's 100 and comes back 50 too late; so does x_2. Layer 4 waits
@@ -54,12 +54,12 @@ TEST_CASE("with prefetch copies back begin when the ops until their use take as 
 
 TEST_CASE("only products, convolutions and attention count for prefetch where a step has them") {
   const std::string policy = "compile-offload(least=2B,prefetch=on,bandwidth=1000000000B)";
-  // Layer 2 is a product, the others are not, so that no op hides x_2 and x_3: both start behind the loss, and so does
-  // x_1, behind them. Layer 4 waits for 90; from then on the copies take 90 where the layers take 100.
+  // Only layer 2 is a product, so no op hides x_2 and x_3: both start after the loss, and so does x_1, after them.
+  // Layer 4 waits for 90; from then on, each copy takes 90 and each layer 100.
   std::vector<tests::ChainLayer> layers(4, {"op", 100_ns, 100_ns, 90_B});
   layers[1].name = "aten::mm";
   CHECK(exact_run_that_ends_well(layer_trace(layers, 10_B), policy).totals.stall.h2d.count() == 90);
-  // Layer 3 is, and takes 50: x_1 needs more, so all three start behind the loss again, x_1 from 190 to 280. Layer 2
+  // Layer 3 is a product of 50: x_1 needs more, so all three start after the loss again, x_1 from 190 to 280. Layer 2
   // would begin at 250.
   layers[1].name = "op";
   layers[2] = {"aten::mm", 100_ns, 50_ns, 90_B};

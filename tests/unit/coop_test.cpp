@@ -12,7 +12,7 @@ using tidepool::testing::PoolUnderTest;
 namespace {
 
 /// Four buffers of 1 KiB, made in a row by ops of 10, 1, 1 and 10 us, then one of 2 KiB, then all four are read.
-/// Per byte and staleness each of the two cheap ones goes before the dear ones, and they are neighbours.
+/// By cost per byte and staleness, the two cheap ones are evicted before the expensive ones, and they are adjacent.
 Trace row_of_four(std::initializer_list<std::int64_t> microseconds = {10, 1, 1, 10}) {
   TraceBuilder build;
   std::vector<BufferId> row;
@@ -44,7 +44,7 @@ TEST_CASE("coop evicts the cheapest neighbours for a request that no single buff
 }
 
 TEST_CASE("a policy that looks at one buffer at a time may evict more than a contiguous range") {
-  // The first and third are cheap; between and behind them lie dear ones: any two neighbours cost one of those.
+  // The first and the third are cheap, the others are expensive. Any two adjacent ones include an expensive one.
   const Trace trace = row_of_four({1, 10, 1, 20});
   const Result window = run(trace, "coop"), single = run(trace, "dtr-local");
   REQUIRE(window.outcome == Outcome::kOk);
@@ -86,7 +86,8 @@ TEST_CASE("a two-ended pool keeps small buffers in a region of their own while t
 }
 
 TEST_CASE("memory that is free at an eviction counts as fragmentation, without the new place") {
-  // 2 KiB are wanted beside four buffers of 1 KiB: the two cheap ones in the middle go. Of 5 KiB, 1 KiB stays free.
+  // 2 KiB are requested beside four buffers of 1 KiB: the two cheap ones in the middle are evicted. Of 5 KiB, 1 KiB
+  // stays free.
   for (const auto& [capacity, count, share] : {std::tuple{4_KiB, 1, 0.0}, {5_KiB, 1, 0.2}, {6_KiB, 0, 0.0}}) {
     const RunSpec spec{.pool = "best-fit", .policy = "coop", .capacity = capacity, .machine = {}};
     const Result result = simulate(row_of_four(), spec);

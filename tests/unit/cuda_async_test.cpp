@@ -12,7 +12,7 @@ using tidepool::testing::PoolUnderTest;
 namespace {
 
 /// One stream after the other: op0 (10 us) on the main stream writes a, which is freed; op1 runs on the side stream;
-/// then op2 on the side stream wants b, of the same size.
+/// then b, of the same size, is requested for op2 on the side stream.
 /// @param wait  whether op1 waits for op0
 Trace handed_over(bool wait, Nanos side_work) {
   TraceBuilder build;

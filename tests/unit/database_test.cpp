@@ -17,7 +17,7 @@ using tidepool::tests::refusal;
 
 namespace {
 
-/// A row with nothing but what the views look at.
+/// A row with only the columns that the views use.
 KeyedRow made_row(const std::string& key, const std::string& policy, std::optional<Bytes> capacity, Nanos makespan,
                   const std::string& outcome = "ok") {
   Row row(result_columns().size());
@@ -63,7 +63,7 @@ std::string answer(const Database& database, const std::string& sql) {
 TEST_CASE("the frontier has the runs that no other run beats with the same memory or less") {
   Database database{":memory:"};
   database.insert(std::vector<KeyedRow>{
-      made_row("a", "slow", 400_B, 50_ns),  // the only one with so little
+      made_row("a", "slow", 400_B, 50_ns),  // the only one with so little memory
       made_row("b", "failed", 300_B, 10_ns, "out_of_memory"), made_row("c", "slow", 500_B, 40_ns),  // beaten by d
       made_row("d", "fast", 500_B, 30_ns), made_row("e", "twin", 500_B, 30_ns),                     // as good as d
       made_row("f", "fast", 600_B, 30_ns),  // no better than d, which has less
@@ -79,7 +79,7 @@ TEST_CASE("measurements are never replaced") {
   const auto insert = [&](Nanos time) {
     database.insert(std::vector<MeasuredRun>{{.run_key = "a", .backend = "host", .measured = time}});
   };
-  for (const Nanos time : {210_ns, 220_ns, 210_ns, 220_ns}) insert(time);  // the same again adds nothing
+  for (const Nanos time : {210_ns, 220_ns, 210_ns, 220_ns}) insert(time);  // an equal measurement adds nothing
   CHECK(answer(database, "SELECT repeat, measured_ns FROM measurements ORDER BY repeat") == "1,210\n2,220\n");
 }
 

@@ -43,7 +43,8 @@ Totals totals_of(const std::string& pool, Bytes capacity, Nanos side_work = {}) 
 }  // namespace
 
 TEST_CASE("cudaMalloc costs once a segment, and cudaFree where one must go for another") {
-  // Room for both: 2 segments (26 and 30 MiB). Room for one: the first goes back before the second comes.
+  // With memory for both: 2 segments (26 and 30 MiB). With memory for one: the first is released before the second is
+  // requested.
   const Totals both = totals_of("pytorch", 56_MiB);
   CHECK(both.stall.memory == 200_us);
   CHECK(both.makespan == 200_us + 11_us);
@@ -60,7 +61,7 @@ TEST_CASE("cudaFree waits for every stream, cudaMalloc for none") {
 }
 
 TEST_CASE("a pool that maps pages pays for every page") {
-  // 25 MiB are 2 pages of 20 MiB; behind them, free again, 30 MiB fit with no page more.
+  // 25 MiB are 2 pages of 20 MiB. After they are freed, 30 MiB fit without a further page.
   const Totals large = totals_of("pytorch-expandable", 40_MiB);
   CHECK(large.stall.memory == 14_us);
   CHECK(large.makespan == 14_us + 11_us);
@@ -69,7 +70,8 @@ TEST_CASE("a pool that maps pages pays for every page") {
 }
 
 TEST_CASE("unmapping pages costs for every page and waits for every stream") {
-  // Two streams have a range each. 1 page of 20 MiB for stream 0, then 2 for stream 1, for which the first must go.
+  // Each of two streams has a range. 1 page of 20 MiB for stream 0, then 2 for stream 1, for which the first must be
+  // unmapped.
   TraceBuilder build;
   const StreamId side = build.stream("1");
   const BufferId a = build.alloc({.size = 20_MiB});

@@ -20,8 +20,8 @@ RunSpec on(const Machine& machine, Bytes capacity = kNoLimit, const std::string&
           .overhead_limit = {}};
 }
 
-/// w (1000 bytes) is on the host | op0 writes a (1000 bytes), 10 ns | op1 is busy, then writes b (as many bytes as
-/// asked for) | op2 reads a, b and w, 10 ns.
+/// w (1000 bytes) is on the host | op0 writes a (1000 bytes), 10 ns | op1 is busy, then writes b (of the given size) |
+/// op2 reads a, b and w, 10 ns.
 struct Example {
   VersionId w, a, b;
   Trace trace;
@@ -48,7 +48,7 @@ struct Example {
     plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).swap_in(w, 1000_B).alloc(b, 2000_B).run(OpId{1}).run(OpId{2});
     return plan.free(a).free(b).free(w).plan();
   }
-  /// b is put where a was, at `offset`, as soon as a has left for the host.
+  /// b takes the place of a, at `offset`, as soon as a's copy to the host has ended.
   Plan into_its_place(Bytes offset) const {
     PlanWriter plan{trace};
     plan.alloc(a, 0_B).run(OpId{0}).swap_out(a).drop(a).alloc(b, offset).run(OpId{1}).swap_in(w, 4000_B);

@@ -37,7 +37,7 @@ ExecutionReport execute_on(const std::string& settings, const Trace& trace, cons
   return cuda::run_program(device.gpu(), trace, plan, program, options);
 }
 
-/// Two ways to execute a plan must agree on all but time, the text of what is wrong included.
+/// Two ways to execute a plan must agree in everything but time, also in the text about wrong bytes.
 void check_same(const ExecutionReport& device, const ExecutionReport& host) {
   CHECK(device.message == host.message);
   CHECK(device.outcome == host.outcome);
@@ -96,7 +96,7 @@ TEST_CASE("a lost event corrupts bytes in some order, and the op that reads them
     if (!message.empty()) found.push_back(message.substr(0, message.find(" is wrong")));
   }
   // Five are needed: copy out after op 0, the end of a's place after copy out, op 1 after that end, copy in after copy
-  // out, op 2 after copy in. The others are implied by these, or keep the ends of places that nobody reads any more.
+  // out, op 2 after copy in. The other waits are implied by these, or are for places that no task reads any more.
   CHECK(waits == 9);
   CHECK(found == std::vector<std::string>(5, "run op 2 before op 2: reads version 0 (buffer 0): byte 0"));
 }
@@ -129,8 +129,8 @@ TEST_CASE("every registered policy gives a program that is right in any order of
 }
 
 TEST_CASE("a timed run takes as long as its critical path") {
-  // Copies of 4096 bytes on the stand-in take 10 us + 4096 / 12 ns = 10,341.33 ns each; a must leave before op 1 may
-  // write, and comes back while nothing else runs: it needs only the host's copy and its own place.
+  // Copies of 4096 bytes on the stand-in take 10 us + 4096 / 12 ns = 10,341.33 ns each; a must have left before op 1
+  // may write. It comes back while nothing else runs, since it needs only the host's copy and its own place.
   const SmallStep step;
   const DeviceProgram program = make_program(step.trace, step.swapped(), {.content = false});
   for (const bool graph : {false, true}) {

@@ -37,7 +37,7 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
-/// What the n-th kernel uses, in the order of its parameters.
+/// The uses of the n-th kernel, in the order of its parameters.
 std::vector<Use> uses_of(const raw::Log& log, std::size_t n) {
   std::vector<Use> uses;
   for (const auto& [launch, first] : log.launches)

@@ -63,7 +63,7 @@ Trace busy_between(Nanos busy) {
 }  // namespace
 
 TEST_CASE("a swap with time to hide costs nothing, one without costs the difference") {
-  // a leaves from 10 to 1010 and comes back from 1010 to 2010; op1 ends at 10 + busy; op2 waits for both.
+  // a is swapped out from 10 to 1010 and in from 1010 to 2010; op1 ends at 10 + busy; op2 waits for both.
   const Plan around{{act(Verb::kAlloc, 0, 0, 0, 1000), act(Verb::kRun, 0, 0), act(Verb::kSwapOut, 1, 0),
                      act(Verb::kDrop, 1, 0), act(Verb::kSwapIn, 1, 0, 0, 1000), act(Verb::kRun, 1, 1),
                      act(Verb::kRun, 2, 2), act(Verb::kFree, 2, 0)}};
@@ -189,7 +189,7 @@ TEST_CASE("content that the program reads no more may be dropped for good before
   build.free(z);
   const Trace trace = build.finish();
   const std::size_t y_made = trace.made(OpId{0})[0].index(), z_made = trace.made(OpId{2})[0].index();
-  // Its last reader is op 2. A version that the step hands on is never dropped for good.
+  // Its last reader is op 2. A version that outlives the step is never dropped for good.
   CHECK_THROWS_WITH(
       scripted(trace, {act(Verb::kDrop, 2, y_made)}),
       fmt::format("drop version {} before op 2: it could not be recomputed and is not on the host", y_made));
@@ -276,7 +276,7 @@ TEST_CASE("a place freed on one stream is written on another only after its last
 }
 
 TEST_CASE("in the steady state a buffer that stays on the host across the boundary is not paid twice") {
-  // w (100 bytes) is read only by op0; x needs its place. One step must bring w back for the next one.
+  // w (100 bytes) is read only by op0; x needs its place. Each step must bring w back for the next one.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 100_B});
   build.run({.duration = 10_ns}, {{w, Access::kRead}});
@@ -290,7 +290,8 @@ TEST_CASE("in the steady state a buffer that stays on the host across the bounda
   steady.iterations = 3;
   const Result result = simulate(trace, steady, true);
   REQUIRE(result.outcome == Outcome::kOk);
-  // The copy in is made when op0 of the next step asks: in 0-100, op0 100-110, w has a host copy already, op1 110-1110.
+  // The copy in begins when op0 of the next step needs w: in 0-100, op0 100-110, w has a host copy already, op1
+  // 110-1110.
   CHECK(result.totals.makespan == 1110_ns);
   CHECK(result.totals.swap_in == 100_B);
   CHECK(replay(trace, steady, result.realised) == result.totals);

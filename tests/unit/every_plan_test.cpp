@@ -11,7 +11,8 @@ using namespace tidepool;
 
 namespace {
 
-/// Compares both searches on steps of three ops. @return  how many of `tried` the second one could try all plans of
+/// Compares both searches on steps of three ops. @return the number of the `tried` steps for which the second one could
+/// try all plans
 int compare(std::uint64_t seeds, std::size_t most_states, bool addresses, int& tried) {
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {

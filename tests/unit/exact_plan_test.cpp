@@ -47,7 +47,7 @@ RunSpec spec_of(std::string policy, Bytes capacity, std::string pool = "ideal") 
           .overhead_limit = {}};
 }
 
-/// What must end well, with a plan that replays to its totals and reads the right bytes.
+/// Checks that a run ends well, with a plan that replays to its totals and reads the right bytes.
 Result run(const Trace& trace, const RunSpec& spec) {
   Result result = simulate(trace, spec, true);
   INFO(spec.policy.text << " on " << spec.pool.text << ": " << result.message);
@@ -138,7 +138,7 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
   RunSpec spec = spec_of("tide", 1'024_B);
   CHECK(exact_answer(tiny, spec, true, true, failed));
   CHECK_FALSE(exact_answer(tiny, spec_of("coop+tide", 1'024_B), true, true, failed));
-  CHECK_FALSE(exact_answer(tiny, spec, false, true, failed));  // there is no such plan
+  CHECK_FALSE(exact_answer(tiny, spec, false, true, failed));  // no faster plan exists
   spec.iterations = 2;
   CHECK_FALSE(exact_answer(tiny, spec, true, true, failed));
   spec.iterations = 1;
@@ -146,7 +146,7 @@ TEST_CASE("steps of more than ten ops, chains and several iterations are left to
   free.baseline = free.totals.makespan = 400_ns;
   CHECK_FALSE(exact_answer(tiny, spec, true, true, free));
   free.totals.makespan = 2'400_ns;
-  CHECK_FALSE(exact_answer(tiny, spec, true, true, free));  // it is as good
+  CHECK_FALSE(exact_answer(tiny, spec, true, true, free));  // the found plan is as good
   free.totals.makespan = 2'401_ns;
   CHECK(exact_answer(tiny, spec, true, true, free));
 }

@@ -111,8 +111,8 @@ TEST_CASE("uncertain pages are small if they are adjacent to small ones") {
 }
 
 TEST_CASE("pages that are unmapped before smaller ones of the same stream are large") {
-  // Small pages come last, those of the smallest block first: one that has 20 MiB of whole pages is larger than one
-  // that has 16 MiB, and may be smaller than one that has 18 MiB.
+  // Small pages come last, those of the smallest block first. A block with 20 MiB of whole pages is larger than one
+  // with 16 MiB, and may be smaller than one with 18 MiB.
   for (const Bytes next : {16_MiB, 18_MiB}) {
     Log log{{event(kSegmentUnmap, 0, 20_MiB), event(kSegmentUnmap, 600 * kMiB, next)}};
     log.ends_with({20_MiB, 2_MiB}, true, 0, {{20_MiB, 1_MiB}});
@@ -123,9 +123,9 @@ TEST_CASE("pages that are unmapped before smaller ones of the same stream are la
 }
 
 TEST_CASE("a retry may take memory that it has waited for without further events") {
-  // In use: 0 to 5 MiB, the 50 MiB behind it, and 55 to 60 MiB. When those 50 MiB come back, the whole pages among them
-  // are unmapped; 15 MiB are left on both sides. A retry takes the block in front of the first unmapped pages, a
-  // request after an empty_cache the one that cannot grow.
+  // In use: 0 to 5 MiB, the 50 MiB behind it, and 55 to 60 MiB. When those 50 MiB are freed, the whole pages in them
+  // are unmapped; 15 MiB are left on both sides. A retry takes the block before the first unmapped pages. A request
+  // after an empty_cache takes the block that cannot grow.
   for (const Bytes address : {5_MiB, 40_MiB, 41_MiB}) {
     Log log{{event(kSegmentMap, 0, 20_MiB), event(kAlloc, 0, 5_MiB), event(kSegmentMap, 20 * kMiB, 40_MiB),
              event(kAlloc, 5 * kMiB, 50_MiB), event(kAlloc, 55 * kMiB, 5_MiB), event(kFreeRequested, 5 * kMiB, 50_MiB),

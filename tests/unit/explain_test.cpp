@@ -7,8 +7,8 @@ using namespace tidepool;
 
 namespace {
 
-/// Two layers that keep an activation each, and their way back. By op, bytes alive as it runs (w of 100 and its state
-/// of 200 are there throughout): 0 makes x (40): 340 | 1 makes y (30) from x: 370 | 2 makes g (50) from y: 420 |
+/// Two layers that keep an activation each, and their backward ops. By op, bytes alive as it runs (w of 100 and its
+/// state of 200 are there throughout): 0 makes x (40): 340 | 1 makes y (30) from x: 370 | 2 makes g (50) from y: 420 |
 /// 3 reads x, g: 390 without y | 4 updates w, state by g: 350 without x.
 struct TwoLayers {
   BufferId w, state, x, y, g;
@@ -80,7 +80,7 @@ TEST_CASE("the instant of an op has the op's outputs and the inputs that it is t
 TEST_CASE("without the idle buffers of the peak, the peak falls to that of the next instant") {
   const TwoLayers step;
   const Instant peak = peak_instant(step.trace);
-  // x is away in front of op 2 only: op 3 reads it and has 390.
+  // x is absent before op 2 only: op 3 reads it and has 390.
   const Lowered activations = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kActivation));
   CHECK(activations.absent == 40_B);
   CHECK(activations.peak == 390_B);
@@ -90,7 +90,7 @@ TEST_CASE("without the idle buffers of the peak, the peak falls to that of the n
   CHECK(state.absent == 200_B);
   CHECK(state.peak == 350_B);
   CHECK(state.op == OpId{4});
-  // What the op uses stays.
+  // Buffers that the op uses stay.
   const Lowered gradient = lowered_peak(step.trace, peak, of_kind(step.trace, peak, BufferKind::kGradient));
   CHECK(gradient.absent == 0_B);
   CHECK(gradient.peak == 420_B);

@@ -71,7 +71,7 @@ Trace two_steps() {
   return build.finish();
 }
 
-/// Of each buffer: size, address, stream, device, and the positions of its alloc and free among all allocs and frees.
+/// For each buffer: size, address, stream, device, and the positions of its alloc and free among all allocs and frees.
 using Life = std::tuple<std::int64_t, std::int64_t, std::string, int, int, int>;
 std::multiset<Life> lives(const Trace& trace) {
   std::vector<std::pair<int, int>> span(trace.buffers().size(), {-1, 1 << 30});
@@ -89,7 +89,7 @@ std::multiset<Life> lives(const Trace& trace) {
   return found;
 }
 
-/// The same without what existed before and is never freed, which some forms cannot say.
+/// The same without buffers that existed before and are never freed, which some forms cannot represent.
 std::multiset<Life> passing_lives(const Trace& trace) {
   std::multiset<Life> found = lives(trace);
   std::erase_if(found, [](const Life& life) { return std::get<4>(life) == -1 && std::get<5>(life) == 1 << 30; });

@@ -112,7 +112,7 @@ TEST_CASE("a job fits that can do without workspaces of its convolutions, but no
 }
 
 TEST_CASE("a job fits if it fits after its allocator releases cached segments") {
-  // 8000 MiB are cached when 9000 are asked for: 17000 in all, 14810 are there.
+  // 8000 MiB are cached when 9000 are requested: 17000 in all, and the device has 14810.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -124,7 +124,8 @@ TEST_CASE("a job fits if it fits after its allocator releases cached segments") 
 }
 
 TEST_CASE("expandable segments let a job fit that fragments its memory") {
-  // A segment of 6000 MiB holds 3000 and cannot go when 9000 are asked for: 15000. Expandable, it grows to 12000.
+  // A segment of 6000 MiB holds 3000 and cannot be released when 9000 are requested: 15000. An expandable one grows to
+  // 12000.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 6000}));
@@ -141,7 +142,7 @@ TEST_CASE("expandable segments let a job fit that fragments its memory") {
 }
 
 TEST_CASE("missing bytes are counted from the least capacity that is enough, not from the unlimited memory") {
-  // 8000 MiB are cached when 15000 are asked for; given back, 15000 are enough, and 14810 are there.
+  // 8000 MiB are cached when 15000 are requested. After their release, 15000 are enough, and the device has 14810.
   TraceBuilder build;
   build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
   build.free(build.alloc({.size = kMiB * 8000}));
@@ -155,7 +156,7 @@ TEST_CASE("missing bytes are counted from the least capacity that is enough, not
 }
 
 TEST_CASE("the verdict is certain if the allocator fits beside each context") {
-  // With the largest context 14810 - 1026 MiB are left. 8000 are cached when `size` are asked for.
+  // With the largest context, 14810 - 1026 MiB are left. 8000 are cached when `size` are requested.
   const auto fit_with = [](std::int64_t size) {
     TraceBuilder build;
     build.meta() = {{"source", "raw"}, {"capture", "interposer"}};
@@ -238,7 +239,7 @@ TEST_CASE("the largest batch is found on the line of two trials, and proved by t
   CHECK_FALSE(largest_batch(job(100, 7, 106), 106_B, 1 << 20).batch);
   CHECK(largest_batch(job(100, 7, 107), 107_B, 1 << 20).batch == 1);
   CHECK(largest_batch(job(100, 0, 1000), 1000_B, 64).batch == 64);  // all fit
-  // Whatever the line says, the answer is that of trying all.
+  // The answer is that of trying all batches, whatever the line predicts.
   for (std::int64_t capacity = 90; capacity < 1500; capacity += 13) {
     const auto attempt = [&](std::int64_t batch) {
       const std::int64_t bytes = 90 + 5 * batch + batch * batch / 9 + (batch > 7 ? 40 : 0);

@@ -65,9 +65,9 @@ TEST_CASE("FlashNeuron offloads tensors in their order of appearance until the o
   const Trace trace = three_tensors();
   const VersionId a = trace.made(OpId{0})[0], b = trace.made(OpId{1})[0];
   CHECK(copies(trace, 450_B).empty());
-  // a comes back when 100 B are left beside it: not with b and c, which is there until op 5 begins.
+  // a comes back when 100 B are left beside it. They are not left with b and c; c is resident until op 5 begins.
   CHECK(copies(trace, 351_B) == std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapIn, 6, a}});
-  // Both: what is read first comes back first, b already beside c.
+  // Both come back: the first to be read is the first, and b comes back while c is still resident.
   CHECK(
       copies(trace, 350_B) ==
       std::vector<Copy>{{Verb::kSwapOut, 1, a}, {Verb::kSwapOut, 2, b}, {Verb::kSwapIn, 5, b}, {Verb::kSwapIn, 6, a}});

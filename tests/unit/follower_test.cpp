@@ -12,7 +12,7 @@ std::vector<PlannedRequest> plan_of(const std::vector<int>& sizes) {
   return requests;
 }
 
-/// Where each request is seen; -1 for those that are extra.
+/// The planned position of each request; -1 for extra requests.
 std::vector<int> follow(const std::vector<int>& planned, const std::vector<int>& job, std::size_t existing = 0) {
   const std::vector<PlannedRequest> requests = plan_of(planned);
   Follower follower{requests, existing};
@@ -48,7 +48,7 @@ TEST_CASE("a planned request that the job skips is skipped in the plan") {
 }
 
 TEST_CASE("an extra request that was taken for a later one is corrected") {
-  // The 3 is taken for the planned one; then 2 comes, which stands where the job was before.
+  // The 3 is taken for the planned one. Then 2 comes, which is planned at the job's earlier position.
   CHECK(follow({1, 2, 3, 4}, {1, 3, 2, 3, 4}) == std::vector<int>{0, 2, 1, 2, 3});
 }
 

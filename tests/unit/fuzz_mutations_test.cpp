@@ -19,7 +19,7 @@ constexpr int kTries = 200;
 
 std::string corpus(const std::string& name) { return content_of(TIDEPOOL_SOURCE_DIR "/tests/fuzz/corpus/" + name); }
 
-/// What `kTries` mutations of `original` make, each once.
+/// The distinct results of `kTries` mutations of `original`.
 template <class Mutate>
 std::set<std::string> mutants(const std::string& original, Mutate mutate) {
   fuzz::Random random{1};

@@ -46,7 +46,7 @@ Trace around_b(const std::vector<Bytes>& sizes, const std::vector<Nanos>& durati
   return build.finish();
 }
 
-/// The sizes that are copied to the host in front of op 1, when the gaps of around_b() begin: those that are planned.
+/// The sizes that are copied to the host before op 1, when the gaps of around_b() begin. These are the planned gaps.
 std::vector<Bytes> planned(const Trace& trace, Bytes capacity, const std::string& policy = "g10") {
   const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = capacity, .machine = kMachine};
   const Result result = simulate(trace, spec, true);
@@ -92,7 +92,7 @@ TEST_CASE("G10 uses a gap that is longer than its copies with the time by which 
 }
 
 TEST_CASE("G10 does not use a gap if the copies of other gaps have taken the bandwidth for its own") {
-  // Of two buffers (100 B) one leaves in slot 1 and is back in the last slot. The other one needs a slot on either side
+  // One of two buffers (100 B) leaves in slot 1 and is back in the last slot. The other one needs one slot on each side
   // of the peak.
   const std::vector<Bytes> two{100_B, 100_B};
   CHECK(planned(around_b(two, {100_ns, 900_ns, 100_ns}, 1, 200_B), 210_B) == std::vector<Bytes>{100_B});
@@ -108,8 +108,8 @@ TEST_CASE("G10 takes the gap of the largest benefit, and stops when the line is 
 }
 
 TEST_CASE("G10 moves copies back earlier while the memory is below the line") {
-  // a (100 B) begins to come back 100 ns before it is due, in front of op 5; eagerly in front of op 4, since b (150 B)
-  // fills the memory until op 3 begins.
+  // The swap-in of a (100 B) begins 100 ns before its due op, before op 5. With eager it begins before op 4, since b
+  // (150 B) fills the memory until op 3 begins.
   const Trace trace = around_b({100_B}, {200_ns, 500_ns, 10_ns, 500_ns, 100_ns}, 1, 150_B);
   for (const auto& [policy, before] : {std::pair{"g10(line=1,eager=off)", 5}, std::pair{"g10(line=1)", 4}}) {
     const RunSpec spec{.pool = "ideal", .policy = policy, .capacity = 150_B, .machine = kMachine};

@@ -29,7 +29,8 @@ TEST_CASE("a copy is removed if the plan fits without it, and kept if not") {
   const Reruns reruns{trace, gaps};
   const Planning planning{trace, circle, gaps, reruns, spec.machine, spec.capacity, false};
   Trials trials{trace, spec, 10, OnDemand::kNothing};
-  // a is swapped out from 100 to 200; then op 1 runs until 300. a is back at 400, and c, swapped out as well, at 440.
+  // a is swapped out from 100 to 200; then op 1 runs until 300. a is back at 400. c is swapped out as well and is back
+  // at 440.
   const GapPlan both{{{large, 2, 0}, {small, 2, 0}}, {}, false};
   REQUIRE(trials.add(gaps, both).totals.makespan == 540_ns);
 

@@ -128,8 +128,8 @@ TEST_CASE("a stitched block of which some page is in use is not used") {
 }
 
 TEST_CASE("gmlake's level says when it stitches") {
-  // Level 1: when the device refuses 40 MiB more. Level 2: when all free segments are gone, and with them what could
-  // have been stitched.
+  // Level 1 stitches when the device refuses 40 MiB more. Level 2 stitches when all free segments are released; then no
+  // blocks are left to stitch.
   for (const auto& [level, capacity, reserved, stitched] :
        {std::tuple{0, 82_MiB, 42_MiB, 1}, std::tuple{1, 82_MiB, 82_MiB, 0}, std::tuple{1, 81_MiB, 42_MiB, 1},
         std::tuple{2, 81_MiB, 40_MiB, 0}}) {
@@ -208,5 +208,5 @@ TEST_CASE("no two buffers have the same memory when blocks are stitched all the 
           for (const Action& action : result.realised.actions) windows += action.verb == Verb::kMap;
         }
   }
-  CHECK(windows > 100);  // or the runs above say nothing
+  CHECK(windows > 100);  // otherwise the runs above test nothing
 }

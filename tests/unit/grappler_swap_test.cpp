@@ -43,7 +43,8 @@ TEST_CASE("tensors are swapped until the peak fits the memory; those used farthe
 }
 
 TEST_CASE("the first reader waits for the copy out, and a copy back begins a whole op ahead") {
-  // x_1: layer 2 waits for all of it. It is read by layer 2 backward; 0.1 ms before layer 3 has ended, layer 4 has.
+  // x_1: layer 2 waits for all of it. It is read by layer 2 backward. Layer 4 is the last to end at least 0.1 ms before
+  // layer 3's end.
   const Result result = under(six_layers(1'000'000_ns), kSize * 8 - 1_B);
   CHECK(result.totals.stall.d2h == 1'600'000_ns);
   CHECK(result.totals.stall.h2d == 600'000_ns);

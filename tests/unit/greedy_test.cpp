@@ -56,7 +56,7 @@ std::vector<Bytes> place_plainly(const Instance& instance, std::span<const std::
   return offsets;
 }
 
-/// Items with gaps, alignments, some of no bytes; a third of the instances have items fixed where they do not overlap.
+/// Items with gaps and alignments, some of 0 bytes. A third of the instances have fixed items that do not overlap.
 Instance random_instance(std::uint64_t seed) {
   std::mt19937_64 random{seed};
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

@@ -45,7 +45,7 @@ TEST_CASE("a pass places each buffer in its turn, into the lowest or the smalles
 }
 
 TEST_CASE("the best of ten passes is the lowest of them") {
-  Instance instance;  // by birth, 3 + 4 + 2 = 9 B lie on each other; other orders need 7 B
+  Instance instance;  // by birth, 3 + 4 + 2 = 9 B are stacked; other orders need 7 B
   instance.add(2_B, 0, 2);
   instance.add(3_B, 1, 3);
   instance.add(4_B, 2, 4);
@@ -60,8 +60,8 @@ TEST_CASE("the best of ten passes is the lowest of them") {
 }
 
 TEST_CASE("XLA takes the lower of a layout by size and one by lifetime") {
-  // By size both of 4 B lie at 0, the long one of 1 B above them and the other one above that: 6 B. By lifetime the
-  // long one lies at 0, and a place under the last one stays free.
+  // By size, both items of 4 B lie at 0, the long one of 1 B above them and the other one above that: 6 B. By lifetime,
+  // the long one lies at 0, and the space below the last one stays free.
   Instance instance;
   instance.add(1_B, 1, 3);
   instance.add(4_B, 0, 2);

@@ -27,7 +27,7 @@ struct ThreeOps {
   }
 };
 
-/// Runs a plan in both ways, which must agree on everything but time.
+/// Runs a plan with and without threads. Both runs must agree in everything but time.
 HostReport execute_both_ways(const Trace& trace, const Plan& plan, HostOptions options = {}) {
   options.threads = false;
   const HostReport alone = execute_on_host(trace, plan, options);
@@ -176,7 +176,7 @@ TEST_CASE("an update in place takes the old content with it, and a copy keeps it
   not_copied.alloc(first, 0_B).run(OpId{0}).alloc(second, 2048_B).run(OpId{1}).alloc(made, 1024_B).run(OpId{2});
   CHECK(execute_both_ways(trace, not_copied.plan()).outcome == HostOutcome::kCorrupt);
   HostOptions copy_on_write;
-  copy_on_write.copy_on_write = true;  // then the op itself reads the old place and writes the new one
+  copy_on_write.copy_on_write = true;  // with it, the op itself reads the old place and writes the new one
   CHECK(execute_both_ways(trace, not_copied.plan(), copy_on_write).outcome == HostOutcome::kOk);
 }
 
@@ -318,7 +318,7 @@ TEST_CASE("content that begins on the host and is never requested is still there
   PlanWriter plan{trace};
   plan.alloc(r, 0_B).run(OpId{0}).run(OpId{1}).next(1).run(OpId{0}).run(OpId{1});
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
-  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // it is copied from the host even now
+  plan.next(2).swap_in(i, 64_B).run(OpId{0}).run(OpId{1});  // in a later iteration, it is still copied from the host
   CHECK(execute_both_ways(trace, plan.plan()).message == "");
   PlanWriter dropped{trace};
   dropped.alloc(i, 64_B).alloc(r, 0_B).run(OpId{0}).run(OpId{1}).drop(i);

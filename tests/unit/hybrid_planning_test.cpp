@@ -1,4 +1,4 @@
-// Closed forms of quantities that hybrid planners decide by: lineages, exposed copies, early copies back.
+// Closed forms of quantities that hybrid planners use: lineages, exposed copies, early copies back.
 #include <algorithm>
 #include <utility>
 
@@ -48,7 +48,7 @@ TEST_CASE("a selection that does not fit is extended, and one that fits stays as
   CHECK(copied(70_B, {}) == std::vector<std::uint32_t>{0, 1});
   CHECK(copied(70_B, {{2}, {}}) == std::vector<std::uint32_t>{2});
   CHECK(copied(60_B, {{2}, {}}) == std::vector<std::uint32_t>{2, 0});
-  CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // what is dropped makes room as well
+  CHECK(copied(60_B, {{}, {2}}) == std::vector<std::uint32_t>{0});  // dropped gaps make room as well
 }
 
 TEST_CASE("a lineage is the freed or dropped versions between a version and resident ones") {
@@ -98,7 +98,7 @@ TEST_CASE("absent versions from a source or from before the step have no lineage
 
 TEST_CASE("early copies back begin as soon as there is memory for them from then on") {
   const std::vector<Gap> gaps{gap(0, 6, 50), gap(1, 5, 40)};
-  // The one that is due first goes first. 100 less 60, 30, 30, 60, 10: 40 B fit from slot 2 on, but not in slot 4.
+  // The gap that is due first comes first. 100 less 60, 30, 30, 60, 10: 40 B fit from slot 2 on, but not in slot 4.
   const std::vector<Bytes> load{100_B, 60_B, 30_B, 30_B, 61_B, 10_B, 100_B};
   CHECK(schedule_early(gaps, {0, 1}, load, 100_B) == std::vector<PlannedGap>{{1, 5, 0}, {0, 5, 0}});
   std::vector<Bytes> lower = load;
@@ -109,8 +109,8 @@ TEST_CASE("early copies back begin as soon as there is memory for them from then
 }
 
 TEST_CASE("copies that ops wait for are exposed by that wait, and a longer wait exposes the copies before them") {
-  // a and c (100 B each) leave one after the other from 10 on. b (100 B) takes the place of a at 110 instead of 10.
-  // Both are wanted back by op 3 at once: it waits for 200 ns.
+  // a and c (100 B each) are swapped out one after the other from 10 on. b (100 B) takes the place of a at 110 instead
+  // of 10. Op 3 needs both at once, so it waits for 200 ns.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), c = build.alloc({.size = 100_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}, {c, Access::kWrite}});
@@ -139,7 +139,7 @@ TEST_CASE("copies that ops wait for are exposed by that wait, and a longer wait 
 }
 
 TEST_CASE("an op's wait on another stream exposes no copy") {
-  // a (100 B) is back on the device at 210; op 2 reads it and what op 1 has made by 1000 on another stream.
+  // a (100 B) is back on the device at 210. Op 2 reads it and the output of op 1, which ends at 1000 on another stream.
   TraceBuilder build;
   const StreamId other = build.stream("other");
   const BufferId a = build.alloc({.size = 100_B}), x = build.alloc({.size = 1_B});
@@ -214,8 +214,8 @@ Result run_pooch(const std::string& options, Bytes capacity) {
 }  // namespace
 
 TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops would wait for") {
-  // One of a and b must be away while p is there. Swapped both, a is waited for: p for 50 ns until it has left, op 4
-  // for 100 until it is back. So a is kept. Then b is waited for, and is recomputed in 50 ns.
+  // One of a and b must be absent while p is live. If both are swapped, ops wait for a: p for 50 ns until a has left,
+  // op 4 for 100 until a is back. So a is kept. Then ops would wait for b, so b is recomputed in 50 ns.
   const Result profiled = run_pooch(",effort=1", 210_B);
   CHECK(profiled.totals.swap_out == 200_B);
   CHECK(profiled.totals.recompute == 0_ns);
@@ -227,7 +227,7 @@ TEST_CASE("PoocH keeps versions that fit and recomputes those whose copies ops w
   CHECK(result.totals.recompute == 50_ns);
   CHECK(result.totals.makespan == result.baseline + 50_ns);
   CHECK(count(result.realised, Verb::kDrop) == 1);
-  // With room for both nothing is done.
+  // If both fit, nothing is done.
   CHECK(run_pooch("", 310_B).totals.makespan == result.baseline);
 }
 

@@ -142,7 +142,7 @@ TEST_CASE(
 TEST_CASE("lost memory events show in the totals and the addresses, and count once") {
   const auto lost = [](const std::string& events) { return read(events).data().losses.dropped_records; };
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 10)) == 0);
-  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // 5 more bytes from somewhere
+  CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 2, 5, 15)) == 1);  // 5 bytes of a lost event
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, 5, 5)) == 1);   // its free
   CHECK(lost(memory(1, 1, 5, 5) + "," + memory(2, 1, -7, 0)) == 2);  // its free, and an allocation of 7
 }

@@ -20,7 +20,7 @@ using tests::uses_of_node;
 
 namespace {
 
-/// What the allocation with this number, in the order of the file, is for the uses: its address.
+/// The address of the allocation with this number, in the order of the file.
 std::uint64_t address(const raw::Log& log, std::size_t index) { return log.memory.at(index).address; }
 
 bool same(const raw::BufferUse& use, std::uint64_t at, raw::Access access, raw::Evidence evidence, int parameter) {
@@ -420,7 +420,8 @@ TEST_CASE("a kernel's name marks iterations where the program has no ranges") {
 }
 
 TEST_CASE("beside PyTorch's hook, the iterations recorded are the hook's") {
-  // The hook says where a step of the optimizer ended. The first step makes its state; of the others, one is skipped.
+  // The hook reports the ends of optimizer steps. The first step makes the optimizer's state; one further step is
+  // skipped.
   const ScratchFolder folder;
   std::string steps;
   for (int i = 0; i < 6; ++i)

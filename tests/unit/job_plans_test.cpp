@@ -1,4 +1,4 @@
-// Jobs whose ranks follow plans: what a rank does while it waits for others costs the job nothing.
+// Jobs whose ranks follow plans. Copies and reruns of a rank that waits for others cost the job no time.
 #include "simulator/ranks/job_plans.hpp"
 
 #include <vector>
@@ -36,7 +36,7 @@ Trace keeping_rank() {
   return build.finish();
 }
 
-/// Works for so long, and has a small buffer.
+/// A rank that works for `before` and has a small buffer.
 Trace other_rank(Nanos before) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 8_B});
@@ -72,7 +72,8 @@ TEST_CASE("a rank that waits for another one copies meanwhile, at no cost for th
 }
 
 TEST_CASE("a rank that is late because of its plan lets the others wait") {
-  // The other one waits for the first from 12 us on: to 25 in the place of 20. The first goes on when a is back, at 30.
+  // The other rank waits for the first from 12 us on, until 25 instead of 20. The first continues when a is back, at
+  // 30.
   const JobPlans plans = planned(12_us, "tide(with=swap)", 150_B);
   CHECK(plans.baseline == 32_us);
   CHECK(plans.makespan == 40_us);

@@ -1,4 +1,4 @@
-// The code of the kernels does to words what the host does to them, byte for byte.
+// The code of the kernels changes words exactly like the host, byte for byte.
 #include "validator/cuda/kernels.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using Words = std::vector<std::uint64_t>;
 
 namespace {
 
-/// Two places on the device and what the kernels need to know of them: the first is read, the second written.
+/// Two places on the device and the kernels' data about them. The first is read, the second written.
 class Bench {
  public:
   Bench(std::size_t count, std::size_t covered)

@@ -86,8 +86,8 @@ TEST_CASE("sizes that fall between two parts are rounded up: the table stays wit
 }
 
 TEST_CASE("fewer saved bytes can take more memory: the budget is not the peak") {
-  // With nothing saved, the first backward op of a chain brings all 15 inputs back, and they stay. With the dear ones
-  // saved, every fourth, those between two of them are never there together with all others.
+  // If nothing is saved, the first backward op of a chain brings all 15 inputs back, and they stay. If every fourth
+  // one, the expensive ones, is saved, only the inputs between two saved ones are resident at a time.
   CHECK(peak_with_budget("0") == peak_with_budget("1"));
   CHECK(peak_with_budget("0.2") < peak_with_budget("0"));
 }

@@ -20,7 +20,8 @@ Trace equal_layers(std::size_t count, Bytes size) {
 }  // namespace
 
 TEST_CASE("with a window of one layer, each copy has one layer's time") {
-  // Of three layers and the loss, only x_1 can leave: beside layer 3, before the loss. Layer 3 backward brings it back.
+  // With three layers and the loss, only x_1 can be swapped out: during layer 3, before the loss. It comes back in
+  // layer 3's backward.
   for (const auto& [size, stall] : {std::pair{100_B, 0_ns}, std::pair{101_B, 1_ns}, std::pair{250_B, 150_ns}}) {
     const Result result = exact_run(equal_layers(3, size), "layer-window(window=1)");
     CHECK(result.totals.swap_out == size);
@@ -31,7 +32,7 @@ TEST_CASE("with a window of one layer, each copy has one layer's time") {
 
 TEST_CASE("the window is the smallest that hides copies") {
   // Of eight layers of 100 ns, x_1 to x_k leave a window of m = 7 - k. Copies of s > 100 ns follow each other from 200
-  // on: the last ends at 200 + k s, and must have when layer k + m + 2 begins, at 800.
+  // on. The last one ends at 200 + k s, and must have ended when layer k + m + 2 begins, at 800.
   for (const auto& [size, leaving] : {std::pair{100_B, 6}, std::pair{101_B, 5}, std::pair{120_B, 5},
                                       std::pair{121_B, 4}, std::pair{150_B, 4}, std::pair{151_B, 3}}) {
     INFO(to_text(size));

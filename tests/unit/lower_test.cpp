@@ -28,7 +28,7 @@ using Lines = std::vector<std::string>;
 
 Trace lowered(const std::string& lines) { return lower(std::vector{raw_log(lines)}); }
 
-/// One line each: memory, a kernel with its launch, an operator.
+/// JSON lines for memory, for a kernel with its launch, and for an operator.
 std::string driver(const char* operation, int time, int address, int size, int correlation = 0) {
   return fmt::format(
       "{{'kind': 'memory', 'operation': '{}', 'memory': 'device', 'time': {}, 'address': {}, 'size': {}, 'device': 0, "
@@ -295,8 +295,8 @@ TEST_CASE("without marks, the repetition of kernels gives the iterations") {
 }
 
 TEST_CASE("in a training job without marks, its steps are found, not the repetition in and around them") {
-  // As PyTorch's: parameters are copied and filled; the first step makes the optimizer's state, and the last is
-  // followed by a test.
+  // A job like PyTorch's: parameters are copied and filled, the first step makes the optimizer's state, and a test
+  // follows the last step.
   std::string lines;
   int time = 0;
   const auto run = [&](const std::string& name, int times = 1) {
@@ -369,7 +369,8 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(uses(trace, 1) == Lines{"touch 1 schema"});
   CHECK(trace.data().streams == Lines{"7", "7 of context 1 of process 1"});
 
-  // A hook that begins before the second program uses the device is the second's: the first was last heard of before.
+  // A hook that begins before the second program uses the device belongs to the second: the first program's last record
+  // is older.
   const raw::Log hook =
       raw_log(tensor("alloc", 215, 4096, 16) + tensor("free_completed", 260, 4096, 16), header("torch", 195));
   const std::vector logs{first, hook, second};
@@ -379,7 +380,7 @@ TEST_CASE("a process that becomes another program has other memory, streams and 
   CHECK(programs[0].ends == 195);
   CHECK(programs[1].files.size() == 2);
   CHECK(!programs[1].ends);
-  // One that begins while the first still runs kernels is the first's.
+  // A hook that begins while the first program still runs kernels belongs to the first.
   const std::vector early{first, raw_log("", header("torch", 130)), second};
   CHECK(by_process(early)[0].files.size() == 2);
 }

@@ -32,7 +32,8 @@ raw::FrameworkMemory tensor(std::int64_t time, std::uint64_t number, std::uint64
   return record;
 }
 
-/// How many of what is found are mapped pages, not tensors. @param tensors  as many as the framework tells of
+/// The number of buffers that are mapped pages, not tensors. @param tensors  the number of tensors that the framework
+/// reports
 std::size_t pages_that_are_buffers(const raw::Log& log, std::size_t tensors) {
   return memory_events(by_process({&log, 1})[0], false).size() - tensors;
 }

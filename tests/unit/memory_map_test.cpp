@@ -23,7 +23,7 @@ Pieces pieces_of(const MemoryMap& map, Bytes address, Bytes size) {
   return pieces;
 }
 
-/// What `plan` is refused with by the checker and by the host.
+/// The messages with which the checker and the host refuse `plan`.
 std::pair<std::string, std::string> refusals(const Trace& trace, const Plan& plan) {
   std::pair<std::string, std::string> messages;
   try {
@@ -75,7 +75,7 @@ TEST_CASE("two live buffers with the same memory are refused, wherever their add
     writer.alloc(a, 100_MiB).run(OpId{0}).alloc(b, second).run(OpId{1}).run(OpId{2});
     return writer.plan();
   };
-  // The window's own memory ends at 4 MiB; what is reserved behind it is free.
+  // The window's own memory ends at 4 MiB; the reserved memory after it is free.
   CHECK(refusals(trace, plan(4_MiB, 6_MiB)) == std::pair<std::string, std::string>{});
   const auto [checked, executed] = refusals(trace, plan(2_MiB, 6_MiB));
   CHECK(checked == "alloc version 1 before op 1: it would overlap version 0");

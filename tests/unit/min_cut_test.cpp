@@ -37,7 +37,7 @@ std::int64_t revolve(int length, int slots) {
   return known[{length, slots}] = least;
 }
 
-/// Op 0 makes a (3 us), op 1 makes b from a (5 us), op 2 makes w (7 us), which is of no use, op 3 reads b. a is freed
+/// Op 0 makes a (3 us), op 1 makes b from a (5 us), op 2 makes w (7 us), which no op reads, op 3 reads b. a is freed
 /// after op 1, w after op 2. a and b are 100 B each, w 160 B.
 Trace small_trace() {
   TraceBuilder build;
@@ -57,8 +57,8 @@ Trace small_trace() {
 }  // namespace
 
 TEST_CASE("content that does not fit beside an op is recomputed with its inputs") {
-  // Beside w, 160 B, b with its 100 B fits into 260 B and not into less. To have b again, a must be made again, too:
-  // 3 us + 5 us for 100 B, so every byte too few is worth 80 ns at least.
+  // Beside w, 160 B, b with its 100 B fits into 260 B and not into less. To recompute b, a must be recomputed too: 3 us
+  // + 5 us for 100 B, so every missing byte costs at least 80 ns.
   const Trace trace = small_trace();
   CHECK(plan_of(trace, Bytes{260}).bound == 0);
   const MinCutPlan plan = plan_of(trace, Bytes{259});
@@ -71,13 +71,13 @@ TEST_CASE("content that does not fit beside an op is recomputed with its inputs"
   CHECK(plan.choice.point.cost == 8'000);
   CHECK(plan_of(trace, Bytes{200}).bound == 60 * 80);
   CHECK_FALSE(plan_of(trace, Bytes{199}).feasible);  // a and b together
-  // The knapsack does not see that a is gone.
+  // The knapsack does not count that a is freed.
   CHECK(knapsack_of(trace, Bytes{259}) == 50);
   CHECK(knapsack_of(trace, Bytes{200}) == 60 * 50);
 }
 
 TEST_CASE("on a uniform chain the minimum cut is the optimum as long as nothing is run again twice") {
-  // From l (l - 1) / 2 places on, that is about 2 sqrt(l) of them, one more run of a layer is enough.
+  // From l (l - 1) / 2 places on, which is about 2 sqrt(l) of them, one further run of each layer is enough.
   for (const int layers : {16, 32, 64, 128}) {
     const Trace trace = tests::chain_trace(static_cast<std::size_t>(layers));
     for (int slots = 2; slots <= layers; ++slots) {
@@ -127,7 +127,7 @@ TEST_CASE("content that cannot be recomputed must fit") {
     REQUIRE(bound);
     CHECK(bound->feasible == feasible);
     CHECK(plan_of(trace, Bytes{bytes}).feasible == feasible);
-    // A plan that swaps can do with the 200 B alone.
+    // For a plan that swaps, the 200 B are enough.
     CHECK(best_bound({.trace = trace, .machine = machine, .capacity = Bytes{bytes}, .swap = true})->feasible);
   }
   CHECK(best_bound({.trace = trace, .machine = machine, .capacity = 200_B, .swap = true, .remat = true})->feasible);
@@ -176,7 +176,8 @@ TEST_CASE("recomputation on other streams than the busiest costs nothing") {
 }
 
 TEST_CASE("recomputation at separate instants adds up, but not in the knapsack") {
-  // Twice the same: a, 100 B and 10 us, waits while w, 150 B, is used, and is read; of 200 B, 50 B are left beside w.
+  // Two equal parts: a, 100 B and 10 us, is idle while w, 150 B, is used, and is then read. Of 200 B, 50 B are left
+  // beside w.
   TraceBuilder build;
   for (int twice = 0; twice < 2; ++twice) {
     const BufferId a = build.alloc({.size = Bytes{100}});

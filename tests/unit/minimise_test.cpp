@@ -77,7 +77,7 @@ Instance pinned() {
   return instance;
 }
 
-/// Knows a layout.
+/// A planner that gives a known layout.
 class Knows final : public Planner {
  public:
   explicit Knows(std::vector<Bytes> offsets) : offsets_{std::move(offsets)} {}
@@ -145,7 +145,7 @@ TEST_CASE("a search stops at a height that is enough, and claims no more than it
 
 TEST_CASE("a fixed item bounds the height from below") {
   const Layout layout = minimise(pinned(), {}, 100);
-  CHECK(layout.height == 7_B);  // the load is 6; what is fixed at 6 ends at 7
+  CHECK(layout.height == 7_B);  // the load is 6; the item fixed at 6 ends at 7
   CHECK(layout.proof == "fixed");
   CHECK(layout.optimal());
   CHECK(layout.offsets[4] == 6_B);

@@ -45,7 +45,7 @@ struct FourOps {
     return plan.plan();
   }
 
-  /// b is dropped and made again: a0 too, because op 2 has replaced it.
+  /// b is dropped and recomputed, and so is a0, because op 2 has replaced it.
   Plan recomputed() const {
     PlanWriter plan{trace};
     plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(b).run(OpId{2});
@@ -55,7 +55,7 @@ struct FourOps {
   }
 };
 
-/// The first of eight orders of a device in which something is wrong, or "".
+/// The first of eight orders of a device in which a check fails, or "".
 std::string found_on_device(const Trace& trace, const Plan& plan, const DeviceProgram& program) {
   for (int order = 0; order < 8; ++order) {
     const tests::StandIn device{fmt::format("seed={}", order)};
@@ -71,7 +71,7 @@ std::string found_on_host(const Trace& trace, const Plan& plan) {
   return execute_on_host(trace, plan, in_order).message;
 }
 
-/// Takes away every wait of a stream for events that another one records.
+/// Removes every wait of a stream for events of another stream.
 DeviceProgram without_waits(DeviceProgram program, std::uint32_t stream, std::uint32_t recorder) {
   std::vector<std::uint32_t> recorded_by(program.events);
   std::vector<DeviceCommand> kept;
@@ -107,8 +107,8 @@ struct MixedOp {
 
   RunSpec spec() const { return {.pool = "best-fit", .capacity = 8192_B}; }
 
-  /// b is dropped for c and made again by op0 and op1, for which a1 goes too.
-  /// @param early  a0 goes before op1 updates it in place, to make room for b
+  /// b is dropped for c and recomputed by op0 and op1, for which a1 is dropped too.
+  /// @param early  a0 is dropped before op1 updates it in place, to make room for b
   Plan recomputed(bool early) const {
     PlanWriter plan{trace};
     plan.alloc(a0, 0_B).run(OpId{0}).alloc(b, 4096_B).run(OpId{1}).drop(b).alloc(c, 4096_B).run(OpId{2}).free(c);
@@ -120,8 +120,8 @@ struct MixedOp {
   }
 };
 
-/// Drops a1 or b for c, as it may. When that is to be made again, it takes from the driver the lock on what op1 is
-/// about to replace in place, and drops that: the driver's own state is what is wrong.
+/// Drops a1 or b for c, which is allowed. When that version must be recomputed, releases the driver's lock on the
+/// version that op1 is about to replace in place, and drops that version. So the fault is in the driver's own state.
 class LetsTheParentGo final : public Policy {
  public:
   LetsTheParentGo(const MixedOp& step, VersionId first) : step_{step}, first_{first} {}
@@ -175,12 +175,12 @@ TEST_CASE("mutant: a version that was replaced is recomputed from its replacemen
   DeviceStep* again = nullptr;
   for (DeviceStep& each : program.steps)
     if (each.kind == TaskKind::kRun && each.op == OpId{1}) again = &each;
-  program.stretches[again->first].word = 0;  // where a is now, instead of where a0 was made again
+  program.stretches[again->first].word = 0;  // the place of a instead of the place of the recomputed a0
   CHECK_THAT(found_on_device(step.trace, plan, program),
              ContainsSubstring("run op 1 before op 3: reads version 0 (buffer 0): byte 0 is wrong") &&
                  ContainsSubstring("which is the content of version 2 (buffer 0)"));
 
-  PlanWriter stale{step.trace};  // a plan that says so is refused before anything runs
+  PlanWriter stale{step.trace};  // a plan with this mistake is refused before anything runs
   stale.alloc(step.a0, 0_B).run(OpId{0}).alloc(step.b, 4096_B).run(OpId{1}).drop(step.b).run(OpId{2});
   stale.alloc(step.b, 4096_B).run(OpId{1});
   CHECK_THROWS_WITH(execute_on_host(step.trace, stale.plan()),

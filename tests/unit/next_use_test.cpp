@@ -27,11 +27,11 @@ struct Graph {
     for (const BufferId each : reads) touches.push_back({each});
     builder.run({.duration = duration}, touches);
   }
-  /// Something of this size comes, takes 100 ns, and goes.
+  /// An op of 100 ns that makes and frees a buffer of this size.
   void squeeze(Bytes size) { builder.free(make({}, 100_ns, size)); }
 };
 
-/// The first buffers that are dropped when 30 B are all there is.
+/// The first buffers that are dropped in 30 B.
 std::vector<std::uint32_t> first_dropped(Graph graph, const std::string& policy, std::size_t count) {
   const Trace trace = graph.builder.finish();
   RunSpec spec;
@@ -71,8 +71,8 @@ TEST_CASE("a version that is never read again is evicted first") {
 }
 
 TEST_CASE("each cost counts the absent versions of its definition") {
-  // A parent, its child and another buffer (21 ns), all read at the same time; two must go. The cheaper of parent and
-  // child goes first; then the other one of the two costs 12 ns by itself, 22 ns with the absent one.
+  // A parent, its child and another buffer (21 ns), all read at the same time; two must be dropped. The cheaper of
+  // parent and child is dropped first. Then the other of the two costs 12 ns alone, 22 ns with the absent one.
   const auto family = [](Nanos parent, Nanos child) {
     Graph graph;
     const BufferId first = graph.make({}, parent), second = graph.make({first}, child), third = graph.make({}, 21_ns);
@@ -91,8 +91,8 @@ TEST_CASE("each cost counts the absent versions of its definition") {
 }
 
 TEST_CASE("a parent is used again when its absent child is") {
-  // The child costs nothing and goes first. It is read next, so the parent is needed then, long before it is read
-  // itself: of two buffers of 10 ns the other one goes, although it is read earlier than the parent.
+  // The child costs nothing and is dropped first. It is read next, so the parent is needed then, long before it is read
+  // itself. So of two buffers of 10 ns, the other one is dropped, although it is read earlier than the parent.
   Graph graph;
   const BufferId parent = graph.make({}, 10_ns), child = graph.make({parent}, 0_ns), other = graph.make({}, 10_ns);
   graph.squeeze(20_B);

@@ -13,7 +13,7 @@ namespace {
 
 const Machine kMachine = tests::byte_per_nano();
 
-/// The answer, whose plan replays in the time that it says and reads back the right bytes.
+/// The answer. Checks that its plan replays in the reported time and reads the right bytes.
 Optimum answer_of(const OptimumQuery& query) {
   const Optimum found = find_optimum(query);
   if (found.feasible) {
@@ -25,7 +25,7 @@ Optimum answer_of(const OptimumQuery& query) {
   return found;
 }
 
-/// a is made, something else fills the memory for `busy`, a is read. Sizes of 1 kB.
+/// a is made, another buffer fills the memory for `busy`, a is read. Sizes of 1 kB.
 Trace away_and_back(Nanos busy) {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -43,8 +43,8 @@ Trace away_and_back(Nanos busy) {
 }  // namespace
 
 TEST_CASE("the optimum of one copy out and back is the time of both, minus the part that ops hide") {
-  // Room for two: b needs none of a's, c neither. Room for one: a must have left (1 us) before b begins, and comes back
-  // (1 us) after c has ended: 100 + 1000 + busy + busy + 1000 + 100.
+  // With memory for two, neither b nor c needs a's place. With memory for one, a must have left (1 us) before b begins,
+  // and comes back (1 us) after c has ended: 100 + 1000 + busy + busy + 1000 + 100.
   for (const Nanos busy : {300_ns, 3'000_ns}) {
     const Trace trace = away_and_back(busy);
     CHECK(answer_of({trace, kMachine, 2'000_B, true, true}).makespan == Nanos{200} + busy * 2);
@@ -56,7 +56,7 @@ TEST_CASE("the optimum of one copy out and back is the time of both, minus the p
 }
 
 TEST_CASE("the optimum of recomputing a short chain is revolve's") {
-  // 4 layers, x_0, two gradients and s slots: 4 + 1 + 4 runs and 3 - s again, as in Griewank and Walther.
+  // 4 layers, x_0, two gradients and s slots: 4 + 1 + 4 runs and 3 - s reruns, as in Griewank and Walther.
   const Trace trace = tests::chain_trace(4);
   for (const std::int64_t slots : {2, 3})
     CHECK(answer_of({trace, kMachine, Bytes{(3 + slots) * 1000}, false, true}).makespan ==
@@ -64,8 +64,8 @@ TEST_CASE("the optimum of recomputing a short chain is revolve's") {
 }
 
 TEST_CASE("versions from before the step begin on the host if that is better") {
-  // w is read by the second op only, and a fills the memory during the first: w comes in while that runs, into the room
-  // that the larger memory has, or after it. Begun on the device it would have to leave first.
+  // w is read by the second op only, and a fills the memory during the first op. In the larger memory, w comes in
+  // during the first op; otherwise after it. If w began on the device, it would have to leave first.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 1'000_B});
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -79,8 +79,8 @@ TEST_CASE("versions from before the step begin on the host if that is better") {
 }
 
 TEST_CASE("holes cost time if places do not move") {
-  // Room for four: x of 1, y of 1, then x ends and z of 2 wants its place. By the sum of bytes z fits; with addresses
-  // it does as well, as long as y was placed at an end. With y before the step in the middle of nothing it is a choice.
+  // Memory for four: x of 1, y of 1, then x ends and z of 2 is requested. By the sum of bytes, z fits. With addresses,
+  // z fits only if y was placed at an end, which is a choice.
   TraceBuilder build;
   const BufferId x = build.alloc({.size = 1_B}), y = build.alloc({.size = 1_B}), v = build.alloc({.size = 1_B});
   build.run({.duration = 10_ns}, {{x, Access::kWrite}, {y, Access::kWrite}, {v, Access::kWrite}});
@@ -96,8 +96,9 @@ TEST_CASE("holes cost time if places do not move") {
 
 TEST_CASE("a copy is not always best begun at once where the host takes time to submit it") {
   // a is made in no time, read for 1 us, leaves for c, and is read at the end. The host launches an op in 300 ns and
-  // submits a copy in 200. Submitted before the first reader, the copy out delays its launch: 200 ns more. Submitted
-  // while that runs, it delays nothing: 600 + 1000 + 6000 + 2000, 1000 for the way back, 100.
+  // submits a copy in 200. If the copy out is submitted before the first reader, it delays the reader's launch by 200
+  // ns. If it is submitted while the reader runs, it delays nothing: 600 + 1000 + 6000 + 2000, 1000 for the copy back,
+  // 100.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B});
   build.run({.kind = OpKind::kSource}, {{a, Access::kWrite}});
@@ -114,8 +115,8 @@ TEST_CASE("a copy is not always best begun at once where the host takes time to 
 }
 
 TEST_CASE("with copies, a plan with places may be faster than one by the sum of bytes") {
-  // What begins while a copy to the host is under way waits for it where bytes are counted, even if a hole beside it
-  // is large enough.
+  // If bytes are counted, a place that begins while a copy to the host is under way waits for that copy, even if a hole
+  // beside it is large enough.
   const tests::TinyRecipe recipe = tests::tiny_recipe(16'667, 7);
   const Trace trace = recipe.trace();
   OptimumQuery query{trace, recipe.machine, recipe.capacity(), true, true};
@@ -125,15 +126,16 @@ TEST_CASE("with copies, a plan with places may be faster than one by the sum of 
 }
 
 TEST_CASE("if directions slow each other down, content that is being copied back is not recomputed in its place") {
-  // The ops take 9 ms, and what must have left before the last but one of them takes 4 ms from the end of the second.
+  // The ops take 9 ms. A copy of 4 ms begins at the end of the second op, and must have ended before the last op but
+  // one.
   const tests::TinyRecipe recipe = tests::tiny_recipe(122'633, 5);
   const Trace trace = recipe.trace();
   CHECK(answer_of({trace, recipe.machine, recipe.capacity(), true, true}).makespan == 13_ms);
 }
 
 TEST_CASE("an op that updates in place and makes another output runs again only with room for both") {
-  // v1 = a; v2 updates it in place and makes b as well. b (2) is dropped for c (2) and wanted again: v2's op must run
-  // again, which needs v1, and v2 must stay: room for v1, v2 and b at once, 3 + 3 + 2.
+  // v1 = a; v2 updates it in place and makes b as well. b (2) is dropped for c (2) and needed again. So v2's op must
+  // run again, which needs v1, and v2 must stay: memory for v1, v2 and b at once, 3 + 3 + 2.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 3_B});
   build.run({.duration = 5_ns}, {{a, Access::kWrite}});
@@ -145,7 +147,8 @@ TEST_CASE("an op that updates in place and makes another output runs again only 
   build.run({.duration = 13_ns}, {{a}, {b}});
   const Trace trace = build.finish();
   CHECK(answer_of({trace, kMachine, 7_B, false, true}).makespan == 36_ns);
-  // With 5 or 6 bytes, b goes for c; then both versions are made again, 5 + 7: v2 takes v1's place over, so 5 will do.
+  // With 5 or 6 bytes, b is dropped for c. Then both versions are recomputed, 5 + 7. v2 takes over v1's place, so 5
+  // bytes are enough.
   CHECK(answer_of({trace, kMachine, 6_B, false, true}).makespan == 48_ns);
   CHECK(answer_of({trace, kMachine, 5_B, false, true}).makespan == 48_ns);
   CHECK_FALSE(answer_of({trace, kMachine, 4_B, false, true}).feasible);

@@ -46,8 +46,8 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9e3779b97f4a7c15U + (hash >> 29);
 }
 
-/// What a step hands on, if every op writes a digest of itself and of all that it reads: two steps with equal ones
-/// compute the same bytes, whatever their ops do. Random ops read and write the generator's state.
+/// The outputs of a step in which every op writes a digest of itself and of all content that it reads. Two steps with
+/// equal outputs compute the same bytes, whatever their ops do. Random ops read and write the generator's state.
 std::vector<std::uint64_t> digests(const Trace& trace) {
   std::map<std::uint32_t, std::uint64_t> content;  // by buffer
   std::uint64_t existing = 0, generator = 1;
@@ -178,8 +178,8 @@ TEST_CASE("an op on lists of tensors becomes one op for each tensor") {
 }
 
 TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed before the next one") {
-  // Three weights of 10 and what backward passes on (10); activations of 40; gradients of 50, which as recorded all
-  // live until the updates at the end.
+  // Three weights of 10 and backward's intermediate gradient (10); activations of 40; gradients of 50, which in the
+  // recorded order all live until the updates at the end.
   TraceBuilder build;
   const Op forward{.name = build.text("forward")}, backward{.name = build.text("backward")};
   const BufferId passed_on = build.existing({.size = 10_B});
@@ -211,7 +211,7 @@ TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed
   const Dependencies dependencies = dependencies_of(step);
   // the last backward op: 40 throughout, an activation, three gradients
   CHECK(recorded_order(lifetimes).peak == 230_B);
-  // the first backward op: three activations, one gradient, which goes before the next one comes
+  // the first backward op: three activations and one gradient, which is freed before the next one
   for (const OpOrder& order : {eager_order(lifetimes, dependencies), lowest_peak_order(lifetimes, dependencies)}) {
     CHECK(order.peak == 210_B);
     CHECK(lifetimes.in_order(order.ops, order.rule).ideal_peak() == 210_B);
@@ -219,7 +219,8 @@ TEST_CASE("with updates as soon as a gradient is complete, the gradient is freed
   CHECK(eager_order(lifetimes, dependencies).ops == std::vector<std::uint32_t>{0, 1, 2, 3, 8, 4, 7, 5, 6});
   CHECK(lowest_peak_order(lifetimes, dependencies).exact);
   CHECK(peak_bound(lifetimes) == 130_B);  // 40, an activation and a gradient
-  // The first backward op needs the last activation, and the first two wait for later ones: no order can help there.
+  // The first backward op needs the last activation, and the first two activations wait for later ops. No order changes
+  // this.
   CHECK(alive_bound(lifetimes, dependencies) == 210_B);
 }
 

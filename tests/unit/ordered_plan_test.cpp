@@ -226,7 +226,7 @@ TEST_CASE("bounds for any order are at most the optimum of every order") {
 }
 
 TEST_CASE("content that is used before and after an op in every order is copied out before it and in after it") {
-  // a (100) is made first and read last; between them, each op reads what the one before it has made.
+  // a (100) is made first and read last. Between the two, each op reads the output of the previous one.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_B}), b = build.alloc({.size = 10_B}), c = build.alloc({.size = 100_B}),
                  d = build.alloc({.size = 10_B});
@@ -243,7 +243,8 @@ TEST_CASE("content that is used before and after an op in every order is copied 
         {.trace = trace, .machine = machine, .capacity = capacity, .swap = swap, .assume = {}, .order = true});
   };
   CHECK(best(215_B, true).makespan == 40_ns);  // 5 bytes take less time than the ops before and after op 2
-  // Op 2 uses 120 bytes, and 90 of the 220 that exist are away: out in 90 ns before it, in within 90 ns after it.
+  // Op 2 uses 120 bytes, and 90 of the 220 that exist are absent. They are copied out in 90 ns before it and in within
+  // 90 ns after it.
   CHECK(best(130_B, true).name == "order-swap");
   CHECK(best(130_B, true).makespan == 90_ns + 10_ns + 90_ns);
   CHECK_FALSE(best(219_B, false).feasible);

@@ -15,7 +15,7 @@ Packing pack_with(const Trace& trace, const std::string& text, Bytes capacity = 
   return pack(trace, info, Options{info.name, info.options, spec.options}, {.capacity = capacity});
 }
 
-/// 1, 2 and 1 KiB; the middle one ends, and 3 KiB come: 4 KiB live before, 5 KiB after.
+/// 1, 2 and 1 KiB. The middle one ends, and 3 KiB are allocated: 4 KiB live before, 5 KiB after.
 Trace holed() {
   TraceBuilder build;
   build.alloc({.size = 1_KiB});

@@ -52,7 +52,7 @@ TEST_CASE("a cheap output runs again where its input is kept anyway") {
   // Backward reads the product and its relu: the product is kept, and the relu is computed from it again.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({1, 2, 3})}) == Nodes{1, 3});
-  // A kernel of its own reads the relu alone: it has to be in memory then, so it is not run again.
+  // A separate kernel reads the relu, so the relu must be in memory then and is not recomputed.
   CHECK(kept({parameter(5_B), forward("mm", {0}), forward("relu", {1}), result(forward("sum", {2}, 4_B)),
               backward({2, 3}, "mm")}) == Nodes{2, 3});
   // Keeping a value that is fused into its only readers costs 2 * 1.1 * 100, keeping the product 1.1^2 * 100.
@@ -123,7 +123,7 @@ TEST_CASE("the table of shares rounds to the nearest part and to 24 bits") {
   CHECK(taken(std::vector<KnapsackItem>(3, {33'334_B, 1_ns}), Bytes{100'000}, 1) == std::vector<bool>(3, true));
   CHECK(taken(std::vector<KnapsackItem>(3, {33'336_B, 1_ns}), Bytes{100'000}, 1) ==
         std::vector<bool>{true, true, false});
-  // Less than half a part is taken for nothing.
+  // Less than half a part is rounded to 0.
   CHECK(taken({{4_B, 1_ns}, {100'000_B, 5_ns}}, Bytes{100'000}, 0) == std::vector<bool>{true, false});
   // 2^24 + 1 is no number of 24 bits; 2^24 + 2 is one.
   CHECK(taken({{10_B, Nanos{1 << 24}}, {10_B, 1_ns}}, 20_B, 1) == std::vector<bool>{true, false});
@@ -154,7 +154,7 @@ TEST_CASE("the root gradient, which reads nothing, is not the result of the forw
   build.run(op("aten::mm", Phase::kBackward), {{root}, {y}, {g, Access::kWrite}});
   build.free(root);
   const TraceGraph made = joint_graph(build.finish());
-  // Of ops only: x is a node too. The product is needed for the loss; only backward needs the root gradient.
+  // The values of ops; x is a node too. The product is needed for the loss; only backward needs the root gradient.
   std::vector<JointNode::Phase> phases;
   for (const JointNode& node : made.graph)
     if (!node.input) phases.push_back(node.phase);
@@ -179,7 +179,7 @@ TEST_CASE("a workspace is no value of the graph, and buffers that are freed befo
   CHECK(made.graph[1].size == 50_B);
   CHECK_FALSE(made.graph[1].several);
   CHECK((made.graph[1].gone && !made.graph[2].gone && !made.graph[3].gone));
-  // Keeping y, half of z, would do: relu is cheap.
+  // Keeping y, half the size of z, would be enough, since relu is cheap.
   CHECK(kept(made.graph) == Nodes{2, 3});
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("content that the first backward op replaces in place can be kept for 
   const TraceGraph made = joint_graph(build.finish());
   REQUIRE(made.graph.size() == 4);  // x, y, the loss, y in backward
   CHECK_FALSE(made.graph[1].gone);
-  CHECK(kept(made.graph) == Nodes{1, 2});  // the product is dear
+  CHECK(kept(made.graph) == Nodes{1, 2});  // the product is expensive
 }
 
 TEST_CASE("min-cut runs cheap ops again if the budget or the capacity requires it") {

@@ -45,7 +45,7 @@ TEST_CASE("a block that lives across the end of the circle is one item with two 
   const Trace trace = loop_trace(20);
   const Instance circle = on_circle(find_loop(trace, 0), trace, 1_B);
   check(circle);
-  REQUIRE(circle.items.size() == 7);  // 3 arcs, twice, and what stays
+  REQUIRE(circle.items.size() == 7);  // 3 arcs, twice, and the bytes that stay
   const auto lives = [&](std::size_t item) {
     const std::span<const Interval> all = circle.lives(circle.items[item]);
     return std::vector<Interval>{all.begin(), all.end()};
@@ -63,10 +63,10 @@ TEST_CASE("a layout of the circle serves every iteration, and a check finds a wr
   const Trace trace = loop_trace(20);
   const SteadyLoop loop = find_loop(trace, 0);
   const Instance circle = on_circle(loop, trace, 1_B);
-  // Versions at 7 and 12 in turn, activations where the other version is not: above both.
+  // Versions are at 7 and 12 in turn. Activations are above both.
   const std::vector<Bytes> offsets{17_B, 17_B, 7_B, 17_B, 17_B, 12_B, 0_B};
   CHECK(verified_height(circle, offsets) == 21_B);
-  // 118 events, 59 of them allocs but the last iteration's third free: 7 B and a version before them.
+  // 118 events, 59 of them allocs. The third free of the last iteration is missing. 7 B and a version exist before.
   const LoopReplay good = replay_loop(trace, 0, loop, circle, offsets);
   CHECK(good.overlaps == 0);
   CHECK(good.misses == 0);
@@ -103,7 +103,7 @@ TEST_CASE("a repeated step keeps what exists before and after it") {
   const BufferId input = build.existing({.size = 5_B});  // comes again for each iteration
   build.free(build.alloc({.size = 3_B}));
   build.free(input);
-  build.alloc({.size = 2_B});  // is left behind
+  build.alloc({.size = 2_B});  // is never freed
   const Trace thrice = repeat_lifetimes(build.finish(), 3);
   REQUIRE(thrice.buffers().size() == 1 + 3 * 3);
   int existing = 0, staying = 0, allocs = 0, frees = 0;

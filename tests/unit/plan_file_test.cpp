@@ -78,7 +78,7 @@ TEST_CASE("a plan file gives back all that was written") {
   CHECK(read.spec.assume.name == "simrd");
   CHECK(read.spec.assume.copy_on_write);
   CHECK(read.spec.machine == file.spec.machine);
-  CHECK(plan_text(read) == plan_text(file));  // and whatever was not compared by name
+  CHECK(plan_text(read) == plan_text(file));  // also compares members that are not named above
 
   PlanFile plain;
   plain.spec.capacity = kNoLimit;

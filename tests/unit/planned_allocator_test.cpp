@@ -19,7 +19,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Host memory that remembers what streams were told to wait for, and can run out.
+/// Host memory that records the waits of streams, and can run out.
 class CountedMemory final : public MemorySource {
  public:
   void* take(Bytes size) override {
@@ -53,7 +53,7 @@ LayoutFile layout() {
   return file;
 }
 
-/// Where a request lies, counted from the first weight's place.
+/// The offset of a request from the first weight's place.
 class Job {
  public:
   explicit Job(PlannedAllocator& allocator) : allocator_{allocator} {}
@@ -118,7 +118,7 @@ TEST_CASE("a deviating step falls back and the next one is as planned again") {
   job.ask(101);
   job.step();
   job.ask(102);
-  CHECK(job.ask(999) == 5120);  // nobody planned it: the fallback region
+  CHECK(job.ask(999) == 5120);  // not planned: the fallback region
   for (const int size : {103, 105, 106}) CHECK(job.ask(size) == 512 * (size - 100));  // and 104 is left out
   for (const int size : {102, 999, 103, 105, 106}) job.free(size);
   for (int i = 2; i < 10; ++i) CHECK(job.ask(100 + i) == 512 * i);

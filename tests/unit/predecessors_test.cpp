@@ -42,7 +42,7 @@ TEST_CASE("a step follows the one before it on its stream, and what the stream h
 TEST_CASE("an event includes the waits of its stream, and means its latest record") {
   const Predecessors found{program_of({{Kind::kStep, 0, 0},
                                        {Kind::kRecord, 0, 0},
-                                       {Kind::kWait, 4, 0},  // upkeep has no step: it only passes on
+                                       {Kind::kWait, 4, 0},  // upkeep has no step and only forwards waits
                                        {Kind::kRecord, 4, 1},
                                        {Kind::kWait, 1, 1},
                                        {Kind::kStep, 1, 1},

@@ -44,7 +44,8 @@ Trace a_around_b(Nanos last) {
 }  // namespace
 
 TEST_CASE("a swap-in of a draft that does not fit is tried again before every op") {
-  // Asked for before op1, a has room when b has gone, before op2: it is there 100 ns later, op4 starts 50 + last later.
+  // The swap-in of a is requested before op1. a fits when b is freed, before op2, and is there 100 ns later; op4 starts
+  // 50 + last later.
   for (const auto& [last, stall] : {std::pair{50_ns, 100_ns}, std::pair{49_ns, 101_ns}}) {
     const Trace trace = a_around_b(last);
     const VersionId a = trace.made(OpId{0})[0];
@@ -84,7 +85,8 @@ TEST_CASE("a swap-in of a version whose swap-out is under way keeps the version"
 }
 
 TEST_CASE("a gap that crosses the boundary begins on the host and is periodic") {
-  // Of the parameter, read in op1 and changed in op2, 100 bytes are away around the boundary: op0 needs them for b.
+  // The parameter (100 B), which op1 reads and op2 changes, is absent around the boundary, because op0 needs its bytes
+  // for b.
   TraceBuilder build;
   const BufferId weight = build.existing({.size = 100_B});
   const BufferId b = build.alloc({.size = 100_B});
@@ -116,8 +118,8 @@ TEST_CASE("a version that a draft copies out stays until the draft releases it, 
     copies.copy_back(4, a);
     return scripted(trace, copies.take(), 200_B);
   };
-  // Released in front of op1, it has left when op2 begins, and comes back in 100 ns when op4 is to run. Behind the last
-  // op, nothing is released.
+  // It is released before op1, has left when op2 begins, and comes back in 100 ns before op4. Nothing is released after
+  // the last op.
   CHECK(drafted(1).totals.swap_in == 100_B);
   CHECK(drafted(1).totals.stall.h2d == 100_ns);
   CHECK(drafted(2).totals.swap_in == 100_B);

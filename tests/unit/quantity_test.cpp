@@ -1,4 +1,4 @@
-// Sizes as people and other tools write them.
+// Sizes in the forms that people and other tools write.
 #include "traces/quantity.hpp"
 
 #include "tests/catch.hpp"

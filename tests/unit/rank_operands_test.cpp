@@ -87,7 +87,7 @@ TEST_CASE("buffers of a rank live from the first to the last activity of the cal
                               {{{0, Access::kRead}, {1, Access::kWrite}}, {{1, Access::kRead}, {2, Access::kRead}}});
   CHECK(program(trace) == Names{"alloc 2", "run gemm", "run ncclKernel_AllReduce", "free 1",
                                 "run cudaStreamSynchronize", "run gemm", "free 2"});
-  REQUIRE(trace.buffers().size() == 3);  // nobody uses the one of 8 B
+  REQUIRE(trace.buffers().size() == 3);  // no op uses the one of 8 B
   CHECK(trace.buffers()[0].size == 100_B);
   CHECK(trace.buffers()[1].size == 60_B);
   CHECK(trace.buffers()[2].size == 40_B);

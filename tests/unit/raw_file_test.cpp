@@ -169,7 +169,7 @@ TEST_CASE("a full disk is reported once, and its lost records are counted; the f
   const ScratchFile file;
   const pid_t child = fork();
   REQUIRE(child >= 0);
-  if (child == 0) {  // a limit on the size of files does what a full disk does, to this process only
+  if (child == 0) {  // a limit on the size of files acts like a full disk, for this process only
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -201,7 +201,8 @@ TEST_CASE("a fork's child leaves the file to its parent and may open its own") {
   raw::Writer writer;
   REQUIRE(writer.open(file.path.c_str(), header()) == 0);
   writer.append(allocation(1));
-  // The writer's thread rests when this is written: a sanitizer's allocator would not survive a fork while it works.
+  // When this is written, the writer's thread is idle. A sanitizer's allocator would not survive a fork while that
+  // thread works.
   for (int wait = 0; wait < 1000 && file.read().memory.empty(); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// NVIDIA's own libraries where they are installed, none of which needs a GPU to say this.
+// Tests of NVIDIA's own libraries if they are installed. None of these tests needs a GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder that .ci/install_nvidia fills; it may not be there.
+/// The folder that .ci/install_nvidia fills; it may be missing.
 std::string installed() {
   const char* const folder = std::getenv("TIDEPOOL_NVIDIA");
   return folder != nullptr ? folder : fs::path{TIDEPOOL_PROGRAM}.replace_filename("nvidia").string();
@@ -59,7 +59,7 @@ Said ask_cupti(const std::string& what, const std::string& library, const std::s
 
 const std::string kInstall = "; .ci/install_nvidia build/nvidia fetches it, and TIDEPOOL_NVIDIA names another folder";
 
-/// Runs the check with each libcupti that says something here, or skips.
+/// Runs the check with each libcupti that works here. Skips if there is none.
 void with_each_cupti(const std::function<void(const std::string& library, const std::string& version)>& check) {
   std::string reasons;
   bool any = false;

@@ -59,8 +59,8 @@ TEST_CASE("a search that is cut short proves the length of the paths that it has
 }
 
 TEST_CASE("a step whose inputs no order of reruns can bring together is infeasible") {
-  // Op 2 leaves no room for both a and b, of 4 MiB each. Neither comes back: running op 1 again takes what a source
-  // wrote and op 1 has updated in place; keeping that as well takes 4 MiB more.
+  // Op 2 leaves no room for both a and b, of 4 MiB each. Neither can be recomputed: a rerun of op 1 needs a source's
+  // output that op 1 has updated in place. To keep that output as well takes 4 MiB more.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 4_MiB});
   build.run({.kind = OpKind::kSource, .duration = 1_ms}, {{a, Access::kWrite}});
@@ -72,7 +72,7 @@ TEST_CASE("a step whose inputs no order of reruns can bring together is infeasib
   build.run({.duration = 1_ms}, {{a}, {b}});
   const Trace trace = build.finish();
   CHECK_FALSE(recompute_states(trace, 11_MiB, kEnough).feasible);
-  // Room for all three.
+  // All three fit.
   const RecomputeStates fits = recompute_states(trace, 12_MiB, kEnough);
   CHECK(fits.exact);
   CHECK(fits.least == 0);

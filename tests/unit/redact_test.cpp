@@ -1,4 +1,4 @@
-// Imported traces contain no data about people and machines.
+// Tests that imported traces contain no data about people and machines.
 #include "traces/redact.hpp"
 
 #include <string>

@@ -46,7 +46,7 @@ Nanos steady_time(const Trace& trace, Bytes capacity, const std::string& policy,
 }  // namespace
 
 TEST_CASE("content that the first op of the next iteration reads may be absent until the end of this one") {
-  // A weight that is only read, by op 0; op 1 needs room; op 2 hides some of its way back.
+  // A weight that only op 0 uses, by reading it. op 1 needs its room; op 2 hides a part of its copy back.
   const auto step = [](bool activation) {
     TraceBuilder build;
     const BufferId weight = build.existing({.size = 1'000_B});
@@ -64,7 +64,7 @@ TEST_CASE("content that the first op of the next iteration reads may be absent u
     return build.finish();
   };
   const std::vector<Action> prefetch{{Verb::kSwapIn, OpId{2}, 0, {}, {}}};
-  // Of 1000 ns op 2 hides 600, and op 1 another 10 for all that the window knows.
+  // Of 1000 ns, op 2 hides 600, and by the window's bound op 1 another 10.
   const Trace weight = step(false);
   std::map<std::string, Nanos> bounds = bounds_of(weight, 1'000_B);
   CHECK(steady_time(weight, 1'000_B, "scripted+lru-swap", prefetch) == 620_ns + 400_ns);
@@ -74,15 +74,15 @@ TEST_CASE("content that the first op of the next iteration reads may be absent u
   CHECK(bounds["swap-window"] >= 620_ns + 388_ns);
   CHECK(bounds_of(weight, 1'999_B)["swap-fluid"] == bounds["swap-fluid"]);  // no part of it stays by itself
   CHECK_FALSE(bounds_of(weight, 2'000_B).contains("swap-fluid"));
-  // Nothing is lost where op 2 hides all of it: the activation that op 0 makes need not go instead.
+  // No time is lost if op 2 hides the whole copy, and the activation that op 0 makes need not leave instead.
   const Trace both = step(true);
   CHECK(steady_time(both, 2'000_B, "scripted+lru-swap", prefetch) == 1'230_ns);
   CHECK(bounds_of(both, 2'000_B) == std::map<std::string, Nanos>{{"critical-path", 1'230_ns}});
 }
 
 TEST_CASE("by the bounds, content that outlives the step may be recomputed before the step ends") {
-  // op 0 reads a buffer and op 1 writes it anew, or op 1 makes one that is handed on; op 2 needs its room. Running op 1
-  // again takes 100 ns, a copy out or in 1000 ns.
+  // op 0 reads a buffer and op 1 overwrites it, or op 1 makes one that outlives the step; op 2 needs its room. A rerun
+  // of op 1 takes 100 ns, a copy out or in 1000 ns.
   for (const bool from_before : {false, true})
     for (const bool steady : {false, true}) {
       INFO("from before " << from_before << ", steady " << steady);
@@ -129,7 +129,7 @@ TEST_CASE("content that was recomputed before the step ends is copied if it is a
   build.run({.duration = 100_ns}, {{weight, Access::kWrite}});
   build.run({.duration = 100_ns}, {});
   const Trace trace = build.finish();
-  // Out behind op 2, which op 3 hides 100 ns of, and in behind op 0, whatever is computed again meanwhile.
+  // The copy out follows op 2, and op 3 hides 100 ns of it. The copy in follows op 0, with any reruns.
   const VersionId written = trace.made(OpId{2})[0];
   const std::vector<Action> early{{Verb::kSwapOut, OpId{3}, written.value(), {}, {}}};
   CHECK(steady_time(trace, 1'000_B, "scripted+lru-swap", early) == 400_ns + 900_ns + 1'000_ns);
@@ -142,8 +142,8 @@ TEST_CASE("content that was recomputed before the step ends is copied if it is a
 }
 
 TEST_CASE("waits before and after an op are not added up if one of them serves the next iteration") {
-  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs room for both, op 3 reads a. b comes back
-  // until the next op 1, in front of which the next a leaves: one wait for both.
+  // op 0 makes a (1 kB), op 1 reads b (60 kB, never changed), op 2 needs room for both, op 3 reads a. b must be back
+  // before the next op 1, and the next a must leave before it: one wait for both.
   TraceBuilder build;
   const BufferId b = build.existing({.size = 60'000_B});
   const BufferId a = build.alloc({.size = 1'000_B});
@@ -159,8 +159,8 @@ TEST_CASE("waits before and after an op are not added up if one of them serves t
   const std::vector<Action> script{{Verb::kSwapOut, OpId{1}, made.value(), {}, {}},
                                    {Verb::kSwapIn, OpId{3}, made.value(), {}, {}},
                                    {Verb::kSwapIn, OpId{3}, 0, {}, {}}};
-  // a and b in take 9000 ns from the end of op 2 on, of which op 0 and op 3 hide 5010 ns. Behind op 1 nothing is left
-  // to wait for: a has left while b came.
+  // a and b in take 9000 ns from the end of op 2 on, of which op 0 and op 3 hide 5010 ns. After op 1 no wait is left,
+  // since a has left while b came in.
   CHECK(steady_time(trace, 61'000_B, "scripted+lru-swap", script) == 20_ns + 61'000_ns);
   for (const bool remat : {false, true}) {
     std::map<std::string, Nanos> bounds = bounds_of(trace, 61'000_B, true, remat);

@@ -69,7 +69,7 @@ TEST_CASE("without addresses the smallest buffer that suffices goes, else the la
 }
 
 TEST_CASE("an autopsy names the request, the buffers by address, and the remedies") {
-  // Ten layers of 1000 bytes: x0 to x5 fit into 6000 bytes, op 5 wants x6.
+  // Ten layers of 1000 bytes: x0 to x5 fit into 6000 bytes, op 5 requests x6.
   const Trace trace = tests::chain_trace(10);
   const RunSpec spec{.pool = "best-fit(alignment=8B)", .capacity = 6'000_B, .machine = find_machine("g10-a100")};
   const Result result = simulate(trace, spec, true);

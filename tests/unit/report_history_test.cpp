@@ -13,7 +13,7 @@ namespace {
 
 Trace sample(const std::string& name) { return load_trace(TIDEPOOL_SOURCE_DIR "/traces/samples/" + name + ".tide"); }
 
-/// Everything that a history says twice, or that the totals say too.
+/// Checks all facts that a history contains twice, or that the totals contain too.
 void check(const Trace& trace, const RunSpec& spec) {
   INFO(spec.policy.text << " on " << spec.pool.text << ", " << spec.machine.name << ", " << to_text(spec.capacity));
   const Result result = simulate(trace, spec, true);
@@ -44,7 +44,8 @@ void check(const Trace& trace, const RunSpec& spec) {
     CHECK(history.end - history.begin == result.totals.makespan);
   }
 
-  // No two stays overlap: in the order of time, ends before beginnings, each finds its addresses free.
+  // Checks that no two stays overlap: in the order of time, with ends before beginnings, each stay finds its addresses
+  // free.
   std::multimap<Nanos, const Stay*> ends;
   std::map<Bytes, Bytes> live;
   for (const Stay& stay : history.stays) {
@@ -62,7 +63,7 @@ void check(const Trace& trace, const RunSpec& spec) {
 }  // namespace
 
 TEST_CASE("a history agrees with the totals of its run, and no two stays overlap") {
-  Machine shared = find_machine("a100-pcie4");  // both directions of its link disturb each other
+  Machine shared = find_machine("a100-pcie4");  // both directions of its link slow each other down
   shared.chunk = 4_MiB;
   const Machine apart = find_machine("g10-a100");
   for (const char* name : {"resnet50", "bilstm"}) {
@@ -73,7 +74,7 @@ TEST_CASE("a history agrees with the totals of its run, and no two stays overlap
         for (const char* pool : {"best-fit", "pytorch", "ideal"})
           check(trace, {.pool = pool, .policy = policy, .capacity = capacity, .machine = machine});
     check(trace, {.policy = "lru-swap", .capacity = capacity, .machine = shared, .iterations = 3});
-    check(trace, {.capacity = capacity});  // out of memory: as far as it came
+    check(trace, {.capacity = capacity});  // out of memory: the history up to the failure
   }
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("a history of random programs with in-place writes agrees with the tot
 }
 
 TEST_CASE("an evicted buffer says for whose place it went") {
-  // op0 makes a, op1 makes b, op2 reads a; there is room for one. b drives a out, a's way back drives b out.
+  // op0 makes a, op1 makes b, op2 reads a, and only one fits. b evicts a, and a's swap-in evicts b.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100_MiB});
   build.run({.duration = 1_ms}, {{a, Access::kWrite}});

@@ -45,7 +45,7 @@ TEST_CASE("content that is dropped alone costs its op, and the ops of freed inpu
   const std::vector<Gap> gaps = find_gaps(trace, 1_B);
   const std::vector<Nanos> costs = Reruns{trace, gaps}.costs();
   CHECK(costs[gap_of(trace, gaps, 0)] == 10_ns);
-  CHECK(costs[gap_of(trace, gaps, 2)] == 50_ns);  // b must be made again, from a, which is there
+  CHECK(costs[gap_of(trace, gaps, 2)] == 50_ns);  // b must be recomputed, from a, which is resident
   for (std::size_t i = 0; i < gaps.size(); ++i)
     if (gaps[i].crosses || gaps[i].made == Gap::kBefore) CHECK(costs[i] == Reruns::kImpossible);
 }
@@ -64,18 +64,18 @@ TEST_CASE("dropped content is recomputed as soon as a rerun reads it, and stays"
   CHECK(effect.total == 10_ns);
   CHECK(effect.time[6] == 10_ns);
   CHECK(effect.held[6] == 0_B);
-  // Both: op 5 needs c, which is made from b, which is made from a. b, which has ended, is held only for that.
+  // Both: op 5 needs c, which is made from b, which is made from a. b has been freed, and is held only for this rerun.
   effect = follow({}, {a, c});
   CHECK(effect.due[c] == 5);
   CHECK(effect.due[a] == 5);
   CHECK(effect.total == 60_ns);
   CHECK(effect.time[5] == 60_ns);
   CHECK(effect.held[5] == 100_B);
-  // a is on the host instead: it must be back for op 5, not only for op 6.
+  // If a is on the host instead, it must be back for op 5, not only for op 6.
   effect = follow({a}, {c});
   CHECK(effect.due[a] == 5);
   CHECK(effect.total == 50_ns);
-  // Only a is on the host: nothing is run again.
+  // If only a is on the host, nothing is rerun.
   effect = follow({a}, {});
   CHECK(effect.due[a] == 6);
   CHECK(effect.total == 0_ns);

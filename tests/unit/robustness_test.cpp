@@ -13,8 +13,8 @@ using namespace tidepool;
 
 namespace {
 
-/// op0 writes a (1 MB, 1 ms each way) in 100 us | 1001 us without it | b (1 MB) for 10 us | 1 us, 1001 us | a is read
-/// in 50 us.
+/// op0 writes a (1 MB, 1 ms each way) in 100 us | an op of 1001 us without a | b (1 MB) for 10 us | ops of 1 us and
+/// 1001 us | a is read in 50 us.
 Trace barely_hidden() {
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000'000_B});
@@ -80,7 +80,7 @@ TEST_CASE("tide takes the fastest plan, or with robust= the one that loses the l
   const Trace trace = barely_hidden();
   const Result fast = simulate(trace, room_for_one("tide"), true);
   REQUIRE(fast.outcome == Outcome::kOk);
-  CHECK(fast.totals.makespan == 2'163_us);  // nothing lost: 1 ms out behind 1001 us, and back
+  CHECK(fast.totals.makespan == 2'163_us);  // no time lost: 1001 us hide each copy of 1 ms
   CHECK(fast.totals.recompute_count == 0);
   const Result robust = simulate(trace, room_for_one("tide(robust=0.2)"), true);
   REQUIRE(robust.outcome == Outcome::kOk);

@@ -14,7 +14,7 @@ using namespace tidepool;
 
 namespace {
 
-/// Drops all that it may before every op and every place that is asked for.
+/// Drops every version that it may, before every op and every requested place.
 class DropsAll final : public Policy {
  public:
   bool anticipates() const override { return true; }
@@ -28,7 +28,7 @@ class DropsAll final : public Policy {
   }
 };
 
-/// Makes room once, by copying version 0 to the host. From then on it waits for that copy whenever it is asked.
+/// Makes room once, by copying version 0 to the host. From then on, its answer is to wait for that copy.
 class WaitsForEver final : public Policy {
  public:
   explicit WaitsForEver(int& answers) : answers_{answers} {}
@@ -44,8 +44,9 @@ class WaitsForEver final : public Policy {
 
 TEST_CASE("the number of runs, not their time, ends a run that recomputes without end") {
   if (!tests::optimised()) return;
-  // Op i reads what ops i - 1 and i - 3 have written. When i - 1 has been made again, i - 3 is gone: each takes runs of
-  // its own, and their number grows like a power of i. Ops take no time, so no overhead limit ends it.
+  // Op i reads the outputs of ops i - 1 and i - 3. When i - 1 has been recomputed, i - 3 has been dropped again. So
+  // each needs separate reruns, and their number grows like a power of i. Ops take no time, so no overhead limit ends
+  // the run.
   constexpr std::int64_t kOps = 50;
   TraceBuilder build;
   std::vector<BufferId> made;
@@ -67,7 +68,7 @@ TEST_CASE("the number of runs, not their time, ends a run that recomputes withou
 }
 
 TEST_CASE("a policy that answers without making room is asked four times for each version at most") {
-  // op0 reads a, which was there before | op1 writes b | op2 reads a and b. Either fills the device.
+  // op0 reads a, which existed before | op1 writes b | op2 reads a and b. Each of them fills the device.
   TraceBuilder build;
   const BufferId a = build.existing({.size = 512_B});
   build.run({.duration = 1_us}, {{a}});

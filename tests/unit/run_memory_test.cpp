@@ -17,7 +17,7 @@ TEST_CASE("runs that need no more than the one before use its memory, and larger
   CHECK(memory.arena(1'000_B) == arena);
   CHECK(memory.pinned(5_B) == pinned);
   CHECK(device.gpu().free_memory() == free - 600'000_B);
-  memory.arena(700'000_B);  // both would not fit
+  memory.arena(700'000_B);  // old and new memory together would not fit
   memory.pinned(700'000_B);
   CHECK(device.gpu().free_memory() == free - 700'000_B);
   CHECK_THROWS_WITH(memory.arena(2_MiB), ContainsSubstring("the device has no 2 MiB for the arena; "));

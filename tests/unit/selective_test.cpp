@@ -24,7 +24,7 @@ Nanos again(const SelectiveRegion& region, const Kept& kept) {
   return sum;
 }
 
-/// Op by op, as the rules are written.
+/// Checks the rules op by op.
 bool obeys(const SelectiveRegion& region, const Kept& kept) {
   std::optional<bool> random;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -82,8 +82,8 @@ TEST_CASE("the best selection is the best of all subsets that obey the rules") {
 }
 
 TEST_CASE("the greedy selection gives up most bytes per time first, and stops as soon as the rest fits") {
-  // 10, 6 and 5 bytes per ns. To get from 21 to 12 bytes, the first goes; 11 are left. Best within 10 bytes is to keep
-  // the first alone (1 ns of 3 kept); greedy keeps the last (also 1 ns) and 5 bytes.
+  // 10, 6 and 5 bytes per ns. To get from 21 to 12 bytes, the first is dropped; 11 are left. The best choice within 10
+  // bytes keeps the first alone (1 ns of 3 kept). The greedy choice keeps the last (also 1 ns) and 5 bytes.
   const SelectiveRegion region{.ops = {{.memory = 10_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 6_B, .runtime = 1_ns, .updates = {}},
                                        {.memory = 5_B, .runtime = 1_ns, .updates = {}}}};

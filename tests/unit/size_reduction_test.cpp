@@ -12,7 +12,7 @@ namespace {
 
 using Operator = SizeReduction::Operator;
 
-/// A parameter of PyTorch's reduce_kernel (2.15), with numbers where the stand-in looks.
+/// A parameter of PyTorch's reduce_kernel (2.15), with numbers at the offsets that the stand-in reads.
 struct Parameter {
   std::uint64_t operation = 0;
   std::int64_t identity = 0;

@@ -56,7 +56,7 @@ TEST_CASE("a pool of slots serves the lowest free slot of the class that a size 
   CHECK(first == Block{0_B, 10_B});
   CHECK(second == Block{10_B, 10_B});
   CHECK(third == Block{20_B, 30_B});
-  CHECK_FALSE(place(5_B).has_value());  // although there might have been room in a larger slot
+  CHECK_FALSE(place(5_B).has_value());  // although a larger slot is free
   CHECK_FALSE(place(31_B).has_value());
   CHECK(pool.largest_hole() == 0_B);
   pool.release(*second);
@@ -68,7 +68,7 @@ TEST_CASE("a pool of slots serves the lowest free slot of the class that a size 
 TEST_CASE("a step demands slots for the storages that its ops use at once and for the live ones") {
   const Trace trace = two_sizes();
   const SlotDemand demand{trace, {}, 20_B};
-  CHECK(demand.sizes() == std::vector<Bytes>{60_B, 100_B});  // p takes 60 as well
+  CHECK(demand.sizes() == std::vector<Bytes>{60_B, 100_B});  // p takes a slot of 60 as well
   const SlotClasses apart{{60_B, 0}, {100_B, 0}}, together{{100_B, 0}};
   CHECK(demand.least(apart) == std::vector<std::uint32_t>{1, 1});
   CHECK(demand.least(together) == std::vector<std::uint32_t>{1});

@@ -17,7 +17,7 @@ Events sizes(const std::vector<std::int64_t>& signature) {
   return events;
 }
 
-/// The authors' search, as far as it stays inside the string.
+/// The authors' search, restricted to positions inside the string.
 SmartPoolPeriod by_all_pairs(const Events& events) {
   SmartPoolPeriod found;
   for (std::size_t i = 0; i < events.size(); ++i)
@@ -51,7 +51,7 @@ Bytes offset_of(const SmartPoolPlan& plan, std::size_t malloc) {
   throw std::logic_error{"no such slot"};
 }
 
-/// Serves from what the device has, like the loop of a training program: `blocks` of 1, 2, ... KiB come and go.
+/// Requests like those of a training loop: in each iteration, `blocks` of 1, 2, ... KiB are allocated and freed.
 class Loop {
  public:
   explicit Loop(SmartPool& pool) : pool_{pool} { pool.start(trace_, kNoLimit, device); }

@@ -12,7 +12,7 @@ struct Kind {
   const char* name;
   bool expandable;
   Bytes max_split_size;
-  std::uint32_t delay;  // one in so many frees waits for another stream
+  std::uint32_t delay;  // one in this many frees waits for another stream
 
   CachingConfig config() const {
     CachingConfig config;
@@ -57,7 +57,7 @@ TEST_CASE("a log that begins anywhere is explained from there on") {
       RecordedAllocator recorded{kind.config(), 500_MiB, seed};
       recorded.run(2'000, 2, kind.delay);
       for (std::size_t first = 1; first < recorded.events(); first += 97) {
-        // With a split limit, what a refused request has given back cannot be told from half of it.
+        // With a split limit, the memory that a refused request has released cannot be distinguished from half of it.
         while (kind.max_split_size != CachingConfig::kUnlimited && !recorded.begins_request(first)) ++first;
         const DeviceAudit total = audit(recorded.snapshot(first)).total();
         INFO("seed " << seed << kind.name << "from " << first << ": " << describe(total));

@@ -38,8 +38,8 @@ TEST_CASE("a block joins the layer whose last block ended latest") {
 }
 
 TEST_CASE("smaller blocks are stacked in the idle time of a layer, without holes below them") {
-  // All three fit into the 8 B before position 10: 3 B, on it 3 B; the last one does not see the hole below the second
-  // when the first has ended, and lies on top of it.
+  // All three fit into the 8 B before position 10: 3 B, and 3 B above it. The last one does not use the hole below the
+  // second after the first has ended, and lies above the second.
   CHECK(offsets_of({{8_B, 10, 12}, {3_B, 1, 4}, {3_B, 2, 8}, {2_B, 5, 7}, {1_B, 0, 13}}) ==
         std::vector{1_B, 1_B, 4_B, 7_B, 0_B});
 }
@@ -54,15 +54,15 @@ TEST_CASE("a block that ends where a layer's block begins does not fit below it;
 TEST_CASE("STAlloc's plans hold at the first and the last position that there is") {
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min(),
                          kLast = std::numeric_limits<std::int64_t>::max();
-  // Two layers of 8 B, and 4 B that live with both: nothing may share a place.
+  // Two layers of 8 B, and 4 B that live with both, so no places may be shared.
   CHECK(plan({{8_B, kFirst, kFirst + 5}, {8_B, kFirst, kFirst + 9}, {4_B, kFirst, kFirst + 7}}).height == 16_B + 4_B);
   CHECK(plan({{8_B, kLast - 9, kLast}, {8_B, kLast - 5, kLast}, {4_B, kLast - 7, kLast}}).height == 16_B + 4_B);
 }
 
 TEST_CASE("rehearsals move positions of blocks that no layer took to the front of the order") {
   // One layer of 8 B, idle until 9. Of five blocks of 5 B in it, rows by first fit are {0, 3, 4}, {1}, {2}: the order
-  // is 0 3 4 1 2. In a rehearsal 0, 3 and 4 are taken; the places 3 and 4 are not, and come first: blocks 1 and 2 as
-  // rows put them. So block 1 is placed first, and 0 and 2 need new layers.
+  // is 0 3 4 1 2. In a rehearsal, blocks 0, 3 and 4 are taken. Positions 3 and 4 of the order, which have blocks 1 and
+  // 2, are not taken and move to the front. So block 1 is placed first, and 0 and 2 need new layers.
   const std::vector<Life> lives{{8_B, 20, 22}, {5_B, 1, 3},   {5_B, 2, 4}, {5_B, 2, 5},
                                 {5_B, 6, 8},   {5_B, 10, 12}, {1_B, 0, 30}};
   CHECK(offsets_of(lives) == std::vector{1_B, 9_B, 1_B, 14_B, 1_B, 1_B, 0_B});
@@ -91,7 +91,8 @@ TEST_CASE("STAlloc's pool serves planned places from one segment, and others fro
   CHECK((other.offset + other.size <= planned.offset || planned.offset + planned.size <= other.offset));
   pool->release(other);
   pool->release(planned);
-  // Before op 1, b will need the segment's first 2 MiB; what the plan does not know gets those above.
+  // Before op 1, b will need the segment's first 2 MiB. A request that is not in the plan gets the addresses above
+  // them.
   const Block dynamic = pool->place({.size = 1_MiB, .version = {}, .before = OpId{1U}}).value();
   const Block second = pool->place({.size = 2_MiB, .version = trace.first_version(b), .before = OpId{1U}}).value();
   CHECK(second.offset == planned.offset);

@@ -1,4 +1,4 @@
-// The stand-in for CUPTI and its driver refuses what NVIDIA's refuse, and hands records out as late as they do.
+// The stand-in for CUPTI and its driver refuse the same calls as NVIDIA's, and hand records out as late.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

@@ -1,5 +1,5 @@
-// The stand-in for a driver refuses what NVIDIA's refuses, so that a mistake in the code above it is found without a
-// GPU.
+// The stand-in for a driver refuses the same calls as NVIDIA's driver, so that mistakes in the code that calls it are
+// found without a GPU.
 #include "tests/standin.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ constexpr Status kInvalid = 1, kInvalidContext = 201, kInvalidHandle = 400, kIll
 constexpr Status kCaptureUnsupported = 900, kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
                  kCapturedEvent = 907;
 
-/// Waits for a stream. @return what the device answers in the end
+/// Waits for a stream. @return the device's last answer
 Status wait(const Driver& driver, Stream stream) {
   Status status = kErrorNotReady;
   for (int i = 0; i < 100 && status == kErrorNotReady; ++i) status = driver.stream_query.status(stream);

@@ -9,7 +9,8 @@ using namespace tidepool;
 
 namespace {
 
-/// The answer; its plan replays, takes in its last cycle what it says, and reads back the right bytes.
+/// The answer. Checks that its plan replays, that the last cycle takes the reported time, and that it reads the right
+/// bytes.
 SteadyOptimum answer_of(const OptimumQuery& query) {
   const SteadyOptimum found = find_steady_optimum(query);
   CHECK(found.exact);
@@ -23,7 +24,7 @@ SteadyOptimum answer_of(const OptimumQuery& query) {
   return found;
 }
 
-/// A weight of 1 kB is used for 100 ns, then something else of 1 kB is made in 300 ns.
+/// A weight of 1 kB is used for 100 ns, then another buffer of 1 kB is made in 300 ns.
 Trace weight_and_more(Access use) {
   TraceBuilder build;
   const BufferId w = build.existing({.size = 1'000_B});
@@ -37,7 +38,7 @@ Trace weight_and_more(Access use) {
 }  // namespace
 
 TEST_CASE("a weight that does not change and cannot stay is swapped in once an iteration") {
-  // Room for one: b goes for w, which takes 1 us to come in from the host and need not leave: 1000 + 100 + 300.
+  // Memory for one: b is freed for w. w's copy from the host takes 1 us, and w needs no copy out: 1000 + 100 + 300.
   const Trace trace = weight_and_more(Access::kRead);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
@@ -47,8 +48,8 @@ TEST_CASE("a weight that does not change and cannot stay is swapped in once an i
 }
 
 TEST_CASE("a weight that is updated and cannot stay is swapped out and in once an iteration") {
-  // b begins when w has left, w comes in when b has ended: 100 + 1000 + 300 + 1000, iteration after iteration. One step
-  // alone begins with w on the host: the copy out is the same, but nothing comes after b.
+  // b begins when w has left, and w comes in when b has ended: 100 + 1000 + 300 + 1000 in each iteration. One step
+  // alone begins with w on the host. Its copy out is the same, but no copy follows b.
   const Trace trace = weight_and_more(Access::kReadWrite);
   const Machine machine = tests::byte_per_nano();
   CHECK(answer_of({trace, machine, 2'000_B, true, false}).mean() == 400_ns);
@@ -56,8 +57,8 @@ TEST_CASE("a weight that is updated and cannot stay is swapped out and in once a
 }
 
 TEST_CASE("a swap-in continues across the boundary of two iterations") {
-  // w, of 8, must be away while op 3 makes d, and takes 16 ms to come in (its copy out is there once and for all). It
-  // begins when d has ended, while op 4 takes 6 ms: op 0 of the next iteration waits for the other 10. 22 + 10.
+  // w, of 8, must be absent while op 3 makes d. Its swap-in takes 16 ms; the host keeps its copy for ever. The swap-in
+  // begins when d has ended, and op 4 hides 6 ms of it. op 0 of the next iteration waits for the other 10: 22 + 10.
   TraceBuilder build;
   const BufferId w = build.existing({.size = 8_MiB});
   const BufferId a = build.alloc({.size = 2_MiB});

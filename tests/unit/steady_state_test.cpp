@@ -46,7 +46,7 @@ Trace weight_in_the_way(Access access, Nanos last = 0_ns) {
   return build.finish();
 }
 
-/// Runs a policy of this test, checks that its plan, replayed, costs the same, and returns the result.
+/// Runs a policy of this test, checks that a replay of its plan has the same cost, and returns the result.
 template <class Policy>
 Result run_under(const Trace& trace, const RunSpec& spec) {
   std::vector<std::unique_ptr<tidepool::Policy>> policies;
@@ -66,7 +66,8 @@ Result run(const Trace& trace, const RunSpec& spec) {
   return result;
 }
 
-/// Copies the only weight out where a place is needed, and back before op 2 only if the iteration began without it.
+/// Copies the only weight out when a place is needed. Copies it back before op 2 only if the iteration began without
+/// it.
 class EveryOtherTime final : public Policy {
  public:
   void make_room(const View& view, const Request&, std::vector<Action>& out) override {
@@ -110,8 +111,9 @@ TEST_CASE("a weight that is only read is copied out once and then only back") {
 }
 
 TEST_CASE("a run that alternates between two kinds of iterations takes their mean") {
-  // With the weight there: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; the weight is away at the end. Without:
-  // in 0-100, op0 100-110, out 110-210, op1 210-1210, op2 1210-1710, meanwhile the weight comes back.
+  // If the weight is resident at the begin: op0 0-10, out 10-110, op1 110-1110, op2 1110-1610; the weight is absent at
+  // the end. Otherwise: in 0-100, op0 100-110, out 110-210, op1 210-1210, op2 1210-1710, and the weight comes back
+  // during op2.
   const Trace trace = weight_in_the_way(Access::kReadWrite, 500_ns);
   for (const int tried : {3, 4, 5, 8, 16}) {
     INFO(tried);
@@ -221,7 +223,8 @@ TEST_CASE("a pool that keeps its segments takes them from the device in the firs
 }
 
 TEST_CASE("a host that is ahead of the device delays nothing") {
-  // The host launches an op in 100 ns. At first op 0 waits for it, later the host is ahead of all ops.
+  // The host launches an op in 100 ns. In the first iteration, op 0 waits for its launch; later the host is ahead of
+  // all ops.
   Machine machine = kMachine;
   machine.launch = 100_ns;
   const Trace trace = weight_in_the_way(Access::kRead);
@@ -230,7 +233,7 @@ TEST_CASE("a host that is ahead of the device delays nothing") {
   CHECK(result.totals.makespan == 1'010_ns);
   CHECK(result.baseline == 1'010_ns);
   CHECK(result.cycle.lead_in == 1);
-  // Where launching takes longer than the ops it is what an iteration takes.
+  // If launches take longer than the ops, they are the time of an iteration.
   machine.launch = 600_ns;
   CHECK(run(trace, steady("none", 1_GiB, machine)).totals.makespan == 1'200_ns);
 }
@@ -333,8 +336,8 @@ TEST_CASE("a state recurs if all clocks do, and a host that nothing waits for ma
   CHECK(cycle({boundary(1), boundary(2)}) == 0);
   CHECK(cycle({boundary(1), boundary(1, 0_ns, true)}) == 1);
   CHECK(cycle({boundary(1), boundary(2), boundary(1)}) == 2);
-  CHECK(cycle({boundary(1), boundary(1, 5_ns, true)}) == 0);  // it waited: next time less
-  CHECK(cycle({boundary(1), boundary(1, 5_ns)}) == 1);        // it did not, nor will it
+  CHECK(cycle({boundary(1), boundary(1, 5_ns, true)}) == 0);  // an action waited for the host
+  CHECK(cycle({boundary(1), boundary(1, 5_ns)}) == 1);        // no action waited, and none will
   CHECK(cycle({boundary(1, 5_ns), boundary(1)}) == 0);        // the host falls behind
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("a program that never repeats, or runs its step once, has no steps") {
 }
 
 TEST_CASE("layers are no steps, however much of the job they are, since they fill or empty the memory") {
-  // 12 layers forth, each leaving 10 bytes, and 12 back, each taking them.
+  // 12 layers forward, each of which leaves 10 bytes, and 12 backward, each of which frees them.
   const std::string job = "s" + times(12, "abcd") + "t" + times(12, "efgh") + "u";
   std::vector<std::int64_t> live;
   for (std::size_t i = 0; i < job.size(); ++i) {
@@ -153,7 +153,7 @@ TEST_CASE("the steps that are found by names alone in a real report are those of
     const std::string_view name = trace.text(trace.op(OpId{trace.steps()[i].id}).name);
     names.push_back(ids.try_emplace(name, static_cast<std::uint32_t>(ids.size())).first->second);
   }
-  REQUIRE(ranges.size() == 6);  // five, and what comes after them
+  REQUIRE(ranges.size() == 6);  // five, and the ops after them
   const Steps steps = find_steps(names);
   REQUIRE(steps.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) CHECK(steps[i].last == ranges[i + 1]);

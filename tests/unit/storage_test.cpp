@@ -109,7 +109,7 @@ TEST_CASE("a copy that fits neither on the host nor in storage is refused with w
 }
 
 TEST_CASE("bounds allow the rates of both tiers together") {
-  // 1000 bytes must be away during an op of no time: out at 1 + 0.5 bytes per ns, back at 1 + 0.25.
+  // 1000 bytes must be absent during an op of 0 ns: out at 1 + 0.5 bytes per ns, back at 1 + 0.25.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1000_B});
   build.run({.duration = 10_ns}, {{a, Access::kWrite}});
@@ -140,8 +140,8 @@ TEST_CASE("the first copy that ends makes room, not the first that was issued") 
   build.run({.duration = 10_ns}, {{a}});
   build.free(a), build.free(b);
   const Trace trace = build.finish();
-  // a, too large for the host, takes 3 us to storage; b, issued behind it, 1 us to the host: op 1 begins then, b comes
-  // back in 1 us, and a, wanted again before it has left, stays.
+  // a is too large for the host and takes 3 us to storage. b, issued after it, takes 1 us to the host. Then op 1 begins
+  // and b comes back in 1 us. a is needed again before it has left, so it stays.
   tests::script() = {{Verb::kSwapOut, OpId{1}, made[0].value(), {}, {}},
                      {Verb::kSwapOut, OpId{1}, made[1].value(), {}, {}}};
   const RunSpec spec = on(tiers(1000_B, 2000_B), 2500_B, "scripted");

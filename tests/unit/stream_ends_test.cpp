@@ -51,7 +51,7 @@ TEST_CASE("a buffer that another stream reads ends where the later users are ord
   const OpId waits = trace.next();
   trace.next();
   trace.build.order(trace.copy, waits);
-  // The wait stands behind the alloc of b, at position 5: a and b may not lie on x, c may.
+  // The wait follows the alloc of b, at position 5. So a and b may not have x's place, but c may.
   CHECK(trace.ends() == std::vector<std::int64_t>{5, 3, 5, 7});
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a buffer that another stream reads ends with the last later buffer if
 
 TEST_CASE("a stream that uses no later buffer need not wait") {
   SideCopy trace;
-  trace.next(1);  // only the side stream goes on: it is behind its own copy, and the write was behind that
+  trace.next(1);  // only the side stream continues: it is ordered after its own copy, which is ordered after the write
   CHECK(trace.ends() == std::vector<std::int64_t>{1, 3});
 }
 

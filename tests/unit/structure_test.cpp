@@ -108,7 +108,8 @@ TEST_CASE("the folders of a part include each other in one direction") {
       if (const std::string file = included_file(line);
           file.starts_with(source.part + "/") && room_of(file) != room_of(source.path))
         sees[room_of(source.path)].insert(room_of(file));
-  const std::set<std::string> tops{"simulator", "validator"};  // they hold contracts, and what composes the folders
+  const std::set<std::string> tops{"simulator",
+                                   "validator"};  // they have the contracts, and the files that join the folders
   for (const auto& [room, others] : sees)
     for (const std::string& other : others) {
       if (tops.contains(room) || tops.contains(other)) continue;
@@ -188,7 +189,7 @@ TEST_CASE("the top of the tree has the agreed entries and no other") {
 }
 
 TEST_CASE("no two headers define a type of one name in one namespace") {
-  // The linker would keep one of two, and whoever uses the other would run its code.
+  // The linker would keep one of the two, and users of the other type would run the wrong code.
   std::map<std::string, std::string> defined_in;
   for (const Source& source : sources()) {
     if (source.part == "tests" || !source.path.ends_with(".hpp")) continue;

@@ -36,7 +36,7 @@ TEST_CASE(
     CHECK(under(trace, "when=always,recompute=off").totals.recompute_count == 0);
     CHECK(under(trace, "when=always,recompute=speed").totals.recompute_count == m);
     CHECK(under(trace, "when=always,recompute=memory").totals.recompute_count == m * (m + 1) / 2);
-    // A layer backward uses three buffers, so that is the bottleneck; the segment keeps m.
+    // A layer's backward uses three buffers, so the bottleneck is three; the segment keeps m.
     CHECK(under(trace, "when=always").totals.recompute_count == (m <= 3 ? m : m * (m + 1) / 2));
   }
 }
@@ -79,7 +79,8 @@ TEST_CASE("a convolution's inputs are requested when the next convolution begins
   for (const auto& [size, back, late] : {std::tuple{100_B, 4, 0}, std::tuple{130_B, 3, 30}}) {
     const Trace trace = layer_trace(std::vector<tests::ChainLayer>(5, {"conv", 100_ns, 100_ns, size}), size);
     const Result result = under(trace, "when=always,offload=always");
-    // x_4 comes on demand, or stays if it has not left when it is read; x_3 to x_1 beside one layer each.
+    // x_4 comes back on demand, or stays if it has not left when it is read. x_3 to x_1 come back during one layer
+    // each.
     CHECK(result.totals.swap_in == size * back);
     CHECK(result.totals.stall.h2d.count() == (back - 3) * size.count() + late * 3);
   }

@@ -87,7 +87,7 @@ TEST_CASE("a selection for peaks relieves the highest slot with the cheapest gap
   CHECK(one.gaps == std::vector<std::uint32_t>{2});
   CHECK(one.peak == 40_B);
   CHECK(one.fits);
-  // With a limit of 20, slots 1 to 3 are equally far above it after that pick. The first of them is relieved next.
+  // With a limit of 20, slots 1 to 3 exceed it equally after that pick. The first of them is relieved next.
   const Selection all = select_for_peaks(circle, gaps, {0, 1, 0.5}, SlotLimits(5, 20_B));
   CHECK(all.gaps == std::vector<std::uint32_t>{2, 1});
   CHECK(all.peak == 20_B);

@@ -65,7 +65,7 @@ TEST_CASE("gaps are intervals between two uses, also across the boundary of the 
   const VersionId a = made(0, 0), b = made(1, 0), c = made(1, 1), changed = made(4, 0);
   const VersionId weight = trace.first_version(BufferId{0}), d = trace.first_version(BufferId{1});
   CHECK(gaps == std::vector<Gap>{{changed, weight, 20_B, 4, 6 + 2, true, 4, {}, 0},
-                                 {c, d, 7_B, 1, 6 + 2, true, 1, {}, 0},  // what c is now, d was an iteration ago
+                                 {c, d, 7_B, 1, 6 + 2, true, 1, {}, 0},  // d is c of the previous iteration
                                  {b, b, 30_B, 1, 3, false, 1, {}, 0},
                                  {weight, weight, 20_B, 2, 4, false, Gap::kBefore, changed, 4},
                                  {a, a, 50_B, 0, 4, false, 0, {}, 0}});
@@ -116,7 +116,8 @@ TEST_CASE("scores rank gaps as their papers define them") {
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kAoa, limits) == std::vector<double>{2800, -20.0 / 60, 298});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kWdoa, limits) == std::vector<double>{29000, 10000, 3000});
   CHECK(gap_scores(circle, gaps, kMachine, GapScore::kExcess, limits) == std::vector<double>{1000, 500, 0});
-  // The third gap lasts while there is room: never taken. The first one takes 10 off, which is enough.
+  // The third gap lasts only while the load is within the limit, so it is never taken. The first one frees 10, which is
+  // enough.
   CHECK(picked(GapScore::kDoa, circle, gaps, 95) == std::vector<std::uint32_t>{0});
   CHECK(picked(GapScore::kDoa, circle, gaps, 90) == std::vector<std::uint32_t>{0});
   CHECK(picked(GapScore::kDoa, circle, gaps, 89) == std::vector<std::uint32_t>{0, 1});
@@ -124,8 +125,8 @@ TEST_CASE("scores rank gaps as their papers define them") {
 }
 
 TEST_CASE("a submodular score counts only the load that earlier picks have left") {
-  // The areas are 20000 for both of the first two and 19500 for the last. Once one of the first has gone, the other's
-  // is 2 * 50 * 100.
+  // The areas are 20000 for each of the first two and 19500 for the last. After one of the first two is picked, the
+  // other's area is 2 * 50 * 100.
   const StepCircle circle = circle_of({0, 100, 100, 97, 98, 0});
   const std::vector<Gap> gaps{gap(0, 3, 50), gap(0, 3, 49), gap(2, 5, 60)};
   CHECK(picked(GapScore::kWdoa, circle, gaps, 45) == std::vector<std::uint32_t>{0, 1, 2});
@@ -137,7 +138,7 @@ TEST_CASE("a copy back is issued as late as it can be, and earlier only as far a
   const std::vector<Gap> gaps{gap(0, 6, 150)};
   const StepCircle circle = circle_of({200, 200, 200, 200, 200, 200, 200, 200});
   CHECK(schedule_late(circle, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 4, 0}});
-  // In slot 4 there is no room for it: it begins in front of op 5 instead.
+  // It does not fit in slot 4, so it begins before op 5 instead.
   const StepCircle full = circle_of({200, 200, 200, 200, 201, 200, 200, 200});
   CHECK(schedule_late(full, gaps, {0}, kMachine, 200_B) == std::vector<PlannedGap>{{0, 5, 0}});
 }
@@ -165,7 +166,7 @@ TEST_CASE("a draft swaps out behind the release and back at the issue point, and
 }
 
 TEST_CASE("a copy out may begin when the lane is free, and only once for all gaps of a version") {
-  // Made by op 0, read by op 3 and by op 6: away from 400 to 600, and from 700 on to op 2 of the next iteration.
+  // Made by op 0, read by op 3 and by op 6: absent from 400 to 600, and from 700 on to op 2 of the next iteration.
   Gap first = gap(3, 6, 150), second = gap(6, 10, 150);
   first.out = first.in = second.out = VersionId{0};
   second.in = VersionId{1};
@@ -186,7 +187,8 @@ TEST_CASE("a copy out may begin when the lane is free, and only once for all gap
 }
 
 TEST_CASE("content that the step changes at its end is copied for the next iteration when the lane is free") {
-  // Content of before is away from op 2 to op 4 and changed by op 5: copied from 600 on, it needs no copy at op 2.
+  // Content from before is absent from op 2 to op 4 and changed by op 5. It is copied from 600 on, so it needs no copy
+  // at op 2.
   Gap weight = gap(1, 4, 150);
   weight.renewed = VersionId{9};
   weight.renewed_by = 5;

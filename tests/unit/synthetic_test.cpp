@@ -16,8 +16,8 @@ TEST_CASE("a layer adds 30 ops and the memory of its weights and saved activatio
   CHECK(four.ops().size() - three.ops().size() == 10 + 14 + 6);
   // 12 h^2 + 4 h weights of 2 B, with moments of 8 B and a master copy of 4 B.
   const std::int64_t weights = 12 * 64 * 64 + 4 * 64, tokens = 2 * 32;
-  // What came in, both norms, queries, keys and values, the attended, the middle, and 4 h twice: 16 h of 2 B a token,
-  // and of 4 B two statistics twice and one sum for each head.
+  // Saved for each token: the input, both norms, queries, keys and values, the attention's output, the middle, and 4 h
+  // twice, in all 16 h of 2 B; and in 4 B, two statistics twice and one sum for each head.
   const std::int64_t saved = tokens * (16 * 64 * 2 + 4 * 4 + 4 * 4);
   const auto before = [](const Trace& trace) {
     Bytes bytes;

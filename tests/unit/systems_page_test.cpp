@@ -10,7 +10,7 @@ using namespace tidepool;
 
 namespace {
 
-/// What stands in backticks in the second column of tables before "Systems that are not included".
+/// The names in backticks in the second column of tables before "Systems that are not included".
 std::multiset<std::string> names_on_page() {
   std::multiset<std::string> names;
   std::ifstream page{std::string{TIDEPOOL_SOURCE_DIR} + "/notebooks/guide/systems.md"};
@@ -32,6 +32,6 @@ TEST_CASE("the page of published systems names every pool and policy once, and n
   std::multiset<std::string> known;
   for (const PoolInfo* info : all_pools()) known.insert(info->name);
   for (const PolicyInfo* info : all_policies())
-    if (info->name != "scripted") known.insert(info->name);  // which only this test program has
+    if (info->name != "scripted") known.insert(info->name);  // only this test program has it
   CHECK(names_on_page() == known);
 }

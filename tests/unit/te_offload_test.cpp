@@ -11,8 +11,8 @@ using tests::exact_run_that_ends_well;
 // Of four blocks of 100 ns, y_i (100 B) is saved at 100 i + 100, x_i (10 B) by the next block, at 100 i + 60.
 
 TEST_CASE("the first layers leave the device before more layers than may stay run") {
-  // Two of four go. y_0: from 100 to 200, when block 2 is to run. x_1, which block 1 saves at 160, and y_1: until 310,
-  // and block 3 is to run at 300.
+  // Two of four are offloaded. The copy of y_0 runs from 100 to 200, when block 2 should run. Those of x_1, which block
+  // 1 saves at 160, and y_1 run until 310, and block 3 should run at 300.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
   CHECK(result.totals.swap_out == 210_B);
   CHECK(result.totals.stall.d2h == 10_ns);
@@ -23,16 +23,16 @@ TEST_CASE("the first layers leave the device before more layers than may stay ru
 }
 
 TEST_CASE("a layer comes back when the layer after which it left begins backward") {
-  // Block 1 (110 B) is asked for when block 2 goes back, of 100 ns, and awaited in front of its own ops: 10. Block 0
-  // is asked for then, and hidden.
+  // Block 1 (110 B) is requested when block 2's backward (100 ns) begins, and awaited before its own ops: 10. Block 0
+  // is requested then, and its copy is hidden.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(layers=2,least=1B)");
   CHECK(result.totals.swap_in == 210_B);
   CHECK(result.totals.stall.h2d == 10_ns);
 }
 
 TEST_CASE("if all layers but the last are offloaded, each comes back at its own backward") {
-  // By default. y_0, y_1 and y_2 are waited for in full forward, before the next block, but the last one: behind block
-  // 2 comes block 3. Backward: x_2 is asked for with y_2, x_1 with y_1.
+  // The default. In the forward phase, the whole copies of y_0, y_1 and y_2 are awaited before the next block; the last
+  // one is awaited after block 3. In backward, x_2 is requested with y_2, x_1 with y_1.
   const Result result = exact_run_that_ends_well(blocks_of_two(4), "te-offload(least=100B)");
   CHECK(result.totals.swap_out == 300_B);
   CHECK(result.totals.stall.d2h == 300_ns);

@@ -32,7 +32,7 @@ TEST_CASE("edges longer than the threshold are cut") {
 
 TEST_CASE("a swap-in is triggered more than `ahead` levels before its reader, or with sync=2 not before it") {
   // x_4, for the backward op of layer 5, is copied after the loss (two levels before); the loss's backward op hides
-  // 10 ns of it. x_3 to x_1: the backward op of a layer hides each.
+  // 10 ns of it. A layer's backward op hides each of x_3 to x_1.
   const std::string policy = "tflms(threshold=3,ahead=1,groupby=0,least=2B";
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.h2d == 90_ns);
   CHECK(exact_run(five_layers(), policy + ")").totals.stall.d2h == 0_ns);

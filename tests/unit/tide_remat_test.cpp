@@ -101,8 +101,9 @@ TEST_CASE("places are shared by lives that do not meet, and by no others") {
 }
 
 TEST_CASE("a cycle has the same places at its beginning and its end") {
-  // The cycle is requests 2 to 5. Of buffer a, 0 lies there when it begins and 4 when it ends; b is there all the time.
-  // 0 goes when 2 has its place: 3 has room only where 0 lay, until 4 comes. Without the cycle 4 could lie where 2 lay.
+  // The cycle is requests 2 to 5. Buffer a has life 0 when the cycle begins and life 4 when it ends; b is live all the
+  // time. 0 ends when 2 has its place, so 3 fits only in the place of 0, until 4 begins. Without the cycle, 4 could
+  // have the place of 2.
   PlaceLog log;
   log.lives = {{.size = 512_B, .end = 3}, {.size = 512_B}, {.size = 512_B, .end = 4},
                {.size = 512_B, .end = 4}, {.size = 512_B}, {.size = 512_B}};
@@ -117,7 +118,7 @@ TEST_CASE("a cycle has the same places at its beginning and its end") {
   CHECK(places.offsets[3] == places.offsets[0]);
   CHECK(std::set<Bytes>{places.offsets[0], places.offsets[1], places.offsets[2]}.size() == 3);
 
-  // The same again and again, but for what only begins the run; what is asked for behind the cycle is no answer.
+  // The cycle repeats. Requests that only begin the run, and those after the cycle, are not repeated.
   const RepeatedPool::Answers answers = RepeatedPool::answers_of(log, places.offsets, 4);
   CHECK(answers[a.index()].answers.size() == 2);
   CHECK(answers[a.index()].again == 1);
@@ -128,7 +129,7 @@ TEST_CASE("a cycle has the same places at its beginning and its end") {
 }
 
 TEST_CASE("lives that had places keep their order, and new lives are placed above them") {
-  // One after the other would put 0 below 1; they lay the other way round. 2 is new, and all live together.
+  // Placed in order, 0 would be below 1; in the earlier run, 1 was below 0. 2 is new, and all are live together.
   PlaceLog earlier;
   earlier.lives = {{.size = 512_B}, {.size = 1'024_B}};
   earlier.answers = {{VersionId{5}, true}, {VersionId{6}, false}, {VersionId{6}, true}};
@@ -146,7 +147,7 @@ TEST_CASE("tide-remat is never slower than the policies that it tries") {
     for (const int percent : {30, 50, 70, 90}) {
       const Result ours = simulate(trace, spec_of(trace, "tide-remat(effort=10)", pool, percent));
       for (const char* part : {"next-use", "next-use(distance=0.5)", "dtr-eq", "msps", "coop"}) {
-        if (std::string{pool} == "ideal" && std::string{part} == "coop") continue;  // it looks at addresses
+        if (std::string{pool} == "ideal" && std::string{part} == "coop") continue;  // it uses addresses
         INFO(pool << " " << percent << " % " << part);
         const Result theirs = simulate(trace, spec_of(trace, part, pool, percent));
         if (theirs.outcome != Outcome::kOk) continue;

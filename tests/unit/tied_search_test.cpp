@@ -34,7 +34,8 @@ Classes classes_of(const Trace& trace) {
 
 const TiedSearch::Hopeless kNeverHopeless = [](const std::vector<std::uint32_t>&) { return false; };
 
-/// How many plans for 0.7x of the peak a search judges if no plan is better than another. `look` sees each.
+/// The number of plans for 0.7x of the peak that a search judges if all plans are equally good. `look` is called with
+/// each.
 std::int64_t judged_where_all_are_alike(const Trace& trace, const std::function<void(const GapPlan&)>& look,
                                         const TiedSearch::Hopeless& hopeless, std::int64_t tries) {
   const Classes found = classes_of(trace);
@@ -142,7 +143,7 @@ TEST_CASE("a class drops its longest gaps first and keeps its shortest") {
     for (const std::uint32_t i : dropped) CHECK_FALSE(copied.contains(i));
     drops |= !dropped.empty(), copies |= !copied.empty();
     if (dropped.empty() && copied.empty()) continue;  // nothing is planned
-    // What is left fits, and in each class what is kept is shorter than what is dropped.
+    // The remaining load fits, and in each class the kept gaps are shorter than the dropped ones.
     std::vector<std::uint32_t> away{plan.dropped};
     away.insert(away.end(), copied.begin(), copied.end());
     CHECK(peak_without(found.circle, found.gaps, away) <= spec.capacity);

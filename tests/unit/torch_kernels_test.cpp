@@ -11,7 +11,7 @@ FoundPointer at(std::uint32_t offset, std::uint32_t parameter = 0) { return {0x1
 
 /// A parameter of `bytes` in which block i works on tensor i / 2, 16-bit numbers from `offset` on.
 std::vector<std::byte> lists_of(std::uint32_t bytes, std::uint32_t offset, std::uint16_t blocks) {
-  std::vector<std::byte> parameter(bytes, std::byte{0xff});  // left over from other launches
+  std::vector<std::byte> parameter(bytes, std::byte{0xff});  // bytes of earlier launches
   for (std::uint16_t block = 0; block < blocks; ++block) {
     parameter[offset + block * 2u] = static_cast<std::byte>(block / 2);
     parameter[offset + block * 2u + 1] = std::byte{0};

@@ -35,13 +35,14 @@ TEST_CASE("the compute stream waits for what was saved `stash` tensors ago") {
 
 TEST_CASE(
     "tensors that are alive when the backward phase begins are read in place, and copies back start a node ahead") {
-  // With one alive: x_3 is. The loss goes back from 510 + 100 (waited) on, for 10 ns, then layer 4. x_2 is asked for in
-  // front of the loss, and comes in 150 ns: layer 3 waits for 150 - 110. x_1 is asked for behind layer 4, and starts
-  // when x_2 is there: it needs 150, layer 3 only hides 100.
+  // With a stash of one, x_3 is alive. The loss's backward begins at 510 + 100 (waits) and takes 10 ns, then layer 4
+  // runs. x_2 is requested before the loss and takes 150 ns, so layer 3 waits for 150 - 110. x_1 is requested after
+  // layer 4, and starts when x_2 is there. It takes 150, and layer 3 hides only 100.
   const Result one = exact_run_that_ends_well(four_layers(150_B), "torch-offload(least=2B,stash=1)");
   CHECK(one.totals.swap_in == 300_B);
   CHECK(one.totals.stall.h2d == 90_ns);
-  // Of 100 B each, all is hidden. With two alive, x_2 goes behind layer 4, so it comes back when layer 3 is to run.
+  // With 100 B each, all copies are hidden. With a stash of two, x_2 leaves after layer 4, so it comes back when layer
+  // 3 should run.
   CHECK(exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=1)").totals.stall.h2d == 0_ns);
   const Result two = exact_run_that_ends_well(four_layers(100_B), "torch-offload(least=2B,stash=2)");
   CHECK(two.totals.swap_in == 200_B);

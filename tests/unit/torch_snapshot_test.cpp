@@ -259,7 +259,8 @@ TEST_CASE("a malformed record of a snapshot is named") {
 }
 
 TEST_CASE("a snapshot that repeats one record through the memo does not grow without bound") {
-  // One list of 40 references to one list of 40 references to one event, and so on: more records than bytes.
+  // A list of 40 references to a list of 40 references to one event, and so on, so that there are more records than
+  // bytes.
   std::string events = event("alloc", 1, 1).pickle().substr(2);
   events.pop_back();
   std::string list = "](" + events + "q\x01";

@@ -96,7 +96,7 @@ TEST_CASE("a recording that stops is recovered to its last whole chunk") {
   CHECK(part.steps().size() == 2);
   CHECK(part.buffer(BufferId{1}).outlives);  // its free was lost
   CHECK(part.outputs().size() == 2);
-  CHECK(part.data().losses.dropped_records == 2);  // the free, and what came after it
+  CHECK(part.data().losses.dropped_records == 2);  // the free, and the record at the cut
 }
 
 TEST_CASE("chunks appended one after the other end as the same trace") {

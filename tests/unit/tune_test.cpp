@@ -10,8 +10,8 @@ using namespace tidepool;
 
 namespace {
 
-/// 10 MiB settle in what was a block of 100 MiB, and 150 MiB come. Native segments of PyTorch are not split by
-/// max_split where they are that large, and never grow; expandable ones do.
+/// 10 MiB are placed in a former block of 100 MiB, then 150 MiB are requested. PyTorch does not split native segments
+/// that are as large as max_split, and they never grow; expandable ones do.
 Trace fragmenting() {
   TraceBuilder build;
   build.free(build.alloc({.size = 100_MiB}));
@@ -41,7 +41,8 @@ SnapshotSegment segment(int device, Bytes size) {
   return made;
 }
 
-/// 40 MiB reserved when the recording began; +20, then 50 were asked for with 5 free, and 30 of the 60 were given back.
+/// 40 MiB were reserved when the recording began, then 20 more. Then 50 were requested with 5 free, and 30 of the 60
+/// were released.
 TorchSnapshot failing() {
   TorchSnapshot snapshot;
   snapshot.segments = {segment(1, 30_MiB), segment(0, 7_MiB)};
@@ -79,7 +80,7 @@ TEST_CASE("the setting that would have avoided running out of memory comes first
   CHECK(of(tight, "").outcome == Outcome::kOutOfMemory);
   CHECK_FALSE(of(tight, "").message.empty());
   CHECK(of(tight, "expandable_segments:True").outcome == Outcome::kOk);
-  // A block that may not be split is given back as a whole.
+  // A block that may not be split is released as a whole.
   CHECK(of(tight, "max_split_size_mb:64").outcome == Outcome::kOk);
   CHECK(tight.front().outcome == Outcome::kOk);
   CHECK(tight.back().outcome == Outcome::kOutOfMemory);

@@ -24,8 +24,8 @@ std::uint32_t asked_before(const Trace& trace, const Result& result, std::size_t
 }  // namespace
 
 TEST_CASE("the next layer waits until a layer's input has left: max(0, s / B - t) for each") {
-  // Layers 2 and 3 copy x_1 (s_1) beside t_2 and x_2 beside t_3. x_1 comes back while layer 3 goes backward, x_2 while
-  // the loss does (10 ns).
+  // Layers 2 and 3 copy x_1 (s_1) beside t_2 and x_2 beside t_3. x_1 comes back during layer 3's backward, x_2 during
+  // the loss's (10 ns).
   for (const auto& [s1, t2, s2, t3, b3] : {std::tuple{100, 100, 50, 50, 100}, std::tuple{101, 100, 50, 50, 100},
                                            std::tuple{100, 100, 50, 49, 100}, std::tuple{300, 100, 400, 50, 299}}) {
     INFO(fmt::format("{} B beside {} ns, {} B beside {} ns", s1, t2, s2, t3));
@@ -65,8 +65,8 @@ TEST_CASE("in a network without convolutions, products of matrices stand for the
 }
 
 TEST_CASE("a copy back is not requested across a convolution") {
-  // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) asks for 3; norm 6 and norm 5, behind
-  // convolution 4, which has its input, ask for nothing; convolution 4 (op 10) asks for 1.
+  // Buffers 1 and 3 are the inputs of the convolutions 2 and 4. The loss (op 7) requests 3. Norm 6 and norm 5 follow
+  // convolution 4, which has its input, so they request nothing. Convolution 4 (op 10) requests 1.
   const Trace trace = layer_trace({{"norm", 100_ns, 100_ns, 10_B},
                                    {"conv", 100_ns, 100_ns, 10_B},
                                    {"norm", 100_ns, 100_ns, 10_B},

@@ -31,7 +31,7 @@ Nanos bound_of(const Trace& trace, const Asked& asked) {
   return {};
 }
 
-/// All but what is taken off for rounding.
+/// Checks equality up to the part that is subtracted for rounding.
 void check_tight(Nanos bound, Nanos exact) {
   CHECK(bound <= exact);
   CHECK(bound + 3_ns >= exact);
@@ -71,7 +71,7 @@ TEST_CASE("a buffer leaves whole, although a byte of it would make room") {
 }
 
 TEST_CASE("a copy takes its latency, however fast a larger one would be by the byte") {
-  // a (1 kB) has to leave; b (100 kB), whose copy would be faster by the byte, need not.
+  // a (1 kB) must leave. b (100 kB), whose copy is faster per byte, need not leave.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 100'000_B});
   build.run({.duration = 100_ns}, {{a, Access::kWrite}, {b, Access::kWrite}});
@@ -84,11 +84,11 @@ TEST_CASE("a copy takes its latency, however fast a larger one would be by the b
 }
 
 TEST_CASE("content from before the step is on the device or on the host when the step begins, not on both") {
-  // On the device: it leaves during op 0 and comes back behind op 1. On the host: it comes twice, in front of op 0,
-  // too.
+  // If it begins on the device, it leaves during op 0 and comes back after op 1. If it begins on the host, it comes in
+  // twice, also before op 0.
   check_tight(bound_of(weight_twice(100_ns), {.capacity = 1'000_B}), 300_ns + 900_ns + 1'000_ns);
   check_tight(bound_of(weight_twice(5'000_ns), {.capacity = 1'000_B}), 5'200_ns + 1'000_ns);
-  // On the host it comes during an op in front of its first use; the way out would take ten times as long.
+  // If it begins on the host, it comes in during an op before its first use. A copy out would take ten times as long.
   Machine slow_out = kMachine;
   slow_out.d2h.rate = BytesPerSecond{100'000'000};
   check_tight(bound_of(weight_twice(100_ns, 700_ns), {.capacity = 1'000_B, .machine = slow_out}),
@@ -105,14 +105,14 @@ TEST_CASE("content that outlives the step ends on the host only if its buffer be
     build.run({.duration = 100_ns}, {{weight, read_first ? Access::kReadWrite : Access::kWrite}});
     needs_room(build, 1'000_B, 100_ns);
     const Trace trace = build.finish();
-    // Read first: begun on the device it leaves and returns, begun on the host it comes and leaves. Else it begins on
-    // the host at no cost, and leaves.
+    // If it is read first: on the device it leaves and returns; on the host it comes in and leaves. If not, it begins
+    // on the host at no cost, and leaves.
     check_tight(bound_of(trace, {.capacity = 1'000_B}), 200_ns + (read_first ? 2'000_ns : 1'000_ns));
   }
 }
 
 TEST_CASE("a buffer is recomputed or copied as a whole, and recomputation needs its inputs") {
-  // op 0 makes a, op 1 makes b of it; a is of no further use. An op needs the room of one of them, and then b is read.
+  // op 0 makes a, op 1 makes b from a; no later op reads a. An op needs the room of one of them, and then b is read.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 1'000_B}), b = build.alloc({.size = 1'000_B});
   build.run({.duration = 300_ns}, {{a, Access::kWrite}});
@@ -122,10 +122,10 @@ TEST_CASE("a buffer is recomputed or copied as a whole, and recomputation needs 
   build.run({.duration = 100_ns}, {{b}});
   build.free(b);
   const Trace trace = build.finish();
-  // a does not fit beside the room either: both run again. Copies would take 2000 ns.
+  // a does not fit beside that op either, so both ops run again. Copies would take 2000 ns.
   check_tight(bound_of(trace, {.capacity = 2'000_B, .remat = true}), 700_ns + 500_ns);
   check_tight(bound_of(trace, {.capacity = 2'499_B, .remat = true}), 700_ns + 500_ns);
-  // Room for one of both: a is kept, and b runs again.
+  // One of the two fits: a is kept, and op 1 runs again.
   CHECK(bound_of(trace, {.capacity = 2'500_B, .remat = true}) == Nanos{});
 }
 

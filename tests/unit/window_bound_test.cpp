@@ -45,7 +45,7 @@ Nanos bound_of(const Trace& trace, Bytes capacity, const std::string& name, bool
   return {};
 }
 
-/// All but the millionth part and the nanosecond that are taken off for rounding.
+/// Checks equality up to the millionth part and the nanosecond that are subtracted for rounding.
 void check_tight(Nanos bound, Nanos exact) {
   CHECK(bound <= exact);
   CHECK(bound + 2_ns + Nanos{exact.count() / 500'000} >= exact);
@@ -57,13 +57,13 @@ TEST_CASE("content that must be absent during an op leaves before it and comes b
   const Trace trace = one_gap(10_us);
   // 1 MB out takes 1 ms behind op0, 1 MB in takes 2 ms behind op1.
   check_tight(bound_of(trace, 1'000'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
-  // Half of it does not leave without the other half.
+  // A whole buffer leaves, not only half of it.
   check_tight(bound_of(trace, 1'500'000_B, "swap-window"), 160_us + 1_ms + 2_ms - 10_us);
   CHECK(bound_of(trace, 2'000'000_B, "swap-window") == Nanos{});
 }
 
 TEST_CASE("a bound names the resource behind most of the time that every plan loses") {
-  /// By the window and by the linear programs for plans that swap, or that recompute as well.
+  /// The bounds by the window and by the linear programs, for plans that swap and for plans that also recompute.
   const auto limits = [](const Trace& trace, const Machine& machine, bool remat) {
     std::vector<Resource> limited_by;
     for (const Bound& bound :
@@ -75,7 +75,7 @@ TEST_CASE("a bound names the resource behind most of the time that every plan lo
     return limited_by;
   };
   const auto all = [](Resource resource) { return std::vector(3, resource); };
-  // Nothing hides a copy of 1 MB out and back: the link that takes 2 ms for it limits, not the one that takes 1 ms.
+  // No op hides a copy of 1 MB out and back. The limiting link is the one that takes 2 ms, not the one that takes 1 ms.
   Machine other_way = kMachine;
   std::swap(other_way.h2d, other_way.d2h);
   CHECK(limits(one_gap(10_us), kMachine, false) == all(Resource::kH2d));
@@ -121,7 +121,7 @@ TEST_CASE("content is recomputed if that is cheaper than copying it") {
   const Trace trace = one_gap(10_us);
   // 100 us for op0 again; with copies of everything the step takes 3 ms more.
   check_tight(bound_of(trace, 1'000'000_B, "hybrid-window", true), 160_us + 100_us);
-  // The last tenth is away with all the others.
+  // The last tenth leaves together with the others.
   check_tight(bound_of(trace, 1'900'000_B, "hybrid-window", true), 160_us + 100_us);
 }
 
@@ -145,17 +145,18 @@ TEST_CASE("content from before the step needs no copy out, and in a repeated ste
     const BoundQuery query{.trace = trace, .machine = kMachine, .capacity = 1'000'000_B, .swap = true, .steady = true};
     const std::vector<Bound> bounds = compute_bounds(query, BoundEffort::kQuick);
     REQUIRE(bounds.back().feasible);
-    // Out during nothing but the wait, in during op1 (its start counts) and the wait.
+    // The copy out runs only during the wait, the copy in during op1 (its start counts) and the wait.
     check_tight(bounds.back().makespan, 110_us + (changed ? 1_ms : 0_ms) + 2_ms - 10_us);
-    // A single step may end with it on the host, or begin so.
+    // A single step may end with the content on the host, or begin with it there.
     REQUIRE(once.absences.size() == 1);
     CHECK(once.absences[0].due == Absence::kNever);
   }
 }
 
 TEST_CASE("content from before the step that leaves again was copied out or in before that") {
-  // A weight is read by op 0 and by the last op; op 1 needs its room. On the device it leaves behind op 0's start, in
-  // 1 ms; on the host it comes for op 0, in 2 ms. Of parts of it, a third comes while two thirds leave, 667 us each.
+  // A weight is read by op 0 and by the last op; op 1 needs its room. If it begins on the device, it leaves after op
+  // 0's start, in 1 ms. If it begins on the host, it comes in for op 0, in 2 ms. If it is divided, a third comes in
+  // while two thirds leave, 667 us each.
   for (const Nanos first : {100_us, 3_ms}) {
     TraceBuilder build;
     const BufferId weight = build.existing({.size = 1'000'000_B, .outlives = true});
@@ -244,7 +245,7 @@ TEST_CASE("windows of two peaks add up where they do not overlap") {
 }
 
 TEST_CASE("content that is copied out once and absent twice is waited for once") {
-  // a makes room for b twice, in front of op 1 and of op 3: the host has it when it leaves for the second time.
+  // a makes room for b twice, before op 1 and before op 3. The host has its copy when it leaves for the second time.
   TraceBuilder build;
   const BufferId a = build.alloc({.size = 100'000_B});
   build.run({.duration = 1_us}, {{a, Access::kWrite}});
@@ -281,10 +282,10 @@ TEST_CASE("the fluid bound equals the windows where one instant decides, and is 
     return Nanos{};
   };
   const Trace trace = one_gap(10_us);
-  // Nothing comes in during op1 while it needs the room: 10 us more than the window says.
+  // No content comes in during op1 while op1 needs the room: 10 us more than the window's bound.
   check_tight(fluid(trace, 1'000'000_B, false), 160_us + 1_ms + 2_ms);
   check_tight(fluid(trace, 1'500'000_B, false), 160_us + 1_ms + 2_ms);
-  // Computing again may overlap copies out in front of op1, for all that the program knows: a few per cent less.
+  // In the program, recomputation may overlap copies out before op1, so its bound is a few per cent lower.
   CHECK(fluid(trace, 1'000'000_B, true) <= 160_us + 100_us);
   CHECK(fluid(trace, 1'000'000_B, true) >= 160_us + 95_us);
   CHECK(fluid(trace, 2'000'000_B, false) == Nanos{});

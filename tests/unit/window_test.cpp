@@ -47,6 +47,6 @@ TEST_CASE("a window shrinks from the left while it is still large enough") {
 
 TEST_CASE("as published, the window at the end is not shrunk") {
   CHECK(windows({held_of(2, 1), held_of(2, 2), held_of(8, 4)}, 8, false) == std::vector<Found>{{0, 3, 7}});
-  // The window that ends before the last stretch is shrunk in both.
+  // Both variants shrink the window that ends before the last stretch.
   CHECK(windows({held_of(2, 1), held_of(8, 4), held_of(2, 9)}, 8, false) == std::vector<Found>{{0, 2, 5}, {1, 2, 4}});
 }
